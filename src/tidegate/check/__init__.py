@@ -1,0 +1,1 @@
+"""Property checks: generated orders and streams, and the four properties of an operator."""
