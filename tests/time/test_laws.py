@@ -135,7 +135,7 @@ def test_maximal_and_minimal_elements(case):
 
 @given(orders().flatmap(lambda o: st.tuples(st.just(o), antichains(o), times(o))))
 def test_complete_times_of_a_frontier(case):
-    """A time is complete exactly if no element of the frontier is at or below it, and the way back gives the frontier."""
+    """A time is complete exactly if no element of the frontier is at or below it; the way back gives the frontier."""
     order, frontier, t = case
     complete = complete_times(order, frontier)
     assert complete.covers(t) == (not any(order.le(f, t) for f in frontier))
@@ -144,7 +144,7 @@ def test_complete_times_of_a_frontier(case):
 
 @given(orders().flatmap(lambda o: st.tuples(st.just(o), antichains(o, greatest=True), times(o))))
 def test_frontier_of_complete_times(case):
-    """A time may still appear exactly if no complete time is at or above it, and the way back gives the complete ones."""
+    """A time may still appear exactly if no complete time is at or above it; the way back gives the complete ones."""
     order, complete, t = case
     frontier = frontier_times(order, complete)
     assert frontier.reaches(t) == (not any(order.le(t, c) for c in complete))
