@@ -1,0 +1,64 @@
+"""Streams: any iterable of events, possibly endless, and `Lasso`, an endless one that can be reasoned about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, cycle
+from typing import Generic, TypeVar
+
+from tidegate.errors import TidegateError
+
+__all__ = ["EmptyCycle", "Lasso", "tail"]
+
+E = TypeVar("E")
+
+
+class EmptyCycle(TidegateError, ValueError):
+    """A lasso was given nothing to repeat."""
+
+
+class Lasso(Generic[E]):
+    """An endless stream: a prefix, then a cycle for ever.
+
+    >>> from itertools import islice
+    >>> list(islice(Lasso([1], [2, 3]), 6))
+    [1, 2, 3, 2, 3, 2]
+    """
+
+    __slots__ = ("cycle", "prefix")
+
+    def __init__(self, prefix: Iterable[E], cycle: Iterable[E]) -> None:
+        self.prefix = tuple(prefix)
+        self.cycle = tuple(cycle)
+        if not self.cycle:
+            raise EmptyCycle(
+                "expected at least one event in the cycle of a Lasso, got none",
+                hint="a stream that ends is a plain list",
+            )
+
+    def __iter__(self) -> Iterator[E]:
+        return chain(self.prefix, cycle(self.cycle))
+
+    def unroll(self, rounds: int) -> list[E]:
+        """Answer the prefix and ``rounds`` times the cycle."""
+        return [*self.prefix, *self.cycle * rounds]
+
+    def drop(self, n: int) -> Lasso[E]:
+        """Answer what is left after the first ``n`` events."""
+        if n <= len(self.prefix):
+            return Lasso(self.prefix[n:], self.cycle)
+        into = (n - len(self.prefix)) % len(self.cycle)
+        return Lasso(self.cycle[into:] if into else (), self.cycle)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Lasso) and self.prefix == other.prefix and self.cycle == other.cycle
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Lasso({list(self.prefix)!r}, {list(self.cycle)!r})"
+
+
+def tail(stream: Iterable[E], iterator: Iterator[E], taken: int) -> Iterable[E]:
+    """Answer what is left of ``stream`` after ``taken`` events were drawn from ``iterator``, which runs over it."""
+    return stream.drop(taken) if isinstance(stream, Lasso) else iterator
