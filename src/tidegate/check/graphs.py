@@ -32,7 +32,8 @@ def scopes(root: Order[Any], *, max_depth: int = 2) -> st.SearchStrategy[Order[A
 @st.composite
 def graphs(draw: st.DrawFn, *, root: Order[Any] | None = None, max_locations: int = 5, max_depth: int = 2) -> Graph:
     """Draw a graph whose locations lie in ``root`` or in scopes inside it."""
-    base = draw(st.sampled_from([Nat(), Product(Nat(), Nat())])) if root is None else root
+    roots: list[Order[Any]] = [Nat(), Product(Nat(), Nat())] if root is None else [root]
+    base = draw(st.sampled_from(roots))
     deepest = draw(scopes(base, max_depth=max_depth))
     chain: list[Order[Any]] = [deepest]
     while chain[-1] != base:

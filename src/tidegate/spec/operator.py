@@ -17,8 +17,8 @@ from tidegate.spec.streams import Lasso, tail
 
 __all__ = ["Ended", "Operator", "Produced", "Undecided", "WrongShape", "fproduce", "produce", "produce1", "step"]
 
-I = TypeVar("I", contravariant=True)  # noqa: E741  (the paper's letter)
-O = TypeVar("O", covariant=True)  # noqa: E741
+I = TypeVar("I", contravariant=True)
+O = TypeVar("O", covariant=True)
 X = TypeVar("X")
 Y = TypeVar("Y")
 
