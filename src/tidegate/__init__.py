@@ -1,7 +1,44 @@
 """Tidegate: time-aware stream processing whose answers are final."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from tidegate.errors import TidegateError
 
-__all__ = ["TidegateError", "__version__"]
+if TYPE_CHECKING:
+    from tidegate.flow import Flow, Stream, at_end, bounded, published, punctuated
+
+__all__ = [
+    "Flow",
+    "Stream",
+    "TidegateError",
+    "__version__",
+    "at_end",
+    "bounded",
+    "published",
+    "punctuated",
+]
 
 __version__ = "0.1.0"
+
+#: Where each public name lives; it is imported when it is first used, so that nobody pays for what they do not use.
+_HOMES = {
+    "Flow": "tidegate.flow",
+    "Stream": "tidegate.flow",
+    "at_end": "tidegate.flow",
+    "bounded": "tidegate.flow",
+    "published": "tidegate.flow",
+    "punctuated": "tidegate.flow",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,314 @@
+"""Aggregate expressions: the calls of aggregate functions in them, and how their results are put together.
+
+>>> from tidegate.flow.schema import parse_schema
+>>> schema = parse_schema("ts TIMESTAMP, page STRING, bytes INT", time=("ts",))
+>>> mean = aggregation(["page"], ["sum(bytes) / count(*) AS mean"], {}, schema).outputs[0]
+>>> [call.sql for call in mean.calls], mean.finish, mean.type
+(['sum(bytes)', 'count(*)'], '__0 / __1', 'DOUBLE')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tidegate.flow import sqltypes
+from tidegate.flow.errors import BadArgument, BadExpression, NotAnAggregate, UnknownColumn, nearest, pointed
+from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound, is_call, render
+from tidegate.flow.functions import AGGREGATES, ORDER_SENSITIVE
+from tidegate.flow.schema import Column, Schema, distinct_names
+from tidegate.flow.sql import Token, TokenType, Tree, exp, parse, place, span, tokenize
+
+__all__ = ["AggregateCall", "AggregateExpression", "Aggregation", "aggregation", "grouping", "named", "names_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One call of an aggregate function: ``sum(DISTINCT x) FILTER (WHERE y)``.
+
+    ``name`` is the column that holds its result until `AggregateExpression.finish` is computed. ``arguments`` and
+    ``where`` are Spark SQL, and read ``columns`` of the input. ``rest`` is what followed the parenthesis besides the
+    filter, as ``WITHIN GROUP (ORDER BY x)`` or ``IGNORE NULLS``.
+    """
+
+    name: str
+    sql: str
+    function: str
+    arguments: tuple[str, ...]
+    distinct: bool
+    where: str | None
+    rest: str
+    type: str | None
+    columns: tuple[str, ...]
+
+    @property
+    def order_sensitive(self) -> bool:
+        """Whether its result depends on the order of the rows."""
+        return self.function in ORDER_SENSITIVE
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateExpression:
+    """A value computed from many rows: calls of aggregate functions, and the scalar that is made of their results.
+
+    ``sql`` is all of it; ``finish`` is it with each call replaced by the name of the call's result. ``columns`` are
+    those of the input that it reads.
+    """
+
+    name: str
+    sql: str
+    type: str | None
+    columns: tuple[str, ...]
+    calls: tuple[AggregateCall, ...]
+    finish: str
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it is one call, as it is."""
+        return len(self.calls) == 1 and self.finish == self.calls[0].name
+
+    def __str__(self) -> str:
+        return f"{self.sql} AS {sqltypes.quoted(self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """What to group by, besides the time, and what to compute for each group."""
+
+    by: tuple[Expression, ...]
+    outputs: tuple[AggregateExpression, ...]
+
+    @property
+    def calls(self) -> tuple[AggregateCall, ...]:
+        """All calls of all outputs, each once; outputs share those that are the same."""
+        return tuple({call.name: call for output in self.outputs for call in output.calls}.values())
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the result, without time."""
+        return tuple(Column(e.name, e.type) for e in self.by) + tuple(Column(e.name, e.type) for e in self.outputs)
+
+    def __str__(self) -> str:
+        outputs = ", ".join(map(str, self.outputs))
+        return f"{outputs} by {', '.join(map(str, self.by))}" if self.by else outputs
+
+
+def names_of(value: Any, what: str) -> tuple[Any, ...]:
+    """Answer the entries of an argument that may be one text or several."""
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Mapping) or not hasattr(value, "__iter__"):
+        raise BadArgument(
+            f"expected {what} as one text or several, got {value!r} ({type(value).__name__})", hint=f'{what}=("a", "b")'
+        )
+    return tuple(value)
+
+
+def grouping(by: Any, schema: Schema) -> tuple[Expression, ...]:
+    """Bind what to group by: columns, or named expressions."""
+    bound_by = []
+    for entry in names_of(by, "by"):
+        expression = bind(entry, schema, what="an entry of by")
+        if expression.name in schema.time:
+            raise BadArgument(
+                f"expected in by what groups rows besides their time, got the time column {expression.name}",
+                hint="leave it out: time columns are part of every result",
+            )
+        bound_by.append(named(expression, entry))
+    return tuple(bound_by)
+
+
+def named(expression: Expression, text: str) -> Expression:
+    """Answer the expression, or raise if it has no name."""
+    if not expression.name:
+        raise BadExpression(f"an expression needs a name\n  {text}", hint=f'"{text} AS name"')
+    return expression
+
+
+def aggregation(
+    by: Any,
+    texts: Sequence[Any],
+    named_texts: Mapping[str, Any],
+    schema: Schema,
+    *,
+    grouped: Sequence[Column] = (),
+    allow_none: bool = False,
+) -> Aggregation:
+    """Bind what to group by and what to compute; ``grouped`` are further columns that are one value in each group."""
+    groups = grouping(by, schema)
+    entries: list[tuple[str | None, Any]] = [(None, text) for text in texts]
+    entries += named_texts.items()
+    if not entries and not allow_none:
+        raise BadArgument("expected at least one aggregate, got none", hint='for example n="count(*)"')
+    outside = Schema((*grouped, *(Column(e.name, e.type) for e in groups)))
+    calls: dict[str, AggregateCall] = {}
+    outputs = tuple(_aggregate(name, text, schema, outside, calls) for name, text in entries)
+    distinct_names(
+        [*grouped, *Aggregation(groups, outputs).columns],
+        hint="give the aggregate or the group another name with AS",
+    )
+    return Aggregation(groups, outputs)
+
+
+def _aggregate(
+    name: str | None, text: Any, schema: Schema, outside: Schema, calls: dict[str, AggregateCall]
+) -> AggregateExpression:
+    parsed = Parsed.of(text, "an aggregate")
+    spans = _call_spans(parsed)
+    if not spans:
+        raise _no_aggregate(parsed)
+    found = [_call(parsed, first, last, schema, calls) for first, last in spans]
+    # The text with each call replaced by a column; blanks keep every other place where it was, for the carets.
+    pieces, end = [], 0
+    for call, (first, last) in zip(found, spans, strict=True):
+        begin, stop = parsed.tokens[first].start, parsed.tokens[last].end + 1
+        pieces += [parsed.text[end:begin], call.name.ljust(stop - begin)]
+        end = stop
+    end_of_text = parsed.tokens[-1].end + 1
+    remaining = "".join([*pieces, parsed.text[end:end_of_text]])
+    results = tuple({call.name: Column(call.name, call.type) for call in found}.values())
+    allowed = Schema((*outside.columns, *results))
+    try:
+        finish = bound(Parsed.of(remaining, "an aggregate"), Scope(allowed))
+    except UnknownColumn:
+        raise _outside(parsed, remaining, schema, allowed) from None
+    alias = name or parsed.alias
+    if not alias:
+        suggestion = text if " " not in text.strip() else f"({text})"
+        raise BadExpression(f"an aggregate needs a name\n  {text}", hint=f'"{text} AS name", or name="{suggestion}"')
+    if name and parsed.alias and name != parsed.alias:
+        raise BadArgument(f"the aggregate is named twice: {name} and {parsed.alias}\n  {text}", hint="leave one out")
+    columns = tuple(dict.fromkeys(c for call in found for c in call.columns))
+    own = {call.name for call in found}
+    columns += tuple(c for c in finish.columns if c not in own and c not in columns)
+    whole = _substituted(finish.sql, {call.name: call.sql for call in found})
+    return AggregateExpression(alias, whole, finish.type, columns, tuple(dict.fromkeys(found)), finish.sql)
+
+
+def _substituted(sql: str, calls: Mapping[str, str]) -> str:
+    tokens = tokenize(sql)
+    return render(sql, tokens, {t.start: calls[t.text] for t in tokens if t.text in calls})
+
+
+def _no_aggregate(parsed: Parsed) -> NotAnAggregate:
+    functions = [t for i, t in enumerate(parsed.tokens) if is_call(parsed.tokens, i)]
+    near = next((n for n in (nearest(t.text, AGGREGATES) for t in functions) if n), "")
+    hint = f"did you mean {near}?" if near else "for example sum(x), max(x), count(*); a column to keep belongs into by"
+    begin, end = parsed.tokens[0].start, parsed.tokens[-1].end + 1
+    return NotAnAggregate(
+        pointed("expected an aggregate over many rows, got a value of one", parsed.text, begin, end), hint=hint
+    )
+
+
+def _outside(parsed: Parsed, remaining: str, schema: Schema, allowed: Schema) -> NotAnAggregate | UnknownColumn:
+    """Build the error for a column that stands outside of the aggregate functions and is not one of the groups."""
+    identifiers = [column.parts[0] for column in parse(remaining).find_all(exp.Column)]
+    stray = min((i for i in identifiers if i.name not in allowed), key=lambda i: place(i))
+    if stray.name not in schema:
+        return schema.unknown(stray.name, text=parsed.text, start=place(stray)[0])
+    name = schema[stray.name].name
+    what = pointed(f"column {name} stands outside of an aggregate function", parsed.text, *place(stray))
+    return NotAnAggregate(what, hint=f"wrap it, for example max({name}), or group by it: by={name!r}")
+
+
+def _call_spans(parsed: Parsed) -> list[tuple[int, int]]:
+    """Answer the first and last token of each outermost call of an aggregate function."""
+    tokens, spans, i = parsed.tokens, [], 0
+    while i < len(tokens):
+        if not (is_call(tokens, i) and tokens[i].text.lower() in AGGREGATES):
+            i += 1
+            continue
+        last = _closing(tokens, i + 1)
+        for j in range(i + 1, last):
+            if is_call(tokens, j) and tokens[j].text.lower() in AGGREGATES:
+                what = pointed(f"{tokens[j].text} stands inside of {tokens[i].text}", parsed.text, *span(tokens[j]))
+                raise NotAnAggregate(what, hint="aggregate twice: first one, then the other on its result")
+        last = _trailing(tokens, last)
+        spans.append((i, last))
+        i = last + 1
+    return spans
+
+
+def _closing(tokens: tuple[Token, ...], opening: int) -> int:
+    depth = 0
+    for j in range(opening, len(tokens)):
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(tokens[j].token_type, 0)
+        if depth == 0:
+            return j
+    raise AssertionError("an expression that parses has matching parentheses")
+
+
+def _trailing(tokens: tuple[Token, ...], last: int) -> int:
+    """Answer the last token of what belongs to a call after its parenthesis."""
+    while last + 2 < len(tokens):
+        words = [t.text.lower() for t in tokens[last + 1 : last + 4]]
+        if words[:2] == ["filter", "("]:
+            last = _closing(tokens, last + 2)
+        elif words[:3] == ["within", "group", "("]:
+            last = _closing(tokens, last + 3)
+        elif words[:2] in (["ignore", "nulls"], ["respect", "nulls"]):
+            last += 2
+        else:
+            break
+    return last
+
+
+def _call(parsed: Parsed, first: int, last: int, schema: Schema, calls: dict[str, AggregateCall]) -> AggregateCall:
+    tokens = parsed.tokens[first : last + 1]
+    tree = Parsed(parsed.text, tokens, parse_at(parsed.text, tokens), None)
+    whole = bound(tree, Scope(schema))
+    close = _closing(tokens, 1)
+    inside = tokens[2:close]
+    distinct = bool(inside) and inside[0].text.lower() in ("distinct", "all")
+    arguments = _arguments(parsed, inside[1:] if distinct else inside, schema)
+    where, rest, after = None, "", tokens[close + 1 :]
+    for i, token in enumerate(after):
+        if token.text.lower() == "filter":
+            end = _closing(after, i + 1)
+            where = _piece(parsed, after[i + 3 : end], schema)
+            after = after[:i] + after[end + 1 :]
+            break
+    if after:
+        rest = render(parsed.text, after, {}) if "group" not in {t.text.lower() for t in after} else _tail(whole.sql)
+    call = AggregateCall(
+        name=f"__{len(calls)}",
+        sql=whole.sql,
+        function=tokens[0].text.lower(),
+        arguments=arguments,
+        distinct=distinct and inside[0].text.lower() == "distinct",
+        where=where,
+        rest=rest,
+        type=whole.type,
+        columns=whole.columns,
+    )
+    known = calls.setdefault(call.sql, call)
+    return replace(call, name=known.name)
+
+
+def _tail(sql: str) -> str:
+    return sql[sql.lower().index("within") :]
+
+
+def parse_at(text: str, tokens: tuple[Token, ...]) -> Tree:
+    """Parse a piece of a text so that places in the tree are places in the whole text."""
+    begin, end = tokens[0].start, tokens[-1].end + 1
+    return parse(" " * begin + text[begin:end])
+
+
+def _arguments(parsed: Parsed, tokens: tuple[Token, ...], schema: Schema) -> tuple[str, ...]:
+    pieces: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
+        if token.token_type == TokenType.COMMA and depth == 0:
+            pieces.append([])
+        else:
+            pieces[-1].append(token)
+    return tuple(_piece(parsed, tuple(piece), schema) for piece in pieces if piece)
+
+
+def _piece(parsed: Parsed, tokens: tuple[Token, ...], schema: Schema) -> str:
+    if len(tokens) == 1 and tokens[0].token_type == TokenType.STAR:
+        return "*"
+    return bound(Parsed(parsed.text, tokens, parse_at(parsed.text, tokens), None), Scope(schema)).sql

@@ -1,0 +1,199 @@
+"""Types of expressions, by Spark's rules where those are certain; None where only Spark can tell.
+
+A type that is given here must be the one that Spark gives, with ANSI mode on or off; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from tidegate.flow import sqltypes
+from tidegate.flow.sql import Tree, exp
+
+__all__ = ["derive"]
+
+Lookup: TypeAlias = Callable[[Tree], str | None]
+
+_BOOLEAN = (exp.Boolean, exp.Predicate, exp.Connector, exp.Not, exp.Between, exp.In, exp.Is, exp.RegexpLike)
+
+#: Nodes whose type never depends on their arguments, by the name of their class.
+_ALWAYS = {
+    "Upper": "STRING", "Lower": "STRING", "Trim": "STRING", "Substring": "STRING", "RegexpReplace": "STRING",
+    "Replace": "STRING", "MD5": "STRING", "TimeToStr": "STRING", "UnixToStr": "STRING", "DPipe": "STRING",
+    "Initcap": "STRING", "Length": "INT", "ArraySize": "INT", "Hour": "INT", "Minute": "INT", "Second": "INT",
+    "Year": "INT", "Month": "INT", "Day": "INT", "DayOfMonth": "INT", "Quarter": "INT", "DateDiff": "INT",
+    "StrPosition": "INT", "Count": "BIGINT", "CountIf": "BIGINT", "ApproxDistinct": "BIGINT", "IntDiv": "BIGINT",
+    "Stddev": "DOUBLE", "StddevSamp": "DOUBLE", "StddevPop": "DOUBLE", "Variance": "DOUBLE", "VariancePop": "DOUBLE",
+    "Corr": "DOUBLE", "CovarPop": "DOUBLE", "CovarSamp": "DOUBLE", "Kurtosis": "DOUBLE", "Skewness": "DOUBLE",
+    "Sqrt": "DOUBLE", "Exp": "DOUBLE", "Ln": "DOUBLE", "Pow": "DOUBLE", "LogicalAnd": "BOOLEAN",
+    "LogicalOr": "BOOLEAN", "DateAdd": "DATE", "TsOrDsAdd": "DATE", "TsOrDsToDate": "DATE", "LastDay": "DATE",
+    "TimestampTrunc": "TIMESTAMP", "HexString": "BINARY", "Exists": "BOOLEAN", "ArrayContains": "BOOLEAN",
+    "StartsWith": "BOOLEAN", "EndsWith": "BOOLEAN", "Contains": "BOOLEAN",
+}  # fmt: skip
+
+#: Nodes that have the type of their first argument.
+_FIRST = (
+    "Paren", "Min", "Max", "First", "Last", "FirstValue", "LastValue", "AnyValue", "ArgMin", "ArgMax", "IgnoreNulls",
+    "Filter", "Neg", "Nullif", "BitwiseNot", "BitwiseAndAgg", "BitwiseOrAgg", "BitwiseXorAgg", "ArraySort", "SortArray",
+    "ArrayDistinct", "Mode",
+)  # fmt: skip
+
+#: Nodes that have the one type that all their arguments must have; open if the arguments differ.
+_COMMON = ("Coalesce", "Greatest", "Least")
+
+#: Functions that the parser has no node for.
+_BY_NAME = {
+    "hash": "INT", "xxhash64": "BIGINT", "instr": "INT", "locate": "INT", "weekofyear": "INT", "dayofweek": "INT",
+    "dayofyear": "INT", "weekday": "INT", "ascii": "INT", "every": "BOOLEAN", "some": "BOOLEAN", "any": "BOOLEAN",
+    "regr_slope": "DOUBLE", "regr_intercept": "DOUBLE", "regr_r2": "DOUBLE", "regr_count": "BIGINT",
+    "unix_micros": "BIGINT", "unix_millis": "BIGINT", "unix_seconds": "BIGINT", "unix_date": "INT",
+    "make_date": "DATE", "date_from_unix_date": "DATE", "timestamp_micros": "TIMESTAMP",
+    "timestamp_millis": "TIMESTAMP", "timestamp_seconds": "TIMESTAMP", "std": "DOUBLE", "mean": None,
+}  # fmt: skip
+
+
+def derive(tree: Tree, lookup: Lookup) -> str | None:
+    """Answer the type of a parsed expression, or None; ``lookup`` gives the types of columns."""
+    name = type(tree).__name__
+    if isinstance(tree, exp.Column):
+        return lookup(tree)
+    if isinstance(tree, exp.Literal):
+        return _literal(tree)
+    if isinstance(tree, _BOOLEAN):
+        return "BOOLEAN"
+    if isinstance(tree, exp.Cast):
+        return sqltypes.of_tree(tree.to) if tree.to.this != exp.DataType.Type.UNKNOWN else None
+    if name in _ALWAYS:
+        return _ALWAYS[name]
+    if name in _FIRST:
+        return derive(tree.this, lookup)
+    if name in _COMMON:
+        return _common([derive(part, lookup) for part in [tree.this, *tree.expressions] if part is not None])
+    if isinstance(tree, exp.Anonymous):
+        return _BY_NAME.get(tree.name.lower())
+    rule = _RULES.get(name)
+    return rule(tree, lookup) if rule else None
+
+
+def _literal(tree: Tree) -> str | None:
+    if tree.is_string:
+        return "STRING"
+    if tree.name.isdigit():
+        value = int(tree.name)
+        return "INT" if value < 2**31 else "BIGINT" if value < 2**63 else None
+    return "DOUBLE" if "e" in tree.name.lower() else None
+
+
+def _common(found: list[str | None]) -> str | None:
+    first = found[0]
+    return first if all(type_ == first for type_ in found) else None
+
+
+def _wider(a: str | None, b: str | None) -> str | None:
+    if a in sqltypes.INTEGERS and b in sqltypes.INTEGERS:
+        return max(a, b, key=sqltypes.INTEGERS.index)
+    if a == b and a in sqltypes.FRACTIONS:
+        return a
+    # What an integer and a FLOAT give depends on ANSI mode; what decimals give, on their precisions.
+    if "DOUBLE" in (a, b) and all(t is not None and sqltypes.is_numeric(t) for t in (a, b)):
+        return "DOUBLE"
+    return None
+
+
+def _arithmetic(tree: Tree, lookup: Lookup) -> str | None:
+    if isinstance(tree.right, exp.Interval):
+        # An interval of hours turns a date into a timestamp.
+        return "TIMESTAMP" if derive(tree.left, lookup) == "TIMESTAMP" else None
+    # A negative or a decimal literal beside a double is a double; beside an integer, Spark makes it a decimal.
+    sides = [derive(side, lookup) for side in (tree.left, tree.right)]
+    if "DOUBLE" in sides and any(
+        isinstance(side, exp.Literal) and not side.is_string for side in (tree.left, tree.right)
+    ):
+        return "DOUBLE"
+    return _wider(*sides)
+
+
+def _divide(tree: Tree, lookup: Lookup) -> str | None:
+    sides = [derive(side, lookup) for side in (tree.left, tree.right)]
+    exact = all(type_ in sqltypes.INTEGERS or type_ in sqltypes.FRACTIONS for type_ in sides)
+    return "DOUBLE" if exact else _arithmetic(tree, lookup)
+
+
+def _sum(tree: Tree, lookup: Lookup) -> str | None:
+    inner = derive(_undistinct(tree.this), lookup)
+    if inner in sqltypes.INTEGERS:
+        return "BIGINT"
+    return "DOUBLE" if inner in sqltypes.FRACTIONS else None
+
+
+def _average(tree: Tree, lookup: Lookup) -> str | None:
+    return "DOUBLE" if _sum(tree, lookup) else None
+
+
+def _undistinct(tree: Tree) -> Tree:
+    return tree.expressions[0] if isinstance(tree, exp.Distinct) else tree
+
+
+def _collected(tree: Tree, lookup: Lookup) -> str | None:
+    inner = derive(_undistinct(tree.this), lookup)
+    return f"ARRAY<{inner}>" if inner else None
+
+
+def _choice(tree: Tree, lookup: Lookup) -> str | None:
+    branches = [tree.args["true"]] if isinstance(tree, exp.If) else [branch.args["true"] for branch in tree.args["ifs"]]
+    otherwise = tree.args.get("false" if isinstance(tree, exp.If) else "default")
+    given = [b for b in [*branches, otherwise] if b is not None and not isinstance(b, exp.Null)]
+    return _common([derive(branch, lookup) for branch in given]) if given else None
+
+
+def _abs(tree: Tree, lookup: Lookup) -> str | None:
+    inner = derive(tree.this, lookup)
+    return inner if inner in sqltypes.INTEGERS or inner in sqltypes.FRACTIONS else None
+
+
+def _round_off(tree: Tree, lookup: Lookup) -> str | None:
+    inner = derive(tree.this, lookup)
+    exact = inner in sqltypes.INTEGERS or inner in sqltypes.FRACTIONS
+    return "BIGINT" if exact and tree.args.get("decimals") is None else None
+
+
+def _concat(tree: Tree, lookup: Lookup) -> str | None:
+    return "STRING" if all(derive(part, lookup) == "STRING" for part in tree.expressions) else None
+
+
+def _subscript(tree: Tree, lookup: Lookup) -> str | None:
+    inner = derive(tree.this, lookup)
+    return sqltypes.element(inner) if inner else None
+
+
+def _field(tree: Tree, lookup: Lookup) -> str | None:
+    inner = derive(tree.this, lookup)
+    return sqltypes.field(inner, tree.expression.name) if inner else None
+
+
+def _array(tree: Tree, lookup: Lookup) -> str | None:
+    inner = _common([derive(part, lookup) for part in tree.expressions]) if tree.expressions else None
+    return f"ARRAY<{inner}>" if inner else None
+
+
+_RULES: dict[str, Callable[[Tree, Lookup], str | None]] = {
+    "Add": _arithmetic,
+    "Sub": _arithmetic,
+    "Mul": _arithmetic,
+    "Mod": _arithmetic,
+    "Div": _divide,
+    "Sum": _sum,
+    "Avg": _average,
+    "ArrayAgg": _collected,
+    "ArrayUniqueAgg": _collected,
+    "Case": _choice,
+    "If": _choice,
+    "Abs": _abs,
+    "Floor": _round_off,
+    "Ceil": _round_off,
+    "Concat": _concat,
+    "Bracket": _subscript,
+    "Dot": _field,
+    "Array": _array,
+}

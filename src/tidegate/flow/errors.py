@@ -1,0 +1,121 @@
+"""What can be wrong with a flow: one exception for each kind of misuse, each also a fitting built-in."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from tidegate.errors import TidegateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "AmbiguousColumn",
+    "BadArgument",
+    "BadExpression",
+    "BadInput",
+    "BadResult",
+    "BadSchema",
+    "BadSpan",
+    "BadTime",
+    "ColumnClash",
+    "FlowError",
+    "NameTaken",
+    "NotAScalar",
+    "NotAnAggregate",
+    "NotSupported",
+    "TimesDiffer",
+    "UnknownColumn",
+    "nearest",
+    "pointed",
+]
+
+
+class FlowError(TidegateError):
+    """A flow is not as it should be; each kind of misuse has a class of its own."""
+
+
+class BadArgument(FlowError, TypeError):
+    """An argument is of a kind that the method does not take."""
+
+
+class BadExpression(FlowError, ValueError):
+    """An expression does not parse, or uses something that has no meaning on streams."""
+
+
+class UnknownColumn(FlowError, LookupError):
+    """An expression or an argument names a column that is not there."""
+
+
+class AmbiguousColumn(FlowError, LookupError):
+    """A name could mean a column of either side of a join."""
+
+
+class ColumnClash(FlowError, ValueError):
+    """Two columns of a result would have the same name."""
+
+
+class NotAScalar(FlowError, ValueError):
+    """An aggregate stands where a value of one row is needed."""
+
+
+class NotAnAggregate(FlowError, ValueError):
+    """A value of one row stands where an aggregate over many is needed."""
+
+
+class BadSchema(FlowError, ValueError):
+    """A schema does not parse, or is not one that the place allows."""
+
+
+class BadTime(FlowError, TypeError):
+    """A time column is missing, or has a type that is no time, or a method needs a time that is not there."""
+
+
+class BadSpan(FlowError, ValueError):
+    """A length of time is not a whole number of units, or out of bounds."""
+
+
+class TimesDiffer(FlowError, ValueError):
+    """Two streams that must have the same time columns have not."""
+
+
+class NameTaken(FlowError, ValueError):
+    """A name is already in use in the flow."""
+
+
+class BadInput(FlowError, ValueError):
+    """What was handed to a flow to run on is missing, or is not what the source declared."""
+
+
+class BadResult(FlowError, ValueError):
+    """A Python function or operator of the user's gave something other than it declared."""
+
+
+class NotSupported(FlowError, NotImplementedError):
+    """An engine has no way to do what the flow asks for."""
+
+
+def pointed(what: str, text: str, start: int, end: int) -> str:
+    """Answer a message with the text below it and carets under the place from ``start`` up to ``end``.
+
+    >>> print(pointed("unknown column byts", "byts > 100", 0, 4))
+    unknown column byts
+      byts > 100
+      ^^^^
+    """
+    # A text of several lines is shown as one, so that the caret stays below its place.
+    shown = "".join(" " if c.isspace() else c for c in text)
+    return f"{what}\n  {shown}\n  {' ' * start}{'^' * max(1, end - start)}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Answer the known name that is most like ``name``, or nothing.
+
+    >>> nearest("byts", ["page", "bytes"])
+    'bytes'
+    """
+    candidates = list(known)
+    by_lower = {candidate.lower(): candidate for candidate in candidates}
+    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else ""

@@ -1,0 +1,260 @@
+"""Expressions: Spark SQL text, parsed and bound to columns and types when the flow is built.
+
+>>> from tidegate.flow.schema import parse_schema
+>>> schema = parse_schema("ts TIMESTAMP, page STRING, bytes INT", time=("ts",))
+>>> bind("BYTES / 1024 AS kib", schema)
+Expression(name='kib', sql='bytes / 1024', type='DOUBLE', columns=('bytes',))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot.errors import ParseError, TokenError
+
+from tidegate.flow import sqltypes
+from tidegate.flow.derive import derive
+from tidegate.flow.errors import AmbiguousColumn, BadArgument, BadExpression, NotAScalar, pointed
+from tidegate.flow.functions import AGGREGATES, GENERATORS, UNREPEATABLE, WINDOW_ONLY
+from tidegate.flow.schema import Schema
+from tidegate.flow.sql import Token, TokenType, Tree, exp, parse, place, span, tokenize
+
+__all__ = ["Expression", "Scope", "bind", "reference_to"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A value computed from one row.
+
+    ``sql`` is what the user wrote, with columns spelled as the schema spells them; ``type`` is None where only Spark
+    can tell it; ``columns`` are those that it reads (in joins as ``left.x`` and ``right.x``). `tree` is it parsed.
+    """
+
+    name: str
+    sql: str
+    type: str | None
+    columns: tuple[str, ...] = ()
+
+    @property
+    def tree(self) -> Tree:
+        """The parsed form; it is shared, so copy it before changing it."""
+        return parse(self.sql)
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is a column as it is, under its own name."""
+        return self.columns == (self.name,) and self.sql == sqltypes.quoted(self.name)
+
+    def __str__(self) -> str:
+        return self.sql if self.is_column or not self.name else f"{self.sql} AS {sqltypes.quoted(self.name)}"
+
+
+def reference_to(name: str, type_: str | None) -> Expression:
+    """Answer the expression that is a column as it is."""
+    return Expression(name, sqltypes.quoted(name), type_, (name,))
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names mean at a place: the columns there, or with ``sides`` those of ``left`` and ``right``.
+
+    ``shared`` are names that mean the same on both sides (time columns, columns joined on).
+    """
+
+    columns: Schema
+    sides: tuple[tuple[str, Schema], ...] = ()
+    shared: tuple[str, ...] = ()
+
+    def resolve(self, parts: list[Tree], text: str) -> tuple[str, list[str], str | None]:
+        """Answer a column's name as it is listed, the SQL for each part that it takes, and its type; or raise."""
+        first = parts[0].name
+        start, _ = place(parts[0])
+        if self.sides:
+            return self._resolve_sided(parts, text)
+        found = self.columns.find(first)
+        if found is None:
+            raise self.columns.unknown(first, text=text, start=start)
+        return found.name, [sqltypes.quoted(found.name)], found.type
+
+    def _resolve_sided(self, parts: list[Tree], text: str) -> tuple[str, list[str], str | None]:
+        first = parts[0].name
+        start, end = place(parts[0])
+        side = next(((n, s) for n, s in self.sides if n == first.lower()), None)
+        if side and len(parts) > 1:
+            column = side[1].find(parts[1].name)
+            if column is None:
+                raise side[1].unknown(parts[1].name, text=text, start=place(parts[1])[0])
+            return f"{side[0]}.{column.name}", [f"`{side[0]}`", sqltypes.quoted(column.name)], column.type
+        hits = [(name, schema[first]) for name, schema in self.sides if first in schema]
+        if not hits:
+            raise self.columns.unknown(first, text=text, start=start)
+        shared = any(first.lower() == name.lower() for name in self.shared)
+        if len(hits) > 1 and not shared:
+            raise AmbiguousColumn(
+                pointed(f"column {first} is on both sides", text, start, end),
+                hint=f"write left.{first} or right.{first}",
+            )
+        name, column = hits[0]
+        return f"{name}.{column.name}", [f"`{name}`.{sqltypes.quoted(column.name)}"], column.type
+
+
+def bind(text: Any, scope: Schema | Scope, *, what: str = "an expression", name: str | None = None) -> Expression:
+    """Answer the scalar expression that ``text`` is, in ``scope``; or raise an error that points at what is wrong."""
+    parsed = Parsed.of(text, what)
+    tokens = parsed.tokens
+    call = next(((i, t) for i, t in enumerate(tokens) if is_call(tokens, i) and t.text.lower() in AGGREGATES), None)
+    if call:
+        message = pointed(f"expected a value of one row, got the aggregate {call[1].text}", text, *span(call[1]))
+        raise NotAScalar(message, hint="aggregates belong into aggregate(…), window(…).aggregate(…) or accumulate(…)")
+    return bound(parsed, scope if isinstance(scope, Scope) else Scope(scope), name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """An expression as text, as tokens without its alias, and as a tree; not yet bound."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    tree: Tree
+    alias: str | None
+
+    @classmethod
+    def of(cls, text: Any, what: str) -> Parsed:
+        """Parse ``text`` and refuse what has no meaning on a stream."""
+        if not isinstance(text, str):
+            got = f"{text!r} ({type(text).__name__})"
+            raise BadArgument(f"expected {what} as Spark SQL text, got {got}", hint='for example "bytes > 100"')
+        if not text.strip():
+            raise BadExpression(f"expected {what} as Spark SQL text, got an empty text")
+        tree, tokens = _parse(text)
+        alias = None
+        if tokens[-1].token_type == TokenType.ALIAS:
+            raise BadExpression(pointed("AS is not followed by a name", text, *span(tokens[-1])), hint=f'"{text} name"')
+        if isinstance(tree, exp.Alias):
+            identifier = tree.args["alias"]
+            alias, cut = identifier.name, place(identifier)[0]
+            tokens = tuple(t for t in tokens if t.start < cut)
+            if tokens[-1].token_type == TokenType.ALIAS:
+                tokens = tokens[:-1]
+            tree = tree.this
+        _refuse(text, tokens, tree)
+        return cls(text, tokens, tree, alias)
+
+
+def _parse(text: str) -> tuple[Tree, tuple[Token, ...]]:
+    hint = "an expression is what may stand in a SELECT of Spark SQL, on its own"
+    try:
+        tokens = tokenize(text)
+        depth = 0
+        for token in tokens:
+            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
+            if token.token_type in (TokenType.COMMA, TokenType.SEMICOLON) and depth == 0:
+                message = pointed("expected one expression, got several", text, *span(token))
+                raise BadExpression(message, hint='pass several as separate arguments: "a", "b"')
+        return parse(text), tokens
+    except ParseError as error:
+        first = error.errors[0]
+        start = len(first.get("start_context") or "")
+        end = start + len(first.get("highlight") or "")
+        raise BadExpression(pointed("this expression does not parse", text, start, end), hint=hint) from None
+    except TokenError:
+        message = pointed("this expression does not parse: a quote or a comment is not closed", text, 0, len(text))
+        raise BadExpression(message, hint=hint) from None
+
+
+def _refuse(text: str, tokens: tuple[Token, ...], tree: Tree) -> None:
+    if isinstance(tree, exp.Query | exp.DDL | exp.DML | exp.Command) or tree.find(exp.Query):
+        hint = "use join(…) with a stream or a table"
+        raise BadExpression(pointed("an expression cannot contain a query", text, 0, len(text)), hint=hint)
+    for i, token in enumerate(tokens):
+        word = token.text.lower()
+        if not is_call(tokens, i):
+            if word == "over" and i + 1 < len(tokens) and tokens[i - 1].token_type == TokenType.R_PAREN:
+                hint = "use accumulate(…) for running values, window(…) or session(…) for spans of time"
+                raise BadExpression(pointed("OVER has no meaning on a stream", text, *span(token)), hint=hint)
+            if word not in UNREPEATABLE or token.token_type in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING):
+                continue
+        if word in GENERATORS:
+            hint = "use explode(column) of the stream"
+            raise BadExpression(pointed(f"{word} gives several rows for one", text, *span(token)), hint=hint)
+        if word in WINDOW_ONLY:
+            hint = "use accumulate(…) for running values, window(…) or session(…) for spans of time"
+            raise BadExpression(pointed(f"{word} needs an order of all rows", text, *span(token)), hint=hint)
+        if word in UNREPEATABLE:
+            hint = "an answer is a function of the rows: bring it in as a column of the source"
+            raise BadExpression(pointed(f"{word} answers differently when asked again", text, *span(token)), hint=hint)
+
+
+def is_call(tokens: tuple[Token, ...], i: int) -> bool:
+    """Answer whether the token is the name of a function that is called there."""
+    if i + 1 >= len(tokens) or tokens[i + 1].token_type != TokenType.L_PAREN:
+        return False
+    if tokens[i].token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+        return False
+    before = tokens[i - 1].token_type if i else None
+    return before not in (TokenType.LIKE, TokenType.ILIKE, TokenType.DOT)  # LIKE ANY ('a%', 'b%') is no call
+
+
+def bound(parsed: Parsed, scope: Scope, *, name: str | None = None) -> Expression:
+    """Resolve the columns of a parsed expression, and derive its type and its name."""
+    found: dict[str, str | None] = {}
+    spelled: dict[int, str] = {}
+    typed: dict[int, str | None] = {}
+    for column in parsed.tree.find_all(exp.Column):
+        parts = list(column.parts)
+        if not all(isinstance(part, exp.Identifier) for part in parts) or _is_parameter(column, parts[0].name):
+            continue
+        listed, words, type_ = scope.resolve(parts, parsed.text)
+        found[listed] = type_
+        spelled |= {place(part)[0]: word for part, word in zip(parts, words, strict=False)}
+        for part in parts[len(words) :]:
+            type_ = _field_of(type_, part, parsed.text)
+        typed[id(column)] = type_
+    sql = render(parsed.text, parsed.tokens, spelled)
+    type_ = derive(parsed.tree, lambda column: typed.get(id(column)))
+    return Expression(name or parsed.alias or _own_name(parsed, found), sql, type_, tuple(found))
+
+
+def _is_parameter(column: Tree, name: str) -> bool:
+    """Answer whether a name is a parameter of a lambda around it."""
+    node: Tree = column.parent
+    while node is not None:
+        if isinstance(node, exp.Lambda) and any(p.name == name for p in node.expressions):
+            return True
+        node = node.parent
+    return False
+
+
+def _field_of(type_: str | None, part: Tree, text: str) -> str | None:
+    if type_ is None:
+        return None
+    inner = sqltypes.field(type_, part.name)
+    if inner is None and type_.startswith(("STRUCT", "ARRAY", "MAP", "VARIANT")):
+        if not type_.startswith("STRUCT"):
+            return None
+        fields = ", ".join(p.name for p in sqltypes.tree_of(type_).expressions)
+        raise BadExpression(pointed(f"no field {part.name} in {type_}", text, *place(part)), hint=f"fields: {fields}")
+    if inner is None:
+        raise BadExpression(pointed(f"no field {part.name} in a value of type {type_}", text, *place(part)))
+    return inner
+
+
+def _own_name(parsed: Parsed, found: Mapping[str, str | None]) -> str:
+    tree = parsed.tree
+    if isinstance(tree, exp.Column) and len(tree.parts) == 1:
+        return next(iter(found))
+    return str(tree.parts[-1].name) if isinstance(tree, exp.Column | exp.Dot) else ""
+
+
+def render(text: str, tokens: tuple[Token, ...], spelled: Mapping[int, str]) -> str:
+    """Answer the tokens as text again, blanks and comments reduced to one blank, with some of them replaced."""
+    out: list[str] = []
+    end = tokens[0].start
+    for token in tokens:
+        if token.start > end:
+            out.append(" ")
+        out.append(spelled.get(token.start, text[token.start : token.end + 1]))
+        end = token.end + 1
+    return "".join(out)

@@ -1,0 +1,169 @@
+"""`Flow`: what a user begins with. It declares sources, tables and sinks, and holds the plan that streams add to."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from tidegate.flow import watermarks
+from tidegate.flow.errors import BadArgument, BadTime, FlowError, NameTaken, nearest
+from tidegate.flow.plan import Operator, Plan, Sink, Source, Table
+from tidegate.flow.schema import parse_schema
+from tidegate.flow.stream import Stream
+from tidegate.flow.watermarks import Watermark, at_end
+
+__all__ = ["Flow"]
+
+_LATE = ("divert", "fail", "drop")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+
+
+class Flow:
+    """A dataflow over rows with a time: sources and tables, operators on streams, and sinks.
+
+    Building one needs no Spark session and no JVM.
+
+    >>> flow = Flow("edits")
+    >>> edits = flow.source("edits", "ts TIMESTAMP, page STRING, bytes INT", time="ts")
+    >>> flow.sink("big", edits.where("bytes > 100"))
+    >>> print(flow.plan)
+    flow edits
+      edits = source(watermark=AtEnd(), late=divert) -> ts TIMESTAMP, page STRING, bytes INT; time: ts
+      where#1 = where(edits, condition=bytes > 100) -> ts TIMESTAMP, page STRING, bytes INT; time: ts
+      sink big = where#1
+    """
+
+    def __init__(self, name: str, *, timezone: str = "UTC") -> None:
+        self.name = checked_name(name, "a flow")
+        self.timezone = _checked_timezone(timezone)
+        self._operators: dict[str, Operator] = {}
+        self._sinks: dict[str, Sink] = {}
+        self._numbers: dict[str, int] = {}
+
+    def __repr__(self) -> str:
+        return f"Flow({self.name!r}, {len(self._operators)} operators, sinks: {', '.join(self._sinks) or 'none'})"
+
+    def source(
+        self,
+        name: str,
+        schema: Any,
+        *,
+        time: str | tuple[str, ...] | list[str],
+        watermark: Watermark | None = None,
+        late: str = "divert",
+    ) -> Stream:
+        """Declare a source of rows: its columns, which of them are its time, and how times become complete.
+
+        ``schema`` is DDL text, a mapping from name to type, or a ``StructType``. ``time`` is one column (a total order)
+        or several (a product order), of an integer type, DATE or TIMESTAMP. ``watermark`` is `at_end` by default. Late
+        rows are diverted, ``"fail"`` the run, or are dropped; they are counted in any case.
+
+        >>> flow = Flow("edits")
+        >>> flow.source("edits", "ts TIMESTAMP, page STRING", time="ts", watermark=watermarks.bounded("10 minutes"))
+        Stream(edits: ts TIMESTAMP, page STRING; time: ts)
+        """
+        try:
+            checked_name(name, "a source")
+            self._free(name)
+            parsed = parse_schema(schema, time=_time_columns(time))
+            if late not in _LATE:
+                near = nearest(str(late), _LATE)
+                raise BadArgument(
+                    f"expected late to be one of {', '.join(_LATE)}, got {late!r}",
+                    hint=f"did you mean {near!r}?" if near else "",
+                )
+            resolved = watermarks.resolve(at_end() if watermark is None else watermark, parsed)
+        except FlowError as error:
+            raise error.at(f"source {name!r}").at(f"flow {self.name!r}") from None
+        return self._add(Source(id=name, schema=parsed, watermark=resolved, late=late))
+
+    def table(self, name: str, schema: Any) -> Stream:
+        """Declare a table: rows without a time, complete from the start, to be joined with streams.
+
+        >>> Flow("edits").table("pages", "page STRING, topic STRING")
+        Stream(pages: page STRING, topic STRING; a table)
+        """
+        try:
+            checked_name(name, "a table")
+            self._free(name)
+            parsed = parse_schema(schema)
+        except FlowError as error:
+            raise error.at(f"table {name!r}").at(f"flow {self.name!r}") from None
+        return self._add(Table(id=name, schema=parsed))
+
+    def sink(self, name: str, stream: Stream) -> None:
+        """Let a stream leave the flow under a name."""
+        try:
+            checked_name(name, "a sink")
+            if name in self._sinks:
+                raise NameTaken(
+                    f"there already is a sink {name!r}, of {self._sinks[name].input}",
+                    hint="give each sink a name of its own",
+                )
+            if not isinstance(stream, Stream):
+                got = f"{stream!r} ({type(stream).__name__})"
+                raise BadArgument(f"expected a stream, got {got}", hint="sink(name, stream)")
+            if stream.flow is not self:
+                raise BadArgument(
+                    f"the stream {stream.id} belongs to flow {stream.flow.name!r}",
+                    hint="build all of a flow on one Flow",
+                )
+            if not stream.schema.time:
+                raise BadTime(f"{stream.id} is a table: it has no time to be final at", hint="join a stream with it")
+        except FlowError as error:
+            raise error.at(f"sink {name!r}").at(f"flow {self.name!r}") from None
+        self._sinks[name] = Sink(name, stream.id)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan: all operators that a sink needs, and all sources and tables."""
+        needed = {sink.input for sink in self._sinks.values()}
+        for operator in reversed(self._operators.values()):
+            if operator.id in needed:
+                needed.update(operator.inputs)
+        kept = [o for o in self._operators.values() if o.id in needed or isinstance(o, Source | Table)]
+        return Plan(self.name, tuple(kept), tuple(self._sinks.values()), self.timezone)
+
+    def _free(self, name: str) -> None:
+        if name in self._operators:
+            raise NameTaken(f"there already is a {self._operators[name].verb} {name!r}", hint="take another name")
+
+    def _number(self, verb: str) -> str:
+        """Answer the next free name for an operator."""
+        self._numbers[verb] = self._numbers.get(verb, 0) + 1
+        return f"{verb}#{self._numbers[verb]}"
+
+    def _add(self, operator: Operator) -> Stream:
+        self._operators[operator.id] = operator
+        return Stream(self, operator)
+
+
+def checked_name(name: Any, what: str) -> str:
+    """Answer the name, or raise if it could not be part of a path or of a message."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise BadArgument(
+            f"expected a name for {what}, got {name!r}",
+            hint="a letter, then letters, digits, dots, dashes or underscores",
+        )
+    return name
+
+
+def _time_columns(time: Any) -> tuple[str, ...]:
+    names = (time,) if isinstance(time, str) else tuple(time) if isinstance(time, tuple | list) else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise BadArgument(
+            f"expected the name of the time column, or names of several, got {time!r}",
+            hint='time="ts" or time=("valid", "version")',
+        )
+    return names
+
+
+def _checked_timezone(timezone: Any) -> str:
+    try:
+        ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        raise BadArgument(
+            f"expected a time zone by name, got {timezone!r}", hint='"UTC", "Europe/Copenhagen"'
+        ) from None
+    return str(timezone)

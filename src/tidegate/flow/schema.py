@@ -1,0 +1,196 @@
+"""The columns of a stream: their names, their types as far as they are known, and which of them are its time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp, parse_one
+from sqlglot.errors import ParseError, TokenError
+
+from tidegate.flow import sqltypes
+from tidegate.flow.errors import BadSchema, BadTime, ColumnClash, UnknownColumn, nearest, pointed
+from tidegate.time import Order, Product
+
+__all__ = ["Column", "Schema", "parse_schema"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A name and a type; the type is None where only Spark can tell it."""
+
+    name: str
+    type: str | None
+
+    def __str__(self) -> str:
+        return f"{sqltypes.quoted(self.name)} {self.type or '(open)'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a stream; its time columns come first. Names are found whatever their case, as in Spark.
+
+    >>> schema = Schema((Column("ts", "TIMESTAMP"), Column("page", "STRING")), time=("ts",))
+    >>> print(schema)
+    ts TIMESTAMP, page STRING; time: ts
+    >>> schema["PAGE"].type, schema.order
+    ('STRING', EventTime())
+    """
+
+    columns: tuple[Column, ...]
+    time: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        columns = ", ".join(map(str, self.columns))
+        return f"{columns}; time: {', '.join(self.time)}" if self.time else columns
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
+        printer.text(str(self))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns, in order."""
+        return tuple(c.name for c in self.columns)
+
+    @property
+    def data(self) -> tuple[Column, ...]:
+        """The columns that are not time."""
+        return tuple(c for c in self.columns if c.name not in self.time)
+
+    @property
+    def times(self) -> tuple[Column, ...]:
+        """The time columns."""
+        return tuple(self[name] for name in self.time)
+
+    @property
+    def order(self) -> Order[Any]:
+        """The order of the stream's times: that of the one time column, or the product of several."""
+        parts = [self._order(c) for c in self.times]
+        if not parts:
+            raise BadTime("a table has no time, and so no order", hint="use a stream")
+        return parts[0] if len(parts) == 1 else Product(*parts)
+
+    def _order(self, column: Column) -> Order[Any]:
+        order = sqltypes.order_of(column.type or "")
+        if order is None:
+            raise BadTime(f"column {column.name} of type {column.type} is no time")
+        return order
+
+    def find(self, name: str) -> Column | None:
+        """Answer the column of that name, or None."""
+        lower = name.lower()
+        return next((c for c in self.columns if c.name.lower() == lower), None)
+
+    def __getitem__(self, name: str) -> Column:
+        found = self.find(name)
+        if found is None:
+            raise self.unknown(name)
+        return found
+
+    def __contains__(self, name: str) -> bool:
+        return self.find(name) is not None
+
+    def unknown(self, name: str, *, text: str = "", start: int = 0) -> UnknownColumn:
+        """Build the error for a column that is not there; ``text`` is where it was named."""
+        what = f"unknown column {name}"
+        if text:
+            what = pointed(what, text, start, start + len(name))
+        near = nearest(name, self.names)
+        return UnknownColumn(
+            f"{what}\n  columns: {', '.join(map(str, self.columns)) or 'none'}",
+            hint=f"did you mean {near}?" if near else "",
+        )
+
+    def time_of(self, row: Mapping[str, Any]) -> Any:
+        """Answer the time of a row: a value, or with several time columns a tuple.
+
+        >>> Schema((Column("a", "INT"), Column("b", "INT")), time=("a", "b")).time_of({"a": 1, "b": 2})
+        (1, 2)
+        """
+        values = tuple(row[name] for name in self.time)
+        return values[0] if len(values) == 1 else values
+
+
+def distinct_names(columns: Iterable[Column], *, hint: str) -> tuple[Column, ...]:
+    """Answer the columns as a tuple, or raise if two have one name or a name is reserved."""
+    seen: dict[str, Column] = {}
+    for column in columns:
+        if column.name.startswith("__"):
+            raise BadSchema(
+                f"names that begin with two underscores are reserved, got {column.name}", hint="take another name"
+            )
+        if column.name.lower() in seen:
+            raise ColumnClash(f"two columns of the result would be called {column.name}", hint=hint)
+        seen[column.name.lower()] = column
+    return tuple(seen.values())
+
+
+def parse_schema(schema: Any, *, time: tuple[str, ...] = ()) -> Schema:
+    """Answer the schema that a DDL text, a mapping from name to type, or a PySpark ``StructType`` describes.
+
+    >>> parse_schema("page STRING, bytes LONG, ts TIMESTAMP", time=("ts",)).names
+    ('ts', 'page', 'bytes')
+    """
+    columns = _columns(schema)
+    if not columns:
+        raise BadSchema("expected a schema with at least one column, got none", hint='"ts TIMESTAMP, page STRING"')
+    distinct_names(columns, hint="columns are told apart whatever their case; rename one of them")
+    flat = Schema(tuple(columns))
+    times = []
+    for name in time:
+        column = flat[name]
+        if sqltypes.order_of(column.type or "") is None:
+            raise BadTime(
+                f"expected a time column of an integer type, DATE or TIMESTAMP, got {column}",
+                hint="derive a column of such a type before the rows come in",
+            )
+        if column in times:
+            raise BadTime(f"time column {column.name} is named twice")
+        times.append(column)
+    return Schema((*times, *(c for c in columns if c not in times)), time=tuple(c.name for c in times))
+
+
+def _columns(schema: Any) -> list[Column]:
+    if isinstance(schema, Schema):
+        return list(schema.columns)
+    if isinstance(schema, str):
+        return _parse_ddl(schema)
+    if isinstance(schema, Mapping):
+        return [Column(name, sqltypes.canonical(type_)) for name, type_ in schema.items()]
+    fields = getattr(schema, "fields", None)
+    if fields is not None and all(hasattr(f, "dataType") for f in fields):
+        return [Column(f.name, sqltypes.canonical(f.dataType.simpleString())) for f in fields]
+    raise BadSchema(
+        f"expected a schema as text, as a mapping from name to type or as a StructType, got {type(schema).__name__}",
+        hint='for example "ts TIMESTAMP, page STRING, bytes INT"',
+    )
+
+
+_PREFIX = "CREATE TABLE t ("
+
+
+def _parse_ddl(text: str) -> list[Column]:
+    hint = 'write it as "name TYPE, name TYPE, …", for example "ts TIMESTAMP, page STRING"'
+    if not text.strip():
+        return []
+    try:
+        tree = parse_one(f"{_PREFIX}{text})", dialect="spark")
+    except ParseError as error:
+        first = error.errors[0]
+        word = first.get("highlight") or ""
+        start = len(first.get("start_context") or "") - len(_PREFIX)
+        raise BadSchema(
+            pointed("this schema does not parse", text, max(0, start), start + len(word)), hint=hint
+        ) from None
+    except TokenError as error:
+        raise BadSchema(f"this schema does not parse: {error}\n  {text}", hint=hint) from None
+    columns = []
+    for part in tree.this.expressions if isinstance(tree.this, exp.Schema) else []:
+        kind = part.args.get("kind") if isinstance(part, exp.ColumnDef) else None
+        if kind is None:
+            start = max(0, part.meta.get("start", len(_PREFIX)) - len(_PREFIX))
+            what = pointed(f"column {part.name} has no type", text, start, start + len(part.name))
+            raise BadSchema(what, hint=hint)
+        columns.append(Column(part.name, sqltypes.of_tree(kind)))
+    return columns

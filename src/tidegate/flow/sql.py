@@ -1,0 +1,43 @@
+"""The door to the SQL parser: text to tokens and trees, and places in the text."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from sqlglot import TokenType, exp, parse_one
+from sqlglot import tokenize as _tokenize
+
+__all__ = ["Token", "TokenType", "Tree", "exp", "parse", "place", "span", "tokenize"]
+
+#: A node of a parsed text. The parser's versions differ in the name of the class that all nodes have in common.
+Tree: TypeAlias = Any
+#: A word or sign of a text, with ``text``, ``start``, ``end`` (of its last character) and ``token_type``.
+Token: TypeAlias = Any
+
+
+@lru_cache(maxsize=4096)
+def parse(sql: str) -> Tree:
+    """Answer the parsed form of an expression; it is shared, so copy it before changing it."""
+    return parse_one(sql, dialect="spark")
+
+
+@lru_cache(maxsize=4096)
+def tokenize(sql: str) -> tuple[Token, ...]:
+    """Answer the tokens of a text."""
+    return tuple(_tokenize(sql, dialect="spark"))
+
+
+def span(token: Token) -> tuple[int, int]:
+    """Answer where a token begins and ends in its text.
+
+    >>> [span(token) for token in tokenize("a + bc")]
+    [(0, 1), (2, 3), (4, 6)]
+    """
+    return token.start, token.end + 1
+
+
+def place(node: Tree) -> tuple[int, int]:
+    """Answer where a parsed identifier begins and ends in its text."""
+    start = node.meta.get("start", 0)
+    return start, node.meta.get("end", start) + 1

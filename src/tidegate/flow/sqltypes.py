@@ -1,0 +1,131 @@
+"""Types of columns: Spark's types, as text in one canonical form; and what is known of them without Spark."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from tidegate.flow.errors import BadSchema
+from tidegate.flow.functions import words
+from tidegate.time import EventTime, Int, Order
+
+__all__ = ["FRACTIONS", "INTEGERS", "canonical", "element", "field", "is_numeric", "order_of", "struct", "tree_of"]
+
+#: From narrow to wide: of two, Spark computes in the wider.
+INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+FRACTIONS = ("FLOAT", "DOUBLE")
+_INSTANTS = ("TIMESTAMP", "TIMESTAMP_NTZ")
+
+
+@lru_cache(maxsize=4096)
+def canonical(text: str) -> str:
+    """Answer the canonical form of a type, or raise `BadSchema`.
+
+    >>> canonical("long"), canonical("struct<a: integer>"), canonical("decimal(10, 2)")
+    ('BIGINT', 'STRUCT<a: INT>', 'DECIMAL(10,2)')
+    """
+    try:
+        tree = exp.DataType.build(text, dialect="spark")
+    except (SqlglotError, ValueError):
+        tree = None
+    if tree is None or tree.this in (exp.DataType.Type.UNKNOWN, exp.DataType.Type.USERDEFINED):
+        raise BadSchema(
+            f"expected a type of Spark, got {text!r}", hint="for example INT, STRING, TIMESTAMP, ARRAY<STRING>"
+        )
+    return of_tree(tree)
+
+
+def of_tree(tree: exp.DataType) -> str:
+    """Answer the canonical text of a parsed type."""
+    if tree.this == exp.DataType.Type.DECIMAL:
+        given = [e.name for e in tree.expressions]
+        given = [e.name for e in tree.expressions]
+        precision, scale = (given or ["10"])[0], given[1] if len(given) > 1 else "0"
+        return f"DECIMAL({precision},{scale})"
+    if tree.this == exp.DataType.Type.STRUCT:
+        return struct(**{part.name: of_tree(part.args["kind"]) for part in tree.expressions})
+    if tree.this == exp.DataType.Type.ARRAY and tree.expressions:
+        return f"ARRAY<{of_tree(tree.expressions[0])}>"
+    if tree.this == exp.DataType.Type.MAP and len(tree.expressions) == 2:
+        return f"MAP<{of_tree(tree.expressions[0])}, {of_tree(tree.expressions[1])}>"
+    return str(tree.sql("spark"))
+
+
+@lru_cache(maxsize=4096)
+def tree_of(type_: str) -> exp.DataType:
+    """Answer the parsed form of a canonical type; it is shared, so copy it before changing it."""
+    return exp.DataType.build(type_, dialect="spark")
+
+
+def struct(**fields: str) -> str:
+    """Answer the type of a struct.
+
+    >>> struct(start="INT", end="INT")
+    'STRUCT<start: INT, end: INT>'
+    """
+    return f"STRUCT<{', '.join(f'{_field_name(name)}: {type_}' for name, type_ in fields.items())}>"
+
+
+def _field_name(name: str) -> str:
+    return name if name.isidentifier() and name.isascii() else f"`{name}`"
+
+
+def quoted(name: str) -> str:
+    """Answer a name as it stands in SQL: in backticks where it needs them."""
+    plain = name.isidentifier() and name.isascii() and name.lower() not in _RESERVED
+    return name if plain else f"`{name.replace('`', '``')}`"
+
+
+# Words that Spark or the translation would read as something else than a column.
+_RESERVED = words(
+    """
+    all and anti any array as asc between by case cast cross current_date current_timestamp cube date desc distinct
+    div else end except exists extract false filter first from full group having if in inner intersect interval into
+    is join lateral left like limit map minus natural not null on or order outer over right rollup row select semi
+    set some struct table then timestamp to true union unique unknown using values when where window with within
+    """
+)
+
+
+def field(type_: str, name: str) -> str | None:
+    """Answer the type of a field of a struct, or None if there is none of that name.
+
+    >>> field("STRUCT<start: INT, end: INT>", "END")
+    'INT'
+    """
+    tree = tree_of(type_)
+    if tree.this != exp.DataType.Type.STRUCT:
+        return None
+    return next((of_tree(p.args["kind"]) for p in tree.expressions if p.name.lower() == name.lower()), None)
+
+
+def element(type_: str) -> str | None:
+    """Answer the type of an array's elements, or None if it is no array.
+
+    >>> element("ARRAY<STRING>")
+    'STRING'
+    """
+    tree = tree_of(type_)
+    if tree.this != exp.DataType.Type.ARRAY or not tree.expressions:
+        return None
+    return of_tree(tree.expressions[0])
+
+
+def is_numeric(type_: str) -> bool:
+    """Answer whether a canonical type is a number."""
+    return type_ in INTEGERS or type_ in FRACTIONS or type_.startswith("DECIMAL")
+
+
+def order_of(type_: str) -> Order[int] | EventTime | None:
+    """Answer the order of a type's values as times, or None if they are no times.
+
+    >>> order_of("BIGINT"), order_of("DATE"), order_of("STRING")
+    (Int(), EventTime('day'), None)
+    """
+    if type_ in INTEGERS:
+        return Int()
+    if type_ == "DATE":
+        return EventTime("day")
+    return EventTime() if type_ in _INSTANTS else None

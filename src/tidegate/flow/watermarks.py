@@ -1,0 +1,134 @@
+"""Watermark strategies: how the rows of a source, or something beside them, say which times are complete.
+
+>>> bounded("10 minutes")
+Bounded(delays=('10 minutes',), by=None, idle=None)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from tidegate.flow.errors import BadArgument
+from tidegate.flow.expressions import Expression, bind
+from tidegate.flow.schema import Schema
+from tidegate.flow.spans import parse_span, show_span
+
+__all__ = ["AtEnd", "Bounded", "Published", "Punctuated", "Watermark", "at_end", "bounded", "published", "punctuated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """No row is later than a delay behind the greatest time seen; in a plan, delays are in units of the column.
+
+    With ``by``, per value of that column; ``idle`` (in a plan: in microseconds) lets go a value that is silent.
+    """
+
+    delays: tuple[Any, ...]
+    by: str | None = None
+    idle: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Punctuated:
+    """Rows that satisfy a condition are watermarks, not data; in a plan, the condition is bound."""
+
+    condition: str | Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The frontier that another flow publishes in a directory."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class AtEnd:
+    """The end of the input completes everything; nothing is complete before."""
+
+
+Watermark: TypeAlias = Bounded | Punctuated | Published | AtEnd
+
+
+def bounded(*delays: Any, by: str | None = None, idle: Any = None) -> Bounded:
+    """Promise that no row comes later than ``delay`` behind the greatest time seen; one delay for each time column.
+
+    With ``by="column"`` the promise is per value of that column (a partition, a device); a value that is silent for
+    ``idle`` holds nothing back.
+    """
+    if not delays:
+        raise BadArgument("expected a delay in bounded(…), got none", hint='bounded("10 minutes")')
+    if idle is not None and by is None:
+        raise BadArgument(
+            "expected by= together with idle=, got idle alone",
+            hint='bounded("10 minutes", by="device", idle="5 minutes")',
+        )
+    return Bounded(delays, by=by, idle=idle)
+
+
+def punctuated(condition: str) -> Punctuated:
+    """Take the rows that satisfy ``condition`` as watermarks: their time, and all below it, is complete.
+
+    With several time columns, a NULL in one of them means every value of it.
+    """
+    return Punctuated(condition)
+
+
+def published(path: str) -> Published:
+    """Follow the frontier that another flow publishes under ``path``."""
+    if not isinstance(path, str) or not path:
+        raise BadArgument(f"expected a path in published(…), got {path!r}", hint='published("checkpoints/upstream")')
+    return Published(path)
+
+
+def at_end() -> AtEnd:
+    """Complete everything at the end of the input, and nothing before; the default."""
+    return AtEnd()
+
+
+def resolve(watermark: Any, schema: Schema) -> Watermark:
+    """Check a strategy against the source's columns, and give its delays in units and its condition bound."""
+    if isinstance(watermark, Bounded):
+        return _resolve_bounded(watermark, schema)
+    if isinstance(watermark, Punctuated):
+        condition = bind(watermark.condition, schema, what="the condition of punctuated(…)")
+        if condition.type not in ("BOOLEAN", None):
+            raise BadArgument(f"expected a condition in punctuated(…), got {condition.sql} of type {condition.type}")
+        return replace(watermark, condition=condition)
+    if isinstance(watermark, Published | AtEnd):
+        return watermark
+    raise BadArgument(
+        f"expected a watermark strategy, got {watermark!r} ({type(watermark).__name__})",
+        hint='bounded("10 minutes"), punctuated("kind = \'WM\'"), published(path) or at_end()',
+    )
+
+
+def _resolve_bounded(watermark: Bounded, schema: Schema) -> Bounded:
+    if len(watermark.delays) != len(schema.time):
+        raise BadArgument(
+            f"expected one delay for each time column ({', '.join(schema.time)}), got {len(watermark.delays)}",
+            hint=f"bounded({', '.join(f'<delay of {name}>' for name in schema.time)})",
+        )
+    delays = tuple(
+        parse_span(delay, column.type or "", what="delay", least=0)
+        for delay, column in zip(watermark.delays, schema.times, strict=True)
+    )
+    by = schema[watermark.by].name if watermark.by is not None else None
+    idle = None if watermark.idle is None else parse_span(watermark.idle, "TIMESTAMP", what="idle")
+    return Bounded(delays, by=by, idle=idle)
+
+
+def show(watermark: Watermark, schema: Schema) -> str:
+    """Answer a resolved strategy as a reader would write it."""
+    match watermark:
+        case Bounded(delays, by, idle):
+            parts = [show_span(d, c.type or "") for d, c in zip(delays, schema.times, strict=True)]
+            parts += [f"by {by}"] if by else []
+            parts += [f"idle {show_span(idle, 'TIMESTAMP')}"] if idle else []
+            return f"bounded by {', '.join(parts)}"
+        case Punctuated(condition):
+            return f"punctuated where {getattr(condition, 'sql', condition)}"
+        case Published(path):
+            return f"published at {path}"
+    return "complete at the end"

@@ -1,0 +1,120 @@
+"""What follows ``window(…)`` and ``session(…)``: an aggregate, or a Python function, per window and group."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tidegate.flow import plan, sqltypes
+from tidegate.flow.aggregates import aggregation, grouping
+from tidegate.flow.errors import BadArgument, BadSpan
+from tidegate.flow.plan import SessionFrame, WindowFrame
+from tidegate.flow.schema import Column, parse_schema
+from tidegate.flow.spans import parse_span, show_span
+
+if TYPE_CHECKING:
+    from tidegate.flow.stream import Stream
+
+__all__ = ["Windowed", "session_frame", "window_frame"]
+
+
+def window_frame(over: tuple[str, str], size: Any, every: Any, offset: Any, lateness: Any) -> WindowFrame:
+    """Check the spans of windows and answer them in units of the time column ``over`` (its name and type)."""
+    name, type_ = over
+    length = parse_span(size, type_, what="size")
+    slide = parse_span(every, type_, what="every")
+    if slide > length:
+        raise BadSpan(
+            f"expected every of at most the size, {show_span(length, type_)}, got {show_span(slide, type_)}: "
+            "rows between windows would be lost",
+            hint="choose the rows with where(…) first, and then windows without gaps",
+        )
+    shift = parse_span(offset, type_, what="offset", least=None)
+    late = parse_span(lateness, type_, what="lateness", least=0)
+    return WindowFrame(name, length, slide, shift % slide, late)
+
+
+def session_frame(over: tuple[str, str], gap: Any) -> SessionFrame:
+    """Check the gap of sessions and answer it in units of the time column ``over`` (its name and type)."""
+    return SessionFrame(over[0], parse_span(gap, over[1], what="gap"))
+
+
+class Windowed:
+    """Rows in windows or sessions, waiting to be told what to compute: `aggregate` or `apply`."""
+
+    def __init__(self, stream: Stream, frame: WindowFrame | SessionFrame, column: str) -> None:
+        self._stream = stream
+        self._frame = frame
+        self._column = column
+
+    def __repr__(self) -> str:
+        return f"Windowed({self._stream.id}, {self._frame})"
+
+    def aggregate(self, *expressions: str, by: Any = (), **named_expressions: str) -> Stream:
+        """Answer one row for each window and group that has rows.
+
+        Time columns other than the one that the windows are over group as well.
+        """
+        stream = self._stream
+        with stream._building(f"{self._column}(…).aggregate"):
+            schema = stream.schema
+            others = [c for c in schema.times if c.name != self._frame.over]
+            result = aggregation(by, expressions, named_expressions, schema, grouped=[*others, self._struct()])
+            columns = (*schema.times, self._struct(), *result.columns, *self._revision())
+            return stream._add(
+                plan.WindowAggregate,
+                stream._result(columns),
+                name=self._column,
+                frame=self._frame,
+                aggregation=result,
+            )
+
+    def apply(self, function: Callable[..., Any], schema: Any, by: Any = ()) -> Stream:
+        """Let a Python function turn the rows of each window and group into rows of ``schema``.
+
+        It gets a ``pyarrow.Table`` of the rows with all columns, sorted by time and then by all columns, and returns a
+        table of the columns of ``schema``: time, window and group are put before them. A function of two parameters
+        gets the window and the group first, as a dict.
+        """
+        stream = self._stream
+        with stream._building(f"{self._column}(…).apply"):
+            keyed = _takes_key(function)
+            keys = grouping(by, stream.schema)
+            declared = parse_schema(schema).columns
+            groups = tuple(Column(k.name, k.type) for k in keys)
+            columns = (*stream.schema.times, self._struct(), *groups, *declared, *self._revision())
+            return stream._add(
+                plan.WindowApply,
+                stream._result(columns),
+                name=self._column,
+                frame=self._frame,
+                by=keys,
+                function=function,
+                keyed=keyed,
+                columns=tuple(c.name for c in declared),
+            )
+
+    def _struct(self) -> Column:
+        type_ = self._stream.schema[self._frame.over].type or ""
+        return Column(self._column, sqltypes.struct(start=type_, end=type_))
+
+    def _revision(self) -> tuple[Column, ...]:
+        return (Column("revision", "INT"),) if getattr(self._frame, "lateness", 0) else ()
+
+
+def _takes_key(function: Any) -> bool:
+    """Answer whether a function takes (key, rows) and not only (rows)."""
+    if not callable(function):
+        raise BadArgument(f"expected a function on Arrow tables, got {function!r} ({type(function).__name__})")
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    needed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
+    if len(needed) not in (1, 2):
+        raise BadArgument(
+            f"expected a function of (rows) or (key, rows), got one of {len(needed)} parameters: {function!r}",
+            hint="def f(rows: pyarrow.Table) -> pyarrow.Table",
+        )
+    return len(needed) == 2
