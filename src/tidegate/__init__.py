@@ -9,8 +9,11 @@ from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
     from tidegate.flow import Flow, Stream, at_end, bounded, published, punctuated
+    from tidegate.spec import DT, WM
 
 __all__ = [
+    "DT",
+    "WM",
     "Flow",
     "Stream",
     "TidegateError",
@@ -25,6 +28,8 @@ __version__ = "0.1.0"
 
 #: Where each public name lives; it is imported when it is first used, so that nobody pays for what they do not use.
 _HOMES = {
+    "DT": "tidegate.spec",
+    "WM": "tidegate.spec",
     "Flow": "tidegate.flow",
     "Stream": "tidegate.flow",
     "at_end": "tidegate.flow",

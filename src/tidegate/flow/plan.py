@@ -364,7 +364,9 @@ class Plan:
     def __str__(self) -> str:
         lines = [f"flow {self.name}"]
         for operator in self.operators:
-            own = {f.name: getattr(operator, f.name) for f in fields(operator) if f.name not in ("id", "inputs", "schema")}
+            own = {
+                f.name: getattr(operator, f.name) for f in fields(operator) if f.name not in ("id", "inputs", "schema")
+            }
             arguments = [*operator.inputs, *(f"{name}={_shown(value)}" for name, value in own.items())]
             lines.append(f"  {operator.id} = {operator.verb}({', '.join(arguments)}) -> {operator.schema}")
         lines += [f"  sink {sink.name} = {sink.input}" for sink in self.sinks]

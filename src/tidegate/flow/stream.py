@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Stream"]
 
-O = TypeVar("O", bound=plan.Operator)  # noqa: E741
+O = TypeVar("O", bound=plan.Operator)
 
 _NAMES = "give it another name with AS"
 
