@@ -1,0 +1,165 @@
+"""Hypothesis strategies for streams: monotone, strictly monotone, broken, covered by watermarks, endless.
+
+They draw few times, so that these coincide, and they do not avoid what is awkward: incomparable watermarks, a watermark
+below an earlier one, much data at one time, data that is never covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tidegate.check.orders import times
+from tidegate.spec import DT, WM, Event, Lasso, Monitor, NotMonotone, owed
+from tidegate.time import Inl, Inr, Order, Sum, maximal
+
+__all__ = ["Inputs", "batched", "broken_streams", "buffers", "lassos", "plain", "streams", "two_sided"]
+
+DATA = st.sampled_from("abc")
+
+
+@st.composite
+def _events(draw: st.DrawFn, order: Order[Any], data: st.SearchStrategy[Any], max_size: int) -> list[Event]:
+    pool = st.sampled_from(draw(st.lists(times(order), min_size=1, max_size=5)))
+    event = st.one_of(st.builds(DT, pool, data), st.builds(WM, pool))
+    return draw(st.lists(event, max_size=max_size))
+
+
+def _keep(order: Order[Any], events: Iterable[Event], seen: Iterable[Any], *, strict: bool) -> list[Event]:
+    """Leave out what breaks a watermark."""
+    monitor = Monitor(order, strict=strict, seen=seen)
+    kept: list[Event] = []
+    for event in events:
+        try:
+            monitor.see(event)
+        except NotMonotone:
+            continue
+        kept.append(event)
+    return kept
+
+
+def _cover(order: Order[Any], events: list[Event]) -> list[Event]:
+    """Add the watermarks that are missing at the end."""
+    return [*events, *(WM(t) for t in maximal(order, [e.t for e in owed(order, events)]))]
+
+
+@st.composite
+def streams(
+    draw: st.DrawFn,
+    order: Order[Any],
+    *,
+    data: st.SearchStrategy[Any] = DATA,
+    strict: bool = False,
+    covered: bool = False,
+    seen: Iterable[Any] = (),
+    max_size: int = 12,
+) -> list[Event]:
+    """Draw a monotone stream that ends.
+
+    ``strict`` forbids watermarks that an earlier one covers, ``covered`` leaves no data without a later watermark, and
+    ``seen`` are watermarks from before.
+    """
+    events = _keep(order, draw(_events(order, data, max_size)), seen, strict=strict)
+    return _cover(order, events) if covered else events
+
+
+@st.composite
+def broken_streams(
+    draw: st.DrawFn, order: Order[Any], *, data: st.SearchStrategy[Any] = DATA, max_size: int = 12
+) -> list[Event]:
+    """Draw a stream that is not monotone: some data comes after a watermark that covers it."""
+    events = draw(_events(order, data, max_size))
+    wm = draw(times(order))
+    late = draw(st.one_of(st.just(wm), times(order)).filter(lambda t: order.le(t, wm)))
+    here = draw(st.integers(0, len(events)))
+    there = draw(st.integers(here, len(events)))
+    return [*events[:here], WM(wm), *events[here:there], DT(late, draw(data)), *events[there:]]
+
+
+@st.composite
+def lassos(
+    draw: st.DrawFn, order: Order[Any], *, data: st.SearchStrategy[Any] = DATA, productive: bool = True
+) -> Lasso[Event]:
+    """Draw an endless stream; ``productive`` ones cover all their data sooner or later, and need not be monotone."""
+    prefix = draw(_events(order, data, 5))
+    cycle = draw(_events(order, data, 6).filter(bool))
+    if productive:
+        cycle = _cover(order, [*prefix, *cycle])[len(prefix) :]
+        ends = [e.t for e in owed(order, Lasso(prefix, cycle))]
+        cycle = [*cycle, *(WM(t) for t in maximal(order, ends))]
+    return Lasso(prefix, cycle)
+
+
+def buffers(
+    order: Order[Any], *, data: st.SearchStrategy[Any] = DATA, max_size: int = 4
+) -> st.SearchStrategy[list[tuple[Any, Any]]]:
+    """Draw the initial buffer of an operator: data with its times."""
+    return st.lists(st.tuples(times(order), data), max_size=max_size)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What an operator is checked on: streams that end, beginnings that leave nothing owed, and endless streams."""
+
+    monotone: Callable[[Order[Any]], st.SearchStrategy[list[Event]]]
+    covered: Callable[[Order[Any]], st.SearchStrategy[list[Event]]]
+    lassos: Callable[[Order[Any]], st.SearchStrategy[Lasso[Event]]]
+
+
+def plain(data: st.SearchStrategy[Any] = DATA) -> Inputs:
+    """Answer inputs of an operator that takes any data: monotone streams."""
+    return Inputs(
+        monotone=lambda order: streams(order, data=data),
+        covered=lambda order: streams(order, data=data, covered=True),
+        lassos=lambda order: lassos(order, data=data),
+    )
+
+
+def batched(data: st.SearchStrategy[Any] = DATA) -> Inputs:
+    """Answer inputs of an operator that takes batches: each fresh when it comes, and followed by its watermark."""
+
+    @st.composite
+    def batches(draw: st.DrawFn, order: Order[Any]) -> list[Event]:
+        found: list[Event] = []
+        seen: list[Any] = []
+        for wm in draw(st.lists(times(order), max_size=5)):
+            below = times(order).filter(lambda t, wm=wm: order.le(t, wm))
+            drawn = draw(st.lists(st.tuples(st.one_of(st.just(wm), below), data), max_size=4))
+            fresh = [(t, d) for t, d in drawn if not any(order.le(t, w) for w in seen)]
+            if fresh and not any(order.le(wm, w) for w in seen):
+                found.append(DT(wm, fresh))
+            if found or draw(st.booleans()):
+                found.append(WM(wm))
+                seen.append(wm)
+        return found
+
+    def endless(order: Order[Any]) -> st.SearchStrategy[Lasso[Event]]:
+        return st.builds(Lasso, batches(order), batches(order).filter(bool))
+
+    return Inputs(monotone=batches, covered=batches, lassos=endless)
+
+
+def two_sided(data: st.SearchStrategy[Any] = DATA) -> Inputs:
+    """Answer inputs of an operator of two streams over the given order: each watermark is reached by both sides."""
+
+    def both(order: Order[Any]) -> Order[Any]:
+        return Sum(order, order)
+
+    def matched(order: Order[Any], events: Iterable[Event]) -> list[Event]:
+        listed = _cover(both(order), list(events))
+        for mine, other in ((Inl, Inr), (Inr, Inl)):
+            ends = maximal(order, [e.t.t for e in listed if isinstance(e, WM) and isinstance(e.t, mine)])
+            listed += [WM(other(t)) for t in ends]
+        return listed
+
+    def endless(order: Order[Any]) -> st.SearchStrategy[Lasso[Event]]:
+        return lassos(both(order), data=data).map(lambda s: Lasso(s.prefix, matched(order, [*s.prefix, *s.cycle])))
+
+    return Inputs(
+        monotone=lambda order: streams(both(order), data=data, max_size=16),
+        covered=lambda order: streams(both(order), data=data, max_size=16).map(lambda s: matched(order, s)),
+        lassos=endless,
+    )

@@ -1,0 +1,72 @@
+"""How statements look at streams: the outputs of finite ones, the first outputs of endless ones, and what is owed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, TypeAlias
+
+from tidegate.spec.events import DT, Event
+from tidegate.spec.operator import Operator, fproduce
+from tidegate.spec.properties import is_monotone, owed
+from tidegate.spec.streams import Lasso
+from tidegate.time import Order
+
+__all__ = ["Stream", "breaks_monotonicity", "breaks_productivity", "observe", "owes_nothing", "prefix_of"]
+
+#: A finite stream, or an endless one that can be reasoned about.
+Stream: TypeAlias = Sequence[Event] | Lasso[Event]
+
+#: How many outputs of an endless stream are compared.
+LIMIT = 60
+
+
+def observe(outputs: Iterable[Any]) -> list[Any]:
+    """Answer the outputs, or the first ones of many."""
+    return list(islice(outputs, LIMIT))
+
+
+def prefix_of(events: Stream, rounds: int = 3) -> list[Event]:
+    """Answer a finite stream whole, and of an endless one the prefix and some rounds."""
+    return events.unroll(rounds) if isinstance(events, Lasso) else list(events)
+
+
+def owes_nothing(order: Order[Any], events: Stream) -> bool:
+    """Answer whether a lasso is productive, or a finite list, as the beginning of a stream, leaves no data uncovered.
+
+    A stream that ends is productive by definition, which would leave nothing to check. So a finite list stands for the
+    beginning of an endless stream here.
+    """
+    return not owed(order, events)
+
+
+def breaks_productivity(
+    op: Operator[Event, Any], events: Stream, order: Order[Any]
+) -> tuple[str, dict[str, Any]] | None:
+    """Answer a reason if productive input makes ``op`` owe something in its output, whose order is ``order``.
+
+    A finite list is the beginning of a stream, after which the operator has not ended. On a lasso, what was put out by
+    one round must be covered by the end of the next: all watermarks that ever come have come by then.
+    """
+    if isinstance(events, Lasso):
+        after, early = fproduce(op, events.unroll(2))
+        late = fproduce(after, [*events.cycle, *events.cycle])[1]
+        missing = [e for e in owed(order, [*early, *late]) if e in early]
+        outputs = [*early, *late]
+    else:
+        outputs = fproduce(op, events)[1]
+        missing = owed(order, outputs)
+    return (f"no later watermark covers {missing[0]!r}", {"outputs": outputs}) if missing else None
+
+
+def breaks_monotonicity(
+    outputs: Iterable[Event], order: Order[Any], W: Iterable[Any]
+) -> tuple[str, dict[str, Any]] | None:
+    """Answer a reason if the outputs are not monotone after the watermarks ``W``."""
+    listed = list(outputs)
+    return None if is_monotone(order, listed, W) else ("the output is not monotone", {"outputs": listed})
+
+
+def data(outputs: Iterable[Any]) -> list[DT[Any, Any]]:
+    """Answer the events that carry data."""
+    return [e for e in outputs if isinstance(e, DT)]
