@@ -126,14 +126,12 @@ def batched(data: st.SearchStrategy[Any] = DATA) -> Inputs:
         found: list[Event] = []
         seen: list[Any] = []
         for wm in draw(st.lists(times(order), max_size=5)):
-            below = times(order).filter(lambda t, wm=wm: order.le(t, wm))
-            drawn = draw(st.lists(st.tuples(st.one_of(st.just(wm), below), data), max_size=4))
-            fresh = [(t, d) for t, d in drawn if not any(order.le(t, w) for w in seen)]
+            drawn = draw(st.lists(st.tuples(st.one_of(st.just(wm), times(order)), data), max_size=4))
+            fresh = [(t, d) for t, d in drawn if order.le(t, wm) and not any(order.le(t, w) for w in seen)]
             if fresh and not any(order.le(wm, w) for w in seen):
                 found.append(DT(wm, fresh))
-            if found or draw(st.booleans()):
-                found.append(WM(wm))
-                seen.append(wm)
+            found.append(WM(wm))
+            seen.append(wm)
         return found
 
     def endless(order: Order[Any]) -> st.SearchStrategy[Lasso[Event]]:
