@@ -102,8 +102,13 @@ class Frontier(Generic[T]):
         return f"Frontier({self.antichain()!r})"
 
     def _appear(self, t: T) -> list[tuple[T, int]]:
-        if self._heap is not None:
-            heappush(self._heap, (self.order.key(t), t))
+        heap = self._heap
+        if heap is not None:
+            heappush(heap, (self.order.key(t), t))
+            if len(heap) > 2 * len(self._counts) + 8:
+                # Most entries have lost their count: a time that comes and goes must not make the heap grow.
+                heap[:] = [(self.order.key(u), u) for u, n in self._counts.items() if n > 0]
+                heapify(heap)
         le = self.order.le
         if any(le(f, t) for f in self._times):
             return []
