@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from tidegate.check.changes import Batch, batches
 from tidegate.check.graphs import flat_graphs, graphs
 from tidegate.check.orders import orders, times
-from tidegate.progress import Enter, Graph, Leave, UnknownLocation, layout, settle
-from tidegate.progress.live import NegativeCount, Progress
+from tidegate.progress import Enter, Graph, Leave, NegativeCount, Progress, UnknownLocation, layout, settle
 from tidegate.time import Antichain, EventTime, Nat, NotATime, Product
 
 Held = Counter[tuple[Any, Any]]
@@ -180,7 +179,7 @@ REFUSED: list[tuple[Batch, type[Exception], str]] = [
 
 @pytest.mark.parametrize(("bad", "error", "place"), REFUSED)
 def test_a_refused_batch_changes_nothing(bad: Batch, error: type[Exception], place: str) -> None:
-    """One refused change, wherever it is in the batch, leaves all counts and frontiers as they were; the error says where."""
+    """One refused change, wherever it is in the batch, leaves the tracker as it was, and is named."""
     good: Batch = [("in", 3, -1), ("head", (3, 1), 2)]
     for batch in (bad + good, good + bad):
         progress = Progress(NESTED, {"in": {3: 1}, "tail": {(4, 4): 1}})

@@ -25,7 +25,8 @@ def batches(draw: st.DrawFn, graph: Graph, *, max_batches: int = 8) -> list[Batc
         batch: Batch = []
         for _ in range(draw(st.integers(1, 4))):
             present = [p for p, n in held.items() if n]
-            if present and draw(st.booleans()):
+            drops = draw(st.booleans())
+            if drops and present:
                 l, t = draw(st.sampled_from(present))
                 n = -draw(st.integers(1, held[l, t]))
             else:

@@ -3,10 +3,19 @@
 The definitions are those of "Verified Progress Tracking for Timely Dataflow" by Brun, Decova, Lattuada and Traytel.
 """
 
-from tidegate.progress.errors import CycleDoesNotAdvance, NotComposable, NotMonotone, SelfEdge, UnknownLocation
+from tidegate.progress.errors import (
+    CycleDoesNotAdvance,
+    NegativeCount,
+    NotComposable,
+    NotMonotone,
+    SelfEdge,
+    UnknownLocation,
+)
 from tidegate.progress.graph import Graph, Location, Pointstamp
+from tidegate.progress.live import Progress
 from tidegate.progress.scope import Enter, Leave
 from tidegate.progress.summary import Summary
+from tidegate.progress.why import Reason
 
 __all__ = [
     "CycleDoesNotAdvance",
@@ -14,9 +23,12 @@ __all__ = [
     "Graph",
     "Leave",
     "Location",
+    "NegativeCount",
     "NotComposable",
     "NotMonotone",
     "Pointstamp",
+    "Progress",
+    "Reason",
     "SelfEdge",
     "Summary",
     "UnknownLocation",

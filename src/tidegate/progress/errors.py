@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidegate.errors import TidegateError
 
-__all__ = ["CycleDoesNotAdvance", "NotComposable", "NotMonotone", "SelfEdge", "UnknownLocation"]
+__all__ = ["CycleDoesNotAdvance", "NegativeCount", "NotComposable", "NotMonotone", "SelfEdge", "UnknownLocation"]
 
 
 class NotMonotone(TidegateError, ValueError):
@@ -25,3 +25,7 @@ class CycleDoesNotAdvance(TidegateError, ValueError):
 
 class UnknownLocation(TidegateError, LookupError):
     """A location that the graph does not have."""
+
+
+class NegativeCount(TidegateError, ValueError):
+    """More pointstamps dropped at a location and time than there are."""

@@ -6,26 +6,14 @@ from collections.abc import Iterable, Mapping
 from heapq import heappop
 from typing import Any
 
-from tidegate.errors import TidegateError
+from tidegate.progress.errors import NegativeCount
 from tidegate.progress.graph import Graph, Location
 from tidegate.progress.layout import lay_out
 from tidegate.progress.settle import Agenda, Place
 from tidegate.progress.why import Reason, reasons
 from tidegate.time import Antichain, ZMultiset
 
-__all__ = ["NegativeCount", "Progress"]
-
-
-class NegativeCount(TidegateError, ValueError):
-    """More pointstamps were dropped at a location and time than there are."""
-
-    @classmethod
-    def of(cls, location: Location, t: Any, count: int, n: int) -> NegativeCount:
-        """Build the error for a change by ``n`` where there are ``count``."""
-        return cls(
-            f"expected the number of pointstamps to stay at least 0, got {count} and a change of {n:+d}",
-            hint="drop only what was added, or allow it with signed=True",
-        ).at(f"location {location!r}, time {t!r}")
+__all__ = ["Progress"]
 
 
 class Progress:
@@ -127,5 +115,8 @@ class Progress:
         if not count and not place.order.contains(t):
             raise place.order.not_a_time(t).at(f"location {l!r}")
         if count + n < 0 and not self.signed:
-            raise NegativeCount.of(l, t, count, n)
+            raise NegativeCount(
+                f"expected the number of pointstamps to stay at least 0, got {count} and a change of {n:+d}",
+                hint="drop only what was added, or allow it with signed=True",
+            ).at(f"location {l!r}, time {t!r}")
         return place, t, n

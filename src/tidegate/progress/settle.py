@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from tidegate.progress.graph import Location
 from tidegate.time import Frontier, Order
@@ -28,16 +28,12 @@ Step: TypeAlias = Callable[[Any], Any]
 Agenda: TypeAlias = list[int]
 
 
-class Region(ABC):
-    """One or more locations that settle together."""
-
-    __slots__ = ()
+class Region(Protocol):
+    """One or more locations that settle together, and whether they are on the agenda."""
 
     rank: int
-    #: Whether the rank is on the agenda.
     queued: bool
 
-    @abstractmethod
     def settle(self, agenda: Agenda, changed: list[Location]) -> None:
         """Apply what has arrived, pass on what changed, and add the locations whose frontier is another one."""
 
@@ -91,7 +87,7 @@ class Place(ABC):
                 heappush(agenda, region.rank)
 
 
-class Least(Place, Region):
+class Least(Place):
     """A location outside cycles whose frontier is at most one time: the least that is there or comes along an edge."""
 
     __slots__ = ("counts", "heap", "queued", "rank", "sources")
@@ -208,7 +204,7 @@ class _Counting(Place):
         self.send(changes, agenda)
 
 
-class Counted(_Counting, Region):
+class Counted(_Counting):
     """A location outside cycles, with counts."""
 
     __slots__ = ("arrived", "queued", "rank")
@@ -230,7 +226,7 @@ class Counted(_Counting, Region):
             self.tell(changes, agenda, changed)
 
 
-class Loop(Region):
+class Loop:
     """The locations of a cycle, or of several that share locations."""
 
     __slots__ = ("members", "queued", "rank", "work")

@@ -102,21 +102,34 @@ class Frontier(Generic[T]):
         return f"Frontier({self.antichain()!r})"
 
     def _appear(self, t: T) -> list[tuple[T, int]]:
-        heap = self._heap
-        if heap is not None:
-            heappush(heap, (self.order.key(t), t))
-            if len(heap) > 2 * len(self._counts) + 8:
-                # Most entries have lost their count: a time that comes and goes must not make the heap grow.
-                heap[:] = [(self.order.key(u), u) for u, n in self._counts.items() if n > 0]
-                heapify(heap)
+        if self._heap is not None:
+            return self._appear_total(self._heap, t)
         le = self.order.le
-        if any(le(f, t) for f in self._times):
-            return []
-        gone = [f for f in self._times if le(t, f)]
+        gone = []
+        for f in self._times:
+            if le(f, t):
+                return []
+            if le(t, f):
+                gone.append(f)
         for f in gone:
             del self._times[f]
         self._times[t] = None
         return [(f, -1) for f in gone] + [(t, 1)]
+
+    def _appear_total(self, heap: list[tuple[Any, T]], t: T) -> list[tuple[T, int]]:
+        key = self.order.key
+        heappush(heap, (key(t), t))
+        if len(heap) > 2 * len(self._counts) + 8:
+            # Most entries have lost their count: a time that comes and goes must not make the heap grow.
+            heap[:] = [(key(u), u) for u, n in self._counts.items() if n > 0]
+            heapify(heap)
+        # The time of the frontier, if there is one, was at the top.
+        if heap[0][1] != t:
+            return []
+        changes = [(f, -1) for f in self._times]
+        changes.append((t, 1))
+        self._times = {t: None}
+        return changes
 
     def _vanish(self, t: T) -> list[tuple[T, int]]:
         del self._times[t]
