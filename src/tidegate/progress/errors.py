@@ -4,7 +4,25 @@ from __future__ import annotations
 
 from tidegate.errors import TidegateError
 
-__all__ = ["CycleDoesNotAdvance", "NegativeCount", "NotComposable", "NotMonotone", "SelfEdge", "UnknownLocation"]
+__all__ = [
+    "CycleDoesNotAdvance",
+    "Forbidden",
+    "NegativeCount",
+    "NoCapability",
+    "NoChange",
+    "NoMessage",
+    "NotComposable",
+    "NotImplied",
+    "NotInitialized",
+    "NotJustified",
+    "NotMinimal",
+    "NotMonotone",
+    "NotPending",
+    "NotUpright",
+    "SelfEdge",
+    "UnknownLocation",
+    "UnknownWorker",
+]
 
 
 class NotMonotone(TidegateError, ValueError):
@@ -27,5 +45,54 @@ class UnknownLocation(TidegateError, LookupError):
     """A location that the graph does not have."""
 
 
-class NegativeCount(TidegateError, ValueError):
-    """More pointstamps dropped at a location and time than there are."""
+class UnknownWorker(TidegateError, LookupError):
+    """A worker that takes no part."""
+
+
+class Forbidden(TidegateError, RuntimeError):
+    """A step that the protocol does not allow now. ``rule`` is what forbids it; the configuration is unchanged."""
+
+    def __init__(self, rule: str, what: str, *, hint: str = "") -> None:
+        super().__init__(what, hint=hint)
+        self.rule = rule
+        self.at(f"rule: {rule}")
+
+
+class NegativeCount(Forbidden):
+    """A count would become negative."""
+
+
+class NoCapability(Forbidden):
+    """A worker used a capability that it does not hold, or not any more."""
+
+
+class NoChange(Forbidden):
+    """A step would change nothing."""
+
+
+class NoMessage(Forbidden):
+    """There is nothing to receive."""
+
+
+class NotUpright(Forbidden):
+    """A pointstamp would be added without taking away a smaller one."""
+
+
+class NotJustified(Forbidden):
+    """A pointstamp would be left unsent that nothing justifies."""
+
+
+class NotInitialized(Forbidden):
+    """Nothing has been propagated yet."""
+
+
+class NotImplied(Forbidden):
+    """A change at a time that the location was not to expect any more."""
+
+
+class NotPending(Forbidden):
+    """There is nothing to propagate for this location and time."""
+
+
+class NotMinimal(Forbidden):
+    """Something smaller has to be propagated first."""

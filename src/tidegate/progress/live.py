@@ -116,6 +116,7 @@ class Progress:
             raise place.order.not_a_time(t).at(f"location {l!r}")
         if count + n < 0 and not self.signed:
             raise NegativeCount(
+                "counts stay at least 0",
                 f"expected the number of pointstamps to stay at least 0, got {count} and a change of {n:+d}",
                 hint="drop only what was added, or allow it with signed=True",
             ).at(f"location {l!r}, time {t!r}")
