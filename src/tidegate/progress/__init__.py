@@ -3,33 +3,77 @@
 The definitions are those of "Verified Progress Tracking for Timely Dataflow" by Brun, Decova, Lattuada and Traytel.
 """
 
+from tidegate.progress.clocks import Clocks, ClocksConf
 from tidegate.progress.errors import (
     CycleDoesNotAdvance,
+    Forbidden,
     NegativeCount,
+    NoCapability,
+    NoChange,
+    NoMessage,
     NotComposable,
+    NotImplied,
+    NotInitialized,
+    NotJustified,
+    NotMinimal,
     NotMonotone,
+    NotPending,
+    NotUpright,
     SelfEdge,
     UnknownLocation,
+    UnknownWorker,
 )
+from tidegate.progress.exchange import Exchange, ExchangeConf
 from tidegate.progress.graph import Graph, Location, Pointstamp
 from tidegate.progress.live import Progress
+from tidegate.progress.pointstamp import CouldResultIn
+from tidegate.progress.propagation import Propagation, PropagationConf
 from tidegate.progress.scope import Enter, Leave
 from tidegate.progress.summary import Summary
+from tidegate.progress.tracker import Tracker, TrackerConf
 from tidegate.progress.why import Reason
 
 __all__ = [
+    "Clocks",
+    "ClocksConf",
+    "CouldResultIn",
     "CycleDoesNotAdvance",
     "Enter",
+    "Exchange",
+    "ExchangeConf",
+    "Forbidden",
     "Graph",
     "Leave",
     "Location",
     "NegativeCount",
+<<<<<<< HEAD
+=======
+    "NoCapability",
+    "NoChange",
+    "NoMessage",
+>>>>>>> 1075489 (Add clocks, exchange, propagation and the combined tracker as state machines, and a model checker)
     "NotComposable",
+    "NotImplied",
+    "NotInitialized",
+    "NotJustified",
+    "NotMinimal",
     "NotMonotone",
+    "NotPending",
+    "NotUpright",
     "Pointstamp",
+<<<<<<< HEAD
     "Progress",
+    "Reason",
+=======
+    "Progress",
+    "Propagation",
+    "PropagationConf",
+>>>>>>> 1075489 (Add clocks, exchange, propagation and the combined tracker as state machines, and a model checker)
     "Reason",
     "SelfEdge",
     "Summary",
+    "Tracker",
+    "TrackerConf",
     "UnknownLocation",
+    "UnknownWorker",
 ]

@@ -1,0 +1,76 @@
+"""What the paper states about the protocols, as properties for `explore`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+from tidegate.check.explore import Always, Relates
+from tidegate.check.protocols import Bounded
+from tidegate.progress import ClocksConf, ExchangeConf, PropagationConf, TrackerConf
+
+__all__ = ["CLOCKS", "EXCHANGE", "PROPAGATION", "TRACKER", "bounded_times"]
+
+C = TypeVar("C", bound=Hashable)
+
+
+def _always(name: str, statement: Callable[[C], str | None]) -> Always[Bounded[C]]:
+    return Always(name, lambda state: statement(state.conf))
+
+
+def _relates(name: str, statement: Callable[[C, C], str | None]) -> Relates[Bounded[C]]:
+    return Relates(name, lambda state, then: statement(state.conf, then.conf))
+
+
+CLOCKS: list[Always[Any] | Relates[Any]] = [
+    _always("rec is positive", ClocksConf.rec_is_positive),
+    _always("rec = glob + info", ClocksConf.rec_is_conserved),
+    _always("info is upright", ClocksConf.info_is_upright),
+    _always("both variants of supp agree", ClocksConf.supports_agree),
+    _always("updates are beta upright", ClocksConf.messages_are_beta_upright),
+    _always("Safe", ClocksConf.safe),
+    _relates("Safe for ever", ClocksConf.stays_vacant),
+    _relates("Mono", ClocksConf.mono),
+]
+
+EXCHANGE: list[Always[Any] | Relates[Any]] = [
+    _always("caps and data are positive", ExchangeConf.caps_are_positive),
+    _always("rec is positive", ExchangeConf.rec_is_positive),
+    _always("rec = glob + info", ExchangeConf.rec_is_conserved),
+    _always("info is justified", ExchangeConf.info_is_justified),
+    _always("temp is justified", ExchangeConf.temp_is_justified),
+    _always("updates are justified", ExchangeConf.messages_are_justified),
+    _always("lemma glob", ExchangeConf.updates_are_witnessed),
+    _always("Safe", ExchangeConf.safe),
+    _relates("Safe for ever", ExchangeConf.stays_vacant),
+    _relates("Mono", ExchangeConf.mono),
+]
+
+PROPAGATION: list[Always[Any] | Relates[Any]] = [
+    _always("imp is positive", PropagationConf.imp_is_positive),
+    _always("imp + work adds up", PropagationConf.imp_and_work_add_up),
+    _always("Safe", PropagationConf.safe),
+    _always("lemma implied_frontier", PropagationConf.converges),
+]
+
+TRACKER: list[Always[Any] | Relates[Any]] = [
+    _always("pts = glob", TrackerConf.pts_are_glob),
+    _always("updates can be received", TrackerConf.updates_can_be_received),
+    _always("Safe", TrackerConf.safe),
+]
+
+
+def bounded_times(most: Any) -> Always[Any]:
+    """Build the property that no time in a worklist is above ``most``: propagation does not go on for ever.
+
+    A graph without loops always has it. With loops a wrong change can climb round by round, without end.
+    """
+
+    def check(state: Bounded[PropagationConf]) -> str | None:
+        graph = state.conf.graph
+        for l, t in state.conf.pending():
+            if graph.order(l).lt(most, t):
+                return f"{t!r} is pending at {l!r}, above {most!r}"
+        return None
+
+    return Always(f"no time above {most!r}", check)

@@ -1,0 +1,280 @@
+"""The exchange protocol of Figure 4: workers act on their own capabilities and tell each other what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from tidegate.progress.errors import NoCapability, NoChange, NoMessage, NotJustified
+from tidegate.progress.pointstamp import Bag, PartialOrder, multiset
+from tidegate.progress.support import justified_with, unjustified, vacant
+from tidegate.progress.table import Table
+from tidegate.progress.updates import (
+    NOTHING,
+    Changes,
+    Queues,
+    Views,
+    Worker,
+    broadcast,
+    check_worker,
+    conserved,
+    first_message,
+    guard_sends,
+    incoming,
+    not_mono,
+    only,
+    unsafe,
+    with_followers,
+)
+from tidegate.time import ZMultiset
+
+__all__ = ["Exchange", "ExchangeConf"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeConf:
+    """A configuration of the exchange protocol, with its actions and what is stated about it.
+
+    A statement answers None where it holds, else what breaks it.
+    """
+
+    order: PartialOrder[Any] = field(compare=False, repr=False)
+    workers: tuple[Worker, ...] = field(compare=False, repr=False)
+    #: Per worker: the pointstamps that it may emit at.
+    caps: Views
+    #: Capabilities on their way, as (receiver, pointstamp).
+    data: ZMultiset[tuple[Worker, Any]]
+    #: Per (sender, receiver): progress updates on their way, oldest first.
+    msg: Queues
+    #: Per worker: changes that it has not sent yet.
+    temp: Views
+    #: Per worker: what it believes to exist.
+    glob: Views
+
+    @classmethod
+    def init(cls, order: PartialOrder[Any], capabilities: Mapping[Worker, Bag[Any]]) -> Self:
+        """Build an initial configuration: nothing on its way, and all know all capabilities."""
+        caps = {w: multiset(given) for w, given in capabilities.items()}
+        total = NOTHING
+        for found in caps.values():
+            for p in found:
+                order.check(p)
+            total = total + found
+        views = Table(NOTHING, dict.fromkeys(caps, total))
+        return cls(order, tuple(caps), Table(NOTHING, caps), ZMultiset(), Table(()), Table(NOTHING), views)
+
+    @property
+    def rec(self) -> Changes:
+        """The pointstamps that exist: all capabilities, held or on their way."""
+        total: dict[Any, int] = {}
+        for w in self.workers:
+            for p, n in self.caps[w].items():
+                total[p] = total.get(p, 0) + n
+        for (_, p), n in self.data.items():
+            total[p] = total.get(p, 0) + n
+        return ZMultiset(total)
+
+    # Actions.
+
+    def recv_cap(self, w: Worker, p: Any) -> Self:
+        """Let ``w`` receive a capability for ``p`` that was sent to it."""
+        check_worker(self.workers, w)
+        self.guard_sent(w, p)
+        return replace(self, caps=self.caps.set(w, self.caps[w].add(p)), data=self.data.add((w, p), -1))
+
+    def perf_op(self, w: Worker, neg: Bag[Any], data: Bag[tuple[Worker, Any]], own: Bag[Any]) -> Self:
+        """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others take ``own`` (Δself)."""
+        check_worker(self.workers, w)
+        neg, data, own = multiset(neg), multiset(data), multiset(own)
+        for v, p in data:
+            check_worker(self.workers, v)
+            self.order.check(p)
+        for p in (*neg, *own):
+            self.order.check(p)
+        net = own - neg
+        self.guard_changes(w, data, net)
+        self.guard_drops(w, neg)
+        self.guard_sends_above(w, data)
+        self.guard_takes_above(w, own)
+        sent = data.map(lambda entry: entry[1])
+        return replace(
+            self,
+            caps=self.caps.set(w, self.caps[w] + net),
+            data=self.data + data,
+            temp=self.temp.set(w, self.temp[w] + sent + net),
+        )
+
+    def send_upd(self, w: Worker, P: Collection[Any]) -> Self:
+        """Let ``w`` send its changes to the pointstamps in ``P`` to all workers, itself included."""
+        check_worker(self.workers, w)
+        gamma = only(self.temp[w], P)
+        guard_sends(w, gamma)
+        rest = self.temp[w] - gamma
+        self.guard_rest_justified(w, rest)
+        return replace(self, msg=broadcast(self.msg, self.workers, w, gamma), temp=self.temp.set(w, rest))
+
+    def recv_upd(self, w: Worker, v: Worker) -> Self:
+        """Let the worker ``v`` receive the oldest update from ``w``."""
+        check_worker(self.workers, w)
+        check_worker(self.workers, v)
+        head, rest = first_message(self.msg, w, v)
+        return replace(self, msg=self.msg.set((w, v), rest), glob=self.glob.set(v, self.glob[v] + head))
+
+    # Guards, each on its own: an exploration can leave one out to see what it is for.
+
+    def guard_sent(self, w: Worker, p: Any) -> None:
+        """Only what was sent can be received."""
+        if self.data[w, p] <= 0:
+            raise NoMessage("recv_cap: (w, p) ∈ data", f"expected a capability for {p!r} on its way to {w!r}, got none")
+
+    def guard_changes(self, w: Worker, data: ZMultiset[tuple[Worker, Any]], net: Changes) -> None:
+        """An operation must change something."""
+        if not len(data) and not len(net):
+            raise NoChange(
+                "perf_op: Δdata ≠ {} or Δself - Δneg ≠ {}",
+                f"expected an operation of worker {w!r} that changes something, got one without effect",
+            )
+
+    def guard_drops(self, w: Worker, neg: Changes) -> None:
+        """A worker can drop only what it holds."""
+        for p, n in neg.items():
+            if n > self.caps[w][p]:
+                raise NoCapability(
+                    "perf_op: Δneg <= caps w",
+                    f"expected worker {w!r} to drop at most {self.caps[w][p]} of {p!r}, which it holds; got {n}",
+                    hint="a capability that was dropped or sent away can not be used any more",
+                )
+
+    def guard_sends_above(self, w: Worker, data: ZMultiset[tuple[Worker, Any]]) -> None:
+        """A worker can send what is strictly above a capability of its own."""
+        for v, p in data:
+            if not any(n > 0 and self.order.lt(q, p) for q, n in self.caps[w].items()):
+                raise NoCapability(
+                    "perf_op: Δdata strictly above caps w",
+                    f"expected worker {w!r} to hold a capability strictly below {p!r} to send it to {v!r}, "
+                    f"got {self.caps[w]!r}",
+                    hint="send before the last capability below is dropped",
+                )
+
+    def guard_takes_above(self, w: Worker, own: Changes) -> None:
+        """A worker can take what is at or above a capability of its own."""
+        for p in own:
+            if not any(n > 0 and self.order.le(q, p) for q, n in self.caps[w].items()):
+                raise NoCapability(
+                    "perf_op: Δself at or above caps w",
+                    f"expected worker {w!r} to hold a capability at or below {p!r} to take it, got {self.caps[w]!r}",
+                    hint="a capability can be kept or moved to later times, never to earlier ones",
+                )
+
+    def guard_rest_justified(self, w: Worker, rest: Changes) -> None:
+        """What remains unsent must be justified by the sender's capabilities."""
+        for p in unjustified(self.order, self.caps[w], rest):
+            raise NotJustified(
+                "send_upd: justified (caps w) (temp w - γ)",
+                f"expected worker {w!r} to send what it added at {p!r}, which nothing justifies to keep back",
+                hint=f"send {p!r} too; sending everything, or all that was added, is always allowed",
+            )
+
+    # Notions and statements.
+
+    def info(self, w: Worker) -> Changes:
+        """Answer what ``w`` has not heard yet: all unsent changes and all updates on their way to it."""
+        return incoming(self.workers, self.temp, self.msg, w)
+
+    def caps_are_positive(self) -> str | None:
+        """No worker holds a capability a negative number of times, and none is on its way so."""
+        for w in self.workers:
+            for p, n in self.caps[w].items():
+                if n < 0:
+                    return f"{w!r} holds {n} of {p!r}"
+        return next((f"data has {n} of {entry!r}" for entry, n in self.data.items() if n < 0), None)
+
+    def rec_is_positive(self) -> str | None:
+        """Invariant 1: no pointstamp exists a negative number of times."""
+        return next((f"rec has {n} of {p!r}" for p, n in self.rec.items() if n < 0), None)
+
+    def rec_is_conserved(self) -> str | None:
+        """Invariant 2: what exists is what a worker believes and what it has not heard yet."""
+        return conserved(self.rec, self.workers, self.glob, self.info)
+
+    def info_is_justified(self) -> str | None:
+        """Invariant 3: what a worker has not heard yet is justified by what exists."""
+        rec = self.rec
+        for w in self.workers:
+            for p in unjustified(self.order, rec, self.info(w)):
+                return f"info of {w!r} has {p!r}, which {rec!r} does not justify: {self.info(w)!r}"
+        return None
+
+    def temp_is_justified(self) -> str | None:
+        """What a worker has not sent is justified by its own capabilities."""
+        for w in self.workers:
+            for p in unjustified(self.order, self.caps[w], self.temp[w]):
+                return f"temp of {w!r} has {p!r}, which its capabilities do not justify: {self.temp[w]!r}"
+        return None
+
+    def messages_are_justified(self) -> str | None:
+        """Every update is justified by what exists, together with those behind it and what is unsent."""
+        rec = self.rec
+        for (w, v), M, N in with_followers(self.msg, self.temp):
+            if not justified_with(self.order, rec, M, N):
+                return f"update {M!r} from {w!r} to {v!r} is not justified by {rec!r} with {N!r} behind it"
+        return None
+
+    def updates_are_witnessed(self) -> str | None:
+        """Lemma glob: the receiver of an update believes something to exist at or below all that it changes."""
+        for (w, v), queue in self.msg.items():
+            for p in {p for M in queue for p in M}:
+                if not any(n > 0 and self.order.le(q, p) for q, n in self.glob[v].items()):
+                    return f"an update from {w!r} changes {p!r}, but {v!r} believes in nothing below: {self.glob[v]!r}"
+        return None
+
+    def safe(self) -> str | None:
+        """Safe, at one moment: what a worker believes to be gone does not exist."""
+        return unsafe(self.order, self.workers, self.glob, self.rec)
+
+    def stays_vacant(self, then: ExchangeConf) -> str | None:
+        """Safe, over time: up to where nothing exists, nothing comes to exist."""
+        rec = self.rec
+        return next((f"rec was vacant up to {p!r}" for p in then.rec if vacant(self.order, rec, p)), None)
+
+    def mono(self, then: ExchangeConf) -> str | None:
+        """Mono: what a worker believes to be gone, it believes to be gone for ever."""
+        return not_mono(self.order, self.workers, self.glob, then.glob)
+
+
+class Exchange:
+    """The exchange protocol in motion: a configuration, and actions that change it or raise.
+
+    >>> from tidegate.time import Nat
+    >>> exchange = Exchange(Nat(), {"w1": [0], "w2": []})
+    >>> exchange.perf_op("w1", data=[("w2", 3)])
+    >>> exchange.perf_op("w1", neg=[0], data=[("w2", 3)])
+    >>> exchange.recv_cap("w2", 3)
+    >>> exchange.conf.rec, exchange.conf.caps["w2"], exchange.conf.glob["w2"]
+    (ZMultiset({3: 2}), ZMultiset({3: 1}), ZMultiset({0: 1}))
+    """
+
+    __slots__ = ("conf",)
+
+    def __init__(self, order: PartialOrder[Any], capabilities: Mapping[Worker, Bag[Any]]) -> None:
+        self.conf = ExchangeConf.init(order, capabilities)
+
+    def recv_cap(self, w: Worker, p: Any) -> None:
+        """Let ``w`` receive a capability for ``p`` that was sent to it."""
+        self.conf = self.conf.recv_cap(w, p)
+
+    def perf_op(self, w: Worker, neg: Bag[Any] = (), data: Bag[tuple[Worker, Any]] = (), own: Bag[Any] = ()) -> None:
+        """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others take ``own`` (Δself)."""
+        self.conf = self.conf.perf_op(w, neg, data, own)
+
+    def send_upd(self, w: Worker, P: Collection[Any]) -> None:
+        """Let ``w`` send its changes to the pointstamps in ``P`` to all workers, itself included."""
+        self.conf = self.conf.send_upd(w, P)
+
+    def recv_upd(self, w: Worker, v: Worker) -> None:
+        """Let the worker ``v`` receive the oldest update from ``w``."""
+        self.conf = self.conf.recv_upd(w, v)
+
+    def __repr__(self) -> str:
+        return f"Exchange({self.conf!r})"

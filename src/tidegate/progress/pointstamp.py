@@ -1,0 +1,77 @@
+"""Pointstamps: what the protocols count, in a partial order that says which could lead to which."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Protocol, TypeAlias, TypeVar
+
+from tidegate.progress.errors import NegativeCount
+from tidegate.progress.graph import Graph, Pointstamp
+from tidegate.time import ZMultiset
+
+__all__ = ["Bag", "CouldResultIn", "PartialOrder", "multiset"]
+
+P = TypeVar("P", bound=Hashable)
+P_contra = TypeVar("P_contra", contravariant=True)
+
+Bag: TypeAlias = ZMultiset[P] | Mapping[P, int] | Iterable[P]
+
+
+class PartialOrder(Protocol[P_contra]):
+    """What the exchange of progress needs to know of pointstamps; every `Order` has it."""
+
+    def le(self, a: P_contra, b: P_contra, /) -> bool:
+        """Answer whether ``a`` is at or below ``b``."""
+
+    def lt(self, a: P_contra, b: P_contra, /) -> bool:
+        """Answer whether ``a`` is strictly below ``b``."""
+
+    def check(self, t: object, /) -> None:
+        """Raise an error unless ``t`` is a pointstamp."""
+
+
+class CouldResultIn:
+    """The could-result-in order on the pointstamps of a graph (section 6).
+
+    >>> from tidegate.time import Nat
+    >>> order = CouldResultIn(Graph(Nat(), {("a", "b"): 1}))
+    >>> order.le(("a", 2), ("b", 3)), order.lt(("a", 2), ("b", 2))
+    (True, False)
+    """
+
+    __slots__ = ("_known", "graph")
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        # An exploration asks the same few questions over and over.
+        self._known: dict[tuple[Pointstamp, Pointstamp], bool] = {}
+
+    def le(self, a: Pointstamp, b: Pointstamp) -> bool:
+        """Answer whether ``a`` could result in ``b``."""
+        known = self._known.get((a, b))
+        if known is None:
+            known = self._known[a, b] = self.graph.could_result_in(a, b)
+        return known
+
+    def lt(self, a: Pointstamp, b: Pointstamp) -> bool:
+        """Answer whether ``a`` is another pointstamp than ``b`` and could result in it."""
+        return a != b and self.le(a, b)
+
+    def check(self, t: object) -> None:
+        """Raise an error unless ``t`` is a pair of a location and one of its times."""
+        if not isinstance(t, tuple) or len(t) != 2:
+            raise TypeError(f"expected a pointstamp, a pair of a location and a time, got {t!r}")
+        self.graph.check(t[0], t[1])
+
+
+def multiset(given: Bag[P]) -> ZMultiset[P]:
+    """Build an unsigned multiset from counts or from a collection, or raise `NegativeCount`.
+
+    >>> multiset(["x", "x"]) == multiset({"x": 2})
+    True
+    """
+    counts = given if isinstance(given, ZMultiset) else ZMultiset(given)
+    for x, n in counts.items():
+        if n < 0:
+            raise NegativeCount("unsigned multisets", f"expected counts of at least 0, got {n} of {x!r}")
+    return counts

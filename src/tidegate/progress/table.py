@@ -1,0 +1,52 @@
+"""Functions that are the same nearly everywhere, as values: the maps in a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, ItemsView, Iterator, Mapping
+from typing import Generic, TypeVar
+
+__all__ = ["Table"]
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V", bound=Hashable)
+
+
+class Table(Generic[K, V]):
+    """An immutable function with a default; two that give the same everywhere are equal.
+
+    >>> table = Table(0, {"a": 1})
+    >>> table["a"], table["b"], table.set("b", 2).set("a", 0) == Table(0, {"b": 2})
+    (1, 0, True)
+    """
+
+    __slots__ = ("_entries", "_hash", "default")
+
+    def __init__(self, default: V, entries: Mapping[K, V] | None = None) -> None:
+        self.default = default
+        self._entries = {k: v for k, v in entries.items() if v != default} if entries else {}
+        self._hash: int | None = None
+
+    def __getitem__(self, k: K) -> V:
+        return self._entries.get(k, self.default)
+
+    def set(self, k: K, v: V) -> Table[K, V]:
+        """Answer the function that gives ``v`` at ``k`` and is as before elsewhere."""
+        return Table(self.default, {**self._entries, k: v})
+
+    def items(self) -> ItemsView[K, V]:
+        """Answer where it differs from the default, and what it gives there."""
+        return self._entries.items()
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._entries)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and self.default == other.default and self._entries == other._entries
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self._entries.items()))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return repr(self._entries)
