@@ -12,8 +12,9 @@ from itertools import combinations, combinations_with_replacement
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from tidegate.progress import ClocksConf, ExchangeConf, Forbidden, Pointstamp, PropagationConf, TrackerConf
+from tidegate.time import Antichain
 
-__all__ = ["Bounded", "ClocksModel", "ExchangeModel", "PropagationModel", "TrackerModel"]
+__all__ = ["Bounded", "ClocksModel", "ExchangeModel", "Moving", "PropagationModel", "TrackerModel"]
 
 C = TypeVar("C", bound=Hashable)
 
@@ -26,6 +27,14 @@ class Bounded(NamedTuple, Generic[C]):
 
 
 Steps: TypeAlias = Iterator[tuple[str, Bounded[C]]]
+
+
+class Moving(NamedTuple):
+    """A configuration of local propagation, how many changes may still come, and the frontiers when it last rested."""
+
+    conf: PropagationConf
+    left: int
+    rest: tuple[Antichain[Any], ...] | None
 
 
 @dataclass(frozen=True)
@@ -83,24 +92,29 @@ class ExchangeModel:
 
 @dataclass(frozen=True)
 class PropagationModel:
-    """Local propagation, with up to ``changes`` changes of the counts of ``universe`` by one."""
+    """Local propagation, with up to ``changes`` changes by at most one of the counts of ``universe``."""
 
     start: PropagationConf
     universe: Sequence[Pointstamp]
     changes: int = 2
 
-    def initial(self) -> list[Bounded[PropagationConf]]:
+    def initial(self) -> list[Moving]:
         """Answer the start with all changes left."""
-        return [Bounded(self.start, self.changes)]
+        return [_moving(self.start, self.changes, None)]
 
-    def steps(self, state: Bounded[PropagationConf]) -> Steps[PropagationConf]:
+    def steps(self, state: Moving) -> Iterator[tuple[str, Moving]]:
         """Answer all changes, and all ways to propagate one pending time."""
-        conf, left = state
+        conf, left, rest = state
+        for label, then in self._steps(conf, left):
+            yield label, _moving(then.conf, then.left, rest)
+
+    def _steps(self, conf: PropagationConf, left: int) -> Steps[PropagationConf]:
         for l, t in self.universe if left else ():
-            for n in (-1, 1):
+            for n in (-1, 0, 1):
                 label = f"change_multiplicity {l} {t!r} {n:+d}"
                 yield from _attempt(label, left - 1, conf.change_multiplicity, l, t, n)
-        for l, t in list(conf.pending()):
+        # Also what is not pending: the guard is what keeps it from being propagated.
+        for l, t in dict.fromkeys([*conf.pending(), *self.universe]):
             yield from _attempt(f"propagate {l} {t!r}", left, conf.propagate, l, t)
 
 
@@ -131,6 +145,12 @@ class TrackerModel:
                 yield from _attempt(f"propagate {w}", left, conf.propagate, w)
 
 
+def _moving(conf: PropagationConf, left: int, rest: tuple[Antichain[Any], ...] | None) -> Moving:
+    if not any(conf.pending()):
+        rest = tuple(conf.frontier(l) for l in conf.graph.locations)
+    return Moving(conf, left, rest)
+
+
 def _attempt(label: str, left: int, action: Callable[..., C], *args: Any) -> Steps[C]:
     """Answer the step if the protocol allows it."""
     try:
@@ -158,7 +178,7 @@ def _updates(conf: Any, exch: ClocksConf | ExchangeConf, left: int) -> Steps[Any
     """Answer every way to send some of the unsent changes, and every way to receive an update."""
     for w in exch.workers:
         unsent = sorted(exch.temp[w], key=repr)
-        for size in range(1, len(unsent) + 1):
+        for size in range(len(unsent) + 1):
             for P in combinations(unsent, size):
                 yield from _attempt(f"send_upd {w} {_set(P)}", left, conf.send_upd, w, P)
     for w, v in exch.msg:

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 from tidegate.check.explore import Always, Relates
-from tidegate.check.protocols import Bounded
+from tidegate.check.protocols import Moving
 from tidegate.progress import ClocksConf, ExchangeConf, PropagationConf, TrackerConf
 
-__all__ = ["CLOCKS", "EXCHANGE", "PROPAGATION", "TRACKER", "bounded_times"]
+__all__ = ["CLOCKS", "EXCHANGE", "PROPAGATION", "TRACKER", "bounded_times", "goals"]
 
 C = TypeVar("C", bound=Hashable)
 
 
-def _always(name: str, statement: Callable[[C], str | None]) -> Always[Bounded[C]]:
+def _always(name: str, statement: Callable[[C], str | None]) -> Always[Any]:
     return Always(name, lambda state: statement(state.conf))
 
 
-def _relates(name: str, statement: Callable[[C, C], str | None]) -> Relates[Bounded[C]]:
+def _relates(name: str, statement: Callable[[C, C], str | None]) -> Relates[Any]:
     return Relates(name, lambda state, then: statement(state.conf, then.conf))
+
+
+def _frontiers_advance(state: Moving, then: Moving) -> str | None:
+    # On the way from one rest to the next, frontiers may jump ahead and come back.
+    if state.rest is None or then.rest is None:
+        return None
+    for l, before, after in zip(state.conf.graph.locations, state.rest, then.rest, strict=True):
+        for t in after:
+            if not before.reaches(t):
+                return f"the frontier of {l!r} was {before!r}, and then is {after!r}"
+    return None
 
 
 CLOCKS: list[Always[Any] | Relates[Any]] = [
@@ -51,6 +62,7 @@ PROPAGATION: list[Always[Any] | Relates[Any]] = [
     _always("imp + work adds up", PropagationConf.imp_and_work_add_up),
     _always("Safe", PropagationConf.safe),
     _always("lemma implied_frontier", PropagationConf.converges),
+    Relates("frontiers at rest never go back", _frontiers_advance),
 ]
 
 TRACKER: list[Always[Any] | Relates[Any]] = [
@@ -60,13 +72,19 @@ TRACKER: list[Always[Any] | Relates[Any]] = [
 ]
 
 
+def goals(properties: Sequence[Always[Any] | Relates[Any]]) -> list[Always[Any] | Relates[Any]]:
+    """Answer those that users of a protocol rely on; the others are invariants that help to prove them."""
+    wanted = {"Safe", "Safe for ever", "Mono", "lemma implied_frontier", "frontiers at rest never go back"}
+    return [p for p in properties if p.name in wanted]
+
+
 def bounded_times(most: Any) -> Always[Any]:
     """Build the property that no time in a worklist is above ``most``: propagation does not go on for ever.
 
     A graph without loops always has it. With loops a wrong change can climb round by round, without end.
     """
 
-    def check(state: Bounded[PropagationConf]) -> str | None:
+    def check(state: Moving) -> str | None:
         graph = state.conf.graph
         for l, t in state.conf.pending():
             if graph.order(l).lt(most, t):

@@ -79,7 +79,7 @@ class ClocksConf:
         """Let ``w`` send its changes to the pointstamps in ``P`` to all workers, itself included."""
         check_worker(self.workers, w)
         gamma = only(self.temp[w], P)
-        guard_sends(w, gamma)
+        self.guard_sends(w, gamma)
         rest = self.temp[w] - gamma
         self.guard_rest_upright(w, rest)
         return replace(self, msg=broadcast(self.msg, self.workers, w, gamma), temp=self.temp.set(w, rest))
@@ -118,6 +118,10 @@ class ClocksConf:
                 f"expected worker {w!r} to send what it added at {p!r} no later than what it took away below it",
                 hint=f"send {p!r} too; sending everything, or all that was added, is always allowed",
             )
+
+    def guard_sends(self, w: Worker, gamma: Changes) -> None:
+        """An update must say something."""
+        guard_sends(w, gamma)
 
     # Notions and statements.
 

@@ -53,7 +53,7 @@ class ExchangeConf:
     glob: Views
 
     @classmethod
-    def init(cls, order: PartialOrder[Any], capabilities: Mapping[Worker, Bag[Any]]) -> Self:
+    def init(cls, order: PartialOrder[Any], capabilities: Mapping[Any, Bag[Any]]) -> Self:
         """Build an initial configuration: nothing on its way, and all know all capabilities."""
         caps = {w: multiset(given) for w, given in capabilities.items()}
         total = NOTHING
@@ -83,7 +83,7 @@ class ExchangeConf:
         self.guard_sent(w, p)
         return replace(self, caps=self.caps.set(w, self.caps[w].add(p)), data=self.data.add((w, p), -1))
 
-    def perf_op(self, w: Worker, neg: Bag[Any], data: Bag[tuple[Worker, Any]], own: Bag[Any]) -> Self:
+    def perf_op(self, w: Worker, neg: Bag[Any], data: Bag[Any], own: Bag[Any]) -> Self:
         """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others take ``own`` (Δself)."""
         check_worker(self.workers, w)
         neg, data, own = multiset(neg), multiset(data), multiset(own)
@@ -109,7 +109,7 @@ class ExchangeConf:
         """Let ``w`` send its changes to the pointstamps in ``P`` to all workers, itself included."""
         check_worker(self.workers, w)
         gamma = only(self.temp[w], P)
-        guard_sends(w, gamma)
+        self.guard_sends(w, gamma)
         rest = self.temp[w] - gamma
         self.guard_rest_justified(w, rest)
         return replace(self, msg=broadcast(self.msg, self.workers, w, gamma), temp=self.temp.set(w, rest))
@@ -175,6 +175,10 @@ class ExchangeConf:
                 f"expected worker {w!r} to send what it added at {p!r}, which nothing justifies to keep back",
                 hint=f"send {p!r} too; sending everything, or all that was added, is always allowed",
             )
+
+    def guard_sends(self, w: Worker, gamma: Changes) -> None:
+        """An update must say something."""
+        guard_sends(w, gamma)
 
     # Notions and statements.
 
@@ -257,14 +261,14 @@ class Exchange:
 
     __slots__ = ("conf",)
 
-    def __init__(self, order: PartialOrder[Any], capabilities: Mapping[Worker, Bag[Any]]) -> None:
+    def __init__(self, order: PartialOrder[Any], capabilities: Mapping[Any, Bag[Any]]) -> None:
         self.conf = ExchangeConf.init(order, capabilities)
 
     def recv_cap(self, w: Worker, p: Any) -> None:
         """Let ``w`` receive a capability for ``p`` that was sent to it."""
         self.conf = self.conf.recv_cap(w, p)
 
-    def perf_op(self, w: Worker, neg: Bag[Any] = (), data: Bag[tuple[Worker, Any]] = (), own: Bag[Any] = ()) -> None:
+    def perf_op(self, w: Worker, neg: Bag[Any] = (), data: Bag[Any] = (), own: Bag[Any] = ()) -> None:
         """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others take ``own`` (Δself)."""
         self.conf = self.conf.perf_op(w, neg, data, own)
 

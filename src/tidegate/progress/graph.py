@@ -45,8 +45,8 @@ class Graph:
 
     def __init__(
         self,
-        orders: AnyOrder | Mapping[Location, AnyOrder],
-        summaries: Mapping[tuple[Location, Location], Any],
+        orders: AnyOrder | Mapping[Any, AnyOrder],
+        summaries: Mapping[tuple[Any, Any], Any],
         *,
         locations: Iterable[Location] = (),
     ) -> None:

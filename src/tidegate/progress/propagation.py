@@ -32,7 +32,7 @@ class PropagationConf:
     work: Table[Location, Changes]
 
     @classmethod
-    def init(cls, graph: Graph, pointstamps: Mapping[Location, Mapping[Any, int]]) -> Self:
+    def init(cls, graph: Graph, pointstamps: Mapping[Any, Mapping[Any, int]]) -> Self:
         """Build an initial configuration: nothing is known, and the frontiers of what is there are still to do."""
         for l, counts in pointstamps.items():
             graph.check_location(l)
@@ -51,7 +51,7 @@ class PropagationConf:
         self.guard_implied(l, t)
         before = self.pts[l]
         after = before.add(t, n)
-        change = self.frontier_of(l, after) - self.frontier_of(l, before)
+        change = self.filter_pts(l, before, after)
         return replace(self, pts=self.pts.set(l, after), work=self.work.set(l, self.work[l] + change))
 
     def propagate(self, l: Location, t: Any) -> Self:
@@ -62,7 +62,7 @@ class PropagationConf:
         before = self.imp[l]
         after = before.add(t, self.work[l][t])
         work = self.work.set(l, ZMultiset({u: n for u, n in self.work[l].items() if u != t}))
-        change = self.passed_on(l, before, after)
+        change = self.filter_imp(l, before, after)
         if len(change):
             for m, edge in self.graph.successors(l).items():
                 work = work.set(m, work[m] + shift(change, edge))
@@ -75,7 +75,7 @@ class PropagationConf:
             conf = conf.propagate(*p)
         return conf
 
-    # Guards, each on its own: an exploration can leave one out to see what it is for.
+    # Guards and filters, each on its own: an exploration can leave one out to see what it is for.
 
     def guard_change(self, l: Location, t: Any, n: int) -> None:
         """A change must change something."""
@@ -117,8 +117,12 @@ class PropagationConf:
                     hint=f"propagate {u!r} at {m!r} first",
                 )
 
-    def passed_on(self, l: Location, before: Changes, after: Changes) -> Changes:
-        """Answer what the successors hear of a change to ``imp``: no more than how its frontier changed."""
+    def filter_pts(self, l: Location, before: Changes, after: Changes) -> Changes:
+        """Answer what the worklist gets of a change to ``pts``: how its frontier changed, and no more."""
+        return self.frontier_of(l, after) - self.frontier_of(l, before)
+
+    def filter_imp(self, l: Location, before: Changes, after: Changes) -> Changes:
+        """Answer what the successors get of a change to ``imp``: how its frontier changed, and no more."""
         return self.frontier_of(l, after) - self.frontier_of(l, before)
 
     def before(self, m: Location, u: Any, l: Location, t: Any) -> bool:
@@ -237,7 +241,7 @@ class Propagation:
 
     __slots__ = ("conf",)
 
-    def __init__(self, graph: Graph, pointstamps: Mapping[Location, Mapping[Any, int]]) -> None:
+    def __init__(self, graph: Graph, pointstamps: Mapping[Any, Mapping[Any, int]]) -> None:
         self.conf = PropagationConf.init(graph, pointstamps)
 
     def change_multiplicity(self, l: Location, t: Any, n: int) -> None:

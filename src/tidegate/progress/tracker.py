@@ -31,12 +31,20 @@ class TrackerConf:
     init: frozenset[Worker]
 
     @classmethod
-    def start(cls, graph: Graph, capabilities: Mapping[Worker, Bag[Pointstamp]]) -> Self:
-        """Build an initial configuration: both parts are initial, and no worker has propagated."""
-        exch = ExchangeConf.init(CouldResultIn(graph), capabilities)
-        return cls(
-            exch, tuple(PropagationConf.init(graph, _by_location(exch.glob[w])) for w in exch.workers), frozenset()
-        )
+    def start(
+        cls,
+        graph: Graph,
+        capabilities: Mapping[Any, Bag[Any]],
+        *,
+        exchange: type[ExchangeConf] = ExchangeConf,
+        propagation: type[PropagationConf] = PropagationConf,
+    ) -> Self:
+        """Build an initial configuration: both parts are initial, and no worker has propagated.
+
+        Variants of the two parts can be given to see what becomes of the whole.
+        """
+        exch = exchange.init(CouldResultIn(graph), capabilities)
+        return cls(exch, tuple(propagation.init(graph, _by_location(exch.glob[w])) for w in exch.workers), frozenset())
 
     # Actions.
 
@@ -44,9 +52,7 @@ class TrackerConf:
         """Let ``w`` receive a capability for ``p`` that was sent to it."""
         return replace(self, exch=self.exch.recv_cap(w, p))
 
-    def perf_op(
-        self, w: Worker, neg: Bag[Pointstamp], data: Bag[tuple[Worker, Pointstamp]], own: Bag[Pointstamp]
-    ) -> Self:
+    def perf_op(self, w: Worker, neg: Bag[Any], data: Bag[Any], own: Bag[Any]) -> Self:
         """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others take ``own`` (Δself)."""
         return replace(self, exch=self.exch.perf_op(w, neg, data, own))
 
@@ -157,7 +163,7 @@ class Tracker:
 
     __slots__ = ("conf",)
 
-    def __init__(self, graph: Graph, capabilities: Mapping[Worker, Bag[Pointstamp]]) -> None:
+    def __init__(self, graph: Graph, capabilities: Mapping[Any, Bag[Any]]) -> None:
         self.conf = TrackerConf.start(graph, capabilities)
 
     def recv_cap(self, w: Worker, p: Pointstamp) -> None:
@@ -167,9 +173,9 @@ class Tracker:
     def perf_op(
         self,
         w: Worker,
-        neg: Bag[Pointstamp] = (),
-        data: Bag[tuple[Worker, Pointstamp]] = (),
-        own: Bag[Pointstamp] = (),
+        neg: Bag[Any] = (),
+        data: Bag[Any] = (),
+        own: Bag[Any] = (),
     ) -> None:
         """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others take ``own`` (Δself)."""
         self.conf = self.conf.perf_op(w, neg, data, own)
