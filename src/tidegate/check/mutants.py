@@ -329,7 +329,7 @@ def _turned(conf: AnyConf, w: Worker, v: Worker) -> AnyConf:
 
 _SAFE_CLOCKS = goals(CLOCKS)
 _SAFE_EXCHANGE = goals(EXCHANGE)
-_SAFE_PROPAGATION = [*goals(PROPAGATION), bounded_times(6)]
+_SAFE_PROPAGATION = [*goals(PROPAGATION), bounded_times(4)]
 _SAFE_TRACKER = goals(TRACKER)
 
 #: Every guard of the four protocols, left out or weakened.
@@ -375,7 +375,7 @@ MUTANTS: list[Mutant] = [
     Mutant(
         "propagation, change_multiplicity: n may be 0",
         _propagation(ChangesByNothing),
-        [*PROPAGATION, bounded_times(6)],
+        [*PROPAGATION, bounded_times(4)],
         harmless="a change by nothing leaves pts and its frontier as they are",
     ),
     Mutant(
@@ -387,19 +387,19 @@ MUTANTS: list[Mutant] = [
     Mutant(
         "propagation, propagate: not pending",
         _propagation(PropagatesWhatIsNotPending),
-        [*PROPAGATION, bounded_times(6)],
+        [*PROPAGATION, bounded_times(4)],
         harmless="what is not pending has count 0, and adding 0 to imp changes no frontier",
     ),
-    Mutant("propagation, propagate: any time", _propagation(PropagatesAnyTime), _SAFE_PROPAGATION, "no time above 6"),
+    Mutant("propagation, propagate: any time", _propagation(PropagatesAnyTime), _SAFE_PROPAGATION, "no time above 4"),
     Mutant(
         "propagation, propagate: least of its location",
         _propagation(PropagatesLeastOfEachLocation),
         _SAFE_PROPAGATION,
-        "no time above 6",
+        "no time above 4",
     ),
     Mutant("propagation, change_multiplicity: no filter", _propagation(ListsEveryChange), _SAFE_PROPAGATION, "Safe"),
     Mutant(
-        "propagation, propagate: no filter", _propagation(PassesOnEveryChange), _SAFE_PROPAGATION, "no time above 6"
+        "propagation, propagate: no filter", _propagation(PassesOnEveryChange), _SAFE_PROPAGATION, "no time above 4"
     ),
     Mutant(
         "tracker, recv_upd: no init",

@@ -1,0 +1,95 @@
+"""``tidegate verify``: explore the protocols exhaustively and say what was seen."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+
+from tidegate.check.explore import Exploration, Violation, explore
+from tidegate.check.instances import INSTANCES
+from tidegate.check.mutants import MUTANTS
+from tidegate.cli.app import app
+
+__all__ = ["progress", "verify"]
+
+verify = typer.Typer(help="Check the protocols that Tidegate relies on, exhaustively on small instances.")
+app.add_typer(verify, name="verify")
+
+
+@verify.callback()
+def _verify() -> None:
+    """Check the protocols that Tidegate relies on, exhaustively on small instances."""
+
+
+@verify.command()
+def progress(
+    only: Annotated[str, typer.Option(help="Explore only instances whose name contains this.")] = "",
+    everything: Annotated[bool, typer.Option("--all", help="Explore the large instances too.")] = False,
+    mutants: Annotated[bool, typer.Option(help="Also leave out each guard in turn, and see what breaks.")] = False,
+) -> None:
+    """Explore all schedules of the progress protocols on small instances."""
+    chosen = [i for i in INSTANCES if only in i.name and (everything or not i.large)]
+    broken = [i for i in MUTANTS if only in i.name] if mutants else []
+    if not chosen and not broken:
+        names = "\n  ".join(i.name for i in INSTANCES)
+        raise typer.BadParameter(f"no instance has {only!r} in its name; there are\n  {names}", param_hint="--only")
+    console = Console()
+    violations: list[tuple[str, Violation[Any]]] = []
+    surprises: list[str] = []
+    table = Table("instance", title="progress tracking: all schedules, breadth first")
+    for column in ("states", "transitions", "depth", "properties"):
+        table.add_column(column, justify="right")
+    table.add_column("result")
+    without = Table("without the guard", "breaks", "shortest trace", title="mutants: one guard less")
+
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=console,
+        transient=True,
+    ) as bar:
+        task = bar.add_task("", total=len(chosen) + len(broken))
+        for instance in chosen:
+            bar.update(task, description=instance.name)
+
+            def tell(states: int, waiting: int, name: str = instance.name) -> None:
+                bar.update(task, description=f"{name}: {states:,} states, {waiting:,} to visit")
+
+            found = explore(instance.model(), instance.properties, progress=tell)
+            if found.violation is not None:
+                violations.append((instance.name, found.violation))
+            counts = (f"{found.states:,}", f"{found.transitions:,}", str(found.depth), str(len(instance.properties)))
+            table.add_row(escape(instance.name), *counts, _result(found))
+            bar.advance(task)
+        for mutant in broken:
+            bar.update(task, description=mutant.name)
+            seen = mutant.explore().violation
+            if (seen.name if seen else "") != mutant.breaks:
+                surprises.append(f"{mutant.name}: expected {mutant.breaks or 'nothing'} to break, got {seen}")
+            steps = "" if seen is None else " · ".join(label for label, _ in seen.trace if label)
+            without.add_row(escape(mutant.name), seen.name if seen else "nothing", escape(steps or mutant.harmless))
+            bar.advance(task)
+
+    if chosen:
+        console.print(table)
+    if broken:
+        console.print(without)
+    for name, violation in violations:
+        console.print(f"\n[bold red]{escape(name)}[/]\n{escape(str(violation))}", highlight=False)
+    for surprise in surprises:
+        console.print(f"\n[bold red]not as documented[/]\n{escape(surprise)}", highlight=False)
+    if violations or surprises:
+        raise typer.Exit(1)
+
+
+def _result(found: Exploration[Any]) -> str:
+    if found.violation is not None:
+        return f"[red]✗ {escape(found.violation.name)}[/]"
+    return "[green]✓ holds[/]" if found.complete else "[yellow]✓ holds up to the bound[/]"
