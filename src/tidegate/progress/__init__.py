@@ -46,12 +46,9 @@ __all__ = [
     "Leave",
     "Location",
     "NegativeCount",
-<<<<<<< HEAD
-=======
     "NoCapability",
     "NoChange",
     "NoMessage",
->>>>>>> 1075489 (Add clocks, exchange, propagation and the combined tracker as state machines, and a model checker)
     "NotComposable",
     "NotImplied",
     "NotInitialized",
@@ -61,14 +58,9 @@ __all__ = [
     "NotPending",
     "NotUpright",
     "Pointstamp",
-<<<<<<< HEAD
-    "Progress",
-    "Reason",
-=======
     "Progress",
     "Propagation",
     "PropagationConf",
->>>>>>> 1075489 (Add clocks, exchange, propagation and the combined tracker as state machines, and a model checker)
     "Reason",
     "SelfEdge",
     "Summary",
