@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tidegate.flow import watermarks
@@ -12,6 +13,9 @@ from tidegate.flow.plan import Operator, Plan, Sink, Source, Table
 from tidegate.flow.schema import parse_schema
 from tidegate.flow.stream import Stream
 from tidegate.flow.watermarks import Watermark, at_end
+
+if TYPE_CHECKING:
+    from tidegate.flow.reference import Results
 
 __all__ = ["Flow"]
 
@@ -124,6 +128,24 @@ class Flow:
                 needed.update(operator.inputs)
         kept = [o for o in self._operators.values() if o.id in needed or isinstance(o, Source | Table)]
         return Plan(self.name, tuple(kept), tuple(self._sinks.values()), self.timezone)
+
+    def reference(self, inputs: Mapping[str, Iterable[Any]]) -> Results:
+        """Run the flow on the specification's operators, in plain Python: what every engine is held against.
+
+        ``inputs`` gives, for each source, ``DT(t, row)`` and ``WM(t)``, with ``row`` a dict of all columns; no
+        watermark strategy is applied. For each table it gives rows. The result maps each sink to its events.
+
+        >>> from tidegate import DT, WM
+        >>> flow = Flow("clicks")
+        >>> clicks = flow.source("clicks", "t INT, page STRING", time="t")
+        >>> flow.sink("n", clicks.aggregate(by="page", n="count(*)"))
+        >>> flow.reference({"clicks": [DT(1, {"t": 1, "page": "a"}), DT(1, {"t": 1, "page": "a"}), WM(1)]})["n"]
+        [DT(1, {'t': 1, 'page': 'a', 'n': 2}), WM(1)]
+        """
+        # The calculator behind it takes a while to load, and building a flow does not need it.
+        from tidegate.flow.reference import reference
+
+        return reference(self.plan, inputs)
 
     def _free(self, name: str) -> None:
         if name in self._operators:

@@ -1,0 +1,122 @@
+"""What is handed to a flow to run on: checked against what its sources declare; bad and late rows set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.flow.arrow import rows_of, table_of
+from tidegate.flow.errors import BadInput, BadTime, FlowError, nearest
+from tidegate.flow.plan import Plan, Source, Table
+from tidegate.flow.schema import Schema
+from tidegate.spec import DT, WM, Event
+
+__all__ = ["Late", "Rejected", "check_names", "source_events", "table_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A row that came after its time was complete: only windows with lateness take it. ``origin`` tells it apart."""
+
+    t: Any
+    d: Any
+    origin: tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A row that cannot take part, and the reason."""
+
+    row: Mapping[str, Any]
+    reason: str
+
+
+def check_names(plan: Plan, given: Any) -> None:
+    """Raise `BadInput` unless there is an input for each source and table, and no other."""
+    if not isinstance(given, Mapping):
+        raise BadInput(f"expected inputs as a mapping from source to rows, got {type(given).__name__}")
+    declared = [operator.id for operator in (*plan.sources, *plan.tables)]
+    for name in declared:
+        if name not in given:
+            near = nearest(name, [g for g in given if g not in declared])
+            hint = f"is it {near!r}?" if near else f"declared are {', '.join(declared)}"
+            raise BadInput(f"expected an input for {name!r}, got none", hint=hint)
+    for name in given:
+        if name not in declared:
+            near = nearest(str(name), declared)
+            hint = f"did you mean {near!r}?" if near else f"declared are {', '.join(declared)}"
+            raise BadInput(f"got an input {name!r} that the flow has no source or table for", hint=hint)
+
+
+def table_rows(table: Table, given: Iterable[Any]) -> list[dict[str, Any]]:
+    """Answer the rows of a table, checked."""
+    rows = list(given)
+    for row in rows:
+        if isinstance(row, DT | WM):
+            raise BadInput(f"expected rows of the table {table.id} as dicts, got {row!r}", hint="a table has no time")
+    return _checked(rows, table.schema, table.id)
+
+
+def source_events(source: Source, given: Iterable[Any]) -> tuple[list[Event | Late], list[Rejected]]:
+    """Answer the events of a source, checked, with late rows marked; and the rows that were rejected."""
+    schema, order = source.schema, source.schema.order
+    given = list(given)
+    for i, event in enumerate(given):
+        if not isinstance(event, DT | WM):
+            got = f"{event!r} ({type(event).__name__})"
+            hint = "DT(time, row) and WM(time); row is a dict of all columns"
+            raise BadInput(f"expected DT or WM in event {i} of {source.id}, got {got}", hint=hint)
+    rows = _checked([event.d for event in given if isinstance(event, DT)], schema, source.id)
+    remaining = iter(rows)
+    events: list[Event | Late] = []
+    rejected: list[Rejected] = []
+    watermarks: list[Any] = []
+    for i, event in enumerate(given):
+        if isinstance(event, WM):
+            try:
+                order.check(event.t, extended=True)
+            except ValueError as error:
+                raise BadTime(f"expected a time in WM, event {i} of {source.id}: {error}") from None
+            watermarks.append(event.t)
+            events.append(event)
+            continue
+        row = next(remaining)
+        empty = [name for name in schema.time if row[name] is None]
+        if empty:
+            rejected.append(Rejected(row, f"null time in {', '.join(empty)}"))
+            continue
+        t = schema.time_of(row)
+        if t != event.t:
+            raise BadInput(
+                f"expected the time of the row, {t!r}, in event {i} of {source.id}, got DT({event.t!r}, …)",
+                hint="DT(t, row) with t from the row's time columns",
+            )
+        if any(order.le(t, wm) for wm in watermarks):
+            if source.late == "fail":
+                hint = 'late="divert" sets late rows aside'
+                raise BadInput(f"a row at {t!r} of {source.id} came after its time was complete: {row}", hint=hint)
+            events.append(Late(t, row, (source.id, i)))
+        else:
+            events.append(DT(t, row))
+    return events, rejected
+
+
+def _checked(rows: Sequence[Any], schema: Schema, name: str) -> list[dict[str, Any]]:
+    expected = set(schema.names)
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            got = f"{row!r} ({type(row).__name__})"
+            raise BadInput(f"expected row {i} of {name} as a dict of all columns, got {got}")
+        if set(row) != expected:
+            missing = [c for c in schema.names if c not in row]
+            extra = [str(c) for c in row if c not in expected]
+            what = [f"lacks {', '.join(missing)}"] if missing else []
+            what += [f"has {', '.join(extra)} too many"] if extra else []
+            raise BadInput(
+                f"expected row {i} of {name} with columns {', '.join(schema.names)}; it {' and '.join(what)}"
+            )
+    try:
+        return rows_of(table_of(rows, schema.columns))
+    except FlowError as error:
+        raise error.at(f"input {name!r}") from None

@@ -1,0 +1,250 @@
+"""Rules for operators with two inputs: on the disjoint sum of their times, as the specification has it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from itertools import zip_longest
+from typing import Any
+
+from tidegate.flow import plan
+from tidegate.flow.reference.framed import in_windows
+from tidegate.flow.reference.held import complete, units_of, with_time
+from tidegate.flow.reference.inputs import Late
+from tidegate.flow.reference.run import Events, Running, evaluate, on_time
+from tidegate.flow.schema import Schema
+from tidegate.flow.values import freeze, ordered, sort_key
+from tidegate.spec import DT, WM, Event, incr_batch_op, join_op, produce, union_op
+from tidegate.time import Inl, Inr
+
+__all__: list[str] = []
+
+
+def side_by_side(left: list[Event], right: list[Event]) -> list[Event]:
+    """Put two streams into one, on the sum of their times; how they are interleaved does not matter."""
+    return [_on(side, event) for side, event in _in_turn(left, right)]
+
+
+def _in_turn(left: list[Any], right: list[Any]) -> Iterator[tuple[Any, Any]]:
+    for pair in zip_longest(left, right):
+        yield from ((side, event) for side, event in zip((Inl, Inr), pair, strict=True) if event is not None)
+
+
+def _on(side: Any, event: Event) -> Event:
+    return WM(side(event.t)) if isinstance(event, WM) else DT(side(event.t), event.d)
+
+
+@evaluate.register
+def _union(operator: plan.Union, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
+    names = operator.schema.names
+    streams = [[_renamed(event, names) for event in stream] for stream in inputs]
+    if not operator.schema.time:
+        return [event for stream in streams for event in stream]
+    union = union_op(operator.schema.order)
+    out: Events = []
+    for side, event in _in_turn(*streams):
+        if isinstance(event, Late):
+            out.append(event)
+        else:
+            union, events = union.apply(_on(side, event))
+            out += events
+    return out
+
+
+def _renamed(event: Any, names: tuple[str, ...]) -> Any:
+    """Answer an event with its columns in the order and case of the result."""
+    if isinstance(event, WM):
+        return event
+    lower = {name.lower(): value for name, value in event.d.items()}
+    row = {name: lower[name.lower()] for name in names}
+    return Late(event.t, row, event.origin) if isinstance(event, Late) else DT(event.t, row)
+
+
+@evaluate.register
+def _join(operator: plan.Join, running: Running, inputs: list[Events]) -> Events:
+    left, right = running.schemas(operator)
+    if operator.with_table:
+        return _join_table(operator, running, left, right, *inputs)
+    return _equal_times(operator, running, left, right, on_time(inputs[0]), on_time(inputs[1]))
+
+
+@evaluate.register
+def _window_join(operator: plan.WindowJoin, running: Running, inputs: list[Events]) -> Events:
+    left, right = running.schemas(operator)
+    # A row moves to the last unit of each of its windows; rows that share a window then have equal times.
+    spread = [
+        [moved for event in on_time(stream) for moved in _to_windows(operator, schema, event)]
+        for stream, schema in zip(inputs, (left, right), strict=True)
+    ]
+    return _equal_times(operator, running, left, right, *spread)
+
+
+def _to_windows(operator: plan.WindowJoin, schema: Schema, event: Event) -> list[Event]:
+    if isinstance(event, WM):
+        return [event]
+    return [DT(t, event.d) for t, _ in in_windows(operator.frame, schema, event, event.d)]
+
+
+class _Matches:
+    """Which left rows match which right rows, by their places in the two streams."""
+
+    def __init__(
+        self,
+        operator: Any,
+        running: Running,
+        left: Schema,
+        right: Schema,
+        lefts: list[tuple[Any, Any]],
+        rights: list[tuple[Any, Any]],
+    ) -> None:
+        by_key: dict[Hashable, list[int]] = {}
+        for j, (t, row) in enumerate(rights):
+            if (key := _key(operator.on, right, row)) is not None:
+                by_key.setdefault((t, key), []).append(j)
+        candidates = []
+        for i, (t, row) in enumerate(lefts):
+            key = _key(operator.on, left, row)
+            candidates += [(i, j) for j in by_key.get((t, key), ())] if key is not None else []
+        if operator.where is not None:
+            pairs = [(lefts[i][1], rights[j][1]) for i, j in candidates]
+            held = running.duck.matching(pairs, left, right, operator.where)
+            candidates = [pair for pair, holds in zip(candidates, held, strict=True) if holds]
+        self.pairs = set(candidates)
+        self.lefts = {i for i, _ in candidates}
+        self.rights = {j for _, j in candidates}
+
+
+def _key(on: tuple[str, ...], schema: Schema, row: Any) -> Hashable | None:
+    """Answer the values that a row is joined on, or None if one is null: null keys never match."""
+    values = [row[schema[name].name] for name in on]
+    return None if any(value is None for value in values) else freeze(values)
+
+
+def _joined(operator: Any, left: Schema, right: Schema, t: Any, a: Any, b: Any) -> dict[str, Any]:
+    """Answer the row of a pair, of which one side may be missing."""
+    on = {name: a[left[name].name] if a is not None else b[right[name].name] for name in operator.on}
+    row = on | {name: a and a[name] for name in operator.left_columns}
+    row |= {name: b and b[name] for name in operator.right_columns}
+    return with_time(operator.schema, t, row) if operator.schema.time else row
+
+
+def _equal_times(
+    operator: Any, running: Running, left: Schema, right: Schema, lefts: list[Event], rights: list[Event]
+) -> Events:
+    rows = [[(event.t, event.d) for event in stream if isinstance(event, DT)] for stream in (lefts, rights)]
+    matches = _Matches(operator, running, left, right, *rows)
+    numbered = [_numbered(stream) for stream in (lefts, rights)]
+
+    def pair(t: Any, i: int | None, j: int | None) -> dict[str, Any]:
+        a = None if i is None else rows[0][i][1]
+        b = None if j is None else rows[1][j][1]
+        return _joined(operator, left, right, t, a, b)
+
+    if operator.schema.time and operator.how == "inner":
+        joined = produce(
+            join_op(operator.schema.order, lambda i, j: (i, j) if (i, j) in matches.pairs else None),
+            side_by_side(*numbered),
+        )
+        return [DT(e.t, pair(e.t, *e.d)) if isinstance(e, DT) else e for e in joined]
+    # Outer and negative answers at a time need both sides to be complete there: unite them, and hold.
+    if operator.schema.time:
+        tagged = [[DT(e.t, (side, e.d)) if isinstance(e, DT) else e for e in s] for side, s in enumerate(numbered)]
+        both = complete(operator.schema, produce(union_op(operator.schema.order), side_by_side(*tagged)))
+    else:
+        both = complete(operator.schema, [DT((), (side, n)) for side, s in enumerate(rows) for n in range(len(s))])
+    out: Events = []
+    for event in both:
+        if isinstance(event, WM):
+            out.append(event)
+            continue
+        found = _at_one_time(operator.how, matches, event.d)
+        out += [DT(event.t, row) for row in ordered([pair(event.t, *f) for f in found], operator.schema.names)]
+    return out
+
+
+def _numbered(events: list[Event]) -> list[Event]:
+    """Replace each row by its place among the rows."""
+    out: list[Event] = []
+    n = 0
+    for event in events:
+        out.append(DT(event.t, n) if isinstance(event, DT) else event)
+        n += isinstance(event, DT)
+    return out
+
+
+def _at_one_time(how: str, matches: _Matches, data: list[tuple[int, int]]) -> list[tuple[int | None, int | None]]:
+    lefts = [i for side, i in data if side == 0]
+    rights = [j for side, j in data if side == 1]
+    if how in ("semi", "anti"):
+        return [(i, None) for i in lefts if (i in matches.lefts) == (how == "semi")]
+    found: list[tuple[int | None, int | None]] = [(i, j) for i in lefts for j in rights if (i, j) in matches.pairs]
+    if how in ("left", "full"):
+        found += [(i, None) for i in lefts if i not in matches.lefts]
+    if how in ("right", "full"):
+        found += [(None, j) for j in rights if j not in matches.rights]
+    return found
+
+
+def _join_table(
+    operator: plan.Join, running: Running, left: Schema, right: Schema, stream: Events, table: Events
+) -> Events:
+    lefts = [((), event.d) for event in stream if not isinstance(event, WM)]
+    rights = [((), event.d) for event in table if isinstance(event, DT)]
+    matches = _Matches(operator, running, left, right, lefts, rights)
+    data = [(1, j) for j in range(len(rights))]
+    out: Events = []
+    i = 0
+    for event in stream:
+        if isinstance(event, WM):
+            out.append(event)
+            continue
+        for a, b in _at_one_time(operator.how, matches, [(0, i), *data]):
+            row = _joined(
+                operator, left, right, event.t, a if a is None else lefts[a][1], b if b is None else rights[b][1]
+            )
+            out.append(Late(event.t, row, event.origin) if isinstance(event, Late) else DT(event.t, row))
+        i += 1
+    return out
+
+
+@evaluate.register
+def _join_asof(operator: plan.JoinAsof, running: Running, inputs: list[Events]) -> Events:
+    left, right = running.schemas(operator)
+    order, others = operator.schema.order, [name for name in operator.schema.time if name != operator.over]
+    tagged = [
+        [DT(e.t, (side, e.d)) if isinstance(e, DT) else e for e in on_time(stream)]
+        for side, stream in enumerate(inputs)
+    ]
+    united = produce(union_op(order), side_by_side(*tagged))
+    out: Events = []
+    for event in produce(incr_batch_op(order), united):
+        if isinstance(event, WM):
+            out.append(event)
+            continue
+        found = []
+        for t, (side, row) in event.d:
+            if side == 0 and t == event.t:
+                match = _latest(
+                    operator, left, right, row, [r for s, (n, r) in event.d if n == 1 and order.le(s, t)], others
+                )
+                if match is not None or operator.how == "left":
+                    found.append(_joined(operator, left, right, t, row, match))
+        out += [DT(event.t, row) for row in ordered(found, operator.schema.names)]
+    return out
+
+
+def _latest(
+    operator: plan.JoinAsof, left: Schema, right: Schema, row: Any, rights: list[Any], others: list[str]
+) -> Any:
+    """Answer the latest of some rows at or below a row's time that it matches, or None."""
+    key = _key(operator.on, left, row)
+    at = units_of(left, row, operator.over)
+    candidates = [
+        r
+        for r in rights
+        if key is not None
+        and _key(operator.on, right, r) == key
+        and all(r[name] == row[name] for name in others)
+        and (operator.within is None or units_of(right, r, operator.over) >= at - operator.within)
+    ]
+    names = (operator.over, *right.names)
+    return max(candidates, key=lambda r: [sort_key(r[name]) for name in names], default=None)

@@ -1,0 +1,109 @@
+"""Rules for operators that work row by row: the time of a row does not change, and late rows come along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from tidegate.flow import plan
+from tidegate.flow.arrow import checked_result, rows_of, table_of
+from tidegate.flow.errors import BadResult
+from tidegate.flow.expressions import Expression
+from tidegate.flow.reference.inputs import Late
+from tidegate.flow.reference.run import Events, Running, evaluate
+from tidegate.flow.schema import Schema
+from tidegate.spec import DT, WM, comp_op, flatten_op, map_op, produce
+
+__all__: list[str] = []
+
+
+def flat_map(events: Events, function: Callable[[list[Any]], list[list[Any]]]) -> Events:
+    """Replace each row by some rows at its time; ``function`` is given all rows at once."""
+    rows = [event.d for event in events if not isinstance(event, WM)]
+    results = function(rows) if rows else []
+    numbers = iter(range(len(rows)))
+    operator = comp_op(map_op(lambda _, number: results[number]), flatten_op())
+    out: Events = []
+    for event in events:
+        if isinstance(event, Late):
+            out += [Late(event.t, row, event.origin) for row in results[next(numbers)]]
+        else:
+            out += produce(operator, [event if isinstance(event, WM) else DT(event.t, next(numbers))])
+    return out
+
+
+def _with(event: Any, data: Any) -> Any:
+    return Late(event.t, data, event.origin) if isinstance(event, Late) else DT(event.t, data)
+
+
+@evaluate.register
+def _where(operator: plan.Where, running: Running, inputs: list[Events]) -> Events:
+    (schema,) = running.schemas(operator)
+
+    def kept(rows: list[Any]) -> list[list[Any]]:
+        values = running.duck.scalars(rows, schema, [operator.condition])
+        return [[row] if value is True else [] for row, (value,) in zip(rows, values, strict=True)]
+
+    return flat_map(inputs[0], kept)
+
+
+@evaluate.register
+def _select(operator: plan.Select, running: Running, inputs: list[Events]) -> Events:
+    (schema,) = running.schemas(operator)
+    return flat_map(inputs[0], lambda rows: [[row] for row in project(running, rows, schema, operator.outputs)])
+
+
+def project(running: Running, rows: list[Any], schema: Schema, outputs: tuple[Expression, ...]) -> list[dict[str, Any]]:
+    """Answer, for each row, a row of the values of some expressions."""
+    names = [output.name for output in outputs]
+    return [dict(zip(names, values, strict=True)) for values in running.duck.scalars(rows, schema, outputs)]
+
+
+@evaluate.register
+def _explode(operator: plan.Explode, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
+    name = operator.column
+    return flat_map(inputs[0], lambda rows: [[{**row, name: x} for x in row[name] or ()] for row in rows])
+
+
+@evaluate.register
+def _map_batches(operator: plan.MapBatches, running: Running, inputs: list[Events]) -> Events:
+    (schema,) = running.schemas(operator)
+    out: Events = []
+    held: list[Any] = []
+
+    def let_go() -> None:
+        # A batch is what came between two watermarks; late rows make batches of their own.
+        for late in (False, True):
+            batch = [event for event in held if isinstance(event, Late) is late]
+            if batch:
+                out.extend(_mapped(operator, schema, batch))
+        held.clear()
+
+    for event in inputs[0]:
+        if isinstance(event, WM):
+            let_go()
+            out.append(event)
+        else:
+            held.append(event)
+    let_go()
+    return out
+
+
+def _mapped(operator: plan.MapBatches, schema: Schema, batch: list[Any]) -> Events:
+    table = table_of([event.d for event in batch], schema.columns).combine_chunks()
+    given = table.to_batches()[0] if table.num_rows else pa.RecordBatch.from_pylist([], table.schema)
+    returned = checked_result(operator.function(given), operator.schema.columns, operator.function)
+    by_time = {event.t: event for event in batch}
+    out: Events = []
+    for row in rows_of(returned):
+        t = operator.schema.time_of(row)
+        if operator.schema.time and t not in by_time:
+            name = getattr(operator.function, "__qualname__", repr(operator.function))
+            raise BadResult(
+                f"expected from {name} only times that are in its batch, got {t!r}",
+                hint="a function may drop, change and multiply rows, but a row keeps its time",
+            )
+        out.append(_with(by_time.get(t, batch[0]), row))
+    return out

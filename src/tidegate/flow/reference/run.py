@@ -1,0 +1,93 @@
+"""Running a plan operator by operator, each on the whole of its input streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import singledispatch
+from typing import Any, TypeAlias
+
+from tidegate.errors import TidegateError
+from tidegate.flow.duck import Duck
+from tidegate.flow.errors import NotSupported
+from tidegate.flow.plan import Operator, Plan, Source, Table
+from tidegate.flow.reference.inputs import Late, Rejected, check_names, source_events, table_rows
+from tidegate.flow.schema import Schema
+from tidegate.spec import DT, Event
+
+__all__ = ["Events", "Results", "Running", "evaluate", "on_time", "reference"]
+
+#: A stream: data are rows. Of a table: DT events at the time ().
+Events: TypeAlias = list[Event | Late]
+
+
+class Results(dict[str, list[Event]]):
+    """The events of each sink; and of each source, what was late and what was rejected."""
+
+    def __init__(
+        self,
+        events: Mapping[str, list[Event]],
+        late: Mapping[str, list[DT[Any, Any]]],
+        rejected: Mapping[str, list[Rejected]],
+    ) -> None:
+        super().__init__(events)
+        self.late = dict(late)
+        self.rejected = dict(rejected)
+
+    def rows(self, sink: str) -> list[dict[str, Any]]:
+        """Answer the rows of a sink, without times and watermarks."""
+        return [event.d for event in self[sink] if isinstance(event, DT)]
+
+
+class Running:
+    """What operators share while a plan runs: the calculator, and which late rows were taken."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.duck = Duck()
+        self.taken: set[tuple[str, int]] = set()
+
+    def schemas(self, operator: Operator) -> list[Schema]:
+        """Answer the schemas of an operator's inputs."""
+        return [o.schema for o in self.plan.inputs(operator)]
+
+
+@singledispatch
+def evaluate(operator: Operator, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
+    """Answer the output stream of an operator; each kind of operator has its own rule."""
+    raise NotSupported(f"the reference has no rule for {operator.verb}")
+
+
+def on_time(events: Iterable[Event | Late]) -> list[Event]:
+    """Answer the events without late rows."""
+    return [event for event in events if not isinstance(event, Late)]
+
+
+def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]]) -> Results:
+    """Run a plan on finite inputs: ``DT(t, row)`` and ``WM(t)`` for sources, rows for tables."""
+    from tidegate.flow.reference import framed, held, paired, processed, rowwise  # noqa: F401  # they register their rules
+
+    if plan.timezone != "UTC":
+        raise NotSupported(f"the reference computes in UTC only, got {plan.timezone}", hint='Flow(…, timezone="UTC")')
+    try:
+        check_names(plan, inputs)
+    except TidegateError as error:
+        raise error.at(f"flow {plan.name!r}") from None
+    running = Running(plan)
+    streams: dict[str, Events] = {}
+    rejected: dict[str, list[Rejected]] = {}
+    for operator in plan:
+        try:
+            if isinstance(operator, Source):
+                streams[operator.id], rejected[operator.id] = source_events(operator, inputs[operator.id])
+            elif isinstance(operator, Table):
+                streams[operator.id] = [DT((), row) for row in table_rows(operator, inputs[operator.id])]
+            else:
+                streams[operator.id] = evaluate(operator, running, [streams[i] for i in operator.inputs])
+        except TidegateError as error:
+            raise error.at(f"operator {operator.id}").at(f"flow {plan.name!r}") from None
+    late = {
+        source.id: [DT(e.t, e.d) for e in streams[source.id] if isinstance(e, Late) and e.origin not in running.taken]
+        for source in plan.sources
+    }
+    events = {sink.name: on_time(streams[sink.input]) for sink in plan.sinks}
+    return Results(events, late, rejected)

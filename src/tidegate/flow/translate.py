@@ -1,0 +1,150 @@
+"""Spark SQL to DuckDB's, for the reference: only what is known to mean the same in both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidegate.flow import sqltypes
+from tidegate.flow.aggregates import AggregateCall
+from tidegate.flow.derive import derive
+from tidegate.flow.errors import NotSupported, pointed
+from tidegate.flow.expressions import is_call
+from tidegate.flow.functions import words
+from tidegate.flow.sql import Tree, exp, parse, span, tokenize
+
+__all__ = ["duckdb_aggregate", "duckdb_scalar", "duckdb_type"]
+
+Types = Mapping[str, str | None]
+
+#: Functions that mean the same in both; a test compares them on values. Others are refused.
+AGREED = words(
+    """
+    abs array array_contains array_distinct array_max array_min array_position ascii avg bigint bit_and bit_or bit_xor
+    bool_and bool_or boolean btrim cast ceil ceiling char_length coalesce concat concat_ws contains corr count count_if
+    covar_pop covar_samp date date_add date_sub date_trunc datediff day dayofmonth double element_at endswith every exp
+    float floor greatest hour if ifnull int instr isnotnull isnull last_day lcase least left length ln locate log10
+    log2 lower lpad ltrim max md5 mean min minute mod month named_struct nullif nvl nvl2 pow power quarter
+    regexp_replace repeat replace reverse right rlike round rpad rtrim second sign signum sin size smallint some split
+    sqrt startswith std stddev stddev_pop stddev_samp string struct substr substring sum tinyint to_date transform trim
+    try_cast ucase unix_date unix_micros upper var_pop var_samp variance year
+    any any_value array_agg collect_list collect_set first first_value last last_value listagg max_by median min_by
+    percentile string_agg
+    """
+)
+
+#: The parenthesis of these belongs to a keyword, not to a function.
+_KEYWORDS = words("and or not in then else when case end like ilike between is over filter where within group as on")
+
+#: Aggregates that are written otherwise in DuckDB; {x} is the first argument, {y} the second, {o} the order of rows.
+_TEMPLATES = {
+    "any_value": "FIRST({x} {o}){f}",
+    "first": "FIRST({x} {o}){f}",
+    "first_value": "FIRST({x} {o}){f}",
+    "last": "LAST({x} {o}){f}",
+    "last_value": "LAST({x} {o}){f}",
+    "collect_list": "COALESCE(LIST({d}{x} {o}){f}, [])",
+    "array_agg": "COALESCE(LIST({d}{x} {o}){f}, [])",
+    "collect_set": "COALESCE(LIST(DISTINCT {x}){f}, [])",
+    "listagg": "STRING_AGG({d}{x}, {y} {o}){f}",
+    "string_agg": "STRING_AGG({d}{x}, {y} {o}){f}",
+    "max_by": "ARG_MAX_NULL({x}, {y}){f}",
+    "min_by": "ARG_MIN_NULL({x}, {y}){f}",
+    "every": "BOOL_AND({x}){f}",
+    "bool_and": "BOOL_AND({x}){f}",
+    "some": "BOOL_OR({x}){f}",
+    "any": "BOOL_OR({x}){f}",
+    "bool_or": "BOOL_OR({x}){f}",
+    "mean": "AVG({d}{x}){f}",
+    "std": "STDDEV_SAMP({x}){f}",
+    "median": "QUANTILE_CONT({x}, 0.5){f}",
+    "percentile": "QUANTILE_CONT({x}, {y}){f}",
+}
+_SKIP_NULLS = ("collect_list", "array_agg", "collect_set")
+
+
+def duckdb_type(type_: str) -> str:
+    """Answer DuckDB's name of a type; instants are naive, in UTC.
+
+    >>> duckdb_type("TIMESTAMP"), duckdb_type("ARRAY<INT>")
+    ('TIMESTAMP', 'INT[]')
+    """
+    return str(_naive(sqltypes.tree_of(type_).copy()).sql("duckdb"))
+
+
+def duckdb_scalar(sql: str, types: Types) -> str:
+    """Answer a scalar expression in DuckDB's SQL; ``types`` are those of the columns.
+
+    >>> duckdb_scalar("CAST(d AS INT) + bytes DIV 2", {"d": "DOUBLE", "bytes": "INT"})
+    'TRY_CAST(TRUNC("d") AS INT) + "bytes" // 2'
+    """
+    _check_functions(sql)
+    return str(_translated(parse(sql), types).sql("duckdb", identify=True))
+
+
+def duckdb_aggregate(call: AggregateCall, types: Types, *, order: str) -> str:
+    """Answer a call of an aggregate function in DuckDB's SQL, with rows in the order of the column ``order``."""
+    _check_functions(call.sql)
+    template = _TEMPLATES.get(call.function)
+    if template is None:
+        return str(_translated(parse(call.sql), types).sql("duckdb", identify=True))
+    arguments = [duckdb_scalar(argument, types) for argument in call.arguments]
+    x = arguments[0]
+    conditions = [duckdb_scalar(call.where, types)] if call.where else []
+    flag = call.arguments[1].lower() if len(call.arguments) > 1 else ""
+    if call.function in _SKIP_NULLS or call.rest.lower() == "ignore nulls" or flag == "true":
+        conditions.append(f"{x} IS NOT NULL")
+    if call.rest and call.rest.lower() not in ("ignore nulls", "respect nulls"):
+        raise _unsupported(call.sql, call.function)
+    return template.format(
+        x=x,
+        y=arguments[1] if len(arguments) > 1 else "''",
+        o=f"ORDER BY {x if call.distinct else order}",
+        d="DISTINCT " if call.distinct else "",
+        f=f" FILTER (WHERE {' AND '.join(f'({c})' for c in conditions)})" if conditions else "",
+    )
+
+
+def _check_functions(sql: str) -> None:
+    tokens = tokenize(sql)
+    for i, token in enumerate(tokens):
+        word = token.text.lower()
+        if is_call(tokens, i) and word.isidentifier() and word not in AGREED and word not in _KEYWORDS:
+            raise _unsupported(sql, word, *span(token))
+
+
+def _unsupported(sql: str, function: str, start: int = 0, end: int = 1) -> NotSupported:
+    return NotSupported(
+        pointed(f"the reference has no {function} that is known to mean what Spark's does", sql, start, end),
+        hint="check this flow against batch Spark instead",
+    )
+
+
+def _translated(tree: Tree, types: Types) -> Tree:
+    lower = {name.lower(): type_ for name, type_ in types.items()}
+
+    def lookup(column: Tree) -> str | None:
+        parts = [part.name for part in column.parts]
+        qualified = ".".join(parts[:2]).lower()
+        taken = 2 if qualified in lower and len(parts) > 1 else 1
+        type_ = lower.get(qualified if taken == 2 else parts[0].lower())
+        for part in parts[taken:]:
+            type_ = sqltypes.field(type_, part) if type_ else None
+        return type_
+
+    copy = tree.copy()
+    # From the leaves up, so that what is wrapped has been looked at.
+    for cast in list(copy.find_all(exp.Cast)):
+        inner = derive(cast.this, lookup)
+        fraction = inner is not None and (inner in sqltypes.FRACTIONS or inner.startswith("DECIMAL"))
+        # Spark cuts off the fraction; DuckDB rounds.
+        if fraction and sqltypes.of_tree(cast.to) in sqltypes.INTEGERS:
+            cast.set("this", exp.Trunc(this=cast.this.copy()))
+    return _naive(copy)
+
+
+def _naive(tree: Tree) -> Tree:
+    """Make every instant naive: all are in UTC."""
+    for node in tree.find_all(exp.DataType):
+        if node.this in (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPNTZ):
+            node.set("this", exp.DataType.Type.TIMESTAMP)
+    return tree

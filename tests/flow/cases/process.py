@@ -1,0 +1,87 @@
+"""Cases of `process`: one copy of a specification operator per key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.flow.case import Case, at, day, days, instants, ints, pairs
+
+from tidegate.spec import DT, WM, Operator, comp_op, map_op
+
+
+@dataclass(frozen=True)
+class Running(Operator[Any, Any]):
+    """The total of x so far, put out when a time is complete, and the number of times at the end."""
+
+    total: int = 0
+    times: int = 0
+    last: Any = None
+
+    def apply(self, event: Any) -> tuple[Running, list[Any]]:
+        if isinstance(event, DT):
+            return Running(self.total + (event.d["x"] or 0), self.times, event.t), []
+        return Running(self.total, self.times + 1, event.t), [DT(event.t, {"y": self.total}), event]
+
+    def exit(self) -> Iterable[Any]:
+        return [DT(self.last, {"y": 1000 * self.times})] if self.times else []
+
+
+class Ordered(Operator[Any, Any]):
+    """What came, in the order in which it came."""
+
+    def __init__(self, seen: str = "") -> None:
+        self.seen = seen
+
+    def apply(self, event: Any) -> tuple[Ordered, list[Any]]:
+        if isinstance(event, WM):
+            return Ordered(self.seen + "."), [DT(event.t, {"seen": self.seen + "."})]
+        return Ordered(self.seen + str(event.d["x"])), []
+
+
+def later(t: Any, d: Any) -> dict[str, Any]:
+    """A row of its own for each row."""
+    return {"y": d["x"] + t}
+
+
+CASES = [
+    Case(
+        "a copy for each key, complete times in order, and exit at the end",
+        lambda f: ints(f).process(Running(), by="k", schema="y INT"),
+        {"s": [(2, "a", 5), (1, "a", 1), (1, "b", 7), (1, "a", None), (3, None, 9)]},
+        [(1, "a", 1), (2, "a", 6), (2, "a", 2000), (1, "b", 7), (1, "b", 1000), (3, None, 9), (3, None, 1000)],
+        except_on={"reference, watermarks": "exit answers at a time that the watermarks have completed"},
+    ),
+    Case(
+        "the rows of a time come sorted by all columns",
+        lambda f: ints(f).process(Ordered(), by=(), schema="seen STRING"),
+        {"s": [(2, "a", 1), (1, "b", 2), (1, "a", 3), (1, "a", 1)]},
+        [(1, "132."), (2, "132.1.")],
+    ),
+    Case(
+        "operators of the specification compose",
+        lambda f: ints(f).process(comp_op(map_op(later), map_op(lambda t, d: {"y": -d["y"]})), by="k", schema="y INT"),
+        {"s": [(1, "a", 1), (5, "b", 2)]},
+        [(1, "a", -2), (5, "b", -7)],
+    ),
+    Case("on no rows", lambda f: days(f).process(Ordered(), by="k", schema="seen STRING"), {"s": []}, []),
+    Case(
+        "on dates, by an expression",
+        lambda f: days(f).process(Ordered(), by="x % 2 AS odd", schema="seen STRING"),
+        {"s": [(day(0), "a", 1), (day(1), "a", 3), (day(1), "a", 2)]},
+        [(day(0), 1, "1."), (day(1), 1, "1.3."), (day(1), 0, "2.")],
+    ),
+    Case(
+        "on timestamps",
+        lambda f: instants(f).process(Ordered(), by="k", schema="seen STRING"),
+        {"s": [(at(1), "a", 1)]},
+        [(at(1), "a", "1.")],
+    ),
+    Case(
+        "on a product, in an order that extends it",
+        lambda f: pairs(f).process(Ordered(), by="k", schema="seen STRING"),
+        {"s": [(1, 1, "a", 3), (0, 0, "a", 1), (0, 1, "a", 2)]},
+        [(0, 0, "a", "1."), (0, 1, "a", "1.2."), (1, 1, "a", "1.2.3.")],
+    ),
+]

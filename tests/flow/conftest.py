@@ -1,0 +1,54 @@
+"""Engines for the cases: each runs a flow on the rows of its sources and answers the rows of its sink."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+import pytest
+from tests.flow.case import Engine
+
+import tidegate as tg
+from tidegate.flow.values import sort_key
+
+Rows = dict[str, list[tuple[Any, ...]]]
+
+
+def by_reference(flow: tg.Flow, inputs: Rows) -> list[tuple[Any, ...]]:
+    """The specification; only the end of the input completes times."""
+    return _reference(flow, inputs, watermarks=False)
+
+
+def by_reference_with_watermarks(flow: tg.Flow, inputs: Rows) -> list[tuple[Any, ...]]:
+    """The specification; the rows come in the order of time, and each time is complete after its rows."""
+    return _reference(flow, inputs, watermarks=True)
+
+
+def _reference(flow: tg.Flow, inputs: Rows, *, watermarks: bool) -> list[tuple[Any, ...]]:
+    plan = flow.plan
+    given: dict[str, list[Any]] = {}
+    for table in plan.tables:
+        given[table.id] = [dict(zip(table.schema.names, row, strict=True)) for row in inputs[table.id]]
+    for source in plan.sources:
+        rows = [dict(zip(source.schema.names, row, strict=True)) for row in inputs[source.id]]
+        times = source.schema.time_of
+        if not watermarks:
+            given[source.id] = [tg.DT(times(row), row) for row in rows]
+            continue
+        rows.sort(key=lambda row: [sort_key(row[name]) for name in source.schema.time])
+        grouped = groupby(rows, key=times)
+        given[source.id] = [event for t, group in grouped for event in [*(tg.DT(t, r) for r in group), tg.WM(t)]]
+    results = flow.reference(given)
+    names = plan[plan.sinks[0].input].schema.names
+    assert all(tuple(row) == names for row in results.rows("out")), "columns come in the order of the schema"
+    assert not any(results.late.values())
+    return [tuple(row.values()) for row in results.rows("out")]
+
+
+ENGINES: dict[str, Engine] = {"reference": by_reference, "reference, watermarks": by_reference_with_watermarks}
+
+
+@pytest.fixture(params=list(ENGINES))
+def engine(request: pytest.FixtureRequest) -> tuple[str, Engine]:
+    """An engine, by its name."""
+    return request.param, ENGINES[request.param]

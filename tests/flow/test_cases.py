@@ -1,0 +1,22 @@
+"""Every case of every operator, on every engine."""
+
+from __future__ import annotations
+
+import pytest
+from tests.flow.case import Case, Engine, run_case
+from tests.flow.cases import accumulate, aggregate, held, joined, process, rowwise, window
+
+TABLES = {
+    module.__name__.rsplit(".", 1)[-1]: module.CASES
+    for module in (rowwise, aggregate, held, window, accumulate, joined, process)
+}
+CASES = [pytest.param(case, id=f"{table}: {case.name}") for table, cases in TABLES.items() for case in cases]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_case(case: Case, engine: tuple[str, Engine]) -> None:
+    """The flow gives the expected rows, whatever the engine."""
+    name, run = engine
+    if name in case.except_on:
+        pytest.skip(case.except_on[name])
+    run_case(case, run)
