@@ -1,0 +1,151 @@
+"""Actions and schedules: what can happen next in a simulation, written so that it can happen again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tidegate.sim.errors import NotASchedule
+
+__all__ = ["Action", "Deliver", "Hear", "Proceed", "Propagate", "Receive", "Schedule", "Send", "Work"]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An operator that is active does some of its work."""
+
+    worker: int
+    operator: str
+
+    def __str__(self) -> str:
+        return f"work {self.worker} {self.operator}"
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """The oldest datum on its way between two workers arrives (``recv_cap``)."""
+
+    sender: int
+    worker: int
+
+    def __str__(self) -> str:
+        return f"deliver {self.sender}>{self.worker}"
+
+
+@dataclass(frozen=True, slots=True)
+class Receive:
+    """An operator takes in the oldest message that has arrived for it."""
+
+    worker: int
+    operator: str
+
+    def __str__(self) -> str:
+        return f"receive {self.worker} {self.operator}"
+
+
+@dataclass(frozen=True, slots=True)
+class Proceed:
+    """An operator is told its new frontiers."""
+
+    worker: int
+    operator: str
+
+    def __str__(self) -> str:
+        return f"proceed {self.worker} {self.operator}"
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """A worker sends its changes to all workers, or some of them, by their position (``send_upd``)."""
+
+    worker: int
+    some: tuple[int, ...] | None = None
+
+    def __str__(self) -> str:
+        return f"send {self.worker}" if self.some is None else f"send {self.worker} {'+'.join(map(str, self.some))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Hear:
+    """A worker receives the oldest progress update from another one (``recv_upd``)."""
+
+    sender: int
+    worker: int
+
+    def __str__(self) -> str:
+        return f"hear {self.sender}>{self.worker}"
+
+
+@dataclass(frozen=True, slots=True)
+class Propagate:
+    """A worker brings its frontiers up to date with what it has heard (``propagate``)."""
+
+    worker: int
+
+    def __str__(self) -> str:
+        return f"propagate {self.worker}"
+
+
+Action: TypeAlias = Work | Deliver | Receive | Proceed | Send | Hear | Propagate
+
+
+class Schedule:
+    """Actions in the order in which they were performed. Its text is the way to keep it.
+
+    >>> schedule = Schedule.parse("work 0 a; deliver 0>1; send 0 1+3")
+    >>> list(schedule)[1]
+    Deliver(sender=0, worker=1)
+    >>> print(schedule)
+    work 0 a; deliver 0>1; send 0 1+3
+    """
+
+    __slots__ = ("actions",)
+
+    def __init__(self, actions: Iterable[Action] = ()) -> None:
+        self.actions = list(actions)
+
+    @classmethod
+    def parse(cls, text: str) -> Schedule:
+        """Read a schedule that was printed."""
+        return cls(_parse(part.strip()) for part in text.replace("\n", ";").split(";") if part.strip())
+
+    def __iter__(self) -> Iterator[Action]:
+        return iter(self.actions)
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schedule) and self.actions == other.actions
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.actions))
+
+    def __repr__(self) -> str:
+        return f"Schedule.parse({str(self)!r})"
+
+
+def _parse(text: str) -> Action:
+    match text.split(" "):
+        case ["work", worker, operator] if worker.isdigit():
+            return Work(int(worker), operator)
+        case ["receive", worker, operator] if worker.isdigit():
+            return Receive(int(worker), operator)
+        case ["proceed", worker, operator] if worker.isdigit():
+            return Proceed(int(worker), operator)
+        case ["deliver" | "hear" as what, pair] if all(map(str.isdigit, pair.split(">"))) and pair.count(">") == 1:
+            sender, receiver = map(int, pair.split(">"))
+            return Deliver(sender, receiver) if what == "deliver" else Hear(sender, receiver)
+        case ["send", worker] if worker.isdigit():
+            return Send(int(worker))
+        case ["send", worker, some] if worker.isdigit() and all(map(str.isdigit, some.split("+"))):
+            return Send(int(worker), tuple(map(int, some.split("+"))))
+        case ["propagate", worker] if worker.isdigit():
+            return Propagate(int(worker))
+    raise NotASchedule(
+        f"expected an action, got {text!r}",
+        hint="such as 'work 0 a', 'deliver 0>1', 'receive 1 b', 'proceed 1 b', 'send 0', 'hear 0>1', 'propagate 1'",
+    )

@@ -1,0 +1,132 @@
+"""Dataflows for the simulator: operators with ports, and channels between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from tidegate.progress import Graph
+from tidegate.sim.errors import PortInUse, UnknownPort
+from tidegate.sim.operator import Operator
+from tidegate.time import Order
+
+__all__ = ["Channel", "Dataflow", "Node", "Route"]
+
+#: Which worker a datum goes to, before it is reduced by the number of workers. None: the one that sends it.
+Route: TypeAlias = Callable[[Any], int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An operator of the dataflow; every worker makes an instance of it."""
+
+    name: str
+    make: Callable[[int, int], Operator]
+    order: Order[Any]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    #: The outputs for which each instance begins with a capability at the least time.
+    holds: tuple[str, ...]
+    #: From input to output: the summaries of what happens to times in between.
+    summaries: Mapping[tuple[str, str], Any]
+
+    def at(self, port: str) -> str:
+        """Answer the location of a port.
+
+        >>> Node("b", lambda worker, workers: Operator(), None, ("1",), ("2",), (), {}).at("2")
+        'b.2'
+        """
+        if port not in self.inputs and port not in self.outputs:
+            raise UnknownPort(
+                f"expected a port of operator {self.name!r}, got {port!r}",
+                hint=f"it has the inputs {', '.join(self.inputs)} and the outputs {', '.join(self.outputs)}",
+            )
+        return f"{self.name}.{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """An edge from an output to an input."""
+
+    source: str
+    target: str
+    route: Route
+    along: Any
+
+
+class Dataflow:
+    """Operators and channels, from which the graph of locations is made.
+
+    ``order`` is that of the times, for every operator that has no order of its own.
+
+    >>> from tidegate.time import Nat
+    >>> flow = Dataflow(Nat())
+    >>> flow.operator("a", lambda worker, workers: Operator(), outputs=["1"])
+    >>> flow.operator("b", lambda worker, workers: Operator(), inputs=["1"])
+    >>> flow.channel("a.1", "b.1")
+    >>> flow.graph().locations
+    ('a.1', 'b.1')
+    """
+
+    def __init__(self, order: Order[Any]) -> None:
+        self.order = order
+        self.nodes: dict[str, Node] = {}
+        self.channels: dict[str, list[Channel]] = {}
+
+    def operator(
+        self,
+        name: str,
+        make: Callable[[int, int], Operator],
+        *,
+        inputs: Iterable[str] = (),
+        outputs: Iterable[str] = (),
+        order: Order[Any] | None = None,
+        holds: Iterable[str] | None = None,
+        summaries: Mapping[tuple[str, str], Any] | None = None,
+    ) -> None:
+        """Add an operator; ``make(worker, workers)`` makes its instance on a worker.
+
+        ``holds`` are the outputs for which an instance begins with a capability: all of them where there are no inputs,
+        else none. ``summaries`` says which input leads to which output, and how times change on the way; without it,
+        each input leads to each output and times stay as they are.
+        """
+        if name in self.nodes:
+            raise PortInUse(f"expected a name that is free, got {name!r}, which is an operator already")
+        inputs, outputs = tuple(inputs), tuple(outputs)
+        order = self.order if order is None else order
+        if summaries is None:
+            summaries = {(i, o): order.summaries.neutral for i in inputs for o in outputs}
+        held = tuple(holds) if holds is not None else () if inputs else outputs
+        node = Node(name, make, order, inputs, outputs, held, dict(summaries))
+        for port in (*held, *(p for edge in summaries for p in edge)):
+            node.at(port)
+        self.nodes[name] = node
+
+    def channel(self, source: str, target: str, *, route: Route = None, along: Any = None) -> None:
+        """Connect an output with an input, both given as ``operator.port``.
+
+        ``route`` answers an integer for a datum, which decides on the worker that receives it. ``along`` is the summary
+        of the channel, such as `Enter` or `Leave`; without it times stay as they are.
+        """
+        for location, ports in ((source, "outputs"), (target, "inputs")):
+            name, _, port = location.partition(".")
+            if name not in self.nodes or port not in getattr(self.nodes[name], ports):
+                known = [f"{n}.{p}" for n, node in self.nodes.items() for p in getattr(node, ports)]
+                raise UnknownPort(f"expected one of the {ports}, {', '.join(known)}; got {location!r}")
+        if along is None:
+            along = self.nodes[source.partition(".")[0]].order.summaries.neutral
+        channels = self.channels.setdefault(source, [])
+        if any(channel.target == target for channel in channels):
+            raise PortInUse(f"expected one channel between two ports, got a second one from {source!r} to {target!r}")
+        channels.append(Channel(source, target, route, along))
+
+    def graph(self) -> Graph:
+        """Build the graph of locations, or raise the error of the rule that it breaks."""
+        orders: dict[Any, Order[Any]] = {}
+        summaries: dict[tuple[Any, Any], Any] = {}
+        for name, node in self.nodes.items():
+            orders.update((f"{name}.{port}", node.order) for port in (*node.inputs, *node.outputs))
+            summaries.update(((node.at(i), node.at(o)), along) for (i, o), along in node.summaries.items())
+        summaries.update(((c.source, c.target), c.along) for channels in self.channels.values() for c in channels)
+        return Graph(orders, summaries)

@@ -1,0 +1,58 @@
+"""What can be wrong with a simulated dataflow or an action on it: one exception for each kind of misuse."""
+
+from __future__ import annotations
+
+from tidegate.errors import TidegateError
+
+__all__ = [
+    "BelowCapability",
+    "BrokenFrontier",
+    "DroppedCapability",
+    "InvariantViolated",
+    "NotASchedule",
+    "NotEnabled",
+    "NotRunning",
+    "PortInUse",
+    "Unfinished",
+    "UnknownPort",
+]
+
+
+class UnknownPort(TidegateError, LookupError):
+    """A port that the operator does not have, or an output that an input does not lead to."""
+
+
+class PortInUse(TidegateError, ValueError):
+    """A second channel from an output, or a second operator of one name."""
+
+
+class DroppedCapability(TidegateError, RuntimeError):
+    """A capability used after it was dropped."""
+
+
+class BelowCapability(TidegateError, ValueError):
+    """A capability used for a time that is not at or above its own."""
+
+
+class NotRunning(TidegateError, RuntimeError):
+    """A capability used while its operator is not running."""
+
+
+class BrokenFrontier(TidegateError, AssertionError):
+    """A message at a time that the operator had been told was complete."""
+
+
+class InvariantViolated(TidegateError, AssertionError):
+    """A statement of the paper that does not hold after an action."""
+
+
+class NotEnabled(TidegateError, RuntimeError):
+    """An action that can not be performed now."""
+
+
+class NotASchedule(TidegateError, ValueError):
+    """A text that is not a schedule."""
+
+
+class Unfinished(TidegateError, RuntimeError):
+    """A run that did not come to rest within its limit of actions."""

@@ -1,0 +1,58 @@
+"""What an operator is to the simulator: it receives messages, is told frontiers, and sends with capabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tidegate.sim.capability import Capability
+from tidegate.time import Antichain
+
+__all__ = ["Message", "Operator"]
+
+
+class Message:
+    """A datum that arrived at an input at a time.
+
+    While it is being received it can be turned into capabilities for outputs; after that it is gone.
+    """
+
+    __slots__ = ("_retain", "data", "port", "time")
+
+    def __init__(self, port: str, time: Any, data: Any, retain: Any) -> None:
+        self.port = port
+        self.time = time
+        self.data = data
+        self._retain = retain
+
+    def capability(self, output: str, *, at: Any = None) -> Capability:
+        """Take a capability for ``output``, at the time that the message has there or at a later one, ``at``."""
+        held: Capability = self._retain(output, at)
+        return held
+
+    def __repr__(self) -> str:
+        return f"Message({self.port!r}, {self.time!r}, {self.data!r})"
+
+
+class Operator:
+    """One worker's instance of an operator: override what it needs.
+
+    In each of the four, capabilities can be used; what they did takes effect together, when the method returns.
+    """
+
+    def start(self, held: Mapping[str, Capability]) -> None:
+        """Take the capabilities that the instance begins with, by output. What is not kept must be dropped later."""
+
+    @property
+    def active(self) -> bool:
+        """Whether there is something to do without a message, as in a source that has not read everything."""
+        return False
+
+    def work(self) -> None:
+        """Do some of what there is to do, if `active`."""
+
+    def receive(self, message: Message) -> None:
+        """Take in a message."""
+
+    def proceed(self, frontiers: Mapping[str, Antichain[Any]]) -> None:
+        """Take in the new frontiers of all inputs: no message below them will come any more."""

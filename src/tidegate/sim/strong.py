@@ -1,0 +1,199 @@
+"""Strongly connected components of several graphs: a loop inside a loop, with times of three components.
+
+The components are found by colours (Orzan). In each round of the outer loop, inside of which two inner loops run:
+
+1. every vertex takes its own number for its colour and passes colours on along the edges; the greatest wins. This is an
+   inner loop, and when nothing moves any more, all vertices with one colour are reached from the vertex of that number;
+2. from these vertices marks go back against the edges, as far as the colour is the same: the second inner loop. When
+   nothing moves any more, what is marked is a component;
+3. what is not marked goes into the next round of the outer loop.
+
+Times inside are (version, outer round, inner round). That an inner loop has come to rest is known from frontiers alone.
+
+    a ──Enter──▶ e ──Enter──▶ p.edges
+    p.again ──Leave──▶ f ──Enter──▶ p.alive      f adds one to the outer round
+    p.colour ──▶ g ──▶ p.forth                   g and h add one to the inner round
+    p.mark ──▶ h ──▶ p.back
+    p.found ──Leave──▶ o ──Leave──▶ d
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from tidegate.progress import Enter, Leave
+from tidegate.sim.capability import Capability
+from tidegate.sim.components import Answers, Edge, Edges, Feedback
+from tidegate.sim.dataflow import Dataflow
+from tidegate.sim.operator import Message, Operator
+from tidegate.time import Antichain, Nat, Product
+
+__all__ = ["Colours", "Graphs", "strong_components"]
+
+Round: TypeAlias = tuple[int, int]
+
+
+def strong_components(graphs: Sequence[Sequence[Edge]]) -> Dataflow:
+    """Build the dataflow that finds the strongly connected components of each graph, a version of its own."""
+    flow = Dataflow(Product(Nat(), Nat(), Nat()))
+    middle = Product(Nat(), Nat())
+    flow.operator("a", lambda worker, workers: Graphs(graphs, worker, workers), outputs=["1"], order=Nat())
+    flow.operator("e", lambda *_: Feedback(), inputs=["1"], outputs=["2"], order=middle)
+    flow.operator(
+        "p",
+        lambda *_: Colours(),
+        inputs=["edges", "alive", "forth", "back"],
+        outputs=["colour", "mark", "again", "found"],
+        summaries={
+            **{(i, o): (0, 0, 0) for i in ("edges", "alive") for o in ("colour", "mark", "again", "found")},
+            ("forth", "colour"): (0, 0, 0),
+            ("back", "mark"): (0, 0, 0),
+        },
+    )
+    for name, along, order in (("f", (0, 1), middle), ("g", (0, 0, 1), None), ("h", (0, 0, 1), None)):
+        flow.operator(
+            name, lambda *_: Feedback(), inputs=["1"], outputs=["2"], order=order, summaries={("1", "2"): along}
+        )
+    flow.operator("o", lambda *_: Feedback(), inputs=["1"], outputs=["2"], order=middle)
+    flow.operator("d", lambda *_: Answers(), inputs=["1"], order=Nat())
+    flow.channel("a.1", "e.1", along=Enter)
+    flow.channel("e.2", "p.edges", along=Enter, route=_vertex)
+    flow.channel("p.again", "f.1", along=Leave)
+    flow.channel("f.2", "p.alive", along=Enter, route=_vertex)
+    flow.channel("p.colour", "g.1")
+    flow.channel("g.2", "p.forth", route=_vertex)
+    flow.channel("p.mark", "h.1")
+    flow.channel("h.2", "p.back", route=_vertex)
+    flow.channel("p.found", "o.1", along=Leave)
+    flow.channel("o.2", "d.1", along=Leave)
+    return flow
+
+
+def _vertex(datum: tuple[int, ...]) -> int:
+    return datum[0]
+
+
+class Graphs(Edges):
+    """The input: each edge goes to both of its ends."""
+
+    def data(self, edge: Edge) -> list[Any]:
+        s, d = edge
+        return [(s, d, True), (d, s, False)]
+
+    def time(self, version: int) -> int:
+        return version
+
+
+class _Round:
+    """What a worker knows of one round of the outer loop: of the vertices that are its own and still alive."""
+
+    def __init__(self, message: Message) -> None:
+        self.alive: set[int] = set()
+        self.colour: dict[int, int] = {}
+        self.marked: set[int] = set()
+        #: What came before the loop that it belongs to began here, as inner round, vertex and colour.
+        self.early: dict[str, list[tuple[int, int, int]]] = {"forth": [], "back": []}
+        #: The capabilities for what is still to be sent; one that is missing was used and dropped.
+        self.held = {output: message.capability(output) for output in ("colour", "mark", "again", "found")}
+
+
+class Colours(Operator):
+    """The operator ``p``: the edges, colours and marks of a share of the vertices."""
+
+    def __init__(self) -> None:
+        self.following: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+        self.preceding: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+        self.rounds: dict[Round, _Round] = {}
+        #: What came for a round of which nothing else is known yet.
+        self.unknown: defaultdict[Round, list[tuple[str, int, int, int]]] = defaultdict(list)
+
+    def receive(self, message: Message) -> None:
+        version, number, inner = message.time
+        at = version, number
+        if message.port in ("edges", "alive"):
+            if at not in self.rounds:
+                self.rounds[at] = _Round(message)
+            vertex = message.data[0]
+            self.rounds[at].alive.add(vertex)
+            if message.port == "edges":
+                _, other, leaves = message.data
+                (self.following if leaves else self.preceding)[version, vertex].add(other)
+            return
+        port, output = message.port, "colour" if message.port == "forth" else "mark"
+        vertex, colour = message.data
+        known = self.rounds.get(at)
+        if known is None:
+            self.unknown[at].append((port, inner, vertex, colour))
+        elif output in known.held:
+            known.early[port].append((inner, vertex, colour))
+        else:
+            now = message.capability(output)
+            self.take(port, known, now, version, inner, vertex, colour)
+            now.drop()
+
+    def proceed(self, frontiers: Mapping[str, Antichain[Any]]) -> None:
+        for at in sorted(self.rounds):
+            known = self.rounds[at]
+            begun = not any(frontiers[port].reaches((*at, 0)) for port in ("edges", "alive"))
+            if begun and "colour" in known.held:
+                self.begin(at, known)
+            if "colour" not in known.held and "mark" in known.held and _at_rest(frontiers["forth"], at):
+                self.turn(at, known)
+            if "mark" not in known.held and _at_rest(frontiers["back"], at):
+                self.end(known)
+                del self.rounds[at]
+
+    def begin(self, at: Round, known: _Round) -> None:
+        """Give every vertex that is alive a colour, its own, and pass it on."""
+        now = known.held.pop("colour")
+        known.colour = dict.fromkeys(known.alive, -1)
+        for port, inner, vertex, colour in self.unknown.pop(at, ()):
+            known.early[port].append((inner, vertex, colour))
+        for vertex in sorted(known.alive):
+            self.take("forth", known, now, at[0], 0, vertex, vertex)
+        for early in known.early["forth"]:
+            self.take("forth", known, now, at[0], *early)
+        now.drop()
+
+    def turn(self, at: Round, known: _Round) -> None:
+        """Mark the vertices whose colour is their own, and go back from them."""
+        now = known.held.pop("mark")
+        for vertex in sorted(known.alive):
+            if known.colour[vertex] == vertex:
+                self.take("back", known, now, at[0], 0, vertex, vertex)
+        for early in known.early["back"]:
+            self.take("back", known, now, at[0], *early)
+        now.drop()
+
+    def end(self, known: _Round) -> None:
+        """Answer with what is marked, and let the rest go round again."""
+        for vertex in sorted(known.alive):
+            if vertex in known.marked:
+                known.held["found"].send((vertex, known.colour[vertex]))
+            else:
+                known.held["again"].send((vertex,))
+        known.held["found"].drop()
+        known.held["again"].drop()
+
+    def take(
+        self, port: str, known: _Round, now: Capability, version: int, inner: int, vertex: int, colour: int
+    ) -> None:
+        """Take in a colour or a mark and, if it is new, pass it on to the neighbours of the vertex."""
+        if vertex not in known.alive:
+            return
+        t = (*now.time[:2], max(inner, now.time[2]))
+        if port == "forth" and colour > known.colour[vertex]:
+            known.colour[vertex] = colour
+            for other in sorted(self.following[version, vertex]):
+                now.send((other, colour), at=t)
+        elif port == "back" and colour == known.colour[vertex] and vertex not in known.marked:
+            known.marked.add(vertex)
+            for other in sorted(self.preceding[version, vertex]):
+                now.send((other, colour), at=t)
+
+
+def _at_rest(frontier: Antichain[Any], at: Round) -> bool:
+    """Answer whether nothing can come any more in any inner round of an outer round."""
+    return not any(f[0] <= at[0] and f[1] <= at[1] for f in frontier)
