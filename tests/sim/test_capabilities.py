@@ -174,6 +174,7 @@ def test_a_message_gives_later_times_along_the_summary_only() -> None:
 
 def test_repeated_sends_under_one_capability() -> None:
     """An operator may send again and again under one capability, which the clocks protocol would forbid."""
+
     def sends(held: Capability) -> None:
         for i in range(4):
             held.send(i)

@@ -89,7 +89,7 @@ def test_what_is_stalled_does_not_act_while_something_else_can(seed: int) -> Non
 
 
 def test_a_stalled_worker_holds_back_the_others_only_where_it_must() -> None:
-    """While a worker never acts, the others go on until what it could still send holds them back, and they know what."""
+    """While a worker never acts, the others go on until what it could still send holds them back, and say so."""
     simulation = Simulation(components([[(0, 2), (2, 4)]]), workers=2)
     # Everything but worker 1 acts for as long as it can.
     while actions := [a for a in simulation.enabled() if a.worker == 0]:
