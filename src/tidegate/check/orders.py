@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -63,6 +64,7 @@ def orders(*, max_leaves: int = 4) -> st.SearchStrategy[Order[Any]]:
     return st.recursive(leaves, extend, max_leaves=max_leaves)
 
 
+@lru_cache(maxsize=256)
 def times(order: Order[Any], *, extended: bool = False) -> st.SearchStrategy[Any]:
     """Draw a time of ``order``; with ``extended``, `TOP` and `BOTTOM` may stand in for it or for a component."""
     drawn = _times(order, extended=extended)
