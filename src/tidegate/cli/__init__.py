@@ -1,6 +1,6 @@
 """The command line."""
 
-from tidegate.cli import verify
+from tidegate.cli import explain, verify
 from tidegate.cli.app import app
 
-__all__ = ["app", "verify"]
+__all__ = ["app", "explain", "verify"]

@@ -16,7 +16,7 @@ from typing import Any
 from tidegate.flow import sqltypes
 from tidegate.flow.errors import BadArgument, BadExpression, NotAnAggregate, UnknownColumn, nearest, pointed
 from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound, is_call, render
-from tidegate.flow.functions import AGGREGATES, ORDER_SENSITIVE
+from tidegate.flow.functions import AGGREGATES, MERGEABLE, ORDER_SENSITIVE
 from tidegate.flow.schema import Column, Schema, distinct_names
 from tidegate.flow.sql import Token, TokenType, Tree, exp, parse, place, span, tokenize
 
@@ -46,6 +46,11 @@ class AggregateCall:
     def order_sensitive(self) -> bool:
         """Whether its result depends on the order of the rows."""
         return self.function in ORDER_SENSITIVE
+
+    @property
+    def mergeable(self) -> bool:
+        """Whether two partial results make one, so that rows need not be kept."""
+        return self.function in MERGEABLE and not self.distinct and not self.order_sensitive
 
 
 @dataclass(frozen=True, slots=True)

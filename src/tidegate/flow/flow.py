@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tidegate.flow import watermarks
 from tidegate.flow.errors import BadArgument, BadTime, FlowError, NameTaken, nearest
+from tidegate.flow.explain import Explanation, explain
 from tidegate.flow.plan import Operator, Plan, Sink, Source, Table
 from tidegate.flow.schema import parse_schema
 from tidegate.flow.stream import Stream
@@ -128,6 +129,13 @@ class Flow:
                 needed.update(operator.inputs)
         kept = [o for o in self._operators.values() if o.id in needed or isinstance(o, Source | Table)]
         return Plan(self.name, tuple(kept), tuple(self._sinks.values()), self.timezone)
+
+    def explain(self) -> Explanation:
+        """Say what the flow does: operators, columns, times, what is held and why, and what may go wrong.
+
+        The answer prints as text, draws itself in a notebook, and has ``.mermaid()`` and ``.svg()``.
+        """
+        return explain(self.plan)
 
     def reference(self, inputs: Mapping[str, Iterable[Any]]) -> Results:
         """Run the flow on the specification's operators, in plain Python: what every engine is held against.

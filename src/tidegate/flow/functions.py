@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["AGGREGATES", "GENERATORS", "ORDER_SENSITIVE", "UNREPEATABLE", "WINDOW_ONLY"]
+__all__ = ["AGGREGATES", "GENERATORS", "MERGEABLE", "ORDER_SENSITIVE", "UNREPEATABLE", "WINDOW_ONLY"]
 
 
 def words(text: str) -> frozenset[str]:
@@ -29,6 +29,16 @@ AGGREGATES = words(
 ORDER_SENSITIVE = words(
     """
     any_value array_agg collect_list first first_value last last_value listagg string_agg
+    """
+)
+
+#: Aggregates of which two partial results make one: state is as large as the number of groups, not of rows.
+MERGEABLE = words(
+    """
+    any any_value approx_count_distinct avg bit_and bit_or bit_xor bool_and bool_or corr count count_if count_min_sketch
+    covar_pop covar_samp every hll_sketch_agg hll_union_agg kurtosis max max_by mean min min_by regr_avgx regr_avgy
+    regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness some std stddev stddev_pop
+    stddev_samp sum try_avg try_sum var_pop var_samp variance
     """
 )
 

@@ -9,7 +9,7 @@ from typing import Any
 from tidegate.flow import sqltypes
 from tidegate.flow.errors import BadSpan
 
-__all__ = ["EPOCH", "from_units", "parse_span", "show_span", "units"]
+__all__ = ["EPOCH", "from_units", "parse_span", "show_span", "span_value", "units"]
 
 EPOCH = datetime(1970, 1, 1)
 
@@ -104,6 +104,17 @@ def show_span(count: int, type_: str) -> str:
             n = span // unit
             return f"{n} {name}{'' if n == 1 else 's'}"
     raise AssertionError("every span is a whole number of microseconds")
+
+
+def span_value(count: int, type_: str) -> Any:
+    """Answer so many units as what is added to a time: a number, or a timedelta.
+
+    >>> span_value(2, "DATE"), span_value(2, "INT")
+    (datetime.timedelta(days=2), 2)
+    """
+    if type_ in sqltypes.INTEGERS:
+        return count
+    return count * (_DAY if type_ == "DATE" else _MICROSECOND)
 
 
 def units(value: Any, type_: str) -> int:

@@ -1,0 +1,43 @@
+"""``tidegate explain``: say what the flow in a Python file does, without running it on data."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidegate.cli.app import app
+from tidegate.cli.load import load_flow
+from tidegate.errors import TidegateError
+
+__all__ = ["explain"]
+
+
+class Form(StrEnum):
+    """The forms of an explanation."""
+
+    text = "text"
+    mermaid = "mermaid"
+    svg = "svg"
+
+
+@app.command()
+def explain(
+    file: Annotated[Path, typer.Argument(help="A Python file that builds a flow.", show_default=False)],
+    flow: Annotated[str, typer.Option(help="Which flow, if the file has several.")] = "",
+    form: Annotated[Form, typer.Option("--format", help="How to say it.")] = Form.text,
+    output: Annotated[Path | None, typer.Option(help="Write to this file, not to the terminal.")] = None,
+) -> None:
+    """Say what a flow does: operators, columns, times, what is held and why, and what may go wrong."""
+    try:
+        explanation = load_flow(file, flow).explain()
+    except TidegateError as error:
+        typer.secho(str(error), err=True, fg=typer.colors.RED)
+        raise typer.Exit(1) from None
+    text = {Form.text: explanation.__str__, Form.mermaid: explanation.mermaid, Form.svg: explanation.svg}[form]()
+    if output is None:
+        typer.echo(text)
+    else:
+        output.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,266 @@
+"""What each operator does, what it holds and until when, what it does to times, and what is worth a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tidegate.flow import plan as p
+from tidegate.flow import watermarks
+from tidegate.flow.aggregates import Aggregation
+from tidegate.flow.plan import Operator, Plan, SessionFrame, WindowFrame
+from tidegate.flow.schema import Schema
+from tidegate.flow.spans import show_span
+from tidegate.flow.watermarks import AtEnd, Bounded, Punctuated
+
+__all__ = ["Concern", "describe", "holds", "later", "verb_of", "warnings_of"]
+
+#: More windows for one row than this are pointed out.
+MANY_WINDOWS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Something that may go wrong when the flow runs, at an operator, and what to do."""
+
+    operator: str
+    what: str
+    hint: str
+
+
+def describe(plan: Plan, operator: Operator) -> list[str]:
+    """Answer, in a few lines, what an operator does."""
+    match operator:
+        case p.Source(watermark=watermark, late=late):
+            kept = {"divert": "are set aside", "fail": "stop the run", "drop": "are counted and dropped"}[late]
+            return [f"{watermarks.show(watermark, operator.schema)}; late rows {kept}", _order(operator.schema)]
+        case p.Table():
+            return ["complete from the start"]
+        case p.Where(condition=condition):
+            return [condition.sql]
+        case p.Select(outputs=outputs):
+            computed = [str(e) for e in outputs if not e.is_column]
+            return [", ".join(computed)] if computed else []
+        case p.Explode(column=column):
+            return [f"a row for each element of {column}"]
+        case p.MapBatches(function=function):
+            return [f"{getattr(function, '__qualname__', function)}(batch)"]
+        case p.Aggregate(aggregation=aggregation):
+            return [str(aggregation)]
+        case p.WindowAggregate(frame=frame, aggregation=aggregation):
+            return [_frame(frame, _input(plan, operator)), str(aggregation)]
+        case p.WindowApply(frame=frame, by=by, function=function):
+            groups = f" by {', '.join(map(str, by))}" if by else ""
+            return [
+                _frame(frame, _input(plan, operator)),
+                f"{getattr(function, '__qualname__', function)}(rows){groups}",
+            ]
+        case p.Accumulate(aggregation=aggregation, emit=emit, every=every):
+            schema = operator.schema
+            periods = ", ".join(f"{show_span(n, schema[c].type or '')} of {c}" for c, n in every)
+            return [f"emit {emit}{f', every {periods}' if periods else ''}", str(aggregation)]
+        case p.Deduplicate(by=by, within=within, over=over):
+            span = f" within {show_span(within, operator.schema[over].type or '')}" if within is not None else ""
+            return [f"the first for each {', '.join(map(str, by)) or 'row'}{span}"]
+        case p.Join(on=on, where=where, how=how):
+            return [_join(how, on) + (f" where {where.sql}" if where else "")]
+        case p.JoinAsof(on=on, within=within, how=how, over=over):
+            span = f" within {show_span(within, operator.schema[over].type or '')}" if within is not None else ""
+            return [f"{_join(how, on)}, the latest at or below{span}"]
+        case p.WindowJoin(frame=frame, on=on, where=where, how=how):
+            return [_frame(frame, _input(plan, operator)), _join(how, on) + (f" where {where.sql}" if where else "")]
+        case p.Process(operator=user, by=by):
+            return [f"{type(user).__name__}, a copy for each {', '.join(map(str, by)) or 'flow'}"]
+    return []
+
+
+def verb_of(operator: Operator) -> str:
+    """Answer what users call an operator."""
+    if isinstance(getattr(operator, "frame", None), SessionFrame):
+        return operator.verb.replace("window", "session")
+    return operator.verb
+
+
+def holds(plan: Plan, operator: Operator) -> str:
+    """Answer what an operator keeps, and until when; nothing if it keeps nothing."""
+    if not operator.schema.time:
+        return ""
+    match operator:
+        case p.Gate():
+            return "rows, until their time is complete"
+        case p.Distinct():
+            return "distinct rows, until their time is complete"
+        case p.Aggregate(aggregation=aggregation):
+            return f"{_kept(aggregation)} per time and group, until the time is complete"
+        case p.WindowAggregate(frame=frame, aggregation=aggregation):
+            return f"{_kept(aggregation)} per {_each(frame)} and group, until {_end(frame, _input(plan, operator))}"
+        case p.WindowApply(frame=frame):
+            return f"rows per {_each(frame)} and group, until {_end(frame, _input(plan, operator))}"
+        case p.Accumulate(aggregation=aggregation):
+            what = f"{_kept(aggregation)} per group, for ever"
+            return (
+                what if len(operator.schema.time) == 1 else f"{what}; per time until later times cannot tell them apart"
+            )
+        case p.Deduplicate(within=within, over=over):
+            if within is None:
+                return "every key, for ever"
+            return f"keys, until {show_span(within, operator.schema[over].type or '')} after the last row kept"
+        case p.Join(with_table=True):
+            return ""
+        case p.Join():
+            return "rows of both sides, until their time is complete on both"
+        case p.JoinAsof(within=within, over=over):
+            back = f"; then for {show_span(within, operator.schema[over].type or '')}" if within is not None else ""
+            return f"rows until their time is complete on both sides; the latest right row for each key{back}"
+        case p.WindowJoin(frame=frame):
+            return f"rows of both sides, until {_end(frame, _input(plan, operator))} on both"
+        case p.Process():
+            return "rows until their time is complete; a copy of the operator for each key, for ever"
+    return ""
+
+
+def later(plan: Plan, operator: Operator) -> str:
+    """Answer how the time of an answer differs from that of a row, if it does: the summary of the edge before it."""
+    match operator:
+        case p.WindowAggregate(frame=SessionFrame() as frame) | p.WindowApply(frame=SessionFrame() as frame):
+            type_ = _input(plan, operator)[frame.over].type or ""
+            return f"+ at least {show_span(frame.gap, type_)} - {show_span(1, type_)}"
+        case (
+            p.WindowAggregate(frame=WindowFrame() as frame)
+            | p.WindowApply(frame=WindowFrame() as frame)
+            | p.WindowJoin(frame=frame)
+        ):
+            type_ = _input(plan, operator)[frame.over].type or ""
+            return f"+ up to {show_span(frame.size, type_)} - {show_span(1, type_)}: the end of the window"
+        case p.Accumulate(every=every) if every:
+            spans = ", ".join(f"{c} + up to {show_span(n, operator.schema[c].type or '')} - 1 unit" for c, n in every)
+            return f"{spans}: the end of the period"
+    return ""
+
+
+def warnings_of(plan: Plan) -> Iterator[Concern]:
+    """Answer what may go wrong: times that never complete, state without bound, output that explodes."""
+    for operator in plan:
+        yield from _never_complete(plan, operator)
+        yield from _unbounded(plan, operator)
+        yield from _exploding(operator)
+
+
+def _never_complete(plan: Plan, operator: Operator) -> Iterator[Concern]:
+    if not isinstance(operator, p.Source):
+        return
+    waiting = [o.id for o in _after(plan, operator.id) if holds(plan, o)]
+    if not waiting:
+        return
+    if isinstance(operator.watermark, AtEnd):
+        yield Concern(
+            operator.id,
+            f"nothing is complete before the end of its input: on an endless one, {', '.join(waiting)} never answers",
+            'on a stream, give it a watermark: bounded("10 minutes"), punctuated(…) or published(…)',
+        )
+    if isinstance(operator.watermark, Bounded) and operator.watermark.by and operator.watermark.idle is None:
+        yield Concern(
+            operator.id,
+            f"one silent {operator.watermark.by} holds back {', '.join(waiting)} for ever",
+            'let silent ones go: bounded(…, by=…, idle="5 minutes")',
+        )
+
+
+def _unbounded(plan: Plan, operator: Operator) -> Iterator[Concern]:
+    match operator:
+        case p.Accumulate(aggregation=aggregation):
+            kept = [call.sql for call in aggregation.calls if not call.mergeable]
+            if kept:
+                yield Concern(
+                    operator.id,
+                    f"every value is kept for ever, for {', '.join(kept)}",
+                    "take aggregates whose partial results can be merged, such as sum, count, min, max, avg",
+                )
+            if len(operator.schema.time) > 1 and _punctuated(plan, operator):
+                yield Concern(
+                    operator.id,
+                    "state is kept for every time, unless punctuations have a NULL in a time column",
+                    "send punctuations that complete every value of a column, such as (valid, NULL)",
+                )
+        case p.Deduplicate(within=None):
+            yield Concern(operator.id, "every key is kept for ever", 'bound it: within="1 day"')
+        case p.WindowAggregate() | p.WindowApply() if isinstance(operator.frame, SessionFrame):
+            groups = operator.aggregation.by if isinstance(operator, p.WindowAggregate) else operator.by
+            if not groups and len(operator.schema.time) == 1:
+                yield Concern(
+                    operator.id, "one session of all rows ends only when all are silent", "give by=…, or use window(…)"
+                )
+
+
+def _exploding(operator: Operator) -> Iterator[Concern]:
+    match operator:
+        case p.Accumulate(emit="complete", aggregation=aggregation) if aggregation.by:
+            yield Concern(
+                operator.id,
+                "every group is answered again at every time that carries a row: times × groups rows",
+                'emit="update", or fewer times: every=…',
+            )
+        case p.Join(on=(), where=None, how=how) | p.WindowJoin(on=(), where=None, how=how) if how not in (
+            "semi",
+            "anti",
+        ):
+            yield Concern(operator.id, "all pairs of rows of a time are answered", "name the columns to join on")
+    frame = getattr(operator, "frame", None)
+    if isinstance(frame, WindowFrame) and -(-frame.size // frame.every) > MANY_WINDOWS:
+        yield Concern(
+            operator.id,
+            f"each row is in {-(-frame.size // frame.every)} windows",
+            "let windows begin less often; or accumulate(…, every=…) for totals",
+        )
+
+
+def _after(plan: Plan, id_: str) -> list[Operator]:
+    reached = {id_}
+    for operator in plan:
+        if reached.intersection(operator.inputs):
+            reached.add(operator.id)
+    return [operator for operator in plan if operator.id in reached]
+
+
+def _punctuated(plan: Plan, operator: Operator) -> bool:
+    return any(isinstance(s.watermark, Punctuated) and operator in _after(plan, s.id) for s in plan.sources)
+
+
+def _input(plan: Plan, operator: Operator) -> Schema:
+    return plan[operator.inputs[0]].schema
+
+
+def _order(schema: Schema) -> str:
+    if len(schema.time) == 1:
+        return f"times are ordered by {schema.time[0]}"
+    return f"times are pairs of {', '.join(schema.time)}: one is below another if it is in every column"
+
+
+def _kept(aggregation: Aggregation) -> str:
+    return "partial aggregates" if all(call.mergeable for call in aggregation.calls) else "values"
+
+
+def _each(frame: WindowFrame | SessionFrame) -> str:
+    return "session" if isinstance(frame, SessionFrame) else "window"
+
+
+def _end(frame: WindowFrame | SessionFrame, schema: Schema) -> str:
+    if isinstance(frame, WindowFrame) and frame.lateness:
+        return f"{show_span(frame.lateness, schema[frame.over].type or '')} after its end"
+    return "its end is complete"
+
+
+def _frame(frame: WindowFrame | SessionFrame, schema: Schema) -> str:
+    type_ = schema[frame.over].type or ""
+    over = f" over {frame.over}" if len(schema.time) > 1 else ""
+    if isinstance(frame, SessionFrame):
+        return f"sessions with a gap of {show_span(frame.gap, type_)}{over}"
+    parts = [f"windows of {show_span(frame.size, type_)}{over}"]
+    parts += [f"every {show_span(frame.every, type_)}"] if frame.every != frame.size else []
+    parts += [f"shifted by {show_span(frame.offset, type_)}"] if frame.offset else []
+    parts += [f"revised for {show_span(frame.lateness, type_)}"] if frame.lateness else []
+    return ", ".join(parts)
+
+
+def _join(how: str, on: tuple[str, ...]) -> str:
+    return f"{how} on {', '.join(on)}" if on else f"{how}, all pairs"

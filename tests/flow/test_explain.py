@@ -1,0 +1,154 @@
+"""Explanations: what is said, what is pointed out, and that the picture can be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.flow.case import ints, pairs
+
+import tidegate as tg
+from tidegate.flow.explain.draw import Box, Link, svg
+from tidegate.flow.summaries import summary_of
+
+
+def example() -> tg.Flow:
+    flow = tg.Flow("edits")
+    columns = "ts TIMESTAMP, page STRING, editor STRING, bytes INT"
+    edits = flow.source("edits", columns, time="ts", watermark=tg.bounded("10 minutes"), late="fail")
+    pages = flow.table("pages", "page STRING, topic STRING")
+    topics = edits.where("bytes > 100").join(pages, on="page")
+    flow.sink("hourly", topics.window("1 hour", every="10 minutes").aggregate(by="topic", n="count(*)"))
+    flow.sink("visits", topics.session("30 minutes").aggregate(by="editor", n="count(*)"))
+    return flow
+
+
+def test_the_text_says_what_is_done_held_and_moved() -> None:
+    """Operators, their columns, their watermarks, what they hold and until when, and how times move."""
+    text = str(example().explain())
+    for said in (
+        "bounded by 10 minutes; late rows stop the run",
+        "join ← where#1, pages",
+        "windows of 1 hour, every 10 minutes",
+        "count(*) AS n by topic",
+        "columns ts TIMESTAMP, `window` STRUCT<start: TIMESTAMP, end: TIMESTAMP>, topic STRING, n BIGINT; time: ts",
+        "holds partial aggregates per window and group, until its end is complete",
+        "time + at least 30 minutes - 1 microsecond",
+        "hourly     sink ← window#1",
+        "session.aggregate ← join#1",
+    ):
+        assert said in text, text
+
+
+def test_a_sound_flow_has_no_warnings() -> None:
+    """Nothing is pointed out where times complete and state is bounded."""
+    assert example().explain().warnings == ()
+
+
+WARNED: dict[str, Callable[[tg.Flow], tg.Stream]] = {
+    "nothing is complete before the end of its input": lambda f: f.source("s", "t INT", time="t").gate(),
+    "one silent k holds back gate#1": lambda f: f.source(
+        "s", "t INT, k STRING", time="t", watermark=tg.bounded(1, by="k")
+    ).gate(),
+    "every value is kept for ever, for count(DISTINCT x)": lambda f: ints(f).accumulate(n="count(DISTINCT x)"),
+    "state is kept for every time, unless punctuations have a NULL": lambda f: f.source(
+        "s", "v INT, w INT, x INT", time=("v", "w"), watermark=tg.punctuated("x IS NULL")
+    ).accumulate(n="count(*)"),
+    "every key is kept for ever": lambda f: ints(f).deduplicate("k"),
+    "one session of all rows ends only when all are silent": lambda f: ints(f).session(5).aggregate(n="count(*)"),
+    "times × groups rows": lambda f: ints(f).accumulate(by="k", emit="complete", n="count(*)"),
+    "all pairs of rows of a time": lambda f: ints(f, "l").join(ints(f, "r", "y INT"), on=()),
+    "each row is in 1000 windows": lambda f: ints(f).window(1000, every=1).aggregate(n="count(*)"),
+}
+
+
+@pytest.mark.parametrize("said", WARNED)
+def test_what_may_go_wrong_is_pointed_out(said: str) -> None:
+    """A flow that never completes, holds state without bound, or explodes: each is named, with what to do."""
+    flow = tg.Flow("risky")
+    flow.sink("out", WARNED[said](flow))
+    found = [warning for warning in flow.explain().warnings if said in warning.what]
+    assert len(found) == 1
+    assert found[0].hint
+    assert said in str(flow.explain())
+
+
+def test_rows_pass_an_open_source_without_a_warning() -> None:
+    """Where nothing waits for completeness, a source that completes at its end is no concern."""
+    flow = tg.Flow("open")
+    flow.sink("out", ints(flow).where("x > 1"))
+    assert flow.explain().warnings == ()
+
+
+def test_mermaid_names_every_operator_and_edge() -> None:
+    """The chart has a node for each operator and sink, and an edge for each input."""
+    chart = example().explain().mermaid()
+    assert chart.startswith("flowchart TD")
+    assert chart.count("-->") == 7
+    assert "window#35;1" in chart
+    assert not re.search(r"[^&]#(?!35;|quot;)", chart)
+
+
+def test_notebooks_get_a_picture_and_the_warnings() -> None:
+    """A notebook shows the picture by itself, and below it what is pointed out."""
+    flow = tg.Flow("open")
+    flow.sink("out", ints(flow).gate())
+    explanation = flow.explain()
+    assert explanation._repr_svg_().startswith("<svg")
+    assert "nothing is complete before" in explanation._repr_html_()
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[list[Box], list[Link]]:
+    """Draw boxes with texts of many lengths, and links that go forwards."""
+    n = draw(st.integers(1, 14))
+    texts = st.lists(st.text("ab <&#", min_size=1, max_size=70), min_size=1, max_size=4)
+    boxes = [Box(f"n{i}", tuple(draw(texts)), "operator", draw(st.booleans()), "") for i in range(n)]
+    ends = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    chosen = draw(st.lists(st.sampled_from(ends), unique=True, max_size=20)) if ends else []
+    return boxes, [Link(f"n{i}", f"n{j}", draw(st.text("+1 ", max_size=9))) for i, j in chosen]
+
+
+@given(graphs())
+def test_boxes_never_overlap_and_links_go_down(graph: tuple[list[Box], list[Link]]) -> None:
+    """In the picture of any graph boxes are apart, inside of the frame, and each link ends below where it begins."""
+    boxes, links = graph
+    root = ElementTree.fromstring(svg(boxes, links, title="any"))
+    space = "{http://www.w3.org/2000/svg}"
+    rects = [{k: float(r.attrib[k]) for k in ("x", "y", "width", "height")} for r in root.iter(f"{space}rect")]
+    assert len(rects) == len(boxes)
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    for i, a in enumerate(rects):
+        assert a["x"] >= 0
+        assert a["y"] >= 0
+        assert a["x"] + a["width"] <= width + 1
+        assert a["y"] + a["height"] <= height + 1
+        for b in rects[:i]:
+            beside = a["x"] + a["width"] <= b["x"] + 0.5 or b["x"] + b["width"] <= a["x"] + 0.5
+            above = a["y"] + a["height"] <= b["y"] + 0.5 or b["y"] + b["height"] <= a["y"] + 0.5
+            assert beside or above
+    curves = [
+        p.attrib["d"] for p in root.iter(f"{space}path") if p.attrib["d"].startswith("M") and "C" in p.attrib["d"]
+    ]
+    assert len(curves) == len(links)
+    for curve in curves:
+        points = [tuple(map(float, point.split(","))) for point in re.findall(r"-?[\d.]+,-?[\d.]+", curve)]
+        assert points[-1][1] > points[0][1]
+
+
+def test_only_sessions_have_a_summary_that_moves_times() -> None:
+    """The summary of a session adds its gap less one unit; of everything else it is neutral."""
+    flow = tg.Flow("times")
+    stream = pairs(flow)
+    operators = {
+        (0, 4): stream.session(5, over="w").aggregate(n="count(*)"),
+        (0, 0): stream.window(5, over="w").aggregate(n="count(*)"),
+    }
+    for expected, result in operators.items():
+        summary = summary_of(result._operator, stream.schema)
+        assert summary == expected
+        assert stream.schema.order.summaries.contains(summary)
