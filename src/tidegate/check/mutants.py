@@ -350,7 +350,6 @@ MUTANTS: list[Mutant] = [
         _exchange(OperatesWithoutEffect),
         EXCHANGE,
         harmless="an operation without effect is a stutter step, which the protocol allows anyway",
-        max_states=20_000,
     ),
     Mutant("exchange, perf_op: no Δneg <= caps", _exchange(DropsWhatItDoesNotHold), _SAFE_EXCHANGE, "Safe for ever"),
     Mutant("exchange, perf_op: sends anything", _exchange(SendsAnything), _SAFE_EXCHANGE, "Safe for ever"),

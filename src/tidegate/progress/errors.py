@@ -11,6 +11,7 @@ __all__ = [
     "NoCapability",
     "NoChange",
     "NoMessage",
+    "NotAPointstamp",
     "NotComposable",
     "NotImplied",
     "NotInitialized",
@@ -43,6 +44,10 @@ class CycleDoesNotAdvance(TidegateError, ValueError):
 
 class UnknownLocation(TidegateError, LookupError):
     """A location that the graph does not have."""
+
+
+class NotAPointstamp(TidegateError, TypeError):
+    """Something other than a pair of a location and a time."""
 
 
 class UnknownWorker(TidegateError, LookupError):

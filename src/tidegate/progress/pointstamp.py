@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Protocol, TypeAlias, TypeVar
 
-from tidegate.progress.errors import NegativeCount
+from tidegate.progress.errors import NegativeCount, NotAPointstamp
 from tidegate.progress.graph import Graph, Pointstamp
 from tidegate.time import ZMultiset
 
@@ -60,7 +60,9 @@ class CouldResultIn:
     def check(self, t: object) -> None:
         """Raise an error unless ``t`` is a pair of a location and one of its times."""
         if not isinstance(t, tuple) or len(t) != 2:
-            raise TypeError(f"expected a pointstamp, a pair of a location and a time, got {t!r}")
+            raise NotAPointstamp(
+                f"expected a pointstamp, a pair of a location and a time, got {t!r}", hint="write ('a', 3)"
+            )
         self.graph.check(t[0], t[1])
 
 

@@ -1,0 +1,50 @@
+"""The command ``tidegate verify progress``: a table of what was explored, and an exit code that can be trusted."""
+
+from typer.testing import CliRunner
+
+from tidegate.check.explore import Always
+from tidegate.check.instances import Instance
+from tidegate.cli import app
+from tidegate.cli import verify as command
+
+run = CliRunner().invoke
+
+
+def test_the_table_shows_what_was_explored():
+    """For each instance the table has states, transitions, depth, number of properties and the result."""
+    result = run(app, ["verify", "progress", "--only", "clocks: 2 workers, splits"], env={"COLUMNS": "120"})
+    assert result.exit_code == 0, result.output
+    for word in ("instance", "states", "transitions", "depth", "properties", "result", "3,243", "8,702", "holds"):
+        assert word in result.output
+
+
+def test_mutants_are_shown_with_their_shortest_traces():
+    """With --mutants each guard is left out in turn and the trace that breaks a property is printed."""
+    result = run(app, ["verify", "progress", "--only", "clocks, send_upd", "--mutants"], env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
+    assert "send_upd w1 {1} · recv_upd w1 → w1" in result.output
+
+
+def test_a_violation_is_printed_and_exits_with_one(monkeypatch):
+    """A broken property is named with its shortest trace, and the exit code says so."""
+
+    class Counter:
+        def initial(self):
+            return [0]
+
+        def steps(self, state):
+            return [("add one", state + 1)]
+
+    small = Always("small", lambda n: f"{n} is large" if n > 2 else None)
+    monkeypatch.setattr(command, "INSTANCES", [Instance("counter", Counter, [small])])
+    result = run(app, ["verify", "progress"])
+    assert result.exit_code == 1
+    assert "small: 3 is large" in result.output
+    assert "3. add one" in result.output
+
+
+def test_an_unknown_instance_is_refused_with_the_names():
+    """A filter that matches nothing is an error that lists what there is."""
+    result = run(app, ["verify", "progress", "--only", "nonesuch"])
+    assert result.exit_code == 2
+    assert "tracker: loop" in result.output
