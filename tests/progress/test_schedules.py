@@ -33,7 +33,7 @@ def walk(model, properties, random, longest):
 @st.composite
 def exchanges(draw):
     order = draw(orders(max_leaves=3))
-    universe = draw(st.lists(times(order), min_size=2, max_size=3, unique=True))
+    universe = draw(st.lists(times(order), min_size=1, max_size=2, unique=True))
     held = {w: draw(st.lists(st.sampled_from(universe), max_size=2)) for w in ("w1", "w2", "w3")}
     return ExchangeModel(ExchangeConf.init(order, held), universe, operations=8), draw(st.randoms())
 
@@ -48,7 +48,7 @@ def test_the_exchange_keeps_its_statements_on_any_order(case):
 @st.composite
 def trackers(draw):
     graph = draw(graphs(max_locations=4))
-    places = draw(st.lists(st.sampled_from(graph.locations), min_size=2, max_size=3))
+    places = draw(st.lists(st.sampled_from(graph.locations), min_size=1, max_size=2))
     universe = list(dict.fromkeys((l, draw(times(graph.order(l)))) for l in places))
     held = {w: draw(st.lists(st.sampled_from(universe), max_size=2)) for w in ("w1", "w2")}
     return TrackerModel(TrackerConf.start(graph, held), universe, operations=8), draw(st.randoms())
