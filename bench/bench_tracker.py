@@ -166,7 +166,11 @@ def main() -> None:
                     f"{min(rates):,.0f} to {max(rates):,.0f}",
                     f"{1e6 / middle:.2f}",
                     "" if anew is None else f"{anew:,.1f}" if anew < 100 else f"{anew:,.0f}",
-                    "" if anew is None else f"{middle / anew:,.0f} ×",
+                    ""
+                    if anew is None
+                    else f"{middle / anew:,.1f} ×"
+                    if middle < 10 * anew
+                    else f"{middle / anew:,.0f} ×",
                 )
             table.add_section()
     Console(width=120).print(table)

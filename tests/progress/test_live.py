@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tidegate.check.changes import Batch, batches
 from tidegate.check.graphs import flat_graphs, graphs
 from tidegate.check.orders import orders, times
-from tidegate.progress import Enter, Graph, Leave, NegativeCount, Progress, UnknownLocation, layout, settle
-from tidegate.time import Antichain, EventTime, Nat, NotATime, Product
+from tidegate.progress import Enter, Graph, Leave, NegativeCount, Progress, Propagation, UnknownLocation, layout, settle
+from tidegate.time import Antichain, EventTime, Frontier, Nat, NotATime, Product
 
 Held = Counter[tuple[Any, Any]]
 
@@ -60,6 +60,55 @@ def runs(draw: st.DrawFn) -> tuple[Graph, list[Batch]]:
 def test_equals_the_implied_frontier_after_every_batch(run: tuple[Graph, list[Batch]]) -> None:
     """After every batch each frontier is the implied frontier, and exactly those that changed are named."""
     assert not differs(*run)
+
+
+@given(runs())
+def test_equals_what_the_model_propagates(run: tuple[Graph, list[Batch]]) -> None:
+    """On the pointstamps of every moment, the paper's propagation comes to rest with the same frontiers."""
+    graph, changes = run
+    progress = Progress(graph)
+    for batch in changes:
+        progress.update(batch)
+        model = Propagation(graph, {l: dict(progress.pointstamps(l).items()) for l in graph.locations})
+        model.propagate_all()
+        assert frontiers(progress) == {l: model.frontier(l) for l in graph.locations}
+
+
+@given(runs(), st.data())
+def test_loops_are_settled_in_an_order_that_edges_keep(run: tuple[Graph, list[Batch]], data: st.DataObject) -> None:
+    """Within a loop, the key never decreases along an edge, and it increases with the time."""
+    graph, _ = run
+    places = Progress(graph)._places
+    for l, place in places.items():
+        if not isinstance(place, settle.Member):
+            continue
+        t, u = data.draw(st.tuples(times(place.order), times(place.order)))
+        assert not place.order.lt(t, u) or place.key(t) < place.key(u)
+        for m, edge in graph.successors(l).items():
+            target = places[m]
+            if isinstance(target, settle.Member) and target.loop is place.loop:
+                assert all(place.key(t) <= target.key(s.results_in(t)) for s in edge)
+
+
+@given(graphs(max_locations=8).flatmap(lambda graph: st.tuples(st.just(graph), batches(graph))))
+def test_nothing_is_settled_twice(run: tuple[Graph, list[Batch]]) -> None:
+    """In one batch no change is applied twice at a location and time, however many ways lead there."""
+    graph, changes = run
+    progress = Progress(graph)
+    with pytest.MonkeyPatch.context() as patch:
+        applied: Held = Counter()
+        update = Frontier.update
+
+        def counting(self: Frontier[Any], t: Any, n: int) -> list[tuple[Any, int]]:
+            applied[id(self), t] += 1
+            return update(self, t, n)
+
+        patch.setattr(Frontier, "update", counting)
+        for batch in changes:
+            applied.clear()
+            progress.update(batch)
+            loops = [p for p in progress._places.values() if isinstance(p, settle.Member)]
+            assert all(applied[id(p.implied), t] <= 1 for p in loops for (_, t) in list(applied))
 
 
 @given(runs(), st.data())
@@ -172,6 +221,7 @@ REFUSED: list[tuple[Batch, type[Exception], str]] = [
     ([("nowhere", 0, 1)], UnknownLocation, "'nowhere'"),
     ([("head", 3, 1)], NotATime, "location 'head'"),
     ([("in", -1, 1)], NotATime, "location 'in'"),
+    ([("in", [3], 1)], NotATime, "location 'in'"),
     ([("in", 3, -2)], NegativeCount, "location 'in', time 3"),
     ([("out", 3, -1)], NegativeCount, "location 'out', time 3"),
 ]

@@ -55,7 +55,11 @@ class Progress:
         net: dict[tuple[Location, Any], int] = {}
         for l, t, n in changes:
             pointstamp = (l, t)
-            net[pointstamp] = net.get(pointstamp, 0) + n
+            try:
+                net[pointstamp] = net.get(pointstamp, 0) + n
+            except TypeError:
+                self.graph.check(l, t)  # what can not be hashed is no time of any order
+                raise
         checked = [self._checked(l, t, n) for (l, t), n in net.items()]
         agenda: Agenda = []
         for place, t, n in checked:
