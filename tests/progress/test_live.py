@@ -15,7 +15,7 @@ from tidegate.check.changes import Batch, batches
 from tidegate.check.graphs import flat_graphs, graphs
 from tidegate.check.orders import orders, times
 from tidegate.progress import Enter, Graph, Leave, NegativeCount, Progress, Propagation, UnknownLocation, layout, settle
-from tidegate.time import Antichain, EventTime, Frontier, Nat, NotATime, Product
+from tidegate.time import BOTTOM, Antichain, EventTime, Frontier, Int, Nat, NotATime, Product, Sum
 
 Held = Counter[tuple[Any, Any]]
 
@@ -176,6 +176,29 @@ def test_leaving_and_entering_again_may_lower_the_inner_time() -> None:
     assert set(progress.frontier("a")) == {(0, 5), (1, 0)}
     progress.drop("a", (0, 5))
     assert all(not frontier for frontier in frontiers(progress).values())
+
+
+@st.composite
+def unbounded_runs(draw: st.DrawFn) -> tuple[Graph, list[Batch]]:
+    order = draw(st.sampled_from([Int(), Product(Int(), Nat()), Product(EventTime("day"), Int()), Sum(Int(), Nat())]))
+    graph = draw(st.one_of(flat_graphs(order, max_locations=6), graphs(root=order, max_locations=6)))
+    places = Progress(graph)._places
+    return graph, draw(batches(graph, times=lambda l: times(graph.order(l), extended=True).filter(places[l].accepts)))
+
+
+@given(unbounded_runs())
+def test_where_there_is_no_least_time_bottom_stands_for_it(run: tuple[Graph, list[Batch]]) -> None:
+    """A pointstamp may be below all integers, as before a source has said anything, and it can be dropped again."""
+    assert not differs(*run)
+
+
+def test_bottom_is_refused_where_it_would_go_round_for_ever() -> None:
+    """In a loop that only counts integers up, no time comes after BOTTOM, so none may begin there."""
+    loop = Graph(Int(), {("a", "b"): 0, ("b", "a"): 1})
+    with pytest.raises(NotATime, match="location 'a'"):
+        Progress(loop, {"a": {BOTTOM: 1}})
+    rounds = Graph(Product(Int(), Nat()), {("a", "b"): (0, 0), ("b", "a"): (0, 1)})
+    assert list(Progress(rounds, {"a": {(BOTTOM, 0): 1}}).frontier("b")) == [(BOTTOM, 0)]
 
 
 def test_a_time_past_the_end_of_the_order_is_none() -> None:

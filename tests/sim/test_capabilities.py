@@ -135,6 +135,20 @@ def test_a_copy_that_was_taken_back_is_of_no_use() -> None:
         run.replay(Schedule.parse("work 0 a"))
 
 
+def test_an_error_of_the_operator_says_which_action_it_was() -> None:
+    """What an operator raises goes through, with a note of the action, and its capabilities are as before."""
+
+    def fails(held: Capability) -> None:
+        held.drop()
+        raise ZeroDivisionError
+
+    run = simulation(fails)
+    with pytest.raises(ZeroDivisionError) as caught:
+        run.replay(Schedule.parse("work 1 a"))
+    assert caught.value.__notes__ == ["action 0, work 1 a"]
+    assert not run.instances("a")[1].held.dropped
+
+
 def test_capabilities_rest_between_calls() -> None:
     """A capability can be used in a call of its operator only."""
     run = simulation(lambda held: None)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
-from tidegate.sim import BrokenFrontier, InvariantViolated, Simulation
+from tidegate.sim import BrokenFrontier, InvariantViolated, Schedule, Simulation, shrink
+from tidegate.sim.actions import Receive
 from tidegate.sim.components import Edge, Labels, components
 from tidegate.sim.protocol import Live
 from tidegate.time import Antichain
@@ -170,6 +171,29 @@ def goes_wrong(versions: Versions, workers: int, seed: int) -> bool:
     except BrokenFrontier:
         return True
     return any(answers(simulation, v) != union_find(versions, v) for v in range(len(versions)))
+
+
+def test_a_schedule_that_shows_a_mutant_shrinks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a long schedule that shows a broken frontier a few actions are left, each of them needed."""
+    one_step_ahead(monkeypatch)
+    flow = components([[(0, 1), (1, 2)], [(2, 3)]])
+
+    def shows(schedule: Schedule) -> bool:
+        try:
+            Simulation(flow, workers=2).replay(schedule, skip=True)
+        except BrokenFrontier:
+            return True
+        return False
+
+    simulation = Simulation(flow, workers=2)
+    with pytest.raises(BrokenFrontier):
+        simulation.run(seed=2)
+    # What raised was not performed: the message that arrives below the frontier.
+    whole = Schedule([*simulation.schedule, *(a for a in simulation.enabled() if isinstance(a, Receive))])
+    short = shrink(whole, shows)
+    assert shows(short)
+    assert len(short) < 10 < len(whole)
+    assert not any(shows(Schedule([*short.actions[:i], *short.actions[i + 1 :]])) for i in range(len(short)))
 
 
 def test_the_model_notices_a_tracker_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
-from tidegate.check.orders import times
+from tidegate.check import orders
 from tidegate.progress import Graph, Location
 
 __all__ = ["Batch", "batches"]
@@ -17,8 +18,22 @@ Batch: TypeAlias = list[tuple[Location, Any, int]]
 
 
 @st.composite
-def batches(draw: st.DrawFn, graph: Graph, *, max_batches: int = 8) -> list[Batch]:
-    """Draw batches of changes of which none drops more than there is; half of them drop something, if there is any."""
+def batches(
+    draw: st.DrawFn,
+    graph: Graph,
+    *,
+    max_batches: int = 8,
+    times: Callable[[Location], st.SearchStrategy[Any]] | None = None,
+) -> list[Batch]:
+    """Draw batches of changes of which none drops more than there is; half of them drop something, if there is any.
+
+    ``times`` answers the strategy for the times at a location.
+    """
+    if times is None:
+
+        def times(l: Location) -> st.SearchStrategy[Any]:
+            return orders.times(graph.order(l))
+
     held: Counter[tuple[Location, Any]] = Counter()
     drawn: list[Batch] = []
     for _ in range(draw(st.integers(1, max_batches))):
@@ -31,7 +46,7 @@ def batches(draw: st.DrawFn, graph: Graph, *, max_batches: int = 8) -> list[Batc
                 n = -draw(st.integers(1, held[l, t]))
             else:
                 l = draw(st.sampled_from(graph.locations))
-                t = draw(times(graph.order(l)))
+                t = draw(times(l))
                 n = draw(st.integers(1, 2))
             held[l, t] += n
             batch.append((l, t, n))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from tidegate.progress.graph import Graph, Location
@@ -11,10 +12,10 @@ from tidegate.progress.regions import regions
 from tidegate.progress.scope import AnyOrder, drop, inner, outer, split
 from tidegate.progress.settle import Counted, Least, Loop, Member, Place, Region, Step
 from tidegate.progress.summary import Summary
-from tidegate.time import EventTime, Int, Lexicographic, Product, Sum
+from tidegate.time import BOTTOM, EventTime, Inl, Inr, Int, Lexicographic, Nat, Product, Sum
 from tidegate.time.total import Discrete
 
-__all__ = ["FAN_IN", "lay_out"]
+__all__ = ["FAN_IN", "accepts", "lay_out"]
 
 #: Up to how many edges into a location are looked at anew when one of them changes; with more, counts are kept.
 FAN_IN = 4
@@ -36,29 +37,53 @@ def lay_out(graph: Graph) -> tuple[dict[Location, Place], list[Region]]:
     ranked: list[Region] = []
     for rank, members in enumerate(_regions(graph.locations, edges)):
         if len(members) == 1:
-            location = members[0]
-            order = graph.order(location)
-            few = len(into[location]) <= FAN_IN
-            reads = _native(order) and few and all(_native(graph.order(e.source)) for e in into[location])
-            places[location] = place = Least(location, order, rank) if reads else Counted(location, order, rank)
-            ranked.append(place)
+            (l,) = members
+            order = graph.order(l)
+            few = len(into[l]) <= FAN_IN
+            reads = few and _native(order) and all(_native(graph.order(e.source)) for e in into[l])
+            alone = Least(l, order, rank) if reads else Counted(l, order, rank)
+            places[l] = alone
+            ranked.append(alone)
         else:
             loop = Loop(rank)
             inside = set(members)
-            keys = _keys(members, [e for e in edges if e.source in inside and e.target in inside], graph.order)
-            for location in members:
-                places[location] = Member(location, graph.order(location), loop, keys[location])
+            keys = _keys(members, [e for m in members for e in into[m] if e.source in inside], graph.order)
+            for l in members:
+                places[l] = Member(l, graph.order(l), loop, keys[l])
             ranked.append(loop)
+    # From `BOTTOM` no summary advances: in a loop that advances nothing else, it would hold itself up.
+    if not any(len(region) > 1 for region in _regions(graph.locations, [e for e in edges if not _grounded(e.summary)])):
+        for place in places.values():
+            place.accepts = accepts(place.order)
     for edge in edges:
-        _connect(places[edge.source], places[edge.target], _step(edge.summary), neutral=edge.summary.neutral)
+        source, target = places[edge.source], places[edge.target]
+        _connect(source, target, _step(edge.summary, target.accepts), neutral=edge.summary.neutral)
     return places, ranked
+
+
+def accepts(order: AnyOrder) -> Callable[[Any], bool]:
+    """Answer whether a pointstamp may be at a time: one of the order, or `BOTTOM` where there is no least one.
+
+    >>> from tidegate.time import BOTTOM, TOP, Nat
+    >>> may = accepts(Product(Int(), Nat()))
+    >>> may((-3, 1)), may((BOTTOM, 1)), may((1, BOTTOM)), may((TOP, 1))
+    (True, True, False, False)
+    """
+    return partial(_accepts, order) if _bottomless(order) else order.contains
+
+
+def _accepts(order: AnyOrder, t: Any) -> bool:
+    if isinstance(order, Product | Lexicographic):
+        return isinstance(t, tuple) and len(t) == len(order.parts) and all(map(_accepts, order.parts, t))
+    if isinstance(order, Sum):
+        return isinstance(t, Inl | Inr) and _accepts(order.left if t.is_left else order.right, t.t)
+    return order.contains(t) or (t is BOTTOM and _bottomless(order))
 
 
 def _connect(source: Place, target: Place, step: Step, *, neutral: bool) -> None:
     if isinstance(target, Least):
         target.sources.append((source, None if neutral else step))
-        if target not in source.readers:
-            source.readers.append(target)
+        source.readers[target] = None
     elif isinstance(target, Member) and isinstance(source, Member) and source.loop is target.loop:
         source.inner.append((target, step))
     else:
@@ -66,19 +91,17 @@ def _connect(source: Place, target: Place, step: Step, *, neutral: bool) -> None
         source.counters.append((target, step))
 
 
-def _step(summary: Summary) -> Step:
-    stays = not summary.leaves and not summary.enters
-    if stays and isinstance(summary.base, Int):
+def _step(summary: Summary, accepted: Callable[[Any], bool]) -> Step:
+    if isinstance(summary.base, Nat) and not summary.leaves and not summary.enters:
         change: int = summary.change
         return change.__add__
     results_in = summary.results_in
     if not _ends(summary.target) or summary.neutral:
         return results_in
-    contains = summary.target.contains
 
     def within(t: Any) -> Any:
         u = results_in(t)
-        return u if contains(u) else None
+        return u if accepted(u) else None
 
     return within
 
@@ -94,11 +117,23 @@ def _native(order: AnyOrder) -> bool:
 
 def _ends(order: AnyOrder) -> bool:
     """Answer whether a summary can lead past the last time: there `TOP` results, which no cycle advances."""
+    return any(isinstance(part, EventTime) for part in _parts(order))
+
+
+def _bottomless(order: AnyOrder) -> bool:
+    """Answer whether some component has no least time."""
+    return any(isinstance(part, Int) and not isinstance(part, Nat) for part in _parts(order))
+
+
+def _parts(order: AnyOrder) -> Iterator[AnyOrder]:
     if isinstance(order, Product | Lexicographic):
-        return any(map(_ends, order.parts))
-    if isinstance(order, Sum):
-        return _ends(order.left) or _ends(order.right)
-    return isinstance(order, EventTime)
+        for part in order.parts:
+            yield from _parts(part)
+    elif isinstance(order, Sum):
+        yield from _parts(order.left)
+        yield from _parts(order.right)
+    else:
+        yield order
 
 
 def _regions(locations: Iterable[Location], edges: Iterable[_Edge]) -> list[list[Location]]:
@@ -158,13 +193,21 @@ def _component(order: AnyOrder, depth: int) -> tuple[Callable[[Any], Any], Calla
 
 def _advances(summary: Summary, depth: int) -> bool:
     """Answer whether the component at ``depth``, counted from the outermost, strictly increases whatever the time."""
+    changes = _changes(summary)
+    return depth < len(changes) and changes[depth][0].summaries.advances(changes[depth][1])
+
+
+def _grounded(summary: Summary) -> bool:
+    """Answer whether a component that has a least time strictly increases."""
+    return any(not _bottomless(order) and order.summaries.advances(change) for order, change in _changes(summary))
+
+
+def _changes(summary: Summary) -> list[tuple[AnyOrder, Any]]:
+    """Answer the components that a summary keeps, outermost first, with what it does to each."""
     order, change = summary.base, summary.change
-    if _depth(order) <= depth:
-        return False
-    while _depth(order) > depth + 1:
-        change, _ = split(order, change)
-        order = outer(order) or order
-    if outer(order) is not None:
-        _, change = split(order, change)
-        order = inner(order)
-    return order.summaries.advances(change)
+    found: list[tuple[AnyOrder, Any]] = []
+    while (around := outer(order)) is not None:
+        change, by = split(order, change)
+        found.append((inner(order), by))
+        order = around
+    return [(order, change), *reversed(found)]

@@ -116,7 +116,7 @@ class Progress:
     def _checked(self, l: Location, t: Any, n: int) -> tuple[Place, Any, int]:
         place = self._places.get(l) or self._place(l)
         count = place.count(t)
-        if not count and not place.order.contains(t):
+        if not count and not place.accepts(t):
             raise place.order.not_a_time(t).at(f"location {l!r}")
         if count + n < 0 and not self.signed:
             raise NegativeCount(

@@ -41,17 +41,19 @@ class Region(Protocol):
 class Place(ABC):
     """What the tracker keeps at one location."""
 
-    __slots__ = ("counters", "least", "location", "order", "readers", "region")
+    __slots__ = ("accepts", "counters", "least", "location", "order", "readers", "region")
 
     region: Region
 
     def __init__(self, location: Location, order: Order[Any]) -> None:
         self.location = location
         self.order = order
+        #: Whether a pointstamp may be at a time.
+        self.accepts: Callable[[Any], bool] = order.contains
         #: The only time of the frontier, or None if it is empty; kept where the order is total.
         self.least: Any = None
         #: Successors in other regions that look at `least`, and those that count what they are sent.
-        self.readers: list[Least] = []
+        self.readers: dict[Least, None] = {}
         self.counters: list[tuple[Counted | Member, Step]] = []
 
     @abstractmethod

@@ -17,6 +17,7 @@ from tidegate.sim.errors import (
 )
 from tidegate.sim.operator import Message, Operator
 from tidegate.sim.scheduler import Adversary
+from tidegate.sim.shrink import shrink
 from tidegate.sim.simulation import Simulation
 
 __all__ = [
@@ -37,4 +38,5 @@ __all__ = [
     "Simulation",
     "Unfinished",
     "UnknownPort",
+    "shrink",
 ]

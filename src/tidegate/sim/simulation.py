@@ -110,8 +110,13 @@ class Simulation:
                     self._hear(action)
                 case Propagate():
                     self._propagate(action)
-        except TidegateError as error:
-            raise error.at(f"action {len(self.schedule)}, {action}") from None
+        except Exception as error:
+            place = f"action {len(self.schedule)}, {action}"
+            if isinstance(error, TidegateError):
+                error.at(place)
+            else:  # from the operator itself
+                error.add_note(place)
+            raise
         self.schedule.actions.append(action)
 
     def run(self, *, seed: int, stalls: float = 0.02, limit: int = 100_000) -> Schedule:
@@ -126,10 +131,14 @@ class Simulation:
             self.perform(self._partly(adversary.choose(actions), adversary))
         return self.schedule
 
-    def replay(self, schedule: Iterable[Action]) -> None:
-        """Perform the actions of a schedule."""
+    def replay(self, schedule: Iterable[Action], *, skip: bool = False) -> None:
+        """Perform the actions of a schedule; with ``skip``, pass over those that are not enabled."""
         for action in schedule:
-            self.perform(action)
+            try:
+                self.perform(action)
+            except NotEnabled:
+                if not skip:
+                    raise
 
     def _partly(self, action: Action, adversary: Adversary) -> Action:
         if isinstance(action, Send):
