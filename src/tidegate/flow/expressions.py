@@ -19,7 +19,7 @@ from tidegate.flow.derive import derive
 from tidegate.flow.errors import AmbiguousColumn, BadArgument, BadExpression, NotAScalar, pointed
 from tidegate.flow.functions import AGGREGATES, GENERATORS, UNREPEATABLE, WINDOW_ONLY
 from tidegate.flow.schema import Schema
-from tidegate.flow.sql import Token, TokenType, Tree, exp, parse, place, span, tokenize
+from tidegate.flow.sql import Token, TokenType, Tree, exp, parse, place, place_of_error, span, tokenize
 
 __all__ = ["Expression", "Scope", "bind", "reference_to"]
 
@@ -155,10 +155,8 @@ def _parse(text: str) -> tuple[Tree, tuple[Token, ...]]:
                 raise BadExpression(message, hint='pass several as separate arguments: "a", "b"')
         return parse(text), tokens
     except ParseError as error:
-        first = error.errors[0]
-        start = len(first.get("start_context") or "")
-        end = start + len(first.get("highlight") or "")
-        raise BadExpression(pointed("this expression does not parse", text, start, end), hint=hint) from None
+        where = place_of_error(text, error)
+        raise BadExpression(pointed("this expression does not parse", text, *where), hint=hint) from None
     except TokenError:
         message = pointed("this expression does not parse: a quote or a comment is not closed", text, 0, len(text))
         raise BadExpression(message, hint=hint) from None
@@ -170,12 +168,13 @@ def _refuse(text: str, tokens: tuple[Token, ...], tree: Tree) -> None:
         raise BadExpression(pointed("an expression cannot contain a query", text, 0, len(text)), hint=hint)
     for i, token in enumerate(tokens):
         word = token.text.lower()
-        if not is_call(tokens, i):
-            if word == "over" and i + 1 < len(tokens) and tokens[i - 1].token_type == TokenType.R_PAREN:
-                hint = "use accumulate(…) for running values, window(…) or session(…) for spans of time"
-                raise BadExpression(pointed("OVER has no meaning on a stream", text, *span(token)), hint=hint)
-            if word not in UNREPEATABLE or token.token_type in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING):
-                continue
+        if token.token_type == TokenType.OVER and tokens[i - 1].token_type == TokenType.R_PAREN:
+            hint = "use accumulate(…) for running values, window(…) or session(…) for spans of time"
+            raise BadExpression(pointed("OVER has no meaning on a stream", text, *span(token)), hint=hint)
+        # Some are written without parentheses; then they are words of the language, and not names of columns.
+        named = token.token_type in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING)
+        if not is_call(tokens, i) and (named or word not in UNREPEATABLE):
+            continue
         if word in GENERATORS:
             hint = "use explode(column) of the stream"
             raise BadExpression(pointed(f"{word} gives several rows for one", text, *span(token)), hint=hint)
@@ -253,6 +252,9 @@ def render(text: str, tokens: tuple[Token, ...], spelled: Mapping[int, str]) -> 
     out: list[str] = []
     end = tokens[0].start
     for token in tokens:
+        # The tokenizer reads 1L as three tokens at one place: a number that is cast.
+        if token.start < end:
+            continue
         if token.start > end:
             out.append(" ")
         out.append(spelled.get(token.start, text[token.start : token.end + 1]))

@@ -11,6 +11,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from tidegate.flow import sqltypes
 from tidegate.flow.errors import BadSchema, BadTime, ColumnClash, UnknownColumn, nearest, pointed
+from tidegate.flow.sql import place_of_error
 from tidegate.time import Order, Product
 
 __all__ = ["Column", "Schema", "parse_schema"]
@@ -177,12 +178,8 @@ def _parse_ddl(text: str) -> list[Column]:
     try:
         tree = parse_one(f"{_PREFIX}{text})", dialect="spark")
     except ParseError as error:
-        first = error.errors[0]
-        word = first.get("highlight") or ""
-        start = len(first.get("start_context") or "") - len(_PREFIX)
-        raise BadSchema(
-            pointed("this schema does not parse", text, max(0, start), start + len(word)), hint=hint
-        ) from None
+        start, end = (place - len(_PREFIX) for place in place_of_error(f"{_PREFIX}{text})", error))
+        raise BadSchema(pointed("this schema does not parse", text, max(0, start), end), hint=hint) from None
     except TokenError as error:
         raise BadSchema(f"this schema does not parse: {error}\n  {text}", hint=hint) from None
     columns = []

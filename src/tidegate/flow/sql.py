@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 
 from sqlglot import TokenType, exp, parse_one
 from sqlglot import tokenize as _tokenize
+from sqlglot.errors import ParseError
 
-__all__ = ["Token", "TokenType", "Tree", "exp", "parse", "place", "span", "tokenize"]
+__all__ = ["Token", "TokenType", "Tree", "exp", "parse", "place", "place_of_error", "span", "tokenize"]
 
 #: A node of a parsed text. The parser's versions differ in the name of the class that all nodes have in common.
 Tree: TypeAlias = Any
@@ -41,3 +42,18 @@ def place(node: Tree) -> tuple[int, int]:
     """Answer where a parsed identifier begins and ends in its text."""
     start = node.meta.get("start", 0)
     return start, node.meta.get("end", start) + 1
+
+
+def place_of_error(text: str, error: ParseError) -> tuple[int, int]:
+    """Answer where the word begins and ends at which the parser gave up.
+
+    >>> try:
+    ...     parse("a + + (b")
+    ... except ParseError as error:
+    ...     print(place_of_error("a + + (b", error))
+    (7, 8)
+    """
+    first = error.errors[0]
+    lines = text.splitlines(keepends=True)
+    end = sum(map(len, lines[: first["line"] - 1])) + first["col"]
+    return max(0, end - len(first["highlight"] or "")), end

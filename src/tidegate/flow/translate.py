@@ -19,7 +19,7 @@ Types = Mapping[str, str | None]
 #: Functions that mean the same in both; a test compares them on values. Others are refused.
 AGREED = words(
     """
-    abs array array_contains array_distinct array_max array_min array_position ascii avg bigint bit_and bit_or bit_xor
+    abs array array_contains array_max array_min ascii avg bigint bit_and bit_or bit_xor
     bool_and bool_or boolean btrim cast ceil ceiling char_length coalesce concat concat_ws contains corr count count_if
     covar_pop covar_samp date date_add date_sub date_trunc datediff day dayofmonth double element_at endswith every exp
     float floor greatest hour if ifnull int instr isnotnull isnull last_day lcase least left length ln locate log10

@@ -1,0 +1,600 @@
+"""Bad input: each mistake is met with a message that says what was expected, what came, where, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.flow.case import days, instants, ints, pairs
+
+import tidegate as tg
+from tidegate.errors import TidegateError
+from tidegate.flow import errors
+from tidegate.spec import DT, WM, Operator
+
+Build = Callable[[tg.Flow], Any]
+
+
+class Echo(Operator[Any, Any]):
+    """Answers what it is told to."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+
+    def apply(self, event: Any) -> tuple[Echo, list[Any]]:
+        return self, self.answers if isinstance(event, WM) else []
+
+
+#: What is built; the class of the error, also the built-in that it is; and the whole message.
+BUILDING: dict[str, tuple[Build, type[Exception], type[Exception], str]] = {
+    "an unknown column": (
+        lambda f: ints(f).where("k = 'a' AND xx > 100"),
+        errors.UnknownColumn,
+        LookupError,
+        """unknown column xx
+  k = 'a' AND xx > 100
+              ^^
+  columns: t INT, k STRING, x INT
+  at: where(…) on s
+  at: flow 'bad'
+  hint: did you mean x?""",
+    ),
+    "an ambiguous column": (
+        lambda f: ints(f, "l").join(ints(f, "r", "k STRING, x INT").select("k", "x AS y"), on=(), where="k = 'a'"),
+        errors.ColumnClash,
+        ValueError,
+        """both sides have a column k that is not joined on
+  at: join(…) on l
+  at: flow 'bad'
+  hint: select#1.select('k AS right_k', 'y')""",
+    ),
+    "an ambiguous column in a condition": (
+        lambda f: ints(f, "l").join(ints(f, "r"), on="k", where="x > 1", how="semi"),
+        errors.AmbiguousColumn,
+        LookupError,
+        """column x is on both sides
+  x > 1
+  ^
+  at: join(…) on l
+  at: flow 'bad'
+  hint: write left.x or right.x""",
+    ),
+    "an aggregate where a scalar is needed": (
+        lambda f: ints(f).select("k", "1 + sum(x) AS total"),
+        errors.NotAScalar,
+        ValueError,
+        """expected a value of one row, got the aggregate sum
+  1 + sum(x) AS total
+      ^^^
+  at: select(…) on s
+  at: flow 'bad'
+  hint: aggregates belong into aggregate(…), window(…).aggregate(…) or accumulate(…)""",
+    ),
+    "a scalar where an aggregate is needed": (
+        lambda f: ints(f).aggregate("x + 1 AS y", by="k"),
+        errors.NotAnAggregate,
+        ValueError,
+        """expected an aggregate over many rows, got a value of one
+  x + 1 AS y
+  ^^^^^
+  at: aggregate(…) on s
+  at: flow 'bad'
+  hint: for example sum(x), max(x), count(*); a column to keep belongs into by""",
+    ),
+    "a column beside an aggregate": (
+        lambda f: ints(f).window(5).aggregate("sum(x) + x AS y", by="k"),
+        errors.NotAnAggregate,
+        ValueError,
+        """column x stands outside of an aggregate function
+  sum(x) + x AS y
+           ^
+  at: window(…).aggregate(…) on s
+  at: flow 'bad'
+  hint: wrap it, for example max(x), or group by it: by='x'""",
+    ),
+    "an unknown column inside of an aggregate": (
+        lambda f: ints(f).accumulate("sum(y) AS total", by="k"),
+        errors.UnknownColumn,
+        LookupError,
+        """unknown column y
+  sum(y) AS total
+      ^
+  columns: t INT, k STRING, x INT
+  at: accumulate(…) on s
+  at: flow 'bad'""",
+    ),
+    "an aggregate of an aggregate": (
+        lambda f: ints(f).aggregate("max(count(*)) AS n"),
+        errors.NotAnAggregate,
+        ValueError,
+        """count stands inside of max
+  max(count(*)) AS n
+      ^^^^^
+  at: aggregate(…) on s
+  at: flow 'bad'
+  hint: aggregate twice: first one, then the other on its result""",
+    ),
+    "an aggregate function that is misspelt": (
+        lambda f: ints(f).aggregate("averge(x) AS y"),
+        errors.NotAnAggregate,
+        ValueError,
+        """expected an aggregate over many rows, got a value of one
+  averge(x) AS y
+  ^^^^^^^^^
+  at: aggregate(…) on s
+  at: flow 'bad'
+  hint: did you mean avg?""",
+    ),
+    "an expression that does not parse": (
+        lambda f: ints(f).where("k = 'a' AND x > = 1"),
+        errors.BadExpression,
+        ValueError,
+        """this expression does not parse
+  k = 'a' AND x > = 1
+                  ^
+  at: where(…) on s
+  at: flow 'bad'
+  hint: an expression is what may stand in a SELECT of Spark SQL, on its own""",
+    ),
+    "several expressions in one": (
+        lambda f: ints(f).select("k, x"),
+        errors.BadExpression,
+        ValueError,
+        """expected one expression, got several
+  k, x
+   ^
+  at: select(…) on s
+  at: flow 'bad'
+  hint: pass several as separate arguments: "a", "b\"""",
+    ),
+    "a query as an expression": (
+        lambda f: ints(f).where("x IN (SELECT 1)"),
+        errors.BadExpression,
+        ValueError,
+        """an expression cannot contain a query
+  x IN (SELECT 1)
+  ^^^^^^^^^^^^^^^
+  at: where(…) on s
+  at: flow 'bad'
+  hint: use join(…) with a stream or a table""",
+    ),
+    "a function that answers differently when asked again": (
+        lambda f: ints(f).with_columns(now="current_timestamp()"),
+        errors.BadExpression,
+        ValueError,
+        """current_timestamp answers differently when asked again
+  current_timestamp()
+  ^^^^^^^^^^^^^^^^^
+  at: with_columns(…) on s
+  at: flow 'bad'
+  hint: an answer is a function of the rows: bring it in as a column of the source""",
+    ),
+    "a window function": (
+        lambda f: ints(f).select("sum(x) OVER (ORDER BY t) AS y"),
+        errors.BadExpression,
+        ValueError,
+        """OVER has no meaning on a stream
+  sum(x) OVER (ORDER BY t) AS y
+         ^^^^
+  at: select(…) on s
+  at: flow 'bad'
+  hint: use accumulate(…) for running values, window(…) or session(…) for spans of time""",
+    ),
+    "an expression without a name": (
+        lambda f: ints(f).select("x + 1"),
+        errors.BadExpression,
+        ValueError,
+        """an expression needs a name
+  x + 1
+  at: select(…) on s
+  at: flow 'bad'
+  hint: "x + 1 AS name\"""",
+    ),
+    "a condition that is none": (
+        lambda f: ints(f).where("x + 1"),
+        errors.BadArgument,
+        TypeError,
+        """expected a condition, got x + 1 of type INT
+  at: where(…) on s
+  at: flow 'bad'
+  hint: compare it with something""",
+    ),
+    "a field that is not there": (
+        lambda f: ints(f, columns="p STRUCT<a: INT>").select("p.b"),
+        errors.BadExpression,
+        ValueError,
+        """no field b in STRUCT<a: INT>
+  p.b
+    ^
+  at: select(…) on s
+  at: flow 'bad'
+  hint: fields: a""",
+    ),
+    "a time column of the wrong type": (
+        lambda f: f.source("s", "t STRING, x INT", time="t"),
+        errors.BadTime,
+        TypeError,
+        """expected a time column of an integer type, DATE or TIMESTAMP, got t STRING
+  at: source 's'
+  at: flow 'bad'
+  hint: derive a column of such a type before the rows come in""",
+    ),
+    "a time column that is not there": (
+        lambda f: f.source("s", "ts TIMESTAMP, x INT", time="tss"),
+        errors.UnknownColumn,
+        LookupError,
+        """unknown column tss
+  columns: ts TIMESTAMP, x INT
+  at: source 's'
+  at: flow 'bad'
+  hint: did you mean ts?""",
+    ),
+    "a time column that is redefined": (
+        lambda f: ints(f).with_columns(t="t + 1"),
+        errors.ColumnClash,
+        ValueError,
+        """expected the time column t unchanged, got t + 1 AS t
+  at: with_columns(…) on s
+  at: flow 'bad'
+  hint: a row keeps its time; give the new column another name, or change the time before the source""",
+    ),
+    "a schema that does not parse": (
+        lambda f: f.source("s", "t INT x STRING", time="t"),
+        errors.BadSchema,
+        ValueError,
+        """this schema does not parse
+  t INT x STRING
+        ^
+  at: source 's'
+  at: flow 'bad'
+  hint: write it as "name TYPE, name TYPE, …", for example "ts TIMESTAMP, page STRING\"""",
+    ),
+    "two columns of one name": (
+        lambda f: f.source("s", "t INT, x INT, X STRING", time="t"),
+        errors.ColumnClash,
+        ValueError,
+        """two columns of the result would be called X
+  at: source 's'
+  at: flow 'bad'
+  hint: columns are told apart whatever their case; rename one of them""",
+    ),
+    "a window smaller than one unit": (
+        lambda f: days(f).window("12 hours"),
+        errors.BadSpan,
+        ValueError,
+        """expected a size in whole units of 1 day, as the time column is DATE, got '12 hours'
+  at: window(…) on s
+  at: flow 'bad'
+  hint: size="7 days\"""",
+    ),
+    "a window of nothing": (
+        lambda f: instants(f).window("0 seconds"),
+        errors.BadSpan,
+        ValueError,
+        """expected a size of at least 1 microsecond, one unit of TIMESTAMP, got '0 seconds'
+  at: window(…) on s
+  at: flow 'bad'
+  hint: size="10 minutes\"""",
+    ),
+    "a window of a calendar month": (
+        lambda f: instants(f).window("1 month"),
+        errors.BadSpan,
+        ValueError,
+        """a size of calendar months has no fixed length, got '1 month'
+  at: window(…) on s
+  at: flow 'bad'
+  hint: take days or weeks; or group by a calendar column, for example date_trunc('month', ts)""",
+    ),
+    "a span of time on integers": (
+        lambda f: ints(f).session("5 minutes"),
+        errors.BadSpan,
+        ValueError,
+        """expected a gap that is an integer, as the time column is INT, got '5 minutes'
+  at: session(…) on s
+  at: flow 'bad'
+  hint: gap=10""",
+    ),
+    "windows with gaps between them": (
+        lambda f: instants(f).window("1 hour", every="1 day"),
+        errors.BadSpan,
+        ValueError,
+        """expected every of at most the size, 1 hour, got 1 day: rows between windows would be lost
+  at: window(…) on s
+  at: flow 'bad'
+  hint: choose the rows with where(…) first, and then windows without gaps""",
+    ),
+    "windows on several time columns": (
+        lambda f: pairs(f).window(5),
+        errors.BadArgument,
+        TypeError,
+        """expected over, as there are several time columns: v, w
+  at: window(…) on s
+  at: flow 'bad'
+  hint: over='v'; the others group""",
+    ),
+    "a join of streams with different times": (
+        lambda f: ints(f, "l").join(instants(f, "r", "k STRING, y INT"), on="k"),
+        errors.TimesDiffer,
+        ValueError,
+        """expected two streams with the same time columns, got
+  l: t INT
+  r: t TIMESTAMP
+  at: join(…) on l
+  at: flow 'bad'
+  hint: name and type the time columns alike where the sources are declared: a stream cannot change its time""",
+    ),
+    "a join on columns of different types": (
+        lambda f: ints(f, "l").join(ints(f, "r", "k INT, y INT"), on="k"),
+        errors.BadArgument,
+        TypeError,
+        """expected k of one type on both sides, got STRING on the left and INT on the right
+  at: join(…) on l
+  at: flow 'bad'
+  hint: with_columns(k="CAST(k AS …)") on one side""",
+    ),
+    "a full join with a table": (
+        lambda f: ints(f, "l").join(f.table("r", "k STRING"), on="k", how="outer"),
+        errors.BadArgument,
+        TypeError,
+        """a full join with the table r has no time for its rows that match nothing
+  at: join(…) on l
+  at: flow 'bad'
+  hint: how="inner", "left", "semi" or "anti\"""",
+    ),
+    "a table where a stream is needed": (
+        lambda f: f.table("r", "k STRING").gate(),
+        errors.BadTime,
+        TypeError,
+        """expected a stream, got the table r: it has no time
+  at: gate(…) on r
+  at: flow 'bad'
+  hint: join a stream with it""",
+    ),
+    "a union of different columns": (
+        lambda f: ints(f, "l").union(ints(f, "r", "x BIGINT, y INT")),
+        errors.ColumnClash,
+        ValueError,
+        """expected two streams with the same columns, got
+  r lacks k STRING
+  l lacks y INT
+  x is INT in l and BIGINT in r
+  at: union(…) on l
+  at: flow 'bad'
+  hint: r.select("CAST(NULL AS STRING) AS k", "CAST(x AS INT) AS x")""",
+    ),
+    "two sinks of one name": (
+        lambda f: [f.sink("out", s) for s in [ints(f)] * 2],
+        errors.NameTaken,
+        ValueError,
+        """there already is a sink 'out', of s
+  at: sink 'out'
+  at: flow 'bad'
+  hint: give each sink a name of its own""",
+    ),
+    "two sources of one name": (
+        lambda f: [ints(f), ints(f)],
+        errors.NameTaken,
+        ValueError,
+        """there already is a source 's'
+  at: source 's'
+  at: flow 'bad'
+  hint: take another name""",
+    ),
+    "a stream of another flow": (
+        lambda f: ints(f).union(ints(tg.Flow("other"))),
+        errors.BadArgument,
+        TypeError,
+        """the stream s belongs to another flow, 'other'
+  at: union(…) on s
+  at: flow 'bad'
+  hint: build all of a flow on one Flow""",
+    ),
+    "revised answers as input": (
+        lambda f: ints(f).window(5, lateness=5).aggregate(n="count(*)").where("n > 1"),
+        errors.BadTime,
+        TypeError,
+        """window#1 has lateness: its answers may be revised, so that nothing final can follow from them
+  at: where(…) on window#1
+  at: flow 'bad'
+  hint: send it to a sink, or leave lateness out""",
+    ),
+    "a delay for each of several time columns": (
+        lambda f: f.source("s", "v INT, w INT", time=("v", "w"), watermark=tg.bounded(1)),
+        errors.BadArgument,
+        TypeError,
+        """expected one delay for each time column (v, w), got 1
+  at: source 's'
+  at: flow 'bad'
+  hint: bounded(<delay of v>, <delay of w>)""",
+    ),
+    "an option that is misspelt": (
+        lambda f: ints(f).accumulate(n="count(*)", emit="updates"),
+        errors.BadArgument,
+        TypeError,
+        """expected emit to be one of update, complete, got 'updates'
+  at: accumulate(…) on s
+  at: flow 'bad'
+  hint: did you mean 'update'?""",
+    ),
+    "a class where an operator is needed": (
+        lambda f: ints(f).process(Echo, by="k", schema="y INT"),
+        errors.BadArgument,
+        TypeError,
+        """expected an operator with apply(event) and exit(), got <class 'tests.flow.test_errors.Echo'> (ABCMeta)
+  at: process(…) on s
+  at: flow 'bad'
+  hint: pass an operator, not its class or a function; see tidegate.spec""",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", BUILDING)
+def test_a_mistake_in_building(mistake: str) -> None:
+    """The message is shown whole when the flow is built; the error is of its kind, and a fitting built-in."""
+    build, kind, builtin, message = BUILDING[mistake]
+    with pytest.raises(kind) as caught:
+        build(tg.Flow("bad"))
+    assert str(caught.value) == message
+    assert isinstance(caught.value, builtin)
+    assert isinstance(caught.value, TidegateError)
+
+
+ROW = {"t": 1, "k": "a", "x": 2}
+
+
+def renamed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.rename_columns(["t", "k", "z"])
+
+
+def retyped(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{"t": 1, "k": "a", "x": "2"}])
+
+
+def retimed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{"t": 9, "k": "a", "x": 2}], schema=batch.schema)
+
+
+def nothing(rows: pa.Table) -> None:
+    return None
+
+
+RUNNING: dict[str, tuple[Build, dict[str, Any], type[Exception], str]] = {
+    "an input that is missing": (
+        ints,
+        {"z": []},
+        errors.BadInput,
+        """expected an input for 's', got none
+  at: flow 'bad'
+  hint: declared are s""",
+    ),
+    "an input too many": (
+        ints,
+        {"s": [], "ss": []},
+        errors.BadInput,
+        """got an input 'ss' that the flow has no source or table for
+  at: flow 'bad'
+  hint: did you mean 's'?""",
+    ),
+    "an input with other columns": (
+        ints,
+        {"s": [DT(1, {"t": 1, "k": "a", "y": 2})]},
+        errors.BadInput,
+        """expected row 0 of s with columns t, k, x; it lacks x and has y too many
+  at: operator s
+  at: flow 'bad'""",
+    ),
+    "an input with other types": (
+        ints,
+        {"s": [DT(1, ROW), DT(1, ROW | {"x": "two"})]},
+        errors.BadInput,
+        """expected values of x INT, got 'two' (str) in row 1
+  at: input 's'
+  at: operator s
+  at: flow 'bad'""",
+    ),
+    "an event that is none": (
+        ints,
+        {"s": [ROW]},
+        errors.BadInput,
+        """expected DT or WM in event 0 of s, got {'t': 1, 'k': 'a', 'x': 2} (dict)
+  at: operator s
+  at: flow 'bad'
+  hint: DT(time, row) and WM(time); row is a dict of all columns""",
+    ),
+    "a time that is not the row's": (
+        ints,
+        {"s": [DT(2, ROW)]},
+        errors.BadInput,
+        """expected the time of the row, 1, in event 0 of s, got DT(2, …)
+  at: operator s
+  at: flow 'bad'
+  hint: DT(t, row) with t from the row's time columns""",
+    ),
+    "a function that returns other columns": (
+        lambda f: ints(f).map_batches(renamed, "k STRING, x INT"),
+        {"s": [DT(1, ROW)]},
+        errors.BadResult,
+        """expected columns t, k, x from renamed, got t, k, z
+  at: operator map_batches#1
+  at: flow 'bad'
+  hint: return what the schema says, or declare t int32, k string, z int32""",
+    ),
+    "a function that returns other types": (
+        lambda f: ints(f).map_batches(retyped, "k STRING, x INT"),
+        {"s": [DT(1, ROW)]},
+        errors.BadResult,
+        """expected t INT (int32) from retyped, got int64
+  at: operator map_batches#1
+  at: flow 'bad'
+  hint: cast it: column.cast('int32'), or declare another type""",
+    ),
+    "a function that returns a time that was not in its input": (
+        lambda f: ints(f).map_batches(retimed, "k STRING, x INT"),
+        {"s": [DT(1, ROW)]},
+        errors.BadResult,
+        """expected from retimed only times that are in its batch, got 9
+  at: operator map_batches#1
+  at: flow 'bad'
+  hint: a function may drop, change and multiply rows, but a row keeps its time""",
+    ),
+    "a function that returns nothing": (
+        lambda f: ints(f).window(5).apply(nothing, "y INT"),
+        {"s": [DT(1, ROW)]},
+        errors.BadResult,
+        """expected a pyarrow.RecordBatch or pyarrow.Table from nothing, got NoneType
+  at: operator window#1
+  at: flow 'bad'
+  hint: return the batch that you made""",
+    ),
+    "an operator that answers other columns": (
+        lambda f: ints(f).process(Echo(DT(1, {"z": 1})), by="k", schema="y INT"),
+        {"s": [DT(1, ROW)]},
+        errors.BadResult,
+        """expected DT(t, dict of y) from Echo, got DT(1, {'z': 1})
+  at: operator process#1
+  at: flow 'bad'
+  hint: the key's columns and the time are added""",
+    ),
+    "an operator that answers in the past": (
+        lambda f: ints(f).process(Echo(DT(0, {"y": 1})), by="k", schema="y INT"),
+        {"s": [DT(1, ROW)]},
+        errors.BadResult,
+        """expected a time at or above 1, which Echo was given, got 0
+  at: operator process#1
+  at: flow 'bad'""",
+    ),
+    "a function that the reference does not know": (
+        lambda f: ints(f).select("hash(k) AS h"),
+        {"s": [DT(1, ROW)]},
+        errors.NotSupported,
+        """the reference has no hash that is known to mean what Spark's does
+  hash(k)
+  ^^^^
+  at: operator select#1
+  at: flow 'bad'
+  hint: check this flow against batch Spark instead""",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", RUNNING)
+def test_a_mistake_in_running(mistake: str) -> None:
+    """The message is shown whole when the reference runs."""
+    build, inputs, kind, message = RUNNING[mistake]
+    flow = tg.Flow("bad")
+    flow.sink("out", build(flow))
+    with pytest.raises(kind) as caught:
+        flow.reference(inputs)
+    assert str(caught.value) == message
+
+
+def test_rows_with_a_null_time_are_rejected_with_the_reason() -> None:
+    """A row without a time takes no part, and can be read with the reason."""
+    flow = tg.Flow("nulls")
+    flow.sink("out", pairs(flow).aggregate(n="count(*)"))
+    rows: list[dict[str, Any]] = [{"v": 1, "w": w, "k": "a", "x": 0} for w in (1, None)]
+    results = flow.reference({"s": [DT((row["v"], row["w"]), row) for row in rows]})
+    assert results.rows("out") == [{"v": 1, "w": 1, "n": 1}]
+    assert [(r.row, r.reason) for r in results.rejected["s"]] == [(rows[1], "null time in w")]
