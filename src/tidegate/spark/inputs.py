@@ -1,0 +1,115 @@
+"""What is handed to a flow to run on, checked before anything is read; rows without a time are set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tidegate.flow.errors import BadInput, BadTime, FlowError, nearest
+from tidegate.flow.expressions import Expression
+from tidegate.flow.plan import Plan, Source, Table
+from tidegate.flow.watermarks import Punctuated
+from tidegate.spark.lowering.rows import columns_of, quoted
+from tidegate.spark.runtime import Runtime
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["check_inputs", "with_time", "without_time"]
+
+
+def check_inputs(flow: Plan, inputs: Any) -> dict[str, DataFrame]:
+    """Answer the input of each source and table with the declared columns, in the declared order; or raise."""
+    try:
+        _check_names(flow, inputs)
+    except FlowError as error:
+        raise error.at(f"flow {flow.name!r}") from None
+    checked = {}
+    sources: list[Source | Table] = [*flow.sources, *flow.tables]
+    for operator in sources:
+        try:
+            checked[operator.id] = _checked(operator, inputs[operator.id])
+        except FlowError as error:
+            raise error.at(f"{operator.verb} {operator.id!r}").at(f"flow {flow.name!r}") from None
+    return checked
+
+
+def _check_names(flow: Plan, inputs: Any) -> None:
+    if not isinstance(inputs, Mapping):
+        raise BadInput(
+            f"expected inputs as a mapping from name to DataFrame, got {type(inputs).__name__}",
+            hint="{" + ", ".join(f'"{o.id}": df' for o in (*flow.sources, *flow.tables)) + "}",
+        )
+    declared = [operator.id for operator in (*flow.sources, *flow.tables)]
+    unknown = [str(name) for name in inputs if name not in declared]
+    for name in declared:
+        if name not in inputs:
+            near = nearest(name, unknown)
+            hint = f"is it {near!r}?" if near else f"declared are {', '.join(declared)}"
+            raise BadInput(f"expected an input for {name!r}, got none", hint=hint)
+    for name in unknown:
+        near = nearest(name, declared)
+        hint = f"did you mean {near!r}?" if near else f"declared are {', '.join(declared)}"
+        raise BadInput(f"got an input {name!r} that the flow has no source or table for", hint=hint)
+
+
+def _checked(operator: Source | Table, given: Any) -> DataFrame:
+    from pyspark.sql import DataFrame
+
+    if not isinstance(given, DataFrame):
+        raise BadInput(f"expected a DataFrame, got {type(given).__name__}", hint="spark.read… or spark.createDataFrame")
+    if given.isStreaming:
+        raise BadInput("expected a bounded DataFrame, got a streaming one", hint="flow.start(…) runs on streams")
+    declared = operator.schema
+    found = {c.name.lower(): c for c in columns_of(given.schema)}
+    if len(found) < len(given.columns):
+        raise BadInput(f"expected columns with different names, got {', '.join(given.columns)}", hint="rename some")
+    missing = [c for c in declared.columns if c.name.lower() not in found]
+    extra = [c for c in found.values() if c.name not in declared]
+    if missing or extra:
+        lines = [f"it lacks {c}" for c in missing] + [f"it also has {c}" for c in extra]
+        raise BadInput(
+            f"expected columns {', '.join(map(str, declared.columns))}; the input differs\n  " + "\n  ".join(lines),
+            hint=_selection(operator, missing=bool(missing)),
+        )
+    for column in declared.columns:
+        got = found[column.name.lower()]
+        if got.type != column.type:
+            kind = BadTime if column.name in declared.time else BadInput
+            raise kind(
+                f"expected column {column.name} of type {column.type}, got {got.type}",
+                hint=f'df.withColumn("{column.name}", F.col("{column.name}").cast("{str(column.type).lower()}")), '
+                "or declare the type that it has",
+            )
+    return given.select(*(given[quoted(found[c.name.lower()].name)].alias(c.name) for c in declared.columns))
+
+
+def _selection(operator: Source | Table, *, missing: bool) -> str:
+    if missing:
+        return f"rename or add columns first, or declare in {operator.verb}({operator.id!r}, …) those that there are"
+    names = ", ".join(f'"{name}"' for name in operator.schema.names)
+    return f"df.select({names}), or declare the others too"
+
+
+def with_time(source: Source, runtime: Runtime, rows: DataFrame) -> DataFrame:
+    """Answer the rows of a source that have a time and are no watermarks."""
+    whole = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in source.schema.time)
+    return _data(source, runtime, rows).where(runtime.expr(whole))
+
+
+def without_time(source: Source, runtime: Runtime, rows: DataFrame) -> DataFrame:
+    """Answer the rows of a source that lack a time, each with the ``reason``."""
+    lacking = [f"IF({quoted(name)} IS NULL, '{name}', NULL)" for name in source.schema.time]
+    some = " OR ".join(f"{quoted(name)} IS NULL" for name in source.schema.time)
+    reason = f"concat('null time in ', concat_ws(', ', {', '.join(lacking)}))"
+    bad = _data(source, runtime, rows).where(runtime.expr(some))
+    return bad.withColumn("__reason" if "reason" in source.schema else "reason", runtime.expr(reason))
+
+
+def _data(source: Source, runtime: Runtime, rows: DataFrame) -> DataFrame:
+    """Answer the rows that are no watermarks; one may lack a time column, which means every value of it."""
+    if not isinstance(source.watermark, Punctuated):
+        return rows
+    condition = source.watermark.condition
+    sql = condition.sql if isinstance(condition, Expression) else condition
+    return rows.where(runtime.expr(f"NOT coalesce({sql}, false)"))

@@ -1,0 +1,81 @@
+"""What the lowering works with: a session, the functions of its DataFrame API, and its errors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tidegate.flow.errors import BadArgument, NotSupported
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+__all__ = ["Runtime", "spark_runtime"]
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """A session and the parts of the DataFrame API that go with it; another engine with this API has its own."""
+
+    session: SparkSession
+    #: The functions module, as ``pyspark.sql.functions``.
+    F: Any
+    #: The errors by which the engine says that a plan does not make sense.
+    refusals: tuple[type[Exception], ...]
+
+    def expr(self, sql: str, name: str | None = None) -> Column:
+        """Answer the column that an expression is, under a name if one is given."""
+        column: Column = self.F.expr(sql)
+        return column if name is None else column.alias(name)
+
+    def exprs(self, named: Mapping[str, str]) -> list[Column]:
+        """Answer the columns that some expressions are, by name."""
+        return [self.expr(sql, name) for name, sql in named.items()]
+
+    @contextmanager
+    def settings(self, **values: str) -> Iterator[None]:
+        """Set options of the session for a while; a dot in a name is written as two underscores."""
+        names = {name.replace("__", "."): value for name, value in values.items()}
+        before = {name: self.session.conf.get(name, None) for name in names}
+        try:
+            for name, value in names.items():
+                self.session.conf.set(name, value)
+            yield
+        finally:
+            for name, old in before.items():
+                if old is None:
+                    self.session.conf.unset(name)
+                else:
+                    self.session.conf.set(name, old)
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Keep PySpark from printing its own account of an error that is told in our words."""
+        logger = logging.getLogger("SQLQueryContextLogger")
+        before, logger.disabled = logger.disabled, True
+        try:
+            yield
+        finally:
+            logger.disabled = before
+
+
+def spark_runtime(session: Any) -> Runtime:
+    """Answer the runtime of a classic Spark session; refuse anything else with a word."""
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        raise NotSupported(
+            "expected a classic Spark session, got one of Spark Connect",
+            hint="build it with SparkSession.builder.master(…) and without .remote(…); "
+            "a running flow needs the driver's own JVM",
+        )
+    from pyspark.errors import AnalysisException, ParseException
+    from pyspark.sql import SparkSession, functions
+
+    if not isinstance(session, SparkSession):
+        raise BadArgument(
+            f"expected a Spark session, got {session!r} ({type(session).__name__})",
+            hint="SparkSession.builder.getOrCreate()",
+        )
+    return Runtime(session, functions, (AnalysisException, ParseException))

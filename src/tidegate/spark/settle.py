@@ -1,0 +1,105 @@
+"""What was open when the flow was built and Spark settles before data is read: types, functions; told in our words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from tidegate.flow import sqltypes
+from tidegate.flow.aggregates import Aggregation
+from tidegate.flow.errors import BadArgument, BadExpression, ColumnClash, FlowError, pointed
+from tidegate.flow.expressions import Expression
+from tidegate.flow.plan import Operator, Where
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from tidegate.spark.runtime import Runtime
+
+__all__ = ["refused", "same_types", "told"]
+
+
+def same_types(operator: Operator, left: StructType, right: StructType, names: Sequence[str]) -> None:
+    """Raise unless both sides have the same types in these columns; Spark alone would convert one of them."""
+    types = [{f.name.lower(): f.dataType.simpleString() for f in side.fields} for side in (left, right)]
+    for name in names:
+        a, b = (side[name.lower()] for side in types)
+        if a != b and "void" not in (a, b):
+            cast = f'with_columns({name}="CAST({sqltypes.quoted(name)} AS {a.upper()})")'
+            raise ColumnClash(
+                f"expected {name} of one type on both sides, got {a.upper()} in {operator.inputs[0]} "
+                f"and {b.upper()} in {operator.inputs[1]}",
+                hint=f"{cast} on {operator.inputs[1]}",
+            )
+
+
+def refused(operator: Operator, inputs: Sequence[DataFrame], runtime: Runtime, error: Exception) -> FlowError:
+    """Build the error for an operator that Spark refuses, pointing at the expression that is to blame."""
+    with runtime.quiet():
+        for sql, aggregate in _expressions(operator):
+            blamed = _try(sql, inputs, runtime, aggregate=aggregate)
+            if blamed is not None:
+                return _explained(sql, blamed)
+    if isinstance(operator, Where):
+        return BadArgument(
+            f"expected a condition, got {operator.condition.sql}\n  Spark: {told(error)}",
+            hint="compare it with something",
+        )
+    return BadExpression(f"Spark refuses this operator: {told(error)}")
+
+
+def _expressions(operator: Operator) -> Iterator[tuple[str, bool]]:
+    """Answer the expressions of an operator, and whether they aggregate."""
+    for field in fields(operator):
+        value: Any = getattr(operator, field.name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, Expression):
+                yield part.sql, False
+            elif isinstance(part, Aggregation):
+                yield from ((e.sql, False) for e in part.by)
+                yield from ((call.sql, True) for call in part.calls)
+
+
+def _try(sql: str, inputs: Sequence[DataFrame], runtime: Runtime, *, aggregate: bool) -> Exception | None:
+    if len(inputs) == 2:
+        both = inputs[0].alias("left").crossJoin(inputs[1].alias("right"))
+    try:
+        rows = inputs[0] if len(inputs) == 1 else both
+        rows.groupBy().agg(runtime.expr(sql)) if aggregate else rows.select(runtime.expr(sql))
+    except runtime.refusals as error:
+        return error
+    return None
+
+
+def _explained(sql: str, error: Any) -> BadExpression:
+    start, end = 0, len(sql)
+    for context in error.getQueryContext() or ():
+        try:
+            begin, stop = context.startIndex(), context.stopIndex()
+        except Exception:  # a context of the DataFrame API has no place in a text
+            continue
+        if 0 <= begin <= stop < len(sql):
+            start, end = begin, stop + 1
+            break
+    condition = error.getCondition() or ""
+    hint = ""
+    if condition.startswith("UNRESOLVED_ROUTINE"):
+        hint = "Spark has no function of that name; your own: spark.udf.register(name, function)"
+    elif condition.startswith("DATATYPE_MISMATCH"):
+        hint = "CAST(… AS type) makes one type of another"
+    return BadExpression(pointed(told(error), sql, start, end), hint=hint)
+
+
+def told(error: Any) -> str:
+    r"""Answer what an error of Spark says, in one line and without its codes.
+
+    >>> told(ValueError("[A.B] Cannot do that. SQLSTATE: 42K09; line 1 pos 4;\n'Project"))
+    'Cannot do that'
+    """
+    text = str(error).split("\n")[0]
+    text = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", text)
+    text = re.sub(r"\s*SQLSTATE: .*$", "", text)
+    return re.sub(r"[;.]?\s*(line \d+ pos \d+)?;?\s*$", "", text).strip()

@@ -1,0 +1,60 @@
+"""Arrow data as Spark sends and wants it, and as users see it: instants without a zone, in UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from tidegate.flow.arrow import arrow_type
+from tidegate.flow.schema import Column
+
+__all__ = ["from_spark", "in_utc", "to_spark", "zoneless"]
+
+
+def from_spark(rows: pa.RecordBatch | pa.Table, columns: Sequence[Column]) -> pa.Table:
+    """Answer some columns of rows that came from Spark as users see them."""
+    table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+    arrays = [table.column(c.name).cast(arrow_type(c.type or "")) for c in columns]
+    return pa.Table.from_arrays(arrays, names=[c.name for c in columns]).combine_chunks()
+
+
+def to_spark(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
+    """Answer a table of some columns as Spark wants it: its instants have a zone, which is UTC on the wire."""
+    arrays = [
+        # No column mixes Spark's two kinds of instants: one look at the text of its type tells which it has.
+        array.cast(_zoned(array.type, "UTC")) if "TIMESTAMP" in text and "TIMESTAMP_NTZ" not in text else array
+        for array, text in ((table.column(c.name), c.type or "") for c in columns)
+    ]
+    return pa.Table.from_arrays(arrays, names=[c.name for c in columns])
+
+
+def in_utc(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Answer a column that came from Spark as Spark wants it back: instants that have a zone are in UTC."""
+    return column.cast(_rezoned(column.type, "UTC"))
+
+
+def zoneless(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Answer a column that came from Spark as users see it."""
+    return column.cast(_rezoned(column.type, None))
+
+
+def _zoned(type_: pa.DataType, zone: str) -> pa.DataType:
+    return _changed(type_, lambda _: pa.timestamp("us", tz=zone))
+
+
+def _rezoned(type_: pa.DataType, zone: str | None) -> pa.DataType:
+    return _changed(type_, lambda instant: pa.timestamp("us", tz=zone if instant.tz else None))
+
+
+def _changed(type_: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """Answer a type with all instants in it changed."""
+    if pa.types.is_timestamp(type_):
+        return change(type_)
+    if pa.types.is_list(type_):
+        return pa.list_(_changed(type_.value_type, change))
+    if pa.types.is_map(type_):
+        return pa.map_(_changed(type_.key_type, change), _changed(type_.item_type, change))
+    if pa.types.is_struct(type_):
+        return pa.struct([pa.field(f.name, _changed(f.type, change)) for f in type_])
+    return type_
