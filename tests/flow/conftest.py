@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 import pytest
 from tests.flow.case import Engine
+from tests.spark.engine import by_spark
 
 import tidegate as tg
 from tidegate.flow.values import sort_key
@@ -48,7 +50,9 @@ def _reference(flow: tg.Flow, inputs: Rows, *, watermarks: bool) -> list[tuple[A
 ENGINES: dict[str, Engine] = {"reference": by_reference, "reference, watermarks": by_reference_with_watermarks}
 
 
-@pytest.fixture(params=list(ENGINES))
+@pytest.fixture(params=[*ENGINES, pytest.param("spark", marks=pytest.mark.spark)])
 def engine(request: pytest.FixtureRequest) -> tuple[str, Engine]:
     """An engine, by its name."""
-    return request.param, ENGINES[request.param]
+    if request.param != "spark":
+        return request.param, ENGINES[request.param]
+    return "spark", partial(by_spark, request.getfixturevalue("spark"))

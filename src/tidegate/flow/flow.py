@@ -16,7 +16,10 @@ from tidegate.flow.stream import Stream
 from tidegate.flow.watermarks import Watermark, at_end
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from tidegate.flow.reference import Results
+    from tidegate.spark import Tables
 
 __all__ = ["Flow"]
 
@@ -154,6 +157,17 @@ class Flow:
         from tidegate.flow.reference import reference
 
         return reference(self.plan, inputs)
+
+    def compute(self, spark: SparkSession, inputs: Mapping[str, DataFrame]) -> Tables:
+        """Run the flow on bounded inputs: a DataFrame for each sink, lazily, in one plan for Spark to optimise.
+
+        ``inputs`` gives a DataFrame for each source and table, with the columns that were declared. The end of the
+        input completes everything, so that nothing is late. Rows without a time are in ``.rejected``, with the reason.
+        """
+        # The engine needs PySpark, and building a flow does not.
+        from tidegate.spark import compute
+
+        return compute(self.plan, spark, inputs)
 
     def _free(self, name: str) -> None:
         if name in self._operators:

@@ -68,7 +68,7 @@ def _over(sql: str, frame: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """What is kept in each cell: its columns, how they are computed of rows, and how merged."""
+    """What is kept in each cell: its columns, how they are computed of rows, and how merged, with ``{over}``."""
 
     of_rows: dict[str, str]
     merged: dict[str, str]
@@ -91,8 +91,8 @@ def _on_grid(operator: plan.Accumulate, runtime: Runtime, rows: DataFrame) -> Da
         frame = f"PARTITION BY {', '.join(others) or 'NULL'} ORDER BY {name} {_SO_FAR}"
         running = [
             # A sum of decimals would widen from window to window.
-            runtime.expr(f"{merge} OVER ({frame})").cast(found.schema[column].dataType).alias(column)
-            for column, merge in (kept.merged | {"__n": "sum(__n)"}).items()
+            runtime.expr(merge.format(over=f"OVER ({frame})")).cast(found.schema[column].dataType).alias(column)
+            for column, merge in (kept.merged | {"__n": "sum(__n) {over}"}).items()
         ]
         cells = cells.select(*keys, *times, "__here", *running)
     answers = cells.where(runtime.expr("__here > 0" if operator.emit == "update" else "__n > 0"))
@@ -121,7 +121,7 @@ def _merged(parts: list[Partial | None]) -> _Cells:
     for part in parts:
         if part is not None:
             of_rows |= dict(zip(part.columns, part.of_rows, strict=True))
-            merged |= dict(zip(part.columns, part.merged, strict=True))
+            merged |= {name: f"{merge} {{over}}" for name, merge in zip(part.columns, part.merged, strict=True)}
     return _Cells(of_rows, merged)
 
 
@@ -131,7 +131,8 @@ def _collected(aggregation: Aggregation, rows: DataFrame) -> _Cells:
     ordered = any(call_sql(call, "") != call.sql for call in aggregation.calls)
     columns = [name for name in rows.columns if ordered or name in read]
     fields = ", ".join(f"'{name}', {quoted(name)}" for name in columns) or "'__row', 1"
-    return _Cells({"__rows": f"collect_list(named_struct({fields}))"}, {"__rows": "flatten(collect_list(__rows))"})
+    merged = "flatten(collect_list(__rows) {over})"
+    return _Cells({"__rows": f"collect_list(named_struct({fields}))"}, {"__rows": merged})
 
 
 def _grid(
