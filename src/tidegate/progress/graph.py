@@ -114,9 +114,13 @@ class Graph:
         >>> loop.could_result_in(("a", 2), ("b", 2)), loop.could_result_in(("b", 2), ("a", 2))
         (True, False)
         """
+        self.check(*p, extended=True)
+        self.check(*q, extended=True)
+        return self.leads_to(p, q)
+
+    def leads_to(self, p: Pointstamp, q: Pointstamp) -> bool:
+        """Answer the same as `could_result_in`, for pointstamps that are known to be ones of this graph."""
         (l, t), (m, u) = p, q
-        self.check(l, t, extended=True)
-        self.check(m, u, extended=True)
         le = self._orders[m].le
         return any(le(s.results_in(t), u) for s in self.path_summaries(l).get(m, ()))
 

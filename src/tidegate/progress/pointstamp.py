@@ -50,7 +50,7 @@ class CouldResultIn:
         """Answer whether ``a`` could result in ``b``."""
         known = self._known.get((a, b))
         if known is None:
-            known = self._known[a, b] = self.graph.could_result_in(a, b)
+            known = self._known[a, b] = self.graph.leads_to(a, b)
         return known
 
     def lt(self, a: Pointstamp, b: Pointstamp) -> bool:

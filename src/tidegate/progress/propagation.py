@@ -85,8 +85,7 @@ class PropagationConf:
     def guard_implied(self, l: Location, t: Any) -> None:
         """Only times that the location still has to expect can change."""
         rule = "change_multiplicity: some t' <= t in the frontier of imp l"
-        le = self.graph.order(l).le
-        if any(le(f, t) for f in self.frontier_of(l, self.imp[l])):
+        if self.expects(l, t):
             return
         if any(self.work.items()) and not any(self.imp.items()):
             raise NotInitialized(
@@ -133,7 +132,7 @@ class PropagationConf:
         """
         if self.graph.uniform:
             return self.graph.order(l).lt(u, t)
-        return (m, u) != (l, t) and self.graph.could_result_in((m, u), (l, t))
+        return (m, u) != (l, t) and self.graph.leads_to((m, u), (l, t))
 
     # What can be read.
 
@@ -144,6 +143,11 @@ class PropagationConf:
     def frontier(self, l: Location) -> Antichain[Any]:
         """Answer the least times that may still appear at ``l``, as far as has been propagated."""
         return Antichain(self.graph.order(l), self.frontier_of(l, self.imp[l]))
+
+    def expects(self, l: Location, t: Any) -> bool:
+        """Answer whether the frontier of ``l`` has a time at or below ``t``."""
+        le = self.graph.order(l).le
+        return any(n > 0 and le(u, t) for u, n in self.imp[l].items())
 
     def implied_frontier(self, l: Location) -> Antichain[Any]:
         """Answer the least times that may still appear at ``l``, computed from all pointstamps and path summaries."""
@@ -183,7 +187,7 @@ class PropagationConf:
 
     def work_vacant(self, l: Location, t: Any) -> bool:
         """Answer whether nothing that is pending could result in the time ``t`` at ``l``."""
-        return not any(self.graph.could_result_in(p, (l, t)) for p in self.pending())
+        return not any(self.graph.leads_to(p, (l, t)) for p in self.pending())
 
     def imp_is_positive(self) -> str | None:
         """Invariant 1: implications have positive counts."""
@@ -207,7 +211,7 @@ class PropagationConf:
             for t in (t for t, n in M.items() if n > 0):
                 for m, paths in self.graph.path_summaries(l).items():
                     for u in (s.results_in(t) for s in paths):
-                        if self.work_vacant(m, u) and not self.frontier(m).reaches(u):
+                        if not self.expects(m, u) and self.work_vacant(m, u):
                             return f"{t!r} at {l!r} leads to {u!r} at {m!r}, whose frontier is {self.frontier(m)!r}"
         return None
 

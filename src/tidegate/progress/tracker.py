@@ -113,7 +113,7 @@ class TrackerConf:
             if v in self.init and queue:
                 prop = self.of(v)
                 for l, t in queue[0]:
-                    if not prop.frontier(l).reaches(t):
+                    if not prop.expects(l, t):
                         return f"an update from {w!r} changes {t!r} at {l!r}, where {v!r} expects {prop.frontier(l)!r}"
         return None
 
@@ -128,7 +128,7 @@ class TrackerConf:
                     continue
                 for m, paths in prop.graph.path_summaries(l).items():
                     for u in (s.results_in(t) for s in paths):
-                        if not prop.frontier(m).reaches(u):
+                        if not prop.expects(m, u):
                             return (
                                 f"{t!r} at {l!r} exists and leads to {u!r} at {m!r}, "
                                 f"where {w!r} expects {prop.frontier(m)!r}"
