@@ -47,6 +47,8 @@ def search(random: Random, *, graphs: int, most_steps: int = 20_000) -> Searched
         graph = random_graph(random)
         conf = PropagationConf.init(graph, random_pointstamps(random, graph))
         for _ in range(random.randint(1, 4)):
+            if random.random() < 0.4:
+                conf = _changed(random, _halfway(random, conf))
             taken, rest, broken = settle(conf, _chooser(random), most_steps=most_steps)
             runs, steps = runs + 1, steps + taken
             if taken > longest:
@@ -126,6 +128,14 @@ def _changed(random: Random, conf: PropagationConf) -> PropagationConf:
             conf = conf.change_multiplicity(l, t, n)
         except Forbidden:
             continue
+    return conf
+
+
+def _halfway(random: Random, conf: PropagationConf) -> PropagationConf:
+    """Propagate some of what is pending, so that changes come in between."""
+    for _ in range(random.randint(1, 8)):
+        if pending := conf.minimal_pending():
+            conf = conf.propagate(*random.choice(pending))
     return conf
 
 
