@@ -1,4 +1,4 @@
-"""The examples in the documentation of the tracker and of the simulation."""
+"""The examples in the documentation of progress tracking, of the tracker and of the simulation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["simulation.md", "tracker.md"])
+@pytest.mark.parametrize("page", ["progress.md", "simulation.md", "tracker.md"])
 def test_examples_give_what_the_page_says(page: str) -> None:
     """Every session on the page, from the first to the last, prints what the page says it prints."""
     text = (DOCS / page).read_text(encoding="utf-8")

@@ -1,0 +1,71 @@
+"""Places where the paper on progress tracking, as printed, fails its own statements; see docs/errata.md."""
+
+from tidegate.check.explore import explore
+from tidegate.check.mutants import MUTANTS
+from tidegate.progress import Enter, Graph, Leave, PropagationConf, Tracker
+from tidegate.time import Antichain, Nat, Product, ZMultiset
+
+CHAIN = Graph(Nat(), {("a", "b"): 0})
+
+
+def test_antichains_compare_strictly():
+    """With <= in the typedef not even one time is an antichain, because it is at or below itself."""
+    order = Nat()
+
+    def printed(A):
+        return all(not order.le(a, b) and not order.le(b, a) for a in A for b in A)
+
+    assert printed([])
+    assert not printed([0])
+    assert len(Antichain(order, [0])) == 1
+
+
+def test_work_vacant_needs_a_negation_and_the_other_direction():
+    """As printed, 0 at b counts as settled in the initial configuration, although b does not expect it."""
+    conf = PropagationConf.init(CHAIN, {"a": {0: 1}})
+
+    def printed(l, t):
+        return all(CHAIN.order(m).le(s.results_in(u), t) for m, u in conf.pending() for s in CHAIN.path_summary(l, m))
+
+    assert printed("b", 0)
+    assert not conf.expects("b", 0)
+    assert not conf.work_vacant("b", 0)
+    assert conf.safe() is None
+
+
+def test_the_implied_frontier_depends_on_all_locations():
+    """The implied frontier of b is that of what is at a, and the pointstamps of b alone do not give it."""
+    conf = PropagationConf.init(CHAIN, {"a": {0: 1}})
+    assert conf.pts["b"] == ZMultiset()
+    assert list(conf.implied_frontier("b")) == [0]
+
+
+def test_updates_must_reach_their_sender():
+    """If updates go to other workers only, the sender's view and what it has not heard do not add up to what exists."""
+    mutant = next(m for m in MUTANTS if m.name == "clocks, send_upd: not to the sender")
+    violation = explore(mutant.model(), mutant.properties).violation
+    assert violation.name == "rec = glob + info"
+    assert "'w1'" in violation.counterexample
+    assert len(violation.trace) == 3
+
+
+def test_receiving_changes_the_pointstamps_by_the_update():
+    """`recv_upd` changes the receiver's pointstamps by the oldest update from that sender to that receiver."""
+    tracker = Tracker(CHAIN, {"w1": [("a", 0)], "w2": [("a", 1)]})
+    tracker.propagate("w2")
+    for w, t in (("w1", 0), ("w2", 1)):
+        tracker.perf_op(w, neg=[("a", t)])
+        tracker.send_upd(w, [("a", t)])
+    tracker.recv_upd("w1", "w2")
+    assert tracker.conf.of("w2").pts["a"] == ZMultiset({1: 1})
+    assert tracker.conf.pts_are_glob() is None
+
+
+def test_leaving_a_scope_lowers_the_time():
+    """Entering again begins anew: the way round takes (0, 5) to (0, 0), which one order and Figure 5 would forbid."""
+    scope = Product(Nat(), Nat())
+    orders = {"in": scope, "between": Nat(), "again": scope}
+    graph = Graph(orders, {("in", "between"): Leave, ("between", "again"): Enter})
+    (path,) = graph.path_summary("in", "again")
+    assert path.results_in((0, 5)) == (0, 0)
+    assert scope.lt((0, 0), (0, 5))
