@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
+from tidegate.check.broken import PassesOnEveryChange, PropagatesLeastOfEachLocation
 from tidegate.check.instances import loop
-from tidegate.check.mutants import PassesOnEveryChange, PropagatesLeastOfEachLocation
 from tidegate.check.termination import search, settle
 from tidegate.progress import PropagationConf
 

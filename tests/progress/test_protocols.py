@@ -313,5 +313,6 @@ def test_all_workers_learn_the_frontier():
         tracker.propagate(w)
         assert list(tracker.frontier(w, "b.2")) == [(1, 0)]
         assert list(tracker.frontier(w, "b.1")) == [(1, 1)]
+        assert tracker.implied_frontier(w, "b.1") == tracker.frontier(w, "b.1")
     assert tracker.conf.safe() is None
     assert tracker.conf.pts_are_glob() is None

@@ -97,6 +97,10 @@ class TrackerConf:
         """Answer the least times that ``w`` still expects at ``l``."""
         return self.of(w).frontier(l)
 
+    def implied_frontier(self, w: Worker, l: Location) -> Antichain[Any]:
+        """Answer the least times that could still appear at ``l`` by what ``w`` believes to exist."""
+        return self.of(w).implied_frontier(l)
+
     # Statements.
 
     def pts_are_glob(self) -> str | None:
@@ -195,6 +199,10 @@ class Tracker:
     def frontier(self, w: Worker, l: Location) -> Antichain[Any]:
         """Answer the least times that ``w`` still expects at ``l``."""
         return self.conf.frontier(w, l)
+
+    def implied_frontier(self, w: Worker, l: Location) -> Antichain[Any]:
+        """Answer the least times that could still appear at ``l`` by what ``w`` believes to exist."""
+        return self.conf.implied_frontier(w, l)
 
     def __repr__(self) -> str:
         return f"Tracker({self.conf!r})"
