@@ -55,12 +55,21 @@ class UnknownWorker(TidegateError, LookupError):
 
 
 class Forbidden(TidegateError, RuntimeError):
-    """A step that the protocol does not allow now. ``rule`` is what forbids it; the configuration is unchanged."""
+    """A step that the protocol does not allow now. ``rule`` is what forbids it; the configuration is unchanged.
+
+    >>> print(Forbidden("perf_op: Δneg <= caps w", "expected a capability at 3, got none").at("worker 'w1'"))
+    expected a capability at 3, got none
+      rule: perf_op: Δneg <= caps w
+      at: worker 'w1'
+    """
 
     def __init__(self, rule: str, what: str, *, hint: str = "") -> None:
         super().__init__(what, hint=hint)
         self.rule = rule
-        self.at(f"rule: {rule}")
+
+    def __str__(self) -> str:
+        first, *rest = super().__str__().split("\n")
+        return "\n".join([first, f"  rule: {self.rule}", *rest])
 
 
 class NegativeCount(Forbidden):
