@@ -6,9 +6,12 @@ Spark's own `mapInArrow` and `applyInArrow` want pandas to be there, though they
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tidegate.errors import TidegateError
 from tidegate.flow.errors import BadResult
+from tidegate.flow.plan import MapBatches, WindowApply
 from tidegate.flow.schema import Column
 from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.wire import from_spark, in_utc, to_spark, zoneless
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, GroupedData
     from pyspark.sql.types import StructField, StructType
 
-__all__ = ["applied", "apply_in_arrow", "beside", "map_in_arrow", "mapped", "struct_type"]
+__all__ = ["applied", "apply_in_arrow", "beside", "map_in_arrow", "mapped", "pa_table", "running", "struct_type"]
 
 Batches = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
@@ -57,10 +60,22 @@ def _function(rows: DataFrame, function: Callable[..., Any], schema: StructType,
     return udf(*(rows[quoted(name)] for name in rows.columns))._jc
 
 
-def mapped(
-    function: Callable[[Any], Any], given: Sequence[Column], declared: Sequence[Column], time: Sequence[str]
-) -> Batches:
+@contextmanager
+def running(place: str) -> Iterator[None]:
+    """Name the operator in whatever error comes out of a user's function: Spark shows the text of it to the user."""
+    try:
+        yield
+    except TidegateError as error:
+        raise error.at(place) from None
+    except Exception as error:
+        error.add_note(f"  at: {place}")
+        raise
+
+
+def mapped(operator: MapBatches, given: Sequence[Column]) -> Batches:
     """Answer a user's function on batches as Spark calls it, with its results checked."""
+    function, declared, time = operator.function, operator.schema.columns, operator.schema.time
+    place = f"{operator.verb}(…), {operator.id}"
 
     def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from tidegate.flow.arrow import checked_result
@@ -68,10 +83,12 @@ def mapped(
         for batch in iterator:
             if not batch.num_rows:
                 continue
-            table = from_spark(batch, given)
-            returned = checked_result(function(table.to_batches()[0]), declared, function)
-            _same_times(table, returned, time, function)
-            yield from to_spark(returned, declared).to_batches()
+            with running(place):
+                table = from_spark(batch, given)
+                returned = checked_result(function(table.to_batches()[0]), declared, function)
+                _same_times(table, returned, time, function)
+                answer = to_spark(returned, declared)
+            yield from answer.to_batches()
 
     return batches
 
@@ -91,16 +108,14 @@ def _same_times(given: pa.Table, returned: pa.Table, time: Sequence[str], functi
 
 
 def applied(
-    function: Callable[..., Any],
-    keyed: bool,
-    given: Sequence[Column],
-    key: dict[str, str],
-    declared: Sequence[Column],
+    operator: WindowApply, given: Sequence[Column], key: dict[str, str]
 ) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
     """Answer a user's function on the rows of a window as Spark calls it.
 
     ``key`` maps the names that a function of two parameters gets to columns of the table.
     """
+    function = operator.function
+    declared = [operator.schema[name] for name in operator.columns]
     data = [column.name for column in given]
 
     def apply(_: tuple[Any, ...], table: pa.Table) -> pa.Table:
@@ -108,13 +123,14 @@ def applied(
 
         groups = [name for name in table.column_names if name not in (*data, "__order")]
         rows = from_spark(table.sort_by("__order"), given)
-        if keyed:
-            first = table.slice(0, 1)
-            inner = pa_table({name: zoneless(first.column(column)) for name, column in key.items()})
-            returned = function(rows_of(inner)[0], rows)
-        else:
-            returned = function(rows)
-        result = to_spark(checked_result(returned, declared, function), declared)
+        with running(f"{operator.verb}(…), {operator.id}"):
+            if operator.keyed:
+                first = table.slice(0, 1)
+                inner = pa_table({name: zoneless(first.column(column)) for name, column in key.items()})
+                returned = function(rows_of(inner)[0], rows)
+            else:
+                returned = function(rows)
+            result = to_spark(checked_result(returned, declared, function), declared)
         return beside({name: table.column(name) for name in groups}, result)
 
     return apply

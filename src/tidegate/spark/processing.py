@@ -12,7 +12,7 @@ from tidegate.flow.arrow import checked_result, rows_of, table_of
 from tidegate.flow.errors import BadInput, BadResult
 from tidegate.flow.plan import Process
 from tidegate.flow.schema import Column, Schema
-from tidegate.spark.arrow import beside
+from tidegate.spark.arrow import beside, running
 from tidegate.spark.wire import from_spark, to_spark
 from tidegate.spec import DT, WM
 from tidegate.spec.operator import step
@@ -35,14 +35,15 @@ def processed(
     def apply(_: tuple[Any, ...], table: pa.Table) -> pa.Table:
         keys = {name: table.column(name) for name in table.column_names if name.startswith("__k")}
         rows = from_spark(table.sort_by("__order"), given)
-        if callable(getattr(original, "apply_batch", None)):
-            copy, returned = _batch(original, rows)
-            answers = [checked_result(returned, columns, original.apply_batch)]
-            last = schema.time_of(rows_of(rows.slice(rows.num_rows - 1))[0])
-            answers.append(_table(original, schema, declared, ((last, answer) for answer in copy.exit())))
-            result = pa.concat_tables(answers)
-        else:
-            result = _table(original, schema, declared, _events(original, schema, rows_of(rows)))
+        with running(f"{operator.verb}(…), {operator.id}"):
+            if callable(getattr(original, "apply_batch", None)):
+                copy, returned = _batch(original, rows)
+                answers = [checked_result(returned, columns, original.apply_batch)]
+                last = schema.time_of(rows_of(rows.slice(rows.num_rows - 1))[0])
+                answers.append(_table(original, schema, declared, ((last, answer) for answer in copy.exit())))
+                result = pa.concat_tables(answers)
+            else:
+                result = _table(original, schema, declared, _events(original, schema, rows_of(rows)))
         # Time comes first, then the key, then what was answered.
         times = to_spark(result.select(list(schema.time)), schema.times)
         rest = beside(keys, to_spark(result.select([c.name for c in declared]), declared))

@@ -42,9 +42,7 @@ def explode(operator: plan.Explode, runtime: Runtime, rows: DataFrame) -> DataFr
 
 def map_batches(operator: plan.MapBatches, runtime: Runtime, rows: DataFrame) -> DataFrame:  # noqa: ARG001
     """Let the user's function turn Arrow batches into others."""
-    result = operator.schema
-    function = mapped(operator.function, columns_of(rows.schema), result.columns, result.time)
-    return map_in_arrow(rows, function, struct_type(result.columns))
+    return map_in_arrow(rows, mapped(operator, columns_of(rows.schema)), struct_type(operator.schema.columns))
 
 
 def union(operator: plan.Union, runtime: Runtime, left: DataFrame, right: DataFrame) -> DataFrame:  # noqa: ARG001

@@ -91,7 +91,7 @@ def window_apply(operator: plan.WindowApply, runtime: Runtime, rows: DataFrame) 
     order = f"row_number() OVER (PARTITION BY {', '.join(names)} ORDER BY {', '.join(sort_columns(rows))})"
     given = given.select(*names, *map(quoted, rows.columns), runtime.expr(order, "__order"))
     declared = [schema[name] for name in operator.columns]
-    function = applied(operator.function, operator.keyed, columns_of(rows.schema), _key(operator, names), declared)
+    function = applied(operator, columns_of(rows.schema), _key(operator, names))
     key_fields = [given.schema[name] for name in names]
     result = apply_in_arrow(given.groupBy(*names), function, struct_type(declared, key_fields))
     columns = dict(zip([*schema.time, _name(frame), *(e.name for e in operator.by)], names, strict=True))
