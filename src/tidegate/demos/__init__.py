@@ -1,0 +1,38 @@
+"""The demos: what ``tidegate demo`` can show. To add one, write a module with a function `show` and list it here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["DEFAULT", "DEMOS", "Demo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A demo: its name, what it shows in one line, and the module that has it, which is loaded when it is shown."""
+
+    name: str
+    about: str
+    module: str
+
+    def show(self, console: Console) -> None:
+        """Show it on a console."""
+        import_module(self.module).show(console)
+
+
+DEMOS: Final = {
+    demo.name: demo
+    for demo in [
+        Demo(
+            "operators", "a stream on a partial order, step by step through four operators", "tidegate.demos.operators"
+        ),
+    ]
+}
+
+#: What is shown if no name is given.
+DEFAULT: Final = "operators"

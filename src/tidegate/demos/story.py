@@ -1,0 +1,64 @@
+"""How demos speak: numbered headings, short paragraphs, pictures, and a mark for what surprises."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from tidegate.spec.canvas import Canvas
+from tidegate.ui import INK, paint
+
+__all__ = ["Story"]
+
+#: Text is kept to a width that reads well, pictures may be wider.
+TEXT, PICTURE = 92, 120
+
+
+class Story:
+    """A console with the few ways in which a demo uses it."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        #: How wide a picture may be.
+        self.width = min(console.width, PICTURE) - 4
+        self._chapters = 0
+
+    def title(self, name: str, about: str) -> None:
+        """Begin."""
+        self.console.print()
+        gate = [("≈≈≈", INK["data"]), ("┃", INK["watermark"]), ("···", INK["open"])]
+        self.console.print(Text.assemble("   ", *gate, "  ", (name, "bold"), "  ", (about, INK["caption"])))
+
+    def chapter(self, name: str, about: str) -> None:
+        """Begin a new picture: its name, and one sentence."""
+        self._chapters += 1
+        self.console.print()
+        self.console.print(Text(f"{self._chapters}  {name}", style="bold"))
+        self.say(about)
+        self.console.print()
+
+    def say(self, text: str) -> None:
+        """Say something below the last picture; `backticks` are names."""
+        self._paragraph(_marked(text))
+
+    def surprise(self, text: str) -> None:
+        """Say what is not as one would think."""
+        self.console.print()
+        self._paragraph(_marked(text), Text("→ ", style=INK["surprise"]))
+
+    def picture(self, canvas: Canvas) -> None:
+        """Show a drawing."""
+        self.console.print(paint(canvas, indent=3), soft_wrap=True)
+
+    def _paragraph(self, text: Text, mark: Text | None = None) -> None:
+        mark = mark or Text()
+        for n, line in enumerate(text.wrap(self.console, min(self.console.width, TEXT) - 5)):
+            line.rstrip()
+            self.console.print(Text("   ") + (mark if n == 0 else Text(" " * len(mark))) + line, soft_wrap=True)
+
+
+def _marked(text: str) -> Text:
+    marked = Text()
+    for n, piece in enumerate(text.split("`")):
+        marked.append(piece, style="bold" if n % 2 else "")
+    return marked
