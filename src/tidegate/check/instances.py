@@ -141,6 +141,17 @@ INSTANCES: list[Instance] = [
         TRACKER,
     ),
     Instance(
+        "tracker: chain, 3 workers",
+        lambda: tracker(chain(), [[("a", 0)], [], []], [("a", 0), ("b", 0)], operations=1, own=0),
+        TRACKER,
+    ),
+    Instance(
+        "tracker: loop, 2 operations",
+        lambda: tracker(loop(), [[("a", 0)], []], [("a", 0), ("b", 0), ("a", 1)], operations=2, own=0),
+        TRACKER,
+        large=True,
+    ),
+    Instance(
         "tracker: chain, both hold",
         lambda: tracker(chain(), [[("a", 0)], [("a", 0)]], [("a", 0), ("b", 0)], operations=2, own=0),
         TRACKER,
