@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
-from tidegate.check import orders
+from tidegate.check.orders import times as times_of
 from tidegate.progress import Graph, Location
 
 __all__ = ["Batch", "batches"]
@@ -32,7 +32,7 @@ def batches(
     if times is None:
 
         def times(l: Location) -> st.SearchStrategy[Any]:
-            return orders.times(graph.order(l))
+            return times_of(graph.order(l))
 
     held: Counter[tuple[Location, Any]] = Counter()
     drawn: list[Batch] = []

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from hypothesis import strategies as st
 
 from tidegate.check.orders import times
-from tidegate.spec import DT, WM, Event, Lasso, Monitor, NotMonotone, owed
+from tidegate.spec import DT, WM, Event, Lasso, owed
 from tidegate.time import Inl, Inr, Order, Sum, maximal
 
 __all__ = ["Inputs", "batched", "broken_streams", "buffers", "lassos", "plain", "streams", "two_sided"]
@@ -22,23 +23,34 @@ DATA = st.sampled_from("abc")
 
 
 @st.composite
-def _events(draw: st.DrawFn, order: Order[Any], data: st.SearchStrategy[Any], max_size: int) -> list[Event]:
-    pool = st.sampled_from(draw(st.lists(times(order), min_size=1, max_size=5)))
-    event = st.one_of(st.builds(DT, pool, data), st.builds(WM, pool))
-    return draw(st.lists(event, max_size=max_size))
+def _pool(draw: st.DrawFn, order: Order[Any]) -> list[Any]:
+    """Draw a few times; often together with their joins and meets, which makes chains and diamonds of them."""
+    size = draw(st.integers(1, 4))
+    drawn: list[Any] = draw(st.lists(times(order), min_size=size, max_size=size))
+    if not draw(st.integers(0, 3)):
+        return drawn
+    closed = dict.fromkeys(drawn)
+    for a, b in combinations(drawn, 2):
+        bounds = [*order.lower_bounds(a, b)[:1], *order.upper_bounds(a, b)[:1]]
+        closed.update(dict.fromkeys(t for t in bounds if order.contains(t)))
+    return list(closed)
 
 
-def _keep(order: Order[Any], events: Iterable[Event], seen: Iterable[Any], *, strict: bool) -> list[Event]:
-    """Leave out what breaks a watermark."""
-    monitor = Monitor(order, strict=strict, seen=seen)
-    kept: list[Event] = []
-    for event in events:
-        try:
-            monitor.see(event)
-        except NotMonotone:
-            continue
-        kept.append(event)
-    return kept
+@st.composite
+def _sided(draw: st.DrawFn, order: Order[Any]) -> list[Any]:
+    """Draw a few times of an order, on both sides: what one side has is comparable to what the other has."""
+    return [side(t) for t in draw(_pool(order)) for side in (Inl, Inr)]
+
+
+@st.composite
+def _events(
+    draw: st.DrawFn, pool: st.SearchStrategy[list[Any]], data: st.SearchStrategy[Any], max_size: int
+) -> list[Event]:
+    """Draw events that promise nothing."""
+    chosen = st.sampled_from(draw(pool))
+    event = st.one_of(st.builds(DT, chosen, data), st.builds(WM, chosen))
+    size = draw(st.integers(0, max_size))
+    return draw(st.lists(event, min_size=size, max_size=size))
 
 
 def _cover(order: Order[Any], events: list[Event]) -> list[Event]:
@@ -55,23 +67,36 @@ def streams(
     strict: bool = False,
     covered: bool = False,
     seen: Iterable[Any] = (),
-    max_size: int = 12,
+    max_size: int = 16,
+    pool: st.SearchStrategy[list[Any]] | None = None,
 ) -> list[Event]:
     """Draw a monotone stream that ends.
 
     ``strict`` forbids watermarks that an earlier one covers, ``covered`` leaves no data without a later watermark, and
-    ``seen`` are watermarks from before.
+    ``seen`` are watermarks from before. ``pool`` draws the times that may occur.
     """
-    events = _keep(order, draw(_events(order, data, max_size)), seen, strict=strict)
+    chosen = draw(_pool(order) if pool is None else pool)
+    fresh = [t for t in chosen if not any(order.le(t, w) for w in seen)]
+    events: list[Event] = []
+    # Some streams have many watermarks, some have few or none.
+    watermarks = draw(st.integers(0, 3))
+    for _ in range(draw(st.integers(0, max_size))):
+        carries_data = draw(st.integers(1, 5)) > watermarks
+        if fresh and carries_data:
+            events.append(DT(draw(st.sampled_from(fresh)), draw(data)))
+        elif fresh or not strict:
+            wm = draw(st.sampled_from(fresh if strict else chosen))
+            events.append(WM(wm))
+            fresh = [t for t in fresh if not order.le(t, wm)]
     return _cover(order, events) if covered else events
 
 
 @st.composite
 def broken_streams(
-    draw: st.DrawFn, order: Order[Any], *, data: st.SearchStrategy[Any] = DATA, max_size: int = 12
+    draw: st.DrawFn, order: Order[Any], *, data: st.SearchStrategy[Any] = DATA, max_size: int = 16
 ) -> list[Event]:
     """Draw a stream that is not monotone: some data comes after a watermark that covers it."""
-    events = draw(_events(order, data, max_size))
+    events = draw(_events(_pool(order), data, max_size))
     wm = draw(times(order))
     late = draw(st.one_of(st.just(wm), times(order)).filter(lambda t: order.le(t, wm)))
     here = draw(st.integers(0, len(events)))
@@ -81,11 +106,17 @@ def broken_streams(
 
 @st.composite
 def lassos(
-    draw: st.DrawFn, order: Order[Any], *, data: st.SearchStrategy[Any] = DATA, productive: bool = True
+    draw: st.DrawFn,
+    order: Order[Any],
+    *,
+    data: st.SearchStrategy[Any] = DATA,
+    productive: bool = True,
+    pool: st.SearchStrategy[list[Any]] | None = None,
 ) -> Lasso[Event]:
     """Draw an endless stream; ``productive`` ones cover all their data sooner or later, and need not be monotone."""
-    prefix = draw(_events(order, data, 5))
-    cycle = draw(_events(order, data, 6).filter(bool))
+    pool = _pool(order) if pool is None else pool
+    prefix = draw(_events(pool, data, 5))
+    cycle = draw(_events(pool, data, 6).filter(bool))
     if productive:
         cycle = _cover(order, [*prefix, *cycle])[len(prefix) :]
         ends = [e.t for e in owed(order, Lasso(prefix, cycle))]
@@ -154,10 +185,12 @@ def two_sided(data: st.SearchStrategy[Any] = DATA) -> Inputs:
         return listed
 
     def endless(order: Order[Any]) -> st.SearchStrategy[Lasso[Event]]:
-        return lassos(both(order), data=data).map(lambda s: Lasso(s.prefix, matched(order, [*s.prefix, *s.cycle])))
+        return lassos(both(order), data=data, pool=_sided(order)).map(
+            lambda s: Lasso(s.prefix, matched(order, [*s.prefix, *s.cycle]))
+        )
 
     return Inputs(
-        monotone=lambda order: streams(both(order), data=data, max_size=16),
-        covered=lambda order: streams(both(order), data=data, max_size=16).map(lambda s: matched(order, s)),
+        monotone=lambda order: streams(both(order), data=data, pool=_sided(order)),
+        covered=lambda order: streams(both(order), data=data, pool=_sided(order)).map(lambda s: matched(order, s)),
         lassos=endless,
     )

@@ -13,8 +13,8 @@ from tidegate.time import Inl, Inr
 
 __all__ = ["draw_stream", "show"]
 
-LIGHT = "┌─┐│└─┘"
-HEAVY = "┏━┓┃┗━┛"
+LIGHT = tuple("┌─┐│└─┘")
+HEAVY = tuple("┏━┓┃┗━┛")
 
 
 def show(value: Any) -> str:

@@ -1,0 +1,81 @@
+"""`check_operator`: it passes the papers' operators, and catches every mutant with its default settings."""
+
+import pytest
+
+from tests.check.mutants import MUTANTS, PAIRS, Machine
+from tidegate.check import BLOCKS, OperatorFails, check_operator
+from tidegate.spec import DT, WM, Lasso, batch_op
+from tidegate.time import Nat
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_the_papers_operators_have_all_four_properties(name):
+    """Nothing is found against an operator of the papers."""
+    report = BLOCKS[name].check()
+    assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_every_mutant_is_caught(name):
+    """A broken building block fails at least one property, with a stream that shows it."""
+    block, op = MUTANTS[name]
+    report = BLOCKS[block].check(op)
+    assert not report.ok
+    assert all(finding.stream is not None for finding in report.findings if not finding.ok)
+
+
+def test_there_are_enough_mutants():
+    """At least fifteen, over all building blocks."""
+    assert len(MUTANTS) >= 15
+    assert {block for block, _ in MUTANTS.values()} >= {"batch_op", "incr_op", "ihist_op", "union_op", "join_op"}
+
+
+def test_the_counterexample_is_the_smallest_and_is_drawn():
+    """A report shows the shortest stream that breaks a property, as a picture, and what came out."""
+    op = Machine((), lambda tds, e: (tds, [e] if isinstance(e, WM) else []))
+    report = check_operator(
+        op, Nat(), completeness=lambda events, out: {e.t for e in events if isinstance(e, DT)} == {e.t for e in out}
+    )
+    finding = report["completeness"]
+    assert finding.stream in ([DT(0, "a")], [WM(0)])
+    text = str(report)
+    assert "✗  completeness" in text
+    assert "✓  monotonicity" in text
+    assert "–  soundness: not checked" in text
+    assert "┃ WM 0 ┃" in text or "│ DT 0 a │" in text
+    with pytest.raises(OperatorFails, match="completeness"):
+        report.raise_if_broken()
+
+
+def test_productivity_is_checked_where_it_can_fail():
+    """An operator that keeps watermarks to itself is caught, although every stream that ends is productive."""
+    op = Machine((), lambda s, e: (s, [e] if isinstance(e, DT) else []))
+    finding = check_operator(op, PAIRS)["productivity"]
+    assert not finding.ok
+    assert isinstance(finding.stream, list | Lasso)
+
+
+def test_an_operator_that_raises_is_reported():
+    """An exception of the operator is a finding, with the stream that causes it."""
+
+    def explode(state, event):
+        if isinstance(event, WM):
+            raise RuntimeError("no watermarks, please")
+        return state, [event]
+
+    report = check_operator(Machine((), explode), Nat())
+    assert "RuntimeError: no watermarks, please" in report["monotonicity"].because
+    assert report["monotonicity"].stream == [WM(0)]
+
+
+def test_the_report_is_the_same_every_time():
+    """Two checks with the same arguments find the same."""
+    op = MUTANTS["batch_completes_only_what_is_strictly_below"][1]
+    assert BLOCKS["batch_op"].check(op) == BLOCKS["batch_op"].check(op)
+
+
+def test_the_default_inputs_are_plain_streams():
+    """Without a specification, monotonicity and productivity are checked."""
+    report = check_operator(batch_op(PAIRS), PAIRS, examples=50)
+    assert report.ok
+    assert [f.checked for f in report.findings] == [False, False, True, True]
