@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import duckdb
@@ -20,6 +21,13 @@ __all__ = ["Duck"]
 Row = Mapping[str, Any]
 
 
+@lru_cache(maxsize=1)
+def _connection() -> duckdb.DuckDBPyConnection:
+    # Opening one takes longer than most queries here. Nothing is stored in it: each query brings its tables along, and
+    # has a cursor of its own.
+    return duckdb.connect(":memory:", config={"threads": 1})
+
+
 class Duck:
     """Compute expressions on rows.
 
@@ -31,7 +39,7 @@ class Duck:
     """
 
     def __init__(self) -> None:
-        self._connection = duckdb.connect(":memory:", config={"threads": 1})
+        self._connection = _connection()
 
     def scalars(self, rows: Sequence[Row], schema: Schema, expressions: Sequence[Expression]) -> list[tuple[Any, ...]]:
         """Answer, for each row, the values of some expressions."""

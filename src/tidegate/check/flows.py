@@ -1,0 +1,345 @@
+"""Hypothesis strategies for flows of several operators, built with the public API, and for inputs to run them on.
+
+They are made to compare engines: few keys, few times and many nulls, so that rows meet; integers and text only, so that
+results can be compared exactly. Inputs are monotone: no row is late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tidegate.flow import Flow, Stream
+from tidegate.flow.schema import Schema
+from tidegate.spec import DT, WM, Event, Operator
+from tidegate.time import TOP
+
+__all__ = ["DrawnFlow", "Totals", "flows", "inputs"]
+
+#: Kinds of time: the declaration of the time columns, and for each how a small number becomes a value and a span.
+TIMES: dict[str, tuple[tuple[str, ...], tuple[Callable[[int], Any], ...], tuple[Callable[[int], Any], ...]]] = {
+    "INT": (("t INT",), (int,), (int,)),
+    "DATE": (("t DATE",), (lambda n: date(2026, 1, 1) + timedelta(days=n),), (lambda n: f"{n} days",)),
+    "TIMESTAMP": (
+        ("t TIMESTAMP",),
+        (lambda n: datetime(2026, 1, 1) + timedelta(minutes=n),),
+        (lambda n: f"{n} minutes",),
+    ),
+    "INT, INT": (("t INT", "u INT"), (int, int), (int, int)),
+    "DATE, INT": (
+        ("t DATE", "u INT"),
+        (lambda n: date(2026, 1, 1) + timedelta(days=n), int),
+        (lambda n: f"{n} days", int),
+    ),
+}
+GREATEST = 7
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnFlow:
+    """A flow with one sink, ``out``; what to run it on; and how it was built, for messages."""
+
+    flow: Flow
+    inputs: dict[str, list[Any]]
+    steps: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        given = "\n".join(f"  {name}: {events}" for name, events in self.inputs.items())
+        return f"DrawnFlow\n{self.flow.plan}\n{given}"
+
+
+@dataclass(frozen=True)
+class Totals(Operator[Event, Event]):
+    """The running number of rows of a key, at each of its times: an operator to draw for `process`."""
+
+    n: int = 0
+
+    def apply(self, event: Event) -> tuple[Totals, list[Event]]:
+        if isinstance(event, DT):
+            return Totals(self.n + 1), []
+        return self, [DT(event.t, {"n": self.n})]
+
+
+@dataclass(slots=True)
+class _Building:
+    """A flow that is being drawn."""
+
+    draw: st.DrawFn
+    flow: Flow
+    time: str
+    steps: list[str] = field(default_factory=list)
+    python: bool = True
+
+    def one(self, *choices: Any) -> Any:
+        return self.draw(st.sampled_from(choices))
+
+    def number(self, least: int, greatest: int) -> int:
+        return self.draw(st.integers(least, greatest))
+
+    @property
+    def total(self) -> bool:
+        return len(TIMES[self.time][0]) == 1
+
+    def span(self, n: int, column: int = 0) -> Any:
+        return TIMES[self.time][2][column](n)
+
+    def over(self) -> tuple[dict[str, Any], int]:
+        """Draw which time column to work along: the options that say so, and its number."""
+        if self.total:
+            return {}, 0
+        column = self.number(0, 1)
+        return {"over": "tu"[column]}, column
+
+    def text(self, schema: Schema) -> str | None:
+        names = [c.name for c in schema.data if c.type == "STRING"]
+        return self.draw(st.sampled_from(names)) if names else None
+
+    def integer(self, schema: Schema) -> str | None:
+        names = [c.name for c in schema.data if c.type in ("INT", "BIGINT")]
+        return self.draw(st.sampled_from(names)) if names else None
+
+    def by(self, schema: Schema) -> tuple[str, ...]:
+        name = self.text(schema)
+        return (name,) if name is not None and self.draw(st.booleans()) else ()
+
+    def aggregates(self, schema: Schema) -> dict[str, str]:
+        """Draw one or two aggregates that are exact in every engine."""
+        x, k = self.integer(schema), self.text(schema)
+        known = ["count(*)"]
+        if x is not None:
+            known += [
+                f"sum({x})",
+                f"min({x})",
+                f"max({x})",
+                f"count({x})",
+                f"sum({x}) * 2 + count(*)",
+                f"count(DISTINCT {x})",
+            ]
+            known += [f"count(*) FILTER (WHERE {x} > 0)", f"coalesce(sum({x}), 0)"]
+        if k is not None:
+            known += [f"max({k})", f"count(DISTINCT {k})", f"first({k})", f"upper(max({k}))"]
+        chosen = self.draw(st.lists(st.sampled_from(known), min_size=1, max_size=2, unique=True))
+        return {f"a{len(self.steps)}_{i}": text for i, text in enumerate(chosen)}
+
+    def condition(self, schema: Schema) -> str:
+        x, k = self.integer(schema), self.text(schema)
+        choices = ["t IS NOT NULL"]
+        if x is not None:
+            choices += [f"{x} > {self.number(-2, 3)}", f"{x} % 2 = 0", f"{x} IS NULL", f"NOT {x} = 1"]
+        if k is not None:
+            choices += [f"{k} = 'a'", f"{k} <> 'b'", f"coalesce({k}, '?') > 'a'"]
+        return self.draw(st.sampled_from(choices))
+
+
+def _where(b: _Building, s: Stream, _: list[Stream]) -> Stream:
+    return s.where(b.condition(s.schema))
+
+
+def _select(b: _Building, s: Stream, _: list[Stream]) -> Stream:
+    x, k, n = b.integer(s.schema), b.text(s.schema), len(b.steps)
+    outputs = [f"{x} * 2 - 1 AS i{n}"] if x else ["1 AS one"]
+    outputs += [f"coalesce({k}, 'none') AS s{n}", k] if k else []
+    return s.select(*outputs)
+
+
+def _with_columns(b: _Building, s: Stream, _: list[Stream]) -> Stream:
+    x = b.integer(s.schema)
+    return s.with_columns(**{f"w{len(b.steps)}": f"CASE WHEN {x} > 0 THEN {x} ELSE 0 END" if x else "7"})
+
+
+def _explode(b: _Building, s: Stream, _: list[Stream]) -> Stream:
+    x, name = b.integer(s.schema), f"e{len(b.steps)}"
+    return s.with_columns(**{name: f"array({x}, {x})" if x else "array(1, 2)"}).explode(name)
+
+
+def _gate(_: _Building, s: Stream, __: list[Stream]) -> Stream:
+    return s.gate()
+
+
+def _distinct(_: _Building, s: Stream, __: list[Stream]) -> Stream:
+    return s.distinct()
+
+
+def _aggregate(b: _Building, s: Stream, _: list[Stream]) -> Stream:
+    return s.aggregate(by=b.by(s.schema), **b.aggregates(s.schema))
+
+
+def _window(b: _Building, s: Stream, _: list[Stream]) -> Stream:
+    over, column = b.over()
+    every = b.number(1, 3)
+    size = every + b.number(0, 3)
+    shift = {"offset": b.span(b.number(0, 2), column)} if b.draw(st.booleans()) else {}
+    windowed = s.window(b.span(size, column), every=b.span(every, column), **shift, **over)
+    return _without_struct(windowed.aggregate(by=b.by(s.schema), **b.aggregates(s.schema)), "window")
+
+
+def _session(b: _Building, s: Stream, _: list[Stream]) -> Stream:
+    over, column = b.over()
+    windowed = s.session(b.span(b.number(1, 3), column), **over)
+    return _without_struct(windowed.aggregate(by=b.by(s.schema), **b.aggregates(s.schema)), "session")
+
+
+def _without_struct(s: Stream, name: str) -> Stream:
+    """Drop the bounds: a second window would have a column of the same name."""
+    return s.select(*(c.name for c in s.schema.data if c.name != name))
+
+
+def _accumulate(b: _Building, s: Stream, __: list[Stream]) -> Stream:
+    options: dict[str, Any] = {"emit": b.one("update", "complete")}
+    if b.draw(st.booleans()):
+        _, column = b.over()
+        period = b.span(b.number(1, 4), column)
+        options["every"] = period if b.total else {"tu"[column]: period}
+    return s.accumulate(by=b.by(s.schema), **options, **b.aggregates(s.schema))
+
+
+def _deduplicate(b: _Building, s: Stream, _: list[Stream]) -> Stream:
+    over, column = b.over()
+    within = b.span(b.number(1, 3), column) if b.draw(st.booleans()) else None
+    return s.deduplicate(b.by(s.schema), within=within, **over)
+
+
+def _union(b: _Building, s: Stream, others: list[Stream]) -> Stream:
+    alike = [o for o in others if sorted(o.schema.columns, key=str) == sorted(s.schema.columns, key=str)]
+    return s.union(b.one(*alike) if alike else s.where(b.condition(s.schema)))
+
+
+def _other_side(b: _Building, s: Stream, others: list[Stream]) -> tuple[Stream, tuple[str, ...]]:
+    """Draw the right side of a join: a text column to join on, if both have one, and the rest renamed."""
+    other = b.one(*others)
+    left, right = b.text(s.schema), b.text(other.schema)
+    on = (left,) if left is not None and right is not None else ()
+    renamed = [f"{right} AS {left}"] if on else []
+    x = b.integer(other.schema)
+    renamed += [f"{x} AS r{len(b.steps)}" if x else f"1 AS r{len(b.steps)}"]
+    return other.select(*renamed), on
+
+
+def _join(b: _Building, s: Stream, others: list[Stream]) -> Stream:
+    other, on = _other_side(b, s, others)
+    x = b.integer(s.schema)
+    where = f"left.{x} <= right.r{len(b.steps)}" if x and b.draw(st.booleans()) else None
+    return s.join(other, on=on, where=where, how=b.one("inner", "inner", "left", "right", "full", "semi", "anti"))
+
+
+def _join_table(b: _Building, s: Stream, _: list[Stream]) -> Stream:
+    k = b.text(s.schema)
+    if k is None:
+        return s.with_columns(**{f"c{len(b.steps)}": "1"})
+    table = b.flow.table(f"table{len(b.steps)}", f"{k} STRING, z{len(b.steps)} INT")
+    return s.join(table, on=k, how=b.one("inner", "left", "semi", "anti"))
+
+
+def _join_asof(b: _Building, s: Stream, others: list[Stream]) -> Stream:
+    other, on = _other_side(b, s, others)
+    over, column = b.over()
+    within = b.span(b.number(0, 3), column) if b.draw(st.booleans()) else None
+    return s.join_asof(other, on=on, within=within, how=b.one("inner", "left"), **over)
+
+
+def _window_join(b: _Building, s: Stream, others: list[Stream]) -> Stream:
+    other, on = _other_side(b, s, others)
+    over, column = b.over()
+    every = b.number(1, 3)
+    size = b.span(every + b.number(0, 2), column)
+    how = b.one("inner", "left", "full", "anti")
+    return s.window_join(other, on=on, size=size, every=b.span(every, column), how=how, **over)
+
+
+def _process(b: _Building, s: Stream, _: list[Stream]) -> Stream:
+    k = b.text(s.schema)
+    return s.process(Totals(), by=(k,) if k else (), schema="n INT") if k != "n" else s.gate()
+
+
+OPERATORS: dict[str, Callable[[_Building, Stream, list[Stream]], Stream]] = {
+    "where": _where,
+    "select": _select,
+    "with_columns": _with_columns,
+    "explode": _explode,
+    "gate": _gate,
+    "distinct": _distinct,
+    "aggregate": _aggregate,
+    "window": _window,
+    "session": _session,
+    "accumulate": _accumulate,
+    "deduplicate": _deduplicate,
+    "union": _union,
+    "join": _join,
+    "join_table": _join_table,
+    "join_asof": _join_asof,
+    "window_join": _window_join,
+    "process": _process,
+}
+
+
+@st.composite
+def flows(
+    draw: st.DrawFn,
+    *,
+    max_operators: int = 5,
+    only: tuple[str, ...] = (),
+    times: tuple[str, ...] = tuple(TIMES),
+    watermarks: bool = True,
+) -> DrawnFlow:
+    """Draw a flow with one sink, ``out``, and inputs for it.
+
+    ``only`` names the operators to draw from (`OPERATORS`), ``times`` the kinds of time (`TIMES`). Without
+    ``watermarks``, inputs have none, and only their end completes times.
+    """
+    b = _Building(draw, Flow("drawn"), draw(st.sampled_from(times)))
+    declared = ", ".join(TIMES[b.time][0])
+    names = ("t", "u")[: len(TIMES[b.time][0])]
+    streams = [
+        b.flow.source(f"s{i}", f"{declared}, k STRING, x INT", time=names) for i in range(draw(st.integers(1, 2)))
+    ]
+    for _ in range(draw(st.integers(1, max_operators))):
+        # The latest is taken most often, so that flows grow long as well as wide.
+        stream = draw(st.sampled_from([*streams, streams[-1], streams[-1]]))
+        verb = draw(st.sampled_from(only or tuple(OPERATORS)))
+        b.steps.append(verb)
+        streams.append(OPERATORS[verb](b, stream, streams))
+    b.flow.sink("out", streams[-1])
+    plan = b.flow.plan
+    given: dict[str, list[Any]] = {source.id: draw(inputs(b.time, watermarks=watermarks)) for source in plan.sources}
+    for table in plan.tables:
+        rows = st.fixed_dictionaries(
+            {n: _KEYS if n == table.schema.names[0] else _INTEGERS for n in table.schema.names}
+        )
+        given[table.id] = draw(st.lists(rows, max_size=4))
+    return DrawnFlow(b.flow, given, tuple(b.steps))
+
+
+_KEYS = st.sampled_from(["a", "b", None])
+_INTEGERS = st.one_of(st.integers(-3, 5), st.none())
+
+
+@st.composite
+def inputs(draw: st.DrawFn, time: str, *, max_rows: int = 10, watermarks: bool = True) -> list[Event]:
+    """Draw a monotone stream of rows with columns ``t`` (and ``u``), ``k`` and ``x``, of a kind of time of `TIMES`."""
+    _, values, _ = TIMES[time]
+    numbers = st.tuples(*(st.integers(0, GREATEST) for _ in values))
+    drawn = draw(st.lists(st.tuples(numbers, _KEYS, _INTEGERS), max_size=max_rows))
+    marks = (
+        draw(st.lists(st.tuples(st.integers(0, len(drawn)), numbers, st.integers(0, 3)), max_size=5))
+        if watermarks
+        else []
+    )
+    events: list[Event] = []
+    for i in range(len(drawn) + 1):
+        for place, mark, whole in marks:
+            later = [number for number, _, _ in drawn[i:]]
+            # Sometimes a watermark completes every value of one column.
+            mark_ = tuple(None if len(values) > 1 and whole == c + 1 else n for c, n in enumerate(mark))
+            if place == i and not any(all(m is None or n <= m for n, m in zip(t, mark_, strict=True)) for t in later):
+                wm = tuple(TOP if m is None else value(m) for value, m in zip(values, mark_, strict=True))
+                events.append(WM(wm[0] if len(wm) == 1 else wm))
+        if i < len(drawn):
+            number, k, x = drawn[i]
+            t = tuple(value(n) for value, n in zip(values, number, strict=True))
+            row = dict(zip(("t", "u"), t, strict=False)) | {"k": k, "x": x}
+            events.append(DT(t[0] if len(t) == 1 else t, row))
+    return events
