@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -112,6 +113,25 @@ def test_versions_are_worked_on_side_by_side() -> None:
         return together and answers(simulation, 1) == union_find(path, 1)
 
     assert any(overlaps(seed) for seed in range(50))
+
+
+def test_waiting_for_the_version_alone_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read to the letter, section 2 answers a version while an earlier one can still lead to a lesser label in it."""
+
+    def proceed(self: Labels, frontiers: Mapping[str, Antichain[Any]]) -> None:
+        for t in sorted(self.waiting):
+            if not any(frontier.reaches(t) for frontier in frontiers.values()):
+                self.round(t, *self.waiting.pop(t))
+        for version in sorted(self.owed):
+            if not any(t[0] == version for t in frontiers["1"]) and not frontiers["2"].reaches((version, 0)):
+                self.answer(version, self.owed.pop(version))
+
+    versions = [[(0, 2)], [(0, 1)]]
+    monkeypatch.setattr(Labels, "proceed", proceed)
+    simulation = Simulation(components(versions), workers=2, check=True)
+    simulation.run(seed=114)
+    assert answers(simulation, 1) == {0: 0, 1: 1, 2: 0}
+    assert union_find(versions, 1) == {0: 0, 1: 0, 2: 0}
 
 
 # Mutants: frontiers that are told too early. A run has to show it: in the answers, in a message that was not to come

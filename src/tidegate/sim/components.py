@@ -7,6 +7,9 @@ heard of, at first its own; whenever it learns of a lesser one it tells its neig
 
 The loop is ``b.3, c.1, c.2, b.1``; ``c`` adds one to the round. ``b.4`` and ``d`` are the "additional outgoing
 channel": on the way to ``d`` the round is dropped.
+
+A version is answered when no time of that version *or of an earlier one* is in the frontiers of ``b``. The paper's
+section 2 asks only for times of that version; but what goes round in version 0 can still lead to a label in version 1.
 """
 
 from __future__ import annotations
