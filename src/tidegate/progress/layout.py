@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from tidegate.progress.graph import Graph, Location
 from tidegate.progress.regions import regions
-from tidegate.progress.scope import AnyOrder, drop, inner, outer, split
+from tidegate.progress.scope import AnyOrder, inner, outer, split
 from tidegate.progress.settle import Counted, Least, Loop, Member, Place, Region, Step
 from tidegate.progress.summary import Summary
 from tidegate.time import BOTTOM, EventTime, Inl, Inr, Int, Lexicographic, Nat, Product, Sum
@@ -47,9 +48,11 @@ def lay_out(graph: Graph) -> tuple[dict[Location, Place], list[Region]]:
         else:
             loop = Loop(rank)
             inside = set(members)
-            keys = _keys(members, [e for m in members for e in into[m] if e.source in inside], graph.order)
+            within = [e for m in members for e in into[m] if e.source in inside]
+            ranks = _ranks(members, within, {l: len(list(_components(graph.order(l)))) for l in members})
             for l in members:
-                places[l] = Member(l, graph.order(l), loop, keys[l])
+                order = graph.order(l)
+                places[l] = Member(l, order, loop, _key(order, ranks[l]))
             ranked.append(loop)
     # From `BOTTOM` no summary advances: in a loop that advances nothing else, it would hold itself up.
     if not any(len(region) > 1 for region in _regions(graph.locations, [e for e in edges if not _grounded(e.summary)])):
@@ -92,9 +95,15 @@ def _connect(source: Place, target: Place, step: Step, *, neutral: bool) -> None
 
 
 def _step(summary: Summary, accepted: Callable[[Any], bool]) -> Step:
-    if isinstance(summary.base, Nat) and not summary.leaves and not summary.enters:
-        change: int = summary.change
-        return change.__add__
+    order, change = summary.base, summary.change
+    if not summary.leaves and not summary.enters:
+        # The usual ones, written out.
+        if isinstance(order, Nat):
+            add: int = change
+            return add.__add__
+        if isinstance(order, Product) and len(order.parts) == 2 and all(isinstance(part, Nat) for part in order.parts):
+            x, y = change
+            return lambda t: (t[0] + x, t[1] + y)
     results_in = summary.results_in
     if not _ends(summary.target) or summary.neutral:
         return results_in
@@ -149,46 +158,64 @@ def _regions(locations: Iterable[Location], edges: Iterable[_Edge]) -> list[list
 # decreases along an edge, also where leaving a scope and entering it again takes (0, 5) to (1, 0).
 
 
-def _keys(
-    members: list[Location], edges: list[_Edge], order: Callable[[Location], AnyOrder], depth: int = 0
-) -> dict[Location, Callable[[Any], Any]]:
-    found: dict[Location, Callable[[Any], Any]] = {}
+def _ranks(
+    members: list[Location], edges: list[_Edge], depths: Mapping[Location, int], depth: int = 0
+) -> dict[Location, tuple[int, ...]]:
+    """Answer, for each location of a loop, its rank among the regions of each component, outermost first."""
+    found: dict[Location, tuple[int, ...]] = {}
     staying = [e for e in edges if not _advances(e.summary, depth)]
     for rank, part in enumerate(_regions(members, staying)):
-        inside = set(part)
-        deeper: dict[Location, Callable[[Any], Any]] = {}
-        if len(part) > 1 and all(depth + 1 < _depth(order(x)) for x in part):
+        deeper: dict[Location, tuple[int, ...]] = {}
+        if len(part) > 1 and all(depth + 1 < depths[l] for l in part):
+            inside = set(part)
             within = [e for e in staying if e.source in inside and e.target in inside]
-            deeper = _keys(part, within, order, depth + 1)
-        for location in part:
-            found[location] = _key(order(location), depth, rank, deeper.get(location))
+            deeper = _ranks(part, within, depths, depth + 1)
+        found.update((l, (rank, *deeper.get(l, ()))) for l in part)
     return found
 
 
-def _key(order: AnyOrder, depth: int, rank: int, deeper: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
-    component, key = _component(order, depth)
-    if deeper is None:
-        if _depth(order) == 1:
-            return lambda t: (key(t), rank)
-        whole = order.key
-        return lambda t: (key(component(t)), rank, whole(t))
-    return lambda t: (key(component(t)), rank, deeper(t))
+def _key(order: AnyOrder, ranks: tuple[int, ...]) -> Callable[[Any], Any]:
+    """Answer the key of a location's times: each component with the rank that goes with it, then what is left."""
+    components = list(_components(order))
+    if all(isinstance(part, Discrete) for _, part in components) and len(ranks) == len(components):
+        # Such times sort as they are.
+        if len(ranks) == 1:
+            (r,) = ranks
+            return lambda t: (t, r)
+        if len(ranks) == 2:
+            r, q = ranks
+            return lambda t: (t[0], r, t[1], q)
+    paired = [(_getter(path), part.key, rank) for (path, part), rank in zip(components, ranks, strict=False)]
+    whole = order.key if len(ranks) < len(components) else None
+
+    def key(t: Any) -> Any:
+        pairs = [x for get, sort, rank in paired for x in (sort(get(t)), rank)]
+        return (*pairs, whole(t)) if whole else tuple(pairs)
+
+    return key
 
 
-def _depth(order: AnyOrder) -> int:
-    around = outer(order)
-    return 1 if around is None else 1 + _depth(around)
-
-
-def _component(order: AnyOrder, depth: int) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """Answer how to take a component out of a time, counted from the outermost, and how to sort by it."""
+def _components(order: AnyOrder) -> Iterator[tuple[tuple[int, ...], AnyOrder]]:
+    """Answer the components of times, outermost first, with where they are: in a pair of a pair, and so on."""
     around = outer(order)
     if around is None:
-        return (lambda t: t), order.key
-    if _depth(around) <= depth:
-        return (lambda t: t[-1]), inner(order).key
-    component, key = _component(around, depth)
-    return (lambda t: component(drop(order, t))), key
+        yield (), order
+    elif len(order.parts) == 2:  # type: ignore[attr-defined]
+        for path, part in _components(around):
+            yield (0, *path), part
+        yield (1,), inner(order)
+    else:
+        yield from _components(around)
+        yield (len(order.parts) - 1,), inner(order)  # type: ignore[attr-defined]
+
+
+def _getter(path: tuple[int, ...]) -> Callable[[Any], Any]:
+    def get(t: Any) -> Any:
+        for i in path:
+            t = t[i]
+        return t
+
+    return itemgetter(*path) if len(path) == 1 else get
 
 
 def _advances(summary: Summary, depth: int) -> bool:

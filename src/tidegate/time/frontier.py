@@ -144,6 +144,8 @@ class Frontier(Generic[T]):
         return [self._heap[0][1]] if self._heap else []
 
     def _uncovered(self, t: T) -> list[T]:
+        if not self._counts:
+            return []
         le = self.order.le
         above = [u for u, n in self._counts.items() if n > 0 and le(t, u) and not any(le(f, u) for f in self._times)]
         return minimal(self.order, above)
