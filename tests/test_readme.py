@@ -1,0 +1,69 @@
+"""The README is true: its program prints what stands there, its pictures are the demo's, its commands exist."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from tests.test_docs import FENCE
+from tidegate.demos.operators import show
+from tidegate.spec import DT
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = [(match["info"], match["body"]) for match in FENCE.finditer(README)]
+PROGRAM = next(i for i, (info, _) in enumerate(BLOCKS) if info == "python")
+
+
+def run() -> tuple[dict[str, Any], str]:
+    names: dict[str, Any] = {}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(BLOCKS[PROGRAM][1], "README.md", "exec"), names)
+    return names, printed.getvalue()
+
+
+def test_the_program_prints_what_stands_below_it() -> None:
+    """The first Python block of the README runs as it is and prints the block after it."""
+    info, expected = BLOCKS[PROGRAM + 1]
+    assert info == "text"
+    assert run()[1] == expected
+
+
+@pytest.mark.spark
+def test_the_same_flow_runs_on_spark(spark: Any) -> None:
+    """What the README says about compute: the flow's rows on Spark are those of the reference."""
+    names, _ = run()
+    rows = [event.d for event in names["books"] if isinstance(event, DT)]
+    frame = spark.createDataFrame(
+        [tuple(row.values()) for row in rows], "day INT, version INT, account STRING, eur INT"
+    )
+    computed = names["flow"].compute(spark, {"entries": frame})["balance"].collect()
+    expected = names["flow"].reference({"entries": names["books"]}).rows("balance")
+    assert sorted(tuple(row) for row in computed) == sorted(tuple(row.values()) for row in expected)
+
+
+def test_the_pictures_are_of_the_demo() -> None:
+    """Each line of the README's pictures stands in what the demo shows at 80 columns."""
+    file = io.StringIO()
+    show(Console(file=file, width=80))
+    shown = {line.strip() for line in file.getvalue().split("\n")}
+    pictures = [body for info, body in BLOCKS[PROGRAM + 2 :] if info == "text"]
+    assert pictures
+    for picture in pictures:
+        assert {line.strip() for line in picture.split("\n")} <= shown
+
+
+def test_the_commands_exist() -> None:
+    """Every `make` target that the README and CONTRIBUTING name is in the Makefile."""
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    pages = README + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:^|`)make ([a-z]+)", pages, flags=re.MULTILINE))
+    assert {"demo", "test"} <= named
+    assert named <= targets
