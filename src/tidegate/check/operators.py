@@ -103,7 +103,7 @@ def check_operator(
     completeness: Completeness | None = None,
     output_order: Order[Any] | None = None,
     inputs: Inputs | None = None,
-    examples: int = 200,
+    examples: int = 300,
     seed: int = 0,
 ) -> Report:
     """Check the four properties of an operator of time-aware streams.

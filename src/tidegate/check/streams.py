@@ -6,8 +6,9 @@ below an earlier one, much data at one time, data that is never covered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -22,12 +23,21 @@ __all__ = ["Inputs", "batched", "broken_streams", "buffers", "lassos", "plain", 
 DATA = st.sampled_from("abc")
 
 
+@lru_cache(maxsize=64)
+def _up_to(n: int) -> st.SearchStrategy[int]:
+    # Building a strategy costs more than drawing from it.
+    return st.integers(0, n)
+
+
+def _choose(draw: st.DrawFn, xs: Sequence[Any]) -> Any:
+    return xs[draw(_up_to(len(xs) - 1))]
+
+
 @st.composite
 def _pool(draw: st.DrawFn, order: Order[Any]) -> list[Any]:
     """Draw a few times; often together with their joins and meets, which makes chains and diamonds of them."""
-    size = draw(st.integers(1, 4))
-    drawn: list[Any] = draw(st.lists(times(order), min_size=size, max_size=size))
-    if not draw(st.integers(0, 3)):
+    drawn: list[Any] = [draw(times(order)) for _ in range(1 + draw(_up_to(3)))]
+    if not draw(_up_to(3)):
         return drawn
     closed = dict.fromkeys(drawn)
     for a, b in combinations(drawn, 2):
@@ -47,10 +57,11 @@ def _events(
     draw: st.DrawFn, pool: st.SearchStrategy[list[Any]], data: st.SearchStrategy[Any], max_size: int
 ) -> list[Event]:
     """Draw events that promise nothing."""
-    chosen = st.sampled_from(draw(pool))
-    event = st.one_of(st.builds(DT, chosen, data), st.builds(WM, chosen))
-    size = draw(st.integers(0, max_size))
-    return draw(st.lists(event, min_size=size, max_size=size))
+    chosen = draw(pool)
+    return [
+        WM(_choose(draw, chosen)) if draw(_up_to(1)) else DT(_choose(draw, chosen), draw(data))
+        for _ in range(draw(_up_to(max_size)))
+    ]
 
 
 def _cover(order: Order[Any], events: list[Event]) -> list[Event]:
@@ -79,13 +90,13 @@ def streams(
     fresh = [t for t in chosen if not any(order.le(t, w) for w in seen)]
     events: list[Event] = []
     # Some streams have many watermarks, some have few or none.
-    watermarks = draw(st.integers(0, 3))
-    for _ in range(draw(st.integers(0, max_size))):
-        carries_data = draw(st.integers(1, 5)) > watermarks
+    watermarks = draw(_up_to(3))
+    for _ in range(draw(_up_to(max_size))):
+        carries_data = draw(_up_to(4)) >= watermarks
         if fresh and carries_data:
-            events.append(DT(draw(st.sampled_from(fresh)), draw(data)))
+            events.append(DT(_choose(draw, fresh), draw(data)))
         elif fresh or not strict:
-            wm = draw(st.sampled_from(fresh if strict else chosen))
+            wm = _choose(draw, fresh if strict else chosen)
             events.append(WM(wm))
             fresh = [t for t in fresh if not order.le(t, wm)]
     return _cover(order, events) if covered else events
@@ -156,8 +167,9 @@ def batched(data: st.SearchStrategy[Any] = DATA) -> Inputs:
     def batches(draw: st.DrawFn, order: Order[Any]) -> list[Event]:
         found: list[Event] = []
         seen: list[Any] = []
-        for wm in draw(st.lists(times(order), max_size=5)):
-            drawn = draw(st.lists(st.tuples(st.one_of(st.just(wm), times(order)), data), max_size=4))
+        for _ in range(draw(_up_to(5))):
+            wm = draw(times(order))
+            drawn = [(wm if draw(_up_to(1)) else draw(times(order)), draw(data)) for _ in range(draw(_up_to(4)))]
             fresh = [(t, d) for t, d in drawn if order.le(t, wm) and not any(order.le(t, w) for w in seen)]
             if fresh and not any(order.le(wm, w) for w in seen):
                 found.append(DT(wm, fresh))

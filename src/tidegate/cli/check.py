@@ -1,0 +1,122 @@
+"""``tidegate check``: the four properties of an operator, from the shell."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from tidegate import time
+from tidegate.cli.app import app
+from tidegate.errors import TidegateError
+from tidegate.time import Order
+
+__all__ = ["check", "order_of"]
+
+ORDERS = ("Nat", "Int", "EventTime", "Product", "Lexicographic", "Sum", "Poset")
+
+
+class NotFound(TidegateError, LookupError):
+    """What was named on the command line is not there."""
+
+
+def order_of(text: str) -> Order[Any]:
+    """Answer the order that an expression such as ``Product(Nat(), Nat())`` builds.
+
+    >>> order_of("Product(Nat, Nat)")
+    Product(Nat(), Nat())
+    """
+    import ast
+
+    def build(node: ast.expr) -> Any:
+        if isinstance(node, ast.Name) and node.id in ORDERS:
+            return getattr(time, node.id)()
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ORDERS
+            and not node.keywords
+        ):
+            return getattr(time, node.func.id)(*map(build, node.args))
+        return ast.literal_eval(node)
+
+    try:
+        order = build(ast.parse(text, mode="eval").body)
+        if not isinstance(order, Order):
+            raise TypeError
+    except (SyntaxError, ValueError, TypeError) as error:
+        if isinstance(error, TidegateError):
+            raise
+        raise NotFound(
+            f"expected an order, got {text!r}",
+            hint=f"write an expression of {', '.join(ORDERS)}: Product(Nat(), Nat())",
+        ) from None
+    return order
+
+
+def load(name: str) -> Any:
+    """Answer the attribute that ``module:attribute`` names; modules are also looked for in the current directory."""
+    module_name, _, attribute = name.partition(":")
+    if not attribute:
+        raise NotFound(f"expected module:attribute, got {name!r}", hint="for example mypackage.operators:my_operator")
+    sys.path.insert(0, "")
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except ModuleNotFoundError as error:
+        raise NotFound(
+            f"expected a module {module_name!r}, found none: {error}", hint="run it where it can be imported"
+        ) from None
+    except AttributeError:
+        raise NotFound(f"expected {attribute!r} in the module {module_name!r}, found none") from None
+    finally:
+        sys.path.remove("")
+    return found
+
+
+@app.command()
+def check(
+    operator: Annotated[str, typer.Argument(help="module:operator; or the name of a built-in one, such as batch_op")],
+    order: Annotated[str, typer.Option(help="the order of the input's times")] = "Product(Nat(), Nat())",
+    output_order: Annotated[str | None, typer.Option(help="the order of the output's times, if it is another")] = None,
+    soundness: Annotated[str | None, typer.Option(help="module:function(events, output) -> bool")] = None,
+    completeness: Annotated[str | None, typer.Option(help="module:function(events, outputs) -> bool")] = None,
+    inputs: Annotated[str, typer.Option(help="what data the operator takes: plain, batched or two_sided")] = "plain",
+    examples: Annotated[int, typer.Option(help="how many streams to draw for each property")] = 300,
+) -> None:
+    """Check that an operator is sound and complete, and keeps monotone and productive streams so.
+
+    OPERATOR is an operator, or something that builds one when it is called with the order. Exits with 1 if a property
+    fails, and draws the smallest stream that shows it.
+    """
+    from tidegate import check as checks
+
+    console = Console()
+    try:
+        if operator in checks.BLOCKS:
+            report = checks.BLOCKS[operator].check(examples=examples)
+        else:
+            found, built = load(operator), order_of(order)
+            kinds = {"plain": checks.plain, "batched": checks.batched, "two_sided": checks.two_sided}
+            if inputs not in kinds:
+                raise NotFound(f"expected one of {', '.join(kinds)} for --inputs, got {inputs!r}")
+            report = checks.check_operator(
+                found if hasattr(found, "apply") and not isinstance(found, type) else found(built),
+                built,
+                output_order=None if output_order is None else order_of(output_order),
+                soundness=None if soundness is None else load(soundness),
+                completeness=None if completeness is None else load(completeness),
+                inputs=kinds[inputs](),
+                examples=examples,
+            )
+    except TidegateError as error:
+        console.print(str(error), style="red", highlight=False, markup=False)
+        raise typer.Exit(2) from None
+    colours = {"✓": "green", "✗": "bold red", "–": "dim"}
+    for line in str(report).splitlines():
+        console.print(line, style=colours.get(line[:1], ""), highlight=False, markup=False)
+    raise typer.Exit(0 if report.ok else 1)

@@ -1,0 +1,66 @@
+"""``tidegate check`` does from the shell what `check_operator` does."""
+
+import pytest
+from typer.testing import CliRunner
+
+from tidegate.cli import app
+from tidegate.cli.check import order_of
+from tidegate.time import Lexicographic, Nat, Poset, Product, Sum
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(app, ["check", *arguments], env={"COLUMNS": "120"})
+
+
+def test_an_operator_that_is_correct():
+    """It says what was checked, and exits with 0."""
+    result = run("tidegate.spec:batch_op", "--order", "Nat()", "--examples", "50")
+    assert result.exit_code == 0, result.output
+    assert "✓  monotonicity" in result.output
+    assert "–  soundness: not checked" in result.output
+
+
+def test_a_built_in_operator_is_checked_against_its_specification():
+    """The papers' operators are known by name, with soundness and completeness."""
+    result = run("ihist_op", "--examples", "50")
+    assert result.exit_code == 0, result.output
+    assert "✓  soundness" in result.output
+
+
+def test_an_operator_that_is_broken():
+    """It draws the smallest stream, and exits with 1."""
+    result = run("tests.cli.broken:late", "--completeness", "tests.cli.broken:nothing_missing", "--order", "Nat")
+    assert result.exit_code == 1, result.output
+    assert "✗  monotonicity" in result.output
+    assert "┃ WM 0 ┃" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["batch"], "expected module:attribute, got 'batch'"),
+        (["nowhere:op"], "expected a module 'nowhere'"),
+        (["tidegate.spec:nothing"], "expected 'nothing' in the module 'tidegate.spec'"),
+        (["tidegate.spec:batch_op", "--order", "Clock()"], "expected an order, got 'Clock()'"),
+        (["tidegate.spec:batch_op", "--inputs", "rows"], "expected one of plain, batched, two_sided"),
+    ],
+)
+def test_what_is_not_found(arguments, says):
+    """Errors say what was expected and what came, and exit with 2."""
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert says in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ("Nat", Nat()),
+        ("Product(Nat(), Nat())", Product(Nat(), Nat())),
+        ("Sum(Nat, Lexicographic(Nat, Nat))", Sum(Nat(), Lexicographic(Nat(), Nat()))),
+        ("Poset([('a', 'b')])", Poset([("a", "b")])),
+    ],
+)
+def test_orders_are_written_as_in_python(text, order):
+    """An order on the command line is the expression that builds it; nothing else is evaluated."""
+    assert order_of(text) == order

@@ -1,0 +1,150 @@
+"""Each place where a text fails its own property as printed, with the smallest stream that shows it: docs/errata.md."""
+
+from collections import Counter
+
+from tidegate.spec import (
+    DT,
+    WM,
+    DTs,
+    Operator,
+    batch_op,
+    fproduce,
+    ihist_linear_op,
+    ihist_op,
+    ihist_paths_op,
+    incr_op,
+    is_monotone,
+    is_strictly_monotone,
+    join_op,
+    owed,
+    produce,
+)
+from tidegate.spec import statements as s
+from tidegate.time import Inl, Inr, Nat, Poset, Product
+
+
+class Printed(Operator):
+    """Figure 7 as printed: a watermark that completes nothing is dropped."""
+
+    def __init__(self, op):
+        self.op = op
+
+    def apply(self, event):
+        op, out = self.op.apply(event)
+        silent = isinstance(event, WM) and not any(isinstance(e, DT) for e in out)
+        return Printed(op), [] if silent else out
+
+    def exit(self):
+        return self.op.exit()
+
+
+def test_figure_7_drops_watermarks():
+    """(24) needs the `else` branch to forward the watermark: `WM 0` tells the two apart."""
+    assert list(produce(Printed(ihist_linear_op(Nat())), [WM(0)])) == []
+    assert list(produce(ihist_op(Nat()), [WM(0)])) == [WM(0)]
+    assert list(produce(ihist_linear_op(Nat()), [WM(0)])) == [WM(0)]
+
+
+def test_remdups_keeps_the_first_occurrence():
+    """Isabelle's `remdups` keeps the last occurrence of a time; the authors, and this project, keep the first."""
+    batch = [(2, "a"), (1, "b"), (2, "c")]
+    assert [e.t for e in produce(incr_op(), [DT(2, batch)])] == [2, 1]
+    assert [e.t for e in produce(ihist_linear_op(Nat(), buf=batch), [])] == [2, 1]
+
+
+def test_17_with_its_condition_as_printed_says_nothing():
+    """(17) asks for `¬ b ≠ []`, so for empty batches, of which nothing comes out; it must be `b ≠ []`."""
+    printed = [DT(1, []), WM(1)]
+    assert s.s17.verdict(Nat(), printed, []) == "vacuous"
+    assert fproduce(incr_op(), printed)[1] == [WM(1)]
+    assert s.s17.verdict(Nat(), [DT(1, [(0, "x")]), WM(1)], []) == "holds"
+
+
+def test_6_does_not_hold_unconditionally():
+    """Section 3.2 says that the equation "does hold unconditionally"; the sentence after it shows that it does not."""
+    from tests.spec.test_statements import test_6_fails_without_its_assumption
+
+    test_6_fails_without_its_assumption()
+
+
+def test_figure_4_leaves_out_t2_and_t3():
+    """By its definition `incr_op` puts out one event for each time of the batch, also for t2 and t3."""
+    batch = [("t2", "b"), ("t3", "a"), ("t5", "a"), ("t5", "c")]
+    assert [e.t for e in produce(incr_op(), [DT("t5", batch)])] == ["t2", "t3", "t5"]
+
+
+def test_the_slides_formula_counts_paths_and_their_output_does_not():
+    """H at t5: the slides' formula has the collection of t0 twice, the output that they print has it once."""
+    order = Poset([("t0", "t2"), ("t2", "t5"), ("t0", "t3"), ("t3", "t5")])
+    stream = [DT("t0", "a"), DT("t2", "b"), DT("t3", "a"), DT("t5", "c"), WM("t5")]
+    once = {e.t: e.d for e in produce(ihist_op(order), stream) if isinstance(e, DT)}
+    paths = {e.t: e.d for e in produce(ihist_paths_op(order), stream) if isinstance(e, DT)}
+    assert once["t5"] == Counter("aabc")
+    assert paths["t5"] == Counter("aaabc")
+
+
+def test_the_path_variant_on_a_diamond_with_a_tail():
+    """Section 5.1's second variant: the text's recursion and the authors' sum over maximal chains differ on a tail.
+
+    With t0 < t1 < t4 < t6 and t0 < t2 < t4, the recursion gives t6 its collection and H(t4), in which t4 counts once. A
+    sum over the two maximal chains to t6 counts t4 and t6 twice. This project follows the text.
+    """
+    order = Poset([("t0", "t1"), ("t0", "t2"), ("t1", "t4"), ("t2", "t4"), ("t4", "t6")])
+    stream = [DT(t, t) for t in order.elements] + [WM("t6")]
+    histogram = {e.t: e.d for e in produce(ihist_paths_op(order), stream) if isinstance(e, DT)}["t6"]
+    assert histogram == Counter({"t0": 2, "t1": 1, "t2": 1, "t4": 1, "t6": 1})
+    chains = [("t0", "t1", "t4", "t6"), ("t0", "t2", "t4", "t6")]
+    over_chains = sum((Counter(chain) for chain in chains), Counter())
+    assert over_chains == Counter({"t0": 2, "t1": 1, "t2": 1, "t4": 2, "t6": 2})
+
+
+def test_slides_3_needs_the_assumption_of_16():
+    """`WM 2, DT 5 [(1, x)]` is strictly monotone; incr_op puts out t=1 after it."""
+    stream = [WM(2), DT(5, [(1, "x")])]
+    assert is_strictly_monotone(Nat(), stream)
+    assert s.slides3.verdict(Nat(), stream, []) == "vacuous"
+    assert s.slides3.without_assumptions(Nat(), stream, []) is not None
+
+
+def test_slides_4_needs_the_assumption_of_17():
+    """`DT 1 [(9, x)], WM 1` leaves nothing owed; incr_op puts out t=9, which nothing covers."""
+    stream = [DT(1, [(9, "x")]), WM(1)]
+    assert owed(Nat(), stream) == []
+    assert s.slides4.verdict(Nat(), stream) == "vacuous"
+    assert s.slides4.without_assumptions(Nat(), stream) is not None
+
+
+def test_join_op_does_not_keep_strict_monotonicity():
+    """(30) is about monotone streams: two sides that reach the same watermark give it twice."""
+    stream = [WM(Inl(0)), WM(Inr(0))]
+    out = list(produce(join_op(Nat(), min), stream))
+    assert out == [WM(0), WM(0)]
+    assert is_monotone(Nat(), out)
+    assert not is_strictly_monotone(Nat(), out)
+
+
+def test_28_and_29_say_nothing_of_how_often():
+    """(28) and (29) speak of membership; an operator that puts every pair out twice has both properties."""
+    stream = [DT(Inl(0), "a"), DT(Inr(0), "b"), WM(Inl(0)), WM(Inr(0))]
+    once = [e for e in produce(join_op(Nat(), lambda a, b: a + b), stream) if isinstance(e, DT)]
+    assert once == [DT(0, "ab")]
+    twice = [*once, *once]
+    assert {e.d for e in twice} == {a + b for a in DTs(stream, Inl(0)) for b in DTs(stream, Inr(0))}
+
+
+def test_finite_streams_are_productive_whatever_happens():
+    """(13), (17), (19), (31) on streams that end would hold for an operator that swallows every watermark."""
+    from tidegate.check import check_operator
+
+    class Swallows(Operator):
+        def apply(self, event):
+            return self, [event] if isinstance(event, DT) else []
+
+    assert not check_operator(Swallows(), Product(Nat(), Nat()))["productivity"].ok
+
+
+def test_12_needs_its_assumption_on_the_buffer():
+    """The slides' (1) has none: with an exit, what the buffer holds below a known watermark comes out at the end."""
+    assert s.s12.verdict(Nat(), [], [3], [(1, "a")]) == "vacuous"
+    assert s.s12.without_assumptions(Nat(), [], [3], [(1, "a")]) is not None
+    assert list(batch_op(Nat(), [(1, "a")]).exit()) == [DT(1, [(1, "a")])]
