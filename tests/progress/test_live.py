@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from tidegate.check.changes import Batch, batches
 from tidegate.check.graphs import flat_graphs, graphs
+from tidegate.check.nests import nests
 from tidegate.check.orders import orders, times
 from tidegate.progress import Enter, Graph, Leave, NegativeCount, Progress, Propagation, UnknownLocation, layout, settle
-from tidegate.time import BOTTOM, Antichain, EventTime, Frontier, Int, Nat, NotATime, Product, Sum
+from tidegate.time import BOTTOM, TOP, Antichain, EventTime, Frontier, Int, Nat, NotATime, Product, Sum
 
 Held = Counter[tuple[Any, Any]]
 
@@ -50,7 +51,7 @@ def differs(graph: Graph, changes: Iterable[Batch], *, signed: bool = False) -> 
 
 
 FLAT = orders(max_leaves=3).flatmap(lambda order: flat_graphs(order, max_locations=6))
-GRAPHS = st.one_of(graphs(max_locations=8), FLAT)
+GRAPHS = st.one_of(graphs(max_locations=8), nests(), FLAT)
 
 
 @st.composite
@@ -95,7 +96,7 @@ def test_loops_are_settled_in_an_order_that_edges_keep(run: tuple[Graph, list[Ba
                 assert all(place.key(t) <= target.key(s.results_in(t)) for s in edge)
 
 
-@given(graphs(max_locations=8).flatmap(lambda graph: st.tuples(st.just(graph), batches(graph))))
+@given(st.one_of(graphs(), nests()).flatmap(lambda graph: st.tuples(st.just(graph), batches(graph))))
 def test_nothing_is_settled_twice(run: tuple[Graph, list[Batch]]) -> None:
     """In one batch no change is applied twice at a location and time, however many ways lead there."""
     graph, changes = run
@@ -138,6 +139,7 @@ def test_why_names_exactly_what_could_result_in_it(run: tuple[Graph, list[Batch]
         p: n for p, n in held.items() if graph.could_result_in(p, (m, u))
     }
     assert progress.complete(m, u) == (not reasons)
+    assert {(r.location, r.time) for r in progress.why(m, TOP)} == {p for p in held if graph.path_summary(p[0], m)}
     for reason in reasons:
         assert reason.path[-1][0] == m
         assert graph.order(m).le(reason.arrives, u)

@@ -52,7 +52,7 @@ def reasons(
     >>> [str(r) for r in reasons(graph, {"a": [(3, 2)], "b": [], "c": [(9, 1)]}.get, "c", 6)]
     ['2 × a at 3 -> b at 4 -> c at 4']
     """
-    graph.check(location, t)
+    graph.check(location, t, extended=True)
     upstream = _upstream(graph, location)
     found = [
         Reason(path, count)
