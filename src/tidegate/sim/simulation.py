@@ -93,7 +93,7 @@ class Simulation:
         return found
 
     def perform(self, action: Action) -> None:
-        """Make an action happen; if it raises, no queue, capability or count has changed."""
+        """Make an action happen; where it is refused, no queue, capability or count has changed."""
         try:
             match action:
                 case Work():

@@ -32,7 +32,9 @@ from tidegate.time import Antichain, Nat, Product
 
 __all__ = ["Colours", "Graphs", "strong_components"]
 
+#: Version and outer round; with the inner round it is a time.
 Round: TypeAlias = tuple[int, int]
+Time: TypeAlias = tuple[int, int, int]
 
 
 def strong_components(graphs: Sequence[Sequence[Edge]]) -> Dataflow:
@@ -93,8 +95,6 @@ class _Round:
         self.alive: set[int] = set()
         self.colour: dict[int, int] = {}
         self.marked: set[int] = set()
-        #: What came before the loop that it belongs to began here, as inner round, vertex and colour.
-        self.early: dict[str, list[tuple[int, int, int]]] = {"forth": [], "back": []}
         #: The capabilities for what is still to be sent; one that is missing was used and dropped.
         self.held = {output: message.capability(output) for output in ("colour", "mark", "again", "found")}
 
@@ -103,41 +103,31 @@ class Colours(Operator):
     """The operator ``p``: the edges, colours and marks of a share of the vertices."""
 
     def __init__(self) -> None:
+        #: By version and vertex: where edges lead to, and where they come from.
         self.following: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
         self.preceding: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
         self.rounds: dict[Round, _Round] = {}
-        #: What came for a round of which nothing else is known yet.
-        self.unknown: defaultdict[Round, list[tuple[str, int, int, int]]] = defaultdict(list)
+        #: What came to an inner loop that has not begun here, as time, vertex and colour.
+        self.early: defaultdict[tuple[str, Round], list[tuple[Time, int, int]]] = defaultdict(list)
 
     def receive(self, message: Message) -> None:
-        version, number, inner = message.time
-        at = version, number
+        at: Round = message.time[:2]
         if message.port in ("edges", "alive"):
-            if at not in self.rounds:
-                self.rounds[at] = _Round(message)
-            vertex = message.data[0]
-            self.rounds[at].alive.add(vertex)
-            if message.port == "edges":
-                _, other, leaves = message.data
-                (self.following if leaves else self.preceding)[version, vertex].add(other)
+            self.enlist(at, message)
             return
-        port, output = message.port, "colour" if message.port == "forth" else "mark"
-        vertex, colour = message.data
+        output, take = ("colour", self.paint) if message.port == "forth" else ("mark", self.mark)
         known = self.rounds.get(at)
-        if known is None:
-            self.unknown[at].append((port, inner, vertex, colour))
-        elif output in known.held:
-            known.early[port].append((inner, vertex, colour))
+        if known is None or output in known.held:
+            self.early[message.port, at].append((message.time, *message.data))
         else:
             now = message.capability(output)
-            self.take(port, known, now, version, inner, vertex, colour)
+            take(known, now, message.time, *message.data)
             now.drop()
 
     def proceed(self, frontiers: Mapping[str, Antichain[Any]]) -> None:
         for at in sorted(self.rounds):
             known = self.rounds[at]
-            begun = not any(frontiers[port].reaches((*at, 0)) for port in ("edges", "alive"))
-            if begun and "colour" in known.held:
+            if "colour" in known.held and not any(frontiers[port].reaches((*at, 0)) for port in ("edges", "alive")):
                 self.begin(at, known)
             if "colour" not in known.held and "mark" in known.held and _at_rest(frontiers["forth"], at):
                 self.turn(at, known)
@@ -145,16 +135,24 @@ class Colours(Operator):
                 self.end(known)
                 del self.rounds[at]
 
+    def enlist(self, at: Round, message: Message) -> None:
+        """Take in a vertex that is alive in a round, in the first one with its edges."""
+        if at not in self.rounds:
+            self.rounds[at] = _Round(message)
+        vertex, *edge = message.data
+        self.rounds[at].alive.add(vertex)
+        if edge:
+            other, leaves = edge
+            (self.following if leaves else self.preceding)[at[0], vertex].add(other)
+
     def begin(self, at: Round, known: _Round) -> None:
         """Give every vertex that is alive a colour, its own, and pass it on."""
         now = known.held.pop("colour")
         known.colour = dict.fromkeys(known.alive, -1)
-        for port, inner, vertex, colour in self.unknown.pop(at, ()):
-            known.early[port].append((inner, vertex, colour))
         for vertex in sorted(known.alive):
-            self.take("forth", known, now, at[0], 0, vertex, vertex)
-        for early in known.early["forth"]:
-            self.take("forth", known, now, at[0], *early)
+            self.paint(known, now, now.time, vertex, vertex)
+        for early in self.early.pop(("forth", at), ()):
+            self.paint(known, now, *early)
         now.drop()
 
     def turn(self, at: Round, known: _Round) -> None:
@@ -162,9 +160,9 @@ class Colours(Operator):
         now = known.held.pop("mark")
         for vertex in sorted(known.alive):
             if known.colour[vertex] == vertex:
-                self.take("back", known, now, at[0], 0, vertex, vertex)
-        for early in known.early["back"]:
-            self.take("back", known, now, at[0], *early)
+                self.mark(known, now, now.time, vertex, vertex)
+        for early in self.early.pop(("back", at), ()):
+            self.mark(known, now, *early)
         now.drop()
 
     def end(self, known: _Round) -> None:
@@ -177,20 +175,18 @@ class Colours(Operator):
         known.held["found"].drop()
         known.held["again"].drop()
 
-    def take(
-        self, port: str, known: _Round, now: Capability, version: int, inner: int, vertex: int, colour: int
-    ) -> None:
-        """Take in a colour or a mark and, if it is new, pass it on to the neighbours of the vertex."""
-        if vertex not in known.alive:
-            return
-        t = (*now.time[:2], max(inner, now.time[2]))
-        if port == "forth" and colour > known.colour[vertex]:
+    def paint(self, known: _Round, now: Capability, t: Time, vertex: int, colour: int) -> None:
+        """Take in a colour and, if it is the greatest so far, pass it on along the edges."""
+        if vertex in known.alive and colour > known.colour[vertex]:
             known.colour[vertex] = colour
-            for other in sorted(self.following[version, vertex]):
+            for other in sorted(self.following[t[0], vertex]):
                 now.send((other, colour), at=t)
-        elif port == "back" and colour == known.colour[vertex] and vertex not in known.marked:
+
+    def mark(self, known: _Round, now: Capability, t: Time, vertex: int, colour: int) -> None:
+        """Take in a mark and, if the colour is that of the vertex, pass it on against the edges."""
+        if known.colour.get(vertex) == colour and vertex not in known.marked:
             known.marked.add(vertex)
-            for other in sorted(self.preceding[version, vertex]):
+            for other in sorted(self.preceding[t[0], vertex]):
                 now.send((other, colour), at=t)
 
 
