@@ -1,0 +1,180 @@
+"""``tidegate run``: run the flow in a Python file on files, and write its results to files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tidegate.cli.app import app
+from tidegate.cli.load import load_flow
+from tidegate.errors import TidegateError
+from tidegate.flow.errors import BadArgument, nearest
+from tidegate.flow.plan import Plan, Source
+from tidegate.flow.plan import Table as PlanTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["named_paths", "run", "watched"]
+
+R = TypeVar("R")
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(help="A Python file that builds a flow.", show_default=False)],
+    input_: Annotated[
+        list[str], typer.Option("--input", "-i", help="name=path for each source and table: Parquet, CSV or JSON.")
+    ],
+    output: Annotated[list[str], typer.Option("--output", "-o", help="name=path for each sink that is wanted.")],
+    flow: Annotated[str, typer.Option(help="Which flow, if the file has several.")] = "",
+    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
+    rejected: Annotated[str, typer.Option(help="Write rows that could not take part to this directory.")] = "",
+    overwrite: Annotated[bool, typer.Option(help="Replace results that are there already.")] = False,
+) -> None:
+    """Run a flow on bounded inputs: the end of the input completes everything."""
+    console = Console(stderr=True)
+    try:
+        plan = load_flow(file, flow).plan
+        inputs = named_paths(input_, "--input", [o.id for o in (*plan.sources, *plan.tables)], everyone=True)
+        outputs = named_paths(output, "--output", [sink.name for sink in plan.sinks])
+        _run(plan, inputs, outputs, master, rejected, overwrite=overwrite, console=console)
+    except TidegateError as error:
+        failed(console, str(error))
+    except Exception as error:
+        if not type(error).__module__.startswith("pyspark"):
+            raise
+        # What went wrong inside of Spark: its words, without the stack of the JVM.
+        failed(console, str(error).split("JVM stacktrace:")[0].strip())
+
+
+def failed(console: Console, message: str) -> NoReturn:
+    """Say what went wrong, and end."""
+    console.print(message, style="red", markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(1)
+
+
+def named_paths(given: list[str], option: str, names: list[str], *, everyone: bool = False) -> dict[str, str]:
+    """Answer the paths of ``name=path`` texts, checked against the names that there are.
+
+    >>> named_paths(["clicks=in/clicks.csv"], "--input", ["clicks"])
+    {'clicks': 'in/clicks.csv'}
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise BadArgument(f"expected {option} name=path, got {text!r}", hint=f"{option} {names[0]}=path")
+        if name not in names:
+            near = nearest(name, names)
+            hint = f"did you mean {near!r}?" if near else ""
+            raise BadArgument(f"expected {option} for one of {', '.join(names)}, got {name!r}", hint=hint)
+        if name in found:
+            raise BadArgument(f"{option} {name}= is given twice")
+        found[name] = path
+    missing = [name for name in names if name not in found] if everyone else []
+    if missing:
+        raise BadArgument(f"expected {option} for {', '.join(missing)}, got none", hint=f"{option} {missing[0]}=path")
+    return found
+
+
+def _run(
+    plan: Plan,
+    inputs: dict[str, str],
+    outputs: dict[str, str],
+    master: str,
+    rejected: str,
+    *,
+    overwrite: bool,
+    console: Console,
+) -> None:
+    # PySpark takes a while to load: not before everything that can be wrong without it was looked at.
+    from tidegate.spark import compute
+    from tidegate.spark.files import file_format, read_rows, rows_in, write_rows
+    from tidegate.spark.session import local_session
+
+    for path in outputs.values():
+        file_format(path)
+        if "://" not in path and Path(path).exists() and not overwrite:
+            raise BadArgument(f"{path} is there already", hint="choose another place, or pass --overwrite")
+    with console.status("starting Spark"):
+        spark = local_session(f"tidegate {plan.name}", master=master)
+    try:
+        started = time.monotonic()
+        declared: list[Source | PlanTable] = [*plan.sources, *plan.tables]
+        given = {o.id: read_rows(spark, o, inputs[o.id]) for o in declared}
+        tables = compute(plan, spark, {name: rows.rows for name, rows in given.items()})
+        refused = dict(tables.rejected)
+        refused |= {f"{name}-unreadable": r.unreadable for name, r in given.items() if r.unreadable is not None}
+        with _progress(console) as progress:
+            for name, path in outputs.items():
+                watched(spark, progress, name, partial(write_rows, tables[name], path, overwrite=overwrite))
+            counts = {name: watched(spark, progress, f"rejected: {name}", rows.count) for name, rows in refused.items()}
+        for name, count in counts.items():
+            if rejected and count:
+                write_rows(refused[name], f"{rejected}/{name}", overwrite=overwrite)
+        written = {name: (path, rows_in(spark, path)) for name, path in outputs.items()}
+    finally:
+        spark.stop()
+    _report(plan, written, counts, rejected, time.monotonic() - started, console)
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("tasks"),
+        TimeElapsedColumn(),
+        console=console,
+    )
+
+
+def watched(spark: SparkSession, progress: Progress, name: str, action: Callable[[], R]) -> R:
+    """Run an action of Spark, and show how many of its tasks are done."""
+    tracker = spark.sparkContext.statusTracker()
+    bar = progress.add_task(name, total=None)
+    sizes: dict[int, tuple[int, int]] = {}
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(action)
+        while not running.done():
+            for stage in tracker.getActiveStageIds():
+                info = tracker.getStageInfo(stage)
+                if info is not None:
+                    sizes[stage] = (info.numCompletedTasks, info.numTasks)
+            done, total = (sum(part) for part in zip(*sizes.values(), strict=True)) if sizes else (0, None)
+            progress.update(bar, completed=done, total=total)
+            time.sleep(0.1)
+        total = sum(size for _, size in sizes.values()) or 1
+        progress.update(bar, completed=total, total=total)
+        return running.result()
+
+
+def _report(
+    plan: Plan,
+    written: dict[str, tuple[str, int]],
+    counts: dict[str, int],
+    rejected: str,
+    seconds: float,
+    console: Console,
+) -> None:
+    table = Table(title=f"{plan.name}: complete, in {seconds:.1f} s", title_justify="left")
+    for heading in ("sink", "rows", "written to"):
+        table.add_column(heading, justify="right" if heading == "rows" else "left")
+    for name, (path, count) in written.items():
+        table.add_row(name, f"{count:,}", path)
+    console.print(table)
+    for name, count in counts.items():
+        if count:
+            where = f"see {rejected}" if rejected else "--rejected DIR keeps them"
+            console.print(f"[yellow]rejected rows of {name}: {count:,}[/yellow]; {where}")

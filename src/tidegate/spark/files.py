@@ -1,0 +1,105 @@
+"""Rows in files, for the command line: Parquet, CSV and JSON, told apart by the end of the name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidegate.flow.errors import BadArgument, BadInput
+from tidegate.flow.plan import Source, Table
+from tidegate.spark.arrow import struct_type
+from tidegate.spark.lowering.rows import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["FileRows", "file_format", "read_rows", "rows_in", "write_rows"]
+
+_FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+_UNREADABLE = "__unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class FileRows:
+    """The rows of a file that could be read, and those that could not, as text with the reason."""
+
+    rows: DataFrame
+    unreadable: DataFrame | None
+
+
+def file_format(path: str) -> str:
+    """Answer the format of a file or directory, by the end of its name; without one it is Parquet.
+
+    >>> file_format("in/clicks.csv"), file_format("out/hourly")
+    ('csv', 'parquet')
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix and suffix not in _FORMATS:
+        raise BadArgument(
+            f"expected a file whose name ends in {', '.join(_FORMATS)}, got {path}", hint="a directory of Parquet files"
+        )
+    return _FORMATS.get(suffix, "parquet")
+
+
+def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileRows:
+    """Answer the rows of a file as what a source or table declares; no value that does not parse becomes a null."""
+    kind = file_format(path)
+    if "://" not in path and not Path(path).exists():
+        raise BadInput(f"expected a file or directory for {operator.id!r}, got {path}, which is not there")
+    if kind == "parquet":
+        return FileRows(spark.read.parquet(path), None)
+    declared = operator.schema.columns
+    if kind == "csv":
+        # Columns of a CSV file are matched by position: take the positions from the header.
+        header = spark.read.option("header", True).csv(path).columns
+        by_name = {c.name.lower(): c for c in declared}
+        declared = tuple(by_name[name.lower()] for name in header if name.lower() in by_name)
+        if len(declared) < len(header):
+            strange = ", ".join(name for name in header if name.lower() not in by_name)
+            raise BadInput(
+                f"expected columns {', '.join(operator.schema.names)} in {path}, got also {strange}",
+                hint="declare them too: a file is read as a whole",
+            )
+    schema = struct_type(declared).add(_UNREADABLE, "string")
+    options = {"columnNameOfCorruptRecord": _UNREADABLE, "mode": "PERMISSIVE", "header": "true"}
+    raw = spark.read.format(kind).schema(schema).options(**options).load(path)
+    names = [quoted(c.name) for c in declared]
+    good = raw.where(f"{_UNREADABLE} IS NULL").select(*names)
+    # Spark does not read that column on its own: ask the others for something that is always so.
+    bad = raw.where(f"{_UNREADABLE} IS NOT NULL AND length(to_json(struct({', '.join(names)}))) >= 0")
+    reason = "'a value does not parse as its type' AS reason"
+    return FileRows(good, bad.selectExpr(f"{_UNREADABLE} AS text", reason))
+
+
+def write_rows(rows: DataFrame, path: str, *, overwrite: bool = False) -> None:
+    """Write rows to a directory of files; what is there stays, unless it may be overwritten."""
+    kind = file_format(path)
+    if "://" not in path and Path(path).exists() and not overwrite:
+        raise BadArgument(f"{path} is there already", hint="choose another place, or pass --overwrite")
+    flat = _flat(rows) if kind == "csv" else rows
+    writer = flat.write.mode("overwrite" if overwrite else "errorifexists").format(kind)
+    # By default, Spark writes milliseconds.
+    writer.options(header="true", timestampFormat="yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX").save(path)
+
+
+def rows_in(spark: SparkSession, path: str) -> int:
+    """Count the rows of a file or directory."""
+    return spark.read.format(file_format(path)).option("header", True).load(path).count()
+
+
+def _flat(rows: DataFrame) -> DataFrame:
+    """Answer rows as CSV can hold them: fields of structs as columns of their own, other nested values as JSON."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    columns = []
+    for field in rows.schema.fields:
+        name = quoted(field.name)
+        if isinstance(field.dataType, StructType):
+            parts = field.dataType.names
+            columns += [f"{name}.{quoted(part)} AS {quoted(f'{field.name}_{part}')}" for part in parts]
+        elif isinstance(field.dataType, ArrayType | MapType):
+            columns.append(f"to_json({name}) AS {name}")
+        else:
+            columns.append(name)
+    return rows.selectExpr(*columns)

@@ -1,0 +1,106 @@
+"""``tidegate run``: a flow in a file, on files."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tidegate.cli import app
+
+FLOW = """
+import tidegate as tg
+
+flow = tg.Flow("edits")
+edits = flow.source("edits", "ts TIMESTAMP, page STRING, bytes INT", time="ts")
+pages = flow.table("pages", "page STRING, topic STRING")
+hourly = edits.join(pages, on="page").window("1 hour").aggregate(by="topic", n="count(*)", bytes="sum(bytes)")
+flow.sink("hourly", hourly)
+"""
+# The columns are in another order than declared; one value does not parse, and one row has no time.
+EDITS = """page,ts,bytes
+a,2026-01-01 00:10:00,100
+b,2026-01-01 00:20:00,many
+a,,7
+b,2026-01-01 01:20:00,50
+"""
+PAGES = '{"page": "a", "topic": "art"}\n{"page": "b", "topic": "botany"}\n'
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "flow.py").write_text(FLOW)
+    (tmp_path / "edits.csv").write_text(EDITS)
+    (tmp_path / "pages.json").write_text(PAGES)
+    return tmp_path
+
+
+def said(directory: Path, *arguments: str) -> str:
+    """Run the command with arguments that it refuses before it starts Spark, and answer what it says."""
+    result = CliRunner().invoke(app, ["run", str(directory / "flow.py"), *arguments])
+    assert result.exit_code == 1
+    return result.stderr
+
+
+def test_an_input_that_is_not_given(directory: Path) -> None:
+    """Every source and table needs an input."""
+    assert "expected --input for pages, got none" in said(directory, "-i", "edits=edits.csv", "-o", "hourly=out")
+
+
+def test_an_output_that_the_flow_does_not_have(directory: Path) -> None:
+    """A sink is asked for by its name; a name that is nearly right is suggested."""
+    message = said(directory, "-i", "edits=a", "-i", "pages=b", "-o", "hourli=out")
+    assert "expected --output for one of hourly, got 'hourli'" in message
+    assert "did you mean 'hourly'?" in message
+
+
+def test_an_argument_without_a_path(directory: Path) -> None:
+    """The form of the argument is shown."""
+    assert "expected --input name=path, got 'edits'" in said(directory, "-i", "edits", "-o", "hourly=out")
+
+
+def test_a_format_that_is_not_known(directory: Path) -> None:
+    """Formats are known by the end of the name."""
+    message = said(directory, "-i", "edits=a.csv", "-i", "pages=b.csv", "-o", "hourly=out.xlsx")
+    assert "ends in .parquet, .csv, .json" in message
+
+
+def test_results_are_not_overwritten(directory: Path) -> None:
+    """What is there stays, unless --overwrite says otherwise."""
+    (directory / "out").mkdir()
+    out = directory / "out"
+    assert "is there already" in said(directory, "-i", "edits=a.csv", "-i", "pages=b.csv", "-o", f"hourly={out}")
+
+
+@pytest.mark.spark
+def test_a_flow_runs_on_files(directory: Path) -> None:
+    """CSV and JSON in, CSV out; rows that do not parse and rows without a time are counted, and can be kept."""
+    inputs = ["-i", "edits=edits.csv", "-i", "pages=pages.json"]
+    arguments = ["run", "flow.py", *inputs, "-o", "hourly=hourly.csv", "--rejected", "bad"]
+    source = str(Path(__file__).parents[2] / "src")
+    run = subprocess.run(
+        [sys.executable, "-c", "from tidegate.cli import app; app()", *arguments],
+        cwd=directory,
+        env=os.environ | {"PYTHONPATH": source, "SPARK_LOCAL_IP": "127.0.0.1", "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "rejected rows of edits: 1" in run.stderr
+    assert "rejected rows of edits-unreadable: 1" in run.stderr
+    found = [
+        row
+        for file in (directory / "hourly.csv").glob("*.csv")
+        for row in csv.DictReader(file.read_text().splitlines())
+    ]
+    assert sorted((row["ts"], row["topic"], row["n"], row["bytes"]) for row in found) == [
+        ("2026-01-01T00:59:59.999999Z", "art", "1", "100"),
+        ("2026-01-01T01:59:59.999999Z", "botany", "1", "50"),
+    ]
+    assert {path.name for path in (directory / "bad").iterdir()} == {"edits", "edits-unreadable"}
