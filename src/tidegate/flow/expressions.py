@@ -17,7 +17,7 @@ from sqlglot.errors import ParseError, TokenError
 from tidegate.flow import sqltypes
 from tidegate.flow.derive import derive
 from tidegate.flow.errors import AmbiguousColumn, BadArgument, BadExpression, NotAScalar, pointed
-from tidegate.flow.functions import AGGREGATES, GENERATORS, UNREPEATABLE, WINDOW_ONLY
+from tidegate.flow.functions import AGGREGATES, GENERATORS, UNREPEATABLE, WINDOW_ONLY, WITHOUT_PARENTHESES
 from tidegate.flow.schema import Schema
 from tidegate.flow.sql import Token, TokenType, Tree, exp, parse, place, place_of_error, span, tokenize
 
@@ -171,9 +171,8 @@ def _refuse(text: str, tokens: tuple[Token, ...], tree: Tree) -> None:
         if token.token_type == TokenType.OVER and tokens[i - 1].token_type == TokenType.R_PAREN:
             hint = "use accumulate(…) for running values, window(…) or session(…) for spans of time"
             raise BadExpression(pointed("OVER has no meaning on a stream", text, *span(token)), hint=hint)
-        # Some are written without parentheses; then they are words of the language, and not names of columns.
-        named = token.token_type in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING)
-        if not is_call(tokens, i) and (named or word not in UNREPEATABLE):
+        quoted = token.token_type in (TokenType.IDENTIFIER, TokenType.STRING)
+        if not is_call(tokens, i) and (quoted or word not in WITHOUT_PARENTHESES):
             continue
         if word in GENERATORS:
             hint = "use explode(column) of the stream"
@@ -248,15 +247,43 @@ def _own_name(parsed: Parsed, found: Mapping[str, str | None]) -> str:
 
 
 def render(text: str, tokens: tuple[Token, ...], spelled: Mapping[int, str]) -> str:
-    """Answer the tokens as text again, blanks and comments reduced to one blank, with some of them replaced."""
+    """Answer the tokens as text again, spaced in one way, without comments, and with some of them replaced.
+
+    >>> render("sum( x )/-  y", tokenize("sum( x )/-  y"), {})
+    'sum(x) / -y'
+    """
     out: list[str] = []
-    end = tokens[0].start
+    before: Token | None = None
+    sign = False
     for token in tokens:
         # The tokenizer reads 1L as three tokens at one place: a number that is cast.
-        if token.start < end:
+        if before is not None and token.start <= before.end:
             continue
-        if token.start > end:
+        if before is not None and not sign and not _touch(before, token):
             out.append(" ")
         out.append(spelled.get(token.start, text[token.start : token.end + 1]))
-        end = token.end + 1
+        sign = token.token_type in _SIGNS and (before is None or before.token_type not in _VALUES)
+        before = token
     return "".join(out)
+
+
+_SIGNS = (TokenType.DASH, TokenType.PLUS, TokenType.TILDE)
+#: What a value may end with: after it a sign is an operator between two values.
+_VALUES = (
+    TokenType.VAR,
+    TokenType.IDENTIFIER,
+    TokenType.NUMBER,
+    TokenType.STRING,
+    TokenType.R_PAREN,
+    TokenType.R_BRACKET,
+)
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.DOT)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.COMMA, TokenType.DOT, TokenType.L_BRACKET)
+
+
+def _touch(before: Token, token: Token) -> bool:
+    """Answer whether there is no blank between two tokens. A parenthesis touches a name if it did: that is a call."""
+    if before.token_type in _OPENING or token.token_type in _CLOSING:
+        return True
+    adjacent = token.start == before.end + 1 and before.text.isidentifier()
+    return token.token_type == TokenType.L_PAREN and bool(adjacent)

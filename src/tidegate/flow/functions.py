@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["AGGREGATES", "GENERATORS", "MERGEABLE", "ORDER_SENSITIVE", "UNREPEATABLE", "WINDOW_ONLY"]
+__all__ = [
+    "AGGREGATES",
+    "GENERATORS",
+    "MERGEABLE",
+    "ORDER_SENSITIVE",
+    "UNREPEATABLE",
+    "WINDOW_ONLY",
+    "WITHOUT_PARENTHESES",
+]
 
 
 def words(text: str) -> frozenset[str]:
@@ -66,3 +74,6 @@ UNREPEATABLE = words(
     input_file_block_length
     """
 )
+
+#: Functions that may be called without parentheses.
+WITHOUT_PARENTHESES = words("current_date current_timestamp current_time localtimestamp")

@@ -28,7 +28,7 @@ class Column:
         return f"{sqltypes.quoted(self.name)} {self.type or '(open)'}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Schema:
     """The columns of a stream; its time columns come first. Names are found whatever their case, as in Spark.
 
@@ -46,8 +46,8 @@ class Schema:
         columns = ", ".join(map(str, self.columns))
         return f"{columns}; time: {', '.join(self.time)}" if self.time else columns
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
-        printer.text(str(self))
+    def __repr__(self) -> str:
+        return f"Schema({str(self)!r})"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -178,8 +178,8 @@ def _parse_ddl(text: str) -> list[Column]:
     try:
         tree = parse_one(f"{_PREFIX}{text})", dialect="spark")
     except ParseError as error:
-        start, end = (place - len(_PREFIX) for place in place_of_error(f"{_PREFIX}{text})", error))
-        raise BadSchema(pointed("this schema does not parse", text, max(0, start), end), hint=hint) from None
+        start, end = place_of_error(text, error, before=len(_PREFIX))
+        raise BadSchema(pointed("this schema does not parse", text, start, end), hint=hint) from None
     except TokenError as error:
         raise BadSchema(f"this schema does not parse: {error}\n  {text}", hint=hint) from None
     columns = []

@@ -17,10 +17,28 @@ Tree: TypeAlias = Any
 Token: TypeAlias = Any
 
 
+#: An expression is parsed as what is selected: on its own, words such as ``comment`` or ``show`` begin a statement.
+_PREFIX = "SELECT "
+
+
 @lru_cache(maxsize=4096)
 def parse(sql: str) -> Tree:
-    """Answer the parsed form of an expression; it is shared, so copy it before changing it."""
-    return parse_one(sql, dialect="spark")
+    """Answer the parsed form of an expression; it is shared, so copy it before changing it.
+
+    >>> parse("comment + 1").sql("spark")
+    'comment + 1'
+    """
+    select = parse_one(_PREFIX + sql, dialect="spark")
+    others = [name for name, value in select.args.items() if value and name != "expressions"]
+    if not isinstance(select, exp.Select) or others or len(select.expressions) != 1:
+        end = len(_PREFIX) + len(sql)
+        raise ParseError("not an expression", [{"line": 1, "col": end, "highlight": sql}])
+    tree: Tree = select.expressions[0].copy()
+    for node in tree.walk():
+        for key in ("start", "end"):
+            if key in node.meta:
+                node.meta[key] -= len(_PREFIX)
+    return tree
 
 
 @lru_cache(maxsize=4096)
@@ -44,8 +62,8 @@ def place(node: Tree) -> tuple[int, int]:
     return start, node.meta.get("end", start) + 1
 
 
-def place_of_error(text: str, error: ParseError) -> tuple[int, int]:
-    """Answer where the word begins and ends at which the parser gave up.
+def place_of_error(text: str, error: ParseError, *, before: int = len(_PREFIX)) -> tuple[int, int]:
+    """Answer where the word begins and ends at which the parser gave up; ``before`` it read so many characters more.
 
     >>> try:
     ...     parse("a + + (b")
@@ -55,5 +73,6 @@ def place_of_error(text: str, error: ParseError) -> tuple[int, int]:
     """
     first = error.errors[0]
     lines = text.splitlines(keepends=True)
-    end = sum(map(len, lines[: first["line"] - 1])) + first["col"]
+    end = sum(map(len, lines[: first["line"] - 1])) + first["col"] - (before if first["line"] == 1 else 0)
+    end = max(0, min(end, len(text)))
     return max(0, end - len(first["highlight"] or "")), end
