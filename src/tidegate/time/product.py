@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -47,6 +48,34 @@ class _Tuples(Order[Tuple]):
             and all(part.contains(x, extended=extended) for part, x in zip(self.parts, t, strict=True))
         )
 
+    def le(self, a: Tuple, b: Tuple) -> bool:
+        if isinstance(a, Bound) or isinstance(b, Bound):
+            return le_bound(a, b)
+        try:
+            return self._le(a, b)
+        except (TypeError, ValueError):
+            for t in (a, b):
+                self.check(t, extended=True)
+            raise
+
+    def not_above(self, f: Tuple) -> list[Tuple]:
+        if isinstance(f, Bound):
+            return self.tops() if f is TOP else []
+        return maximal(self, self._apart(f, "not_above", "tops"))
+
+    def not_below(self, c: Tuple) -> list[Tuple]:
+        if isinstance(c, Bound):
+            return self.bottoms() if c is BOTTOM else []
+        return minimal(self, self._apart(c, "not_below", "bottoms"))
+
+    @abstractmethod
+    def _le(self, a: Tuple, b: Tuple) -> bool:
+        """Compare two tuples, neither of which is a bound; tuples of different lengths are a `ValueError`."""
+
+    @abstractmethod
+    def _apart(self, t: Tuple, method: str, ends: str) -> list[Tuple]:
+        """Answer tuples that miss ``t``: a ``method`` of a component says how, and ``ends`` what is free elsewhere."""
+
     def tops(self) -> list[Tuple]:
         return list(product(*(part.tops() for part in self.parts)))
 
@@ -78,39 +107,24 @@ class Product(_Tuples):
         super().__init__(*parts)
         self.total = len(parts) == 1 and parts[0].total
 
-    def le(self, a: Tuple, b: Tuple) -> bool:
-        if isinstance(a, Bound) or isinstance(b, Bound):
-            return le_bound(a, b)
-        try:
-            for part, x, y in zip(self.parts, a, b, strict=True):
-                if not part.le(x, y):
-                    return False
-        except (TypeError, ValueError):
-            for t in (a, b):
-                self.check(t, extended=True)
-            raise
+    def _le(self, a: Tuple, b: Tuple) -> bool:
+        # A loop and not all(…): this is compared more often than anything else.
+        for part, x, y in zip(self.parts, a, b, strict=True):  # noqa: SIM110
+            if not part.le(x, y):
+                return False
         return True
 
     @property
     def summaries(self) -> Summaries[Tuple, Any]:
         return Componentwise(tuple(part.summaries for part in self.parts))
 
-    def not_above(self, f: Tuple) -> list[Tuple]:
-        if isinstance(f, Bound):
-            return self.tops() if f is TOP else []
-        return self._except_one(f, "not_above", [part.tops() for part in self.parts])
-
-    def not_below(self, c: Tuple) -> list[Tuple]:
-        if isinstance(c, Bound):
-            return self.bottoms() if c is BOTTOM else []
-        return self._except_one(c, "not_below", [part.bottoms() for part in self.parts])
-
-    def _except_one(self, t: Tuple, method: str, others: list[list[Any]]) -> list[Tuple]:
-        # To miss ``t`` it is enough to miss it in one component: there the bound, everywhere else anything.
+    def _apart(self, t: Tuple, method: str, ends: str) -> list[Tuple]:
+        # To miss ``t`` it is enough to miss it in one component, whatever the others are.
         found: list[Tuple] = []
+        free = [getattr(part, ends)() for part in self.parts]
         for i, (part, x) in enumerate(zip(self.parts, t, strict=True)):
-            found += product(*others[:i], getattr(part, method)(x), *others[i + 1 :])
-        return maximal(self, found) if method == "not_above" else minimal(self, found)
+            found += product(*free[:i], getattr(part, method)(x), *free[i + 1 :])
+        return found
 
     def lower_bounds(self, a: Tuple, b: Tuple) -> list[Tuple]:
         if isinstance(a, Bound) or isinstance(b, Bound):
@@ -148,32 +162,15 @@ class Lexicographic(_Tuples):
         super().__init__(*parts)
         self.total = all(part.total for part in parts)
 
-    def le(self, a: Tuple, b: Tuple) -> bool:
-        if isinstance(a, Bound) or isinstance(b, Bound):
-            return le_bound(a, b)
-        try:
-            for part, x, y in zip(self.parts, a, b, strict=True):
-                if x != y:
-                    return part.le(x, y)
-        except (TypeError, ValueError):
-            for t in (a, b):
-                self.check(t, extended=True)
-            raise
+    def _le(self, a: Tuple, b: Tuple) -> bool:
+        for part, x, y in zip(self.parts, a, b, strict=True):
+            if x != y:
+                return part.le(x, y)
         return True
 
     @property
     def summaries(self) -> Summaries[Tuple, Any]:
         return LexicographicSummaries(tuple(part.summaries for part in self.parts))
-
-    def not_above(self, f: Tuple) -> list[Tuple]:
-        if isinstance(f, Bound):
-            return self.tops() if f is TOP else []
-        return maximal(self, self._apart(f, "not_above", "tops"))
-
-    def not_below(self, c: Tuple) -> list[Tuple]:
-        if isinstance(c, Bound):
-            return self.bottoms() if c is BOTTOM else []
-        return minimal(self, self._apart(c, "not_below", "bottoms"))
 
     def _apart(self, t: Tuple, method: str, ends: str) -> list[Tuple]:
         # Either a component misses ``t`` after a common beginning, and then the rest is free; or none does.
