@@ -110,9 +110,15 @@ INSTANCES: list[Instance] = [
     Instance("exchange: 3 workers", lambda: exchange(Nat(), [[0], [], []], [0, 1], operations=2, own=0), EXCHANGE),
     Instance("exchange: 3 operations", lambda: exchange(Nat(), [[0], []], [0, 1], operations=3, own=0), EXCHANGE),
     Instance(
+        "exchange: 2 workers, fork",
+        lambda: exchange(DIAMOND, [["t0"], []], ["t0", "t1", "t2"], operations=2, own=0),
+        EXCHANGE,
+    ),
+    Instance(
         "exchange: 2 workers, diamond",
         lambda: exchange(DIAMOND, [["t0"], []], DIAMOND.elements, operations=2, own=0),
         EXCHANGE,
+        large=True,
     ),
     Instance("exchange: both hold", lambda: exchange(Nat(), [[0], [0]], [0, 1], operations=2), EXCHANGE, large=True),
     Instance(
