@@ -84,6 +84,14 @@ def test_rows_pass_an_open_source_without_a_warning() -> None:
     assert flow.explain().warnings == ()
 
 
+def test_a_flow_without_a_sink_is_pointed_out() -> None:
+    """A flow that is not finished yet can be explained; what is missing is said."""
+    flow = tg.Flow("unfinished")
+    ints(flow).where("x > 1")
+    assert [warning.what for warning in flow.explain().warnings] == ["nothing leaves the flow: it has no sink"]
+    assert str(tg.Flow("empty").explain())
+
+
 def test_mermaid_names_every_operator_and_edge() -> None:
     """The chart has a node for each operator and sink, and an edge for each input."""
     chart = example().explain().mermaid()

@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tidegate.flow import sqltypes
+from tidegate.flow.arguments import names_of
 from tidegate.flow.errors import BadArgument, BadExpression, NotAnAggregate, UnknownColumn, nearest, pointed
 from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound, is_call, render
 from tidegate.flow.functions import AGGREGATES, MERGEABLE, ORDER_SENSITIVE
 from tidegate.flow.schema import Column, Schema, distinct_names
 from tidegate.flow.sql import Token, TokenType, Tree, exp, parse, place, span, tokenize
 
-__all__ = ["AggregateCall", "AggregateExpression", "Aggregation", "aggregation", "grouping", "named", "names_of"]
+__all__ = ["AggregateCall", "AggregateExpression", "Aggregation", "aggregation", "grouping", "named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +98,6 @@ class Aggregation:
     def __str__(self) -> str:
         outputs = ", ".join(map(str, self.outputs))
         return f"{outputs} by {', '.join(map(str, self.by))}" if self.by else outputs
-
-
-def names_of(value: Any, what: str) -> tuple[Any, ...]:
-    """Answer the entries of an argument that may be one text or several."""
-    if isinstance(value, str):
-        return (value,)
-    if isinstance(value, Mapping) or not hasattr(value, "__iter__"):
-        raise BadArgument(
-            f"expected {what} as one text or several, got {value!r} ({type(value).__name__})", hint=f'{what}=("a", "b")'
-        )
-    return tuple(value)
 
 
 def grouping(by: Any, schema: Schema) -> tuple[Expression, ...]:

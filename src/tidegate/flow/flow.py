@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tidegate.flow import watermarks
-from tidegate.flow.errors import BadArgument, BadTime, FlowError, NameTaken, nearest
+from tidegate.flow.arguments import checked_name, one_of
+from tidegate.flow.errors import BadArgument, BadTime, FlowError, NameTaken
 from tidegate.flow.explain import Explanation, explain
 from tidegate.flow.plan import Operator, Plan, Sink, Source, Table
 from tidegate.flow.schema import parse_schema
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Flow"]
 
 _LATE = ("divert", "fail", "drop")
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
 class Flow:
@@ -75,12 +74,7 @@ class Flow:
             checked_name(name, "a source")
             self._free(name)
             parsed = parse_schema(schema, time=_time_columns(time))
-            if late not in _LATE:
-                near = nearest(str(late), _LATE)
-                raise BadArgument(
-                    f"expected late to be one of {', '.join(_LATE)}, got {late!r}",
-                    hint=f"did you mean {near!r}?" if near else "",
-                )
+            one_of(late, "late", _LATE)
             resolved = watermarks.resolve(at_end() if watermark is None else watermark, parsed)
         except FlowError as error:
             raise error.at(f"source {name!r}").at(f"flow {self.name!r}") from None
@@ -181,16 +175,6 @@ class Flow:
     def _add(self, operator: Operator) -> Stream:
         self._operators[operator.id] = operator
         return Stream(self, operator)
-
-
-def checked_name(name: Any, what: str) -> str:
-    """Answer the name, or raise if it could not be part of a path or of a message."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise BadArgument(
-            f"expected a name for {what}, got {name!r}",
-            hint="a letter, then letters, digits, dots, dashes or underscores",
-        )
-    return name
 
 
 def _time_columns(time: Any) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.flow import sqltypes
-from tidegate.flow.aggregates import names_of
-from tidegate.flow.errors import BadArgument, BadTime, ColumnClash, TimesDiffer, nearest
+from tidegate.flow.arguments import names_of, one_of
+from tidegate.flow.errors import BadArgument, BadTime, ColumnClash, TimesDiffer
 from tidegate.flow.expressions import Expression, Scope, bind
 from tidegate.flow.schema import Column, Schema, distinct_names
 
@@ -146,12 +146,7 @@ class Sides:
 def _how(how: Any, allowed: tuple[str, ...]) -> str:
     plain = str(how).lower().replace("_", "").replace(" ", "")
     kind = _SYNONYMS.get(plain, plain)
-    if kind not in allowed:
-        near = nearest(kind, allowed)
-        raise BadArgument(
-            f"expected how to be one of {', '.join(allowed)}, got {how!r}",
-            hint=f"did you mean {near!r}?" if near else "",
-        )
+    one_of(kind, "how", allowed)
     return kind
 
 

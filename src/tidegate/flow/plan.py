@@ -1,4 +1,4 @@
-"""The plan of a flow: plain data, one frozen dataclass for each operator, which points at its inputs by name.
+"""The plan of a flow: plain data, operators that point at their inputs by name, and sinks.
 
 A plan can be printed, compared and rewritten: a rewrite is a function from plan to plan. Every operator has a
 `Plan.fingerprint` that depends on its meaning and on nothing else: not on its name, on what comes after it, or on the
@@ -9,14 +9,34 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
-from tidegate.flow.aggregates import Aggregation
-from tidegate.flow.expressions import Expression
+from tidegate.flow.operators import (
+    Accumulate,
+    Aggregate,
+    Deduplicate,
+    Distinct,
+    Explode,
+    Gate,
+    Join,
+    JoinAsof,
+    MapBatches,
+    Operator,
+    Process,
+    Select,
+    SessionFrame,
+    Source,
+    Table,
+    Union,
+    Where,
+    WindowAggregate,
+    WindowApply,
+    WindowFrame,
+    WindowJoin,
+)
 from tidegate.flow.schema import Schema
-from tidegate.flow.watermarks import Watermark
 
 __all__ = [
     "Accumulate",
@@ -43,262 +63,6 @@ __all__ = [
     "WindowFrame",
     "WindowJoin",
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operator:
-    """An operator: its name in the plan, the names of its inputs, and the schema of its output."""
-
-    #: What users call it.
-    verb: ClassVar[str] = ""
-    #: Whether it keeps rows or answers until times are complete.
-    stateful: ClassVar[bool] = False
-    #: Fields that do not change what its state means.
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "schema")
-
-    id: str
-    inputs: tuple[str, ...] = ()
-    schema: Schema
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source(Operator):
-    """Rows from outside; ``watermark`` is resolved against ``schema``; ``late`` is ``divert``, ``fail`` or ``drop``."""
-
-    verb: ClassVar[str] = "source"
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "watermark", "late")
-
-    watermark: Watermark
-    late: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table(Operator):
-    """Rows without a time, complete from the start."""
-
-    verb: ClassVar[str] = "table"
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where(Operator):
-    """The rows that satisfy a condition."""
-
-    verb: ClassVar[str] = "where"
-
-    condition: Expression
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Select(Operator):
-    """For each row, the values of some expressions: all columns of the result, time columns included and first."""
-
-    verb: ClassVar[str] = "select"
-
-    outputs: tuple[Expression, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explode(Operator):
-    """For each element of the array in ``column``, the row with the element in its place; none for NULL or empty."""
-
-    verb: ClassVar[str] = "explode"
-
-    column: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapBatches(Operator):
-    """What a Python function makes of Arrow batches of rows; it returns all columns of ``schema``."""
-
-    verb: ClassVar[str] = "map_batches"
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs")
-
-    function: Callable[[Any], Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gate(Operator):
-    """The rows, held until their time is complete."""
-
-    verb: ClassVar[str] = "gate"
-    stateful: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aggregate(Operator):
-    """One row for each time and group that has rows."""
-
-    verb: ClassVar[str] = "aggregate"
-    stateful: ClassVar[bool] = True
-
-    aggregation: Aggregation
-
-
-@dataclass(frozen=True, slots=True)
-class WindowFrame:
-    """Windows over a time column, in its units since the epoch: ``[k * every + offset, k * every + offset + size)``."""
-
-    over: str
-    size: int
-    every: int
-    offset: int = 0
-    lateness: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SessionFrame:
-    """Sessions over a time column: rows of one group, each less than ``gap`` units after the one before."""
-
-    over: str
-    gap: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowAggregate(Operator):
-    """One row for each window or session and group that has rows, at the time of its last unit.
-
-    Time columns other than ``frame.over`` group. With lateness, the column ``revision`` comes last.
-    """
-
-    verb: ClassVar[str] = "window.aggregate"
-    stateful: ClassVar[bool] = True
-
-    frame: WindowFrame | SessionFrame
-    aggregation: Aggregation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowApply(Operator):
-    """What a Python function makes of the rows of each window or session and group.
-
-    It gets the rows as an Arrow table, sorted by time and then all columns (with ``keyed``, after the key as a dict),
-    and returns ``columns``; time, window and groups are put before them.
-    """
-
-    verb: ClassVar[str] = "window.apply"
-    stateful: ClassVar[bool] = True
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs")
-
-    frame: WindowFrame | SessionFrame
-    by: tuple[Expression, ...]
-    function: Callable[..., Any]
-    keyed: bool
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accumulate(Operator):
-    """For each group, aggregates over all rows at or below a time.
-
-    ``emit`` is ``update`` or ``complete``. ``every`` maps time columns to a period in units: a row counts from the last
-    unit of its period on. ``offset`` is 0: periods align to the epoch.
-    """
-
-    verb: ClassVar[str] = "accumulate"
-    stateful: ClassVar[bool] = True
-
-    aggregation: Aggregation
-    emit: str
-    every: tuple[tuple[str, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distinct(Operator):
-    """Each row once, by all columns, time included."""
-
-    verb: ClassVar[str] = "distinct"
-    stateful: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deduplicate(Operator):
-    """The least row by time, then by all columns, per key; and again ``within`` units after the last one kept.
-
-    ``over`` is the time column that is meant; other time columns are part of the key.
-    """
-
-    verb: ClassVar[str] = "deduplicate"
-    stateful: ClassVar[bool] = True
-
-    by: tuple[Expression, ...]
-    over: str
-    within: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Union(Operator):
-    """The rows of all inputs, columns matched by name, in the order of the first input."""
-
-    verb: ClassVar[str] = "union"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Join(Operator):
-    """Pairs of rows with equal times and equal ``on`` columns that satisfy ``where``.
-
-    ``where`` reads ``left.x`` and ``right.x`` and is part of the match, also in outer joins. The result has the time
-    columns, ``on``, ``left_columns`` and ``right_columns``. The right input may be a table: it is there at every time.
-    """
-
-    verb: ClassVar[str] = "join"
-    stateful: ClassVar[bool] = True
-
-    on: tuple[str, ...]
-    where: Expression | None
-    how: str
-    left_columns: tuple[str, ...]
-    right_columns: tuple[str, ...]
-    with_table: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinAsof(Operator):
-    """Each left row with the latest right row at or below its time: the greatest by time, then by all columns.
-
-    ``within`` bounds how far back that is. Time columns other than ``over`` must be equal.
-    """
-
-    verb: ClassVar[str] = "join_asof"
-    stateful: ClassVar[bool] = True
-
-    on: tuple[str, ...]
-    over: str
-    within: int | None
-    how: str
-    left_columns: tuple[str, ...]
-    right_columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowJoin(Operator):
-    """Pairs of rows that match, once for each window that both are in, at the time of its last unit."""
-
-    verb: ClassVar[str] = "window_join"
-    stateful: ClassVar[bool] = True
-
-    frame: WindowFrame
-    on: tuple[str, ...]
-    where: Expression | None
-    how: str
-    left_columns: tuple[str, ...]
-    right_columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Process(Operator):
-    """What one copy of a specification operator per key answers; it answers dicts of ``columns``.
-
-    The result has the time columns, the key, and ``columns``.
-    """
-
-    verb: ClassVar[str] = "process"
-    stateful: ClassVar[bool] = True
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs")
-
-    operator: Any = field(compare=True)
-    by: tuple[Expression, ...]
-    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,8 @@ def later(plan: Plan, operator: Operator) -> str:
 
 def warnings_of(plan: Plan) -> Iterator[Concern]:
     """Answer what may go wrong: times that never complete, state without bound, output that explodes."""
+    if not plan.sinks:
+        yield Concern(plan.name, "nothing leaves the flow: it has no sink", "flow.sink(name, stream)")
     for operator in plan:
         yield from _never_complete(plan, operator)
         yield from _unbounded(plan, operator)

@@ -1,0 +1,44 @@
+"""Checks of arguments that several methods share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tidegate.flow.errors import BadArgument, nearest
+
+__all__ = ["checked_name", "names_of", "one_of"]
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+
+
+def checked_name(name: Any, what: str) -> str:
+    """Answer the name, or raise if it could not be part of a path or of a message."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise BadArgument(
+            f"expected a name for {what}, got {name!r}",
+            hint="a letter, then letters, digits, dots, dashes or underscores",
+        )
+    return name
+
+
+def names_of(value: Any, what: str) -> tuple[Any, ...]:
+    """Answer the entries of an argument that may be one text or several."""
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Mapping) or not hasattr(value, "__iter__"):
+        raise BadArgument(
+            f"expected {what} as one text or several, got {value!r} ({type(value).__name__})", hint=f'{what}=("a", "b")'
+        )
+    return tuple(value)
+
+
+def one_of(value: Any, what: str, allowed: tuple[str, ...]) -> None:
+    """Raise unless the value is one of those that are allowed."""
+    if value not in allowed:
+        near = nearest(str(value), allowed)
+        raise BadArgument(
+            f"expected {what} to be one of {', '.join(allowed)}, got {value!r}",
+            hint=f"did you mean {near!r}?" if near else "",
+        )

@@ -1,0 +1,125 @@
+"""`Building`: what the methods of a stream share: its place in the flow, its columns, and the checks of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from tidegate.flow.errors import BadArgument, BadSchema, BadTime, FlowError
+from tidegate.flow.operators import Operator
+from tidegate.flow.schema import Column, Schema, distinct_names, parse_schema
+from tidegate.flow.spans import parse_span
+
+if TYPE_CHECKING:
+    from tidegate.flow.flow import Flow
+    from tidegate.flow.stream import Stream
+
+__all__ = ["Building"]
+
+
+class Building:
+    """A stream under construction: an operator of a flow, and how to add another after it."""
+
+    def __init__(self, flow: Flow, operator: Operator) -> None:
+        self.flow = flow
+        self._operator = operator
+
+    def __repr__(self) -> str:
+        return f"Stream({self.id}: {self.schema}{'' if self.schema.time else '; a table'})"
+
+    @property
+    def id(self) -> str:
+        """The name of this stream in the plan: of a source its own, else the method and a number."""
+        return self._operator.id
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of this stream: names, types as far as they are known, and which are its time."""
+        return self._operator.schema
+
+    @contextmanager
+    def _building(self, verb: str, *, timed: bool = False) -> Iterator[None]:
+        """Name the method, its input and the flow in whatever error comes out of a method."""
+        try:
+            if getattr(getattr(self._operator, "frame", None), "lateness", 0):
+                raise BadTime(
+                    f"{self.id} has lateness: its answers may be revised, so that nothing final can follow from them",
+                    hint="send it to a sink, or leave lateness out",
+                )
+            if timed and not self.schema.time:
+                raise BadTime(
+                    f"expected a stream, got the table {self.id}: it has no time", hint="join a stream with it"
+                )
+            yield
+        except FlowError as error:
+            if not error.places or not error.places[-1].startswith("flow "):
+                error.at(f"{verb}(…) on {self.id}").at(f"flow {self.flow.name!r}")
+            raise error from None
+
+    def _add(
+        self, kind: type[Operator], schema: Schema, *, others: tuple[Stream, ...] = (), name: str = "", **fields: Any
+    ) -> Stream:
+        id_ = self.flow._number(name or kind.verb)
+        inputs = (self.id, *(other.id for other in others))
+        return self.flow._add(kind(id=id_, inputs=inputs, schema=schema, **fields))
+
+    def _result(self, columns: tuple[Column, ...]) -> Schema:
+        return Schema(distinct_names(columns, hint="give it another name with AS"), self.schema.time)
+
+    def _column(self, name: Any) -> Column:
+        if not isinstance(name, str):
+            raise BadArgument(f"expected the name of a column, got {name!r} ({type(name).__name__})")
+        return self.schema[name]
+
+    def _over(self, over: Any) -> tuple[str, str]:
+        """Answer the time column that a method works along, and its type."""
+        times = self.schema.time
+        if over is None:
+            if len(times) > 1:
+                raise BadArgument(
+                    f"expected over, as there are several time columns: {', '.join(times)}",
+                    hint=f"over={times[0]!r}; the others group",
+                )
+            over = times[0]
+        column = self._column(over)
+        if column.name not in times:
+            raise BadTime(f"expected a time column ({', '.join(times)}), got {column}")
+        return column.name, column.type or ""
+
+    def _other(self, other: Any) -> Stream:
+        if not isinstance(other, Building):
+            raise BadArgument(f"expected a stream, got {other!r} ({type(other).__name__})")
+        if other.flow is not self.flow:
+            raise BadArgument(
+                f"the stream {other.id} belongs to another flow, {other.flow.name!r}",
+                hint="build all of a flow on one Flow",
+            )
+        with other._building("an input"):
+            return cast("Stream", other)
+
+    def _declared(self, schema: Any) -> tuple[Column, ...]:
+        """Answer the columns that a function says it returns, without the time columns, which it must return anyhow."""
+        declared = parse_schema(schema)
+        for time in self.schema.times:
+            found = declared.find(time.name)
+            if found is not None and found.type != time.type:
+                raise BadSchema(f"expected the time column {time} unchanged in the schema, got {found}")
+        return tuple(c for c in declared.columns if c.name not in Schema(self.schema.times))
+
+    def _periods(self, every: Any) -> tuple[tuple[str, int], ...]:
+        if every is None:
+            return ()
+        if len(self.schema.time) == 1 and not isinstance(every, Mapping):
+            every = {self.schema.time[0]: every}
+        if not isinstance(every, Mapping):
+            example = ", ".join(f'"{name}": …' for name in self.schema.time)
+            raise BadArgument(
+                f"expected every as a mapping from time column to period, as there are several, got {every!r}",
+                hint=f"every={{{example}}}",
+            )
+        found = []
+        for name, period in every.items():
+            column = self.schema[self._over(name)[0]]
+            found.append((column.name, parse_span(period, column.type or "", what="every")))
+        return tuple(found)
