@@ -11,9 +11,10 @@ from tidegate.demos.story import Story
 from tidegate.spec import DT, WM, Event, batch_op, ihist_op, ihist_paths_op, incr_op, join_op, lcoll, produce
 from tidegate.spec.canvas import Canvas
 from tidegate.spec.draw import show as text
+from tidegate.spec.draw import stream_canvas
 from tidegate.spec.draw_hasse import hasse_canvas
 from tidegate.time import Inl, Inr, Nat, Poset
-from tidegate.ui import lanes, run_picture, side_by_side, stream_picture
+from tidegate.ui import lanes, run_picture, side_by_side
 
 __all__ = ["JOINED", "ORDER", "STREAM", "matching", "show"]
 
@@ -80,7 +81,7 @@ def show(console: Console) -> None:
         "The stream",
         "A thin box is data at a time. A heavy one is a watermark, a promise: no more data at its time or below.",
     )
-    story.picture(stream_picture(STREAM, width=story.width))
+    story.picture(stream_canvas(STREAM, width=story.width))
 
     story.chapter(
         "Its collections",

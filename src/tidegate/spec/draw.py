@@ -7,14 +7,12 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
+from tidegate.spec.canvas import HEAVY, LIGHT, Canvas
 from tidegate.spec.events import WM, Event
 from tidegate.spec.streams import Lasso
 from tidegate.time import Inl, Inr
 
-__all__ = ["draw_stream", "show"]
-
-LIGHT = tuple("┌─┐│└─┘")
-HEAVY = tuple("┏━┓┃┗━┛")
+__all__ = ["draw_stream", "show", "show_event", "stream_canvas"]
 
 
 def show(value: Any) -> str:
@@ -34,12 +32,14 @@ def show(value: Any) -> str:
     return str(value)
 
 
-def _box(event: Event) -> tuple[str, str, str]:
-    heavy = isinstance(event, WM)
-    text = f"WM {show(event.t)}" if isinstance(event, WM) else f"DT {show(event.t)} {show(event.d)}"
-    a, top, b, side, c, bottom, d = HEAVY if heavy else LIGHT
-    line = len(text) + 2
-    return a + top * line + b, f"{side} {text} {side}", c + bottom * line + d
+def show_event(event: Event) -> str:
+    """Answer an event as it stands in a box.
+
+    >>> from tidegate.spec import DT
+    >>> show_event(DT(1, "a")), show_event(WM(Inr(2)))
+    ('DT 1 a', 'WM →2')
+    """
+    return f"WM {show(event.t)}" if isinstance(event, WM) else f"DT {show(event.t)} {show(event.d)}"
 
 
 def draw_stream(events: Iterable[Event], *, width: int = 100, limit: int = 60) -> str:
@@ -51,31 +51,31 @@ def draw_stream(events: Iterable[Event], *, width: int = 100, limit: int = 60) -
     │ DT 1 a │ ┃ WM 1 ┃
     └────────┘ ┗━━━━━━┛
     """
-    marks: dict[int, str] = {}
-    listed: list[Event]
+    return str(stream_canvas(events, width=width, limit=limit))
+
+
+def stream_canvas(events: Iterable[Event], *, width: int = 100, limit: int = 60) -> Canvas:
+    """Draw what `draw_stream` answers as text; the tags are "data", "watermark" and "caption"."""
+    pieces: list[Event | str]
     if isinstance(events, Lasso):
-        listed = events.unroll(1)
-        marks = {len(events.prefix): "↻", len(listed): "⟲"}
+        pieces = [*events.prefix, "↻", *events.cycle, "⟲"]
     else:
         drawn = list(islice(events, limit + 1))
-        listed = drawn[:limit]
-        if len(drawn) > limit:
-            marks = {limit: "…"}
-    pieces: list[tuple[str, str, str]] = []
-    for n, event in enumerate(listed):
-        if n in marks:
-            pieces.append((" ", marks[n], " "))
-        pieces.append(_box(event))
-    if len(listed) in marks:
-        pieces.append((" ", marks[len(listed)], " "))
+        pieces = [*drawn[:limit], "…"] if len(drawn) > limit else [*drawn]
+    canvas = Canvas()
     if not pieces:
-        return "(empty stream)"
-    rows: list[list[tuple[str, str, str]]] = [[]]
-    used = 0
+        canvas.put(0, 0, "(empty stream)", "caption")
+    x = y = 0
     for piece in pieces:
-        if used and used + 1 + len(piece[0]) > width:
-            rows.append([])
-            used = 0
-        rows[-1].append(piece)
-        used += len(piece[0]) + (1 if used else 0)
-    return "\n".join(" ".join(piece[line] for piece in row).rstrip() for row in rows for line in range(3))
+        text = piece if isinstance(piece, str) else show_event(piece)
+        wide = len(text) + (0 if isinstance(piece, str) else 4)
+        if x and x + wide > width:
+            x, y = 0, y + 3
+        if isinstance(piece, str):
+            canvas.put(x, y + 1, text, "caption")
+        elif isinstance(piece, WM):
+            canvas.box(x, y, text, HEAVY, tag="watermark")
+        else:
+            canvas.box(x, y, text, LIGHT, tag="data")
+        x += wide + 1
+    return canvas

@@ -1,4 +1,4 @@
-"""Streams and what operators make of them, as drawings: boxes, outputs under their causes, and lanes."""
+"""What operators make of streams, as drawings: outputs under their causes, and lanes; and drawings side by side."""
 
 from __future__ import annotations
 
@@ -6,39 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tidegate.spec import WM, Event, Operator
-from tidegate.spec.canvas import HEAVY, LIGHT, Canvas
-from tidegate.spec.draw import show
+from tidegate.spec.canvas import Canvas
+from tidegate.spec.draw import show_event
 from tidegate.spec.operator import step
 
-__all__ = ["lanes", "run_picture", "side_by_side", "stream_picture"]
+__all__ = ["lanes", "run_picture", "side_by_side"]
 
 #: What stands for the end of the input, which makes operators let go of the rest.
 END = "end of input"
 PASSES = "passes"
-
-
-def _text(event: Event) -> str:
-    return f"WM {show(event.t)}" if isinstance(event, WM) else f"DT {show(event.t)} {show(event.d)}"
-
-
-def stream_picture(events: Iterable[Event], *, width: int) -> Canvas:
-    """Draw a stream as boxes, wrapped to ``width``; watermarks have a heavy frame.
-
-    >>> from tidegate.spec import DT
-    >>> print(stream_picture([DT(0, "a"), WM(0)], width=40))
-    ┌────────┐ ┏━━━━━━┓
-    │ DT 0 a │ ┃ WM 0 ┃
-    └────────┘ ┗━━━━━━┛
-    """
-    canvas = Canvas()
-    x = y = 0
-    for event in events:
-        text, heavy = _text(event), isinstance(event, WM)
-        if x and x + len(text) + 4 > width:
-            x, y = 0, y + 3
-        tag = "watermark" if heavy else "data"
-        x += canvas.box(x, y, text, HEAVY if heavy else LIGHT, tag=tag) + 1
-    return canvas
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +36,7 @@ class _Chip:
 
 
 def _chip(event: Event, tag: str) -> _Chip:
-    return _Chip(_text(event), "watermark" if isinstance(event, WM) else tag)
+    return _Chip(show_event(event), "watermark" if isinstance(event, WM) else tag)
 
 
 def run_picture(op: Operator[Event, Event], events: Iterable[Event], *, width: int) -> Canvas:
@@ -82,8 +58,8 @@ def run_picture(op: Operator[Event, Event], events: Iterable[Event], *, width: i
     for event in events:
         op, out = step(op, event)
         chip = _chip(event, "data")
-        passes = PASSES if out == [event] else ""
-        if x and x + chip.width + len(passes) > width:
+        passes = out == [event]
+        if x and x + chip.width + (len(PASSES) + 1) * passes > width:
             x, y = 0, y + 1
         x = chip.draw(canvas, x, y)
         if passes:
@@ -128,7 +104,7 @@ def lanes(
     names: Sequence[str],
     lane_of: Callable[[Event], int],
     *,
-    text_of: Callable[[Event], str] = _text,
+    text_of: Callable[[Event], str] = show_event,
     result: str = "out",
 ) -> Canvas:
     """Draw a run with one lane for each input and one for the outputs, time going to the right.
