@@ -13,6 +13,7 @@ import tidegate as tg
 from tidegate.errors import TidegateError
 from tidegate.flow import errors
 from tidegate.spec import DT, WM, Operator
+from tidegate.time import NotATime
 
 Build = Callable[[tg.Flow], Any]
 
@@ -400,6 +401,24 @@ BUILDING: dict[str, tuple[Build, type[Exception], type[Exception], str]] = {
   at: flow 'bad'
   hint: send it to a sink, or leave lateness out""",
     ),
+    "a window where a stream is needed": (
+        lambda f: f.sink("out", ints(f).window(5)),
+        errors.BadArgument,
+        TypeError,
+        """expected a stream, got Windowed(s, WindowFrame(over='t', size=5, every=5, offset=0, lateness=0)) (Windowed)
+  at: sink 'out'
+  at: flow 'bad'
+  hint: follow window(…) or session(…) with .aggregate(…) or .apply(…)""",
+    ),
+    "a table without columns": (
+        lambda f: f.table("r", "k STRING").select(),
+        errors.BadArgument,
+        TypeError,
+        """expected at least one column, got none
+  at: select(…) on r
+  at: flow 'bad'
+  hint: for example select("*")""",
+    ),
     "a delay for each of several time columns": (
         lambda f: f.source("s", "v INT, w INT", time=("v", "w"), watermark=tg.bounded(1)),
         errors.BadArgument,
@@ -503,6 +522,16 @@ RUNNING: dict[str, tuple[Build, dict[str, Any], type[Exception], str]] = {
   at: flow 'bad'
   hint: DT(time, row) and WM(time); row is a dict of all columns""",
     ),
+    "a watermark at something that is no time": (
+        ints,
+        {"s": [WM("noon")]},
+        NotATime,
+        """expected a time of Int(), got 'noon' (str)
+  at: event 0 of s: WM('noon')
+  at: operator s
+  at: flow 'bad'
+  hint: an integer""",
+    ),
     "a time that is not the row's": (
         ints,
         {"s": [DT(2, ROW)]},
@@ -588,6 +617,25 @@ def test_a_mistake_in_running(mistake: str) -> None:
     with pytest.raises(kind) as caught:
         flow.reference(inputs)
     assert str(caught.value) == message
+
+
+def test_an_error_inside_of_a_function_says_where_it_was() -> None:
+    """An exception of the user's own stays what it is, and names the operator and the flow."""
+
+    def broken(batch: pa.RecordBatch) -> pa.RecordBatch:
+        raise ZeroDivisionError("my own")
+
+    flow = tg.Flow("bad")
+    flow.sink("out", ints(flow).map_batches(broken, "x INT"))
+    with pytest.raises(ZeroDivisionError, match="my own") as caught:
+        flow.reference({"s": [DT(1, ROW)]})
+    assert caught.value.__notes__ == ["  at: operator map_batches#1\n  at: flow 'bad'"]
+
+
+def test_a_window_is_not_a_stream() -> None:
+    """Forgetting what a window is for is met with what may follow."""
+    with pytest.raises(AttributeError, match=r"window\(…\) has no 'where': follow it with .aggregate"):
+        ints(tg.Flow("bad")).window(5).where("x > 1")  # type: ignore[attr-defined]
 
 
 def test_rows_with_a_null_time_are_rejected_with_the_reason() -> None:

@@ -55,6 +55,15 @@ def test_a_fingerprint_follows_the_meaning() -> None:
     assert len(set(plan.fingerprints().values())) == len(plan.operators)
 
 
+def test_fingerprints_stay_from_version_to_version() -> None:
+    """These fingerprints are in checkpoints: if this fails, what is running cannot go on after an upgrade."""
+    assert edits_flow().plan.fingerprints() == {
+        "edits": "93ec728f2a16d288",
+        "where#1": "c218f7bc3e0f6e65",
+        "window#1": "e8c54a2a18912860",
+    }
+
+
 def test_a_fingerprint_is_the_same_in_another_process() -> None:
     """Fingerprints do not depend on the process: no hash seeds, no addresses."""
     program = (

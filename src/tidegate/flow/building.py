@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from tidegate.flow.flow import Flow
     from tidegate.flow.stream import Stream
 
-__all__ = ["Building"]
+__all__ = ["Building", "not_a_stream"]
+
+
+def not_a_stream(value: Any) -> BadArgument:
+    """Build the error for something else where a stream is expected."""
+    windowed = type(value).__name__ == "Windowed"
+    return BadArgument(
+        f"expected a stream, got {value!r} ({type(value).__name__})",
+        hint="follow window(…) or session(…) with .aggregate(…) or .apply(…)" if windowed else "",
+    )
 
 
 class Building:
@@ -89,7 +98,7 @@ class Building:
 
     def _other(self, other: Any) -> Stream:
         if not isinstance(other, Building):
-            raise BadArgument(f"expected a stream, got {other!r} ({type(other).__name__})")
+            raise not_a_stream(other)
         if other.flow is not self.flow:
             raise BadArgument(
                 f"the stream {other.id} belongs to another flow, {other.flow.name!r}",

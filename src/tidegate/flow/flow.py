@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tidegate.flow import watermarks
 from tidegate.flow.arguments import checked_name, one_of
+from tidegate.flow.building import not_a_stream
 from tidegate.flow.errors import BadArgument, BadTime, FlowError, NameTaken
 from tidegate.flow.explain import Explanation, explain
 from tidegate.flow.plan import Operator, Plan, Sink, Source, Table
@@ -104,8 +105,7 @@ class Flow:
                     hint="give each sink a name of its own",
                 )
             if not isinstance(stream, Stream):
-                got = f"{stream!r} ({type(stream).__name__})"
-                raise BadArgument(f"expected a stream, got {got}", hint="sink(name, stream)")
+                raise not_a_stream(stream)
             if stream.flow is not self:
                 raise BadArgument(
                     f"the stream {stream.id} belongs to flow {stream.flow.name!r}",

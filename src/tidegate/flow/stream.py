@@ -81,6 +81,8 @@ class Stream(Building):
                     hint="a row keeps its time; give the new column another name, or change the time before the source",
                 )
         everything = (*times, *kept)
+        if not everything:
+            raise BadArgument("expected at least one column, got none", hint='for example select("*")')
         schema = self._result(tuple(Column(e.name, e.type) for e in everything))
         return self._add(plan.Select, schema, outputs=everything)
 

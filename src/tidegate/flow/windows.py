@@ -51,6 +51,12 @@ class Windowed:
     def __repr__(self) -> str:
         return f"Windowed({self._stream.id}, {self._frame})"
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        # Someone took it for a stream.
+        raise AttributeError(f"{self._column}(…) has no {name!r}: follow it with .aggregate(…) or .apply(…)")
+
     def aggregate(self, *expressions: str, by: Any = (), **named_expressions: str) -> Stream:
         """Answer one row for each window and group that has rows.
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.flow.arrow import rows_of, table_of
-from tidegate.flow.errors import BadInput, BadTime, FlowError, nearest
+from tidegate.flow.errors import BadInput, FlowError, nearest
 from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.schema import Schema
 from tidegate.spec import DT, WM, Event
+from tidegate.time import NotATime
 
 __all__ = ["Late", "Rejected", "check_names", "source_events", "table_rows"]
 
@@ -76,8 +77,8 @@ def source_events(source: Source, given: Iterable[Any]) -> tuple[list[Event | La
         if isinstance(event, WM):
             try:
                 order.check(event.t, extended=True)
-            except ValueError as error:
-                raise BadTime(f"expected a time in WM, event {i} of {source.id}: {error}") from None
+            except NotATime as error:
+                raise error.at(f"event {i} of {source.id}: {event!r}") from None
             watermarks.append(event.t)
             events.append(event)
             continue

@@ -85,6 +85,10 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]]) -> Results:
                 streams[operator.id] = evaluate(operator, running, [streams[i] for i in operator.inputs])
         except TidegateError as error:
             raise error.at(f"operator {operator.id}").at(f"flow {plan.name!r}") from None
+        except Exception as error:
+            # It comes out of a function of the user's: it stays what it is, and says where it was.
+            error.add_note(f"  at: operator {operator.id}\n  at: flow {plan.name!r}")
+            raise
     late = {
         source.id: [DT(e.t, e.d) for e in streams[source.id] if isinstance(e, Late) and e.origin not in running.taken]
         for source in plan.sources
