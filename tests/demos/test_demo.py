@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
+from typing import Any
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+import tidegate
 from tidegate.cli import app
-from tidegate.demos import DEFAULT, DEMOS
-from tidegate.demos.operators import JOINED, ORDER, STREAM, matching, show
+from tidegate.demos import DEFAULT, DEMOS, ledger
+from tidegate.demos.operators import JOINED, ORDER, STREAM, matching
 from tidegate.spec import DT, WM, batch_op, ihist_op, ihist_paths_op, is_monotone, join_op, owed, produce
 from tidegate.time import Nat, Sum
 
 
-def shown(width: int, *, colour: bool = False) -> str:
+def shown(width: int, *, colour: bool = False, name: str = "operators") -> str:
     file = io.StringIO()
-    show(Console(file=file, width=width, force_terminal=colour, color_system="truecolor" if colour else None))
+    DEMOS[name].show(
+        Console(file=file, width=width, force_terminal=colour, color_system="truecolor" if colour else None)
+    )
     return file.getvalue()
 
 
+@pytest.mark.parametrize("name", DEMOS)
 @pytest.mark.parametrize("width", [80, 100, 120, 200])
-def test_the_pictures_fit_the_terminal(width: int) -> None:
+def test_the_pictures_fit_the_terminal(width: int, name: str) -> None:
     """No line is wider than the terminal, and none ends with blanks."""
-    lines = shown(width).split("\n")
+    lines = shown(width, name=name).split("\n")
     assert max(map(len, lines)) <= width
     assert all(line == line.rstrip() for line in lines)
 
@@ -71,6 +77,26 @@ def test_the_join_waits_for_both_sides() -> None:
     """The third: its watermark is never ahead of either side."""
     assert is_monotone(Sum(Nat(), Nat()), JOINED)
     assert list(produce(join_op(Nat(), matching), JOINED)) == [DT(1, "tea 3€"), WM(1), DT(2, "pie 4€"), WM(2)]
+
+
+def test_the_ledger_keeps_what_it_answered() -> None:
+    """A correction of an early day changes no balance that is final, and counts in its own version."""
+    moments = [ledger.balances(ledger.BOOKS[:n]) for n in range(len(ledger.BOOKS) + 1)]
+    for before, after in pairwise(moments):
+        assert before.items() <= after.items()
+    assert moments[-1] == {(1, 1): 100, (2, 1): 70, (1, 2): 95, (2, 2): 85}
+
+
+def test_one_clock_would_lose_the_correction() -> None:
+    """With the day as the only time, what version 2 enters is late."""
+    assert [(row["day"], row["version"]) for row in ledger.late_on_one_clock(ledger.BOOKS)] == [(1, 2), (2, 2)]
+
+
+def test_the_code_that_is_shown_is_the_code_that_runs() -> None:
+    """The flow on the screen has the plan of the flow behind it."""
+    names: dict[str, Any] = {"tg": tidegate}
+    exec(ledger.CODE, names)
+    assert str(names["flow"].plan) == str(ledger.ledger("day", "version").plan)
 
 
 def test_the_command_shows_the_default() -> None:

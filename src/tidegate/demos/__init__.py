@@ -31,6 +31,7 @@ DEMOS: Final = {
         Demo(
             "operators", "a stream on a partial order, step by step through four operators", "tidegate.demos.operators"
         ),
+        Demo("ledger", "a flow on days and versions, in which a correction is not late", "tidegate.demos.ledger"),
     ]
 }
 
