@@ -97,6 +97,12 @@ def test_the_index_lists_every_page() -> None:
     assert sorted(listed) == sorted(pages)
 
 
+def test_every_benchmark_is_in_the_table() -> None:
+    """The page of benchmarks has a row for each script."""
+    listed = re.findall(r"^\| \[[^]]*\]\(([^)#\s]+)\)", prose(ROOT / "bench" / "README.md"), flags=re.MULTILINE)
+    assert sorted(listed) == sorted(script.name for script in ROOT.glob("bench/bench_*.py"))
+
+
 def test_every_statement_is_in_the_table() -> None:
     """The page of statements names every statement that the code has, in a row with its number."""
     rows = [row for row in prose(ROOT / "docs" / "statements.md").split("\n") if row.startswith("|")]
