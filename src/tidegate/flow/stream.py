@@ -333,6 +333,11 @@ class Stream(Building):
         A copy gets complete times only, in an order that extends theirs: the rows of a time, sorted by all columns,
         then ``WM`` of it; at the end, its ``exit`` is asked. It answers dicts of the columns of ``schema`` at the time
         that it was given or above; the key's columns are put before them.
+
+        >>> from tidegate.spec import map_op
+        >>> lengths = map_op(lambda t, row: {"length": len(row["page"])})
+        >>> print(_example().process(lengths, by="page", schema="length INT").schema)
+        ts TIMESTAMP, page STRING, length INT; time: ts
         """
         with self._building("process", timed=True):
             works = callable(getattr(operator, "apply", None)) and callable(getattr(operator, "exit", None))

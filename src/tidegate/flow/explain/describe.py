@@ -131,10 +131,11 @@ def later(plan: Plan, operator: Operator) -> str:
             | p.WindowJoin(frame=frame)
         ):
             type_ = _input(plan, operator)[frame.over].type or ""
-            return f"+ up to {show_span(frame.size, type_)} - {show_span(1, type_)}: the end of the window"
+            return f"+ up to {show_span(frame.size, type_)} - {show_span(1, type_)}"
         case p.Accumulate(every=every) if every:
-            spans = ", ".join(f"{c} + up to {show_span(n, operator.schema[c].type or '')} - 1 unit" for c, n in every)
-            return f"{spans}: the end of the period"
+            types = operator.schema
+            spans = [(c, show_span(n, types[c].type or ""), show_span(1, types[c].type or "")) for c, n in every]
+            return ", ".join(f"{c} + up to {period} - {unit}" for c, period, unit in spans)
     return ""
 
 

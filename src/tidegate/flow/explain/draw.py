@@ -9,7 +9,7 @@ from itertools import pairwise
 
 __all__ = ["Box", "Link", "svg"]
 
-_CHARACTER = 6.7
+_CHARACTER = 7.0
 _LINE = 16
 _PADDING = 10
 _GAP_X = 28
@@ -66,7 +66,8 @@ def svg(boxes: Sequence[Box], links: Sequence[Link], *, title: str) -> str:
     layers, paths = _layers(boxes, links, cut)
     _arrange(layers, paths)
     cells = {cell.name: cell for layer in layers for cell in layer}
-    width = max((cell.x + cell.width for cell in cells.values()), default=0) + _PADDING
+    ends = [cells[link.end].x + cells[link.end].width / 2 + len(_cut(link.text)) * _CHARACTER for link in links]
+    width = max([cell.x + cell.width for cell in cells.values()] + ends, default=0) + _PADDING
     height = max((cell.y + cell.height for cell in cells.values()), default=0) + _PADDING
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
@@ -177,7 +178,8 @@ def _curve(path: list[_Cell], text: str) -> str:
     if not text:
         return line
     end = path[-1]
-    label = f'<text x="{end.x + end.width / 2 + 6:.1f}" y="{end.y - 10:.1f}" fill="#667085" font-size="10">'
+    label = f'<text x="{end.x + end.width / 2 + 6:.1f}" y="{end.y - 10:.1f}" fill="#667085" font-size="10" '
+    label += 'paint-order="stroke" stroke="#ffffff" stroke-width="3">'
     return f"{line}\n{label}{escape(_cut(text))}</text>"
 
 
