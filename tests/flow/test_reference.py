@@ -175,6 +175,25 @@ def test_exit_may_not_answer_at_a_time_that_is_complete() -> None:
         flow.reference({"s": [row(1), WM(1)]})
 
 
+def test_at_the_end_times_come_in_an_order_of_their_own() -> None:
+    """On a product order, the order in which rows came does not show in the order of times at the end."""
+
+    class Times(Operator[Any, Any]):
+        def __init__(self, seen: str = "") -> None:
+            self.seen = seen
+
+        def apply(self, event: Any) -> tuple[Any, list[Any]]:
+            seen = self.seen + "".join(map(str, event.t))
+            return (self, []) if isinstance(event, DT) else (Times(seen), [DT(event.t, {"seen": seen})])
+
+    rows = [{"v": v, "w": w, "k": "a", "x": 0} for v, w in ((0, 0), (0, 1), (1, 0), (0, 7))]
+    for given in (rows, rows[::-1], rows[2:] + rows[:2]):
+        flow = tg.Flow("end")
+        flow.sink("out", pairs(flow).process(Times(), by="k", schema="seen STRING"))
+        out = flow.reference({"s": [DT((r["v"], r["w"]), r) for r in given]}).rows("out")
+        assert max(row["seen"] for row in out) == "00010710"
+
+
 def test_process_may_answer_later_times() -> None:
     """An operator may answer at a time above the one that it was given."""
 

@@ -54,14 +54,21 @@ class DrawnFlow:
 
 @dataclass(frozen=True)
 class Totals(Operator[Event, Event]):
-    """The running number of rows of a key, at each of its times: an operator to draw for `process`."""
+    """The number of rows of a key at or below each of its times: an operator to draw for `process`.
 
-    n: int = 0
+    It answers the same whichever of two times that do not compare comes first, as an operator for `process` must.
+    """
+
+    seen: tuple[Any, ...] = ()
 
     def apply(self, event: Event) -> tuple[Totals, list[Event]]:
         if isinstance(event, DT):
-            return Totals(self.n + 1), []
-        return self, [DT(event.t, {"n": self.n})]
+            return Totals((*self.seen, event.t)), []
+        return self, [DT(event.t, {"n": sum(_below(t, event.t) for t in self.seen)})]
+
+
+def _below(a: Any, b: Any) -> bool:
+    return all(x <= y for x, y in zip(a, b, strict=True)) if isinstance(a, tuple) else bool(a <= b)
 
 
 @dataclass(slots=True)

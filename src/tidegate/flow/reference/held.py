@@ -37,14 +37,21 @@ def complete(schema: Schema, events: Iterable[Event]) -> list[Event]:
         return [DT((), data)] if data else []
     order = schema.order
     out: list[Event] = []
+    by_time: dict[Any, list[Any]] = {}
+
+    def let_go() -> None:
+        # At the end of the input there may be several batches; together, their order is that of the times alone.
+        out.extend(DT(t, by_time[t]) for t in sorted(by_time, key=order.key))
+        by_time.clear()
+
     for event in produce(batch_op(order), events):
         if isinstance(event, WM):
+            let_go()
             out.append(event)
             continue
-        by_time: dict[Any, list[Any]] = {}
         for t, d in event.d:
             by_time.setdefault(t, []).append(d)
-        out += [DT(t, by_time[t]) for t in sorted(by_time, key=order.key)]
+    let_go()
     return out
 
 
