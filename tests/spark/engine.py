@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import tidegate as tg
-from tidegate.flow.arrow import rows_of
 from tidegate.flow.schema import Column, Schema
-from tidegate.spark.arrow import pa_table, struct_type
-from tidegate.spark.wire import zoneless
+from tidegate.spark.arrow import struct_type
+from tidegate.spark.wire import python_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,9 +41,7 @@ def frame(spark: SparkSession, schema: Schema, values: Sequence[tuple[Any, ...]]
 
 def rows(table: DataFrame) -> list[tuple[Any, ...]]:
     """Answer the rows of a DataFrame; instants are without a zone, in UTC."""
-    arrow = table.toArrow()
-    plain = pa_table({name: zoneless(arrow.column(name)) for name in arrow.column_names})
-    return [tuple(row.values()) for row in rows_of(plain)]
+    return [tuple(row.values()) for row in python_rows(table)]
 
 
 def _zoned(value: Any, column: Column) -> Any:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from tidegate.spec.canvas import Canvas
@@ -49,6 +54,16 @@ class Story:
     def picture(self, canvas: Canvas) -> None:
         """Show a drawing."""
         self.console.print(paint(canvas, indent=3), soft_wrap=True)
+
+    def table(self, headings: Sequence[str], rows: Iterable[Iterable[Any]], *, numbers: Sequence[str] = ()) -> None:
+        """Show rows; columns of ``numbers`` are set flush right. Texts may have markup."""
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style=INK["caption"])
+        for heading in headings:
+            table.add_column(heading, justify="right" if heading in numbers else "left", no_wrap=True)
+        for row in rows:
+            table.add_row(*map(str, row))
+        self.console.print(Padding(table, (0, 0, 0, 3), expand=False))
+        self.console.print()
 
     def _paragraph(self, text: Text, mark: Text | None = None) -> None:
         mark = mark or Text()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tidegate.flow.arrow import arrow_type
+from tidegate.flow.arrow import arrow_type, rows_of
 from tidegate.flow.schema import Column
 
-__all__ = ["from_spark", "in_utc", "to_spark", "zoneless"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["from_spark", "in_utc", "python_rows", "to_spark", "zoneless"]
 
 
 def from_spark(rows: pa.RecordBatch | pa.Table, columns: Sequence[Column]) -> pa.Table:
@@ -37,6 +41,13 @@ def in_utc(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def zoneless(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Answer a column that came from Spark as users see it."""
     return column.cast(_rezoned(column.type, None))
+
+
+def python_rows(frame: DataFrame) -> list[dict[str, Any]]:
+    """Answer the rows of a DataFrame in plain Python; instants are without a zone, in UTC, wherever this runs."""
+    table = frame.toArrow()
+    plain = [zoneless(column) for column in table.columns]
+    return rows_of(pa.Table.from_arrays(plain, names=table.column_names))
 
 
 def _zoned(type_: pa.DataType, zone: str) -> pa.DataType:

@@ -1,0 +1,186 @@
+"""A day in a harbour on Spark: one flow over two sources that report out of order, and what waiting is worth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+import tidegate as tg
+from tidegate.demos.harbour import CUT_OFF, Day, day
+from tidegate.demos.story import Story
+from tidegate.ui import INK
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["early_answers", "harbour_flow", "show"]
+
+LEVELS = "ts TIMESTAMP, gauge STRING, number INT, cm INT"
+PASSAGES = "ts TIMESTAMP, gauge STRING, ship STRING, draught_cm INT"
+
+
+def harbour_flow() -> tg.Flow:
+    """Build the flow: water per hour, passages with little water under the keel, and each ship's worst so far."""
+    flow = tg.Flow("harbour")
+    levels = flow.source("levels", LEVELS, time="ts", watermark=tg.bounded("4 hours"))
+    passages = flow.source("passages", PASSAGES, time="ts", watermark=tg.bounded("4 hours"))
+
+    once = levels.deduplicate(by=("gauge", "number"), within="1 day")
+    hourly = once.window("1 hour").aggregate(by="gauge", reports="count(*)", low="min(cm)", high="max(cm)")
+    measured = passages.join_asof(once.select("gauge", "cm"), on="gauge", within="10 minutes")
+    under = measured.with_columns(under_keel_cm="cm - draught_cm").where("under_keel_cm < 100")
+    worst = under.accumulate(by="ship", close_calls="count(*)", least_cm="min(under_keel_cm)")
+
+    flow.sink("hourly", hourly)
+    flow.sink("close_calls", under)
+    flow.sink("worst", worst)
+    return flow
+
+
+def early_answers(drawn: Day) -> tuple[int, int]:
+    """Answer how many hours of gauges would be wrong, of how many, if each were answered when the next one begins.
+
+    That is what a program does that reads reports as they come and trusts their order.
+    """
+    early: dict[tuple[str, datetime], set[int]] = {}
+    final: dict[tuple[str, datetime], set[int]] = {}
+    latest: dict[str, datetime] = {}
+    for report in drawn.levels:
+        if report.ts is None:
+            continue
+        hour = report.ts.replace(minute=0, second=0, microsecond=0)
+        final.setdefault((report.gauge, hour), set()).add(report.number)
+        if hour >= latest.get(report.gauge, hour):
+            latest[report.gauge] = hour
+            early.setdefault((report.gauge, hour), set()).add(report.number)
+    return sum(early.get(cell, set()) != numbers for cell, numbers in final.items()), len(final)
+
+
+def show(console: Console) -> None:
+    """Show the day as it arrives, the flow, and its answers on Spark."""
+    from tidegate.spark.session import local_session
+    from tidegate.spark.wire import python_rows
+
+    story = Story(console)
+    story.title("Tidegate", "a day in a harbour, on Spark")
+    drawn = day()
+    _arrival(story, drawn)
+
+    flow = harbour_flow()
+    story.chapter(
+        "The flow",
+        "Two sources, one flow, three results. Expressions are Spark SQL; they were parsed and bound just now, "
+        "without Spark.",
+    )
+    for sink in flow.plan.sinks:
+        story.say(f"`{sink.name}`: {_path(flow, sink.input)}")
+
+    with console.status("   starting Spark (about ten seconds)"):
+        spark = local_session("tidegate demo")
+    try:
+        with console.status("   computing"):
+            tables = flow.compute(spark, _frames(spark, drawn))
+            found = {name: python_rows(frame) for name, frame in tables.items()}
+            rejected = python_rows(tables.rejected["levels"])
+    finally:
+        spark.stop()
+    _answers(story, drawn, found)
+    story.chapter("What could not take part", "Nothing that was read is lost without a count and a place to read it.")
+    story.say(
+        f"{len(rejected)} reports of a gauge without a clock were rejected, with the reason "
+        f"`{rejected[0]['reason']}`. They are in `tables.rejected['levels']`, as they came."
+    )
+    console.print()
+
+
+def _path(flow: tg.Flow, id_: str) -> str:
+    """Answer what happens to rows on their way to an operator, as one line."""
+    operator = flow.plan[id_]
+    if not operator.inputs:
+        return operator.id
+    inputs = [_path(flow, name) for name in operator.inputs]
+    verb = operator.verb.replace(".", " ")
+    return f"{inputs[0]} → {verb}" if len(inputs) == 1 else f"({inputs[0]}) with ({inputs[1]}) → {verb}"
+
+
+def _arrival(story: Story, drawn: Day) -> None:
+    reports = [(report.ts, report) for report in drawn.levels if report.ts is not None]
+    behind, seen = 0, reports[0][0]
+    for measured, _ in reports:
+        behind += measured < seen
+        seen = max(seen, measured)
+    longest = max(report.arrived - measured for measured, report in reports)
+    story.chapter(
+        "The data, as it arrives",
+        f"{len(drawn.levels):,} reports of water levels, {len(drawn.passages)} of ships that pass. "
+        f"{behind / len(reports):.0%} of the levels arrive behind a later one; the slowest took "
+        f"{longest / timedelta(hours=1):.1f} hours.",
+    )
+    straggler = next(i for i, (measured, r) in enumerate(reports) if r.arrived - measured > timedelta(hours=1))
+    rows = []
+    for measured, report in reports[straggler - 3 : straggler + 4]:
+        late = report.arrived - measured
+        style = INK["surprise"] if late > timedelta(hours=1) else ""
+        cells = [f"{report.arrived:%H:%M:%S}", f"{measured:%H:%M:%S}", report.gauge, f"{report.cm}", _span(late)]
+        rows.append([f"[{style}]{cell}[/]" if style else cell for cell in cells])
+    story.table(("arrived", "measured", "gauge", "cm", "took"), rows, numbers=("cm", "took"))
+    wrong, total = early_answers(drawn)
+    story.surprise(
+        f"Answering each hour when the first report of the next one arrives gets {wrong} of {total} answers wrong: "
+        f"among them {CUT_OFF[0]}, which was cut off for two hours and then sent everything at once."
+    )
+
+
+def _answers(story: Story, drawn: Day, found: dict[str, list[dict[str, Any]]]) -> None:
+    hourly = sorted(found["hourly"], key=lambda row: (row["gauge"], row["ts"]))
+    name, since, _ = CUT_OFF
+    cut = [row for row in hourly if row["gauge"] == name][int(since / timedelta(hours=1)) - 1 :][:4]
+    story.chapter(
+        "The answers: water per hour",
+        f"{len(hourly)} rows. Each is at the last microsecond of its hour, and is final: it was given once, when no "
+        f"report of that hour could come any more. Here are the hours around the silence of {name}:",
+    )
+    rows = [
+        [f"{r['window']['start']:%H:%M} to {r['window']['end']:%H:%M}", r["gauge"], r["reports"], r["low"], r["high"]]
+        for r in cut
+    ]
+    story.table(("window", "gauge", "reports", "low", "high"), rows, numbers=("reports", "low", "high"))
+    story.say("60 reports an hour, although some came twice and some hours late.")
+    calls = sorted(found["close_calls"], key=lambda row: row["under_keel_cm"])[:5]
+    story.chapter(
+        "The answers: close calls",
+        f"`join_asof` gives each passage the latest level of its gauge at or before it: {len(found['close_calls'])} of "
+        f"{len(drawn.passages)} had less than a metre under the keel.",
+    )
+    rows = [[f"{r['ts']:%H:%M:%S}", r["ship"], r["gauge"], r["cm"], r["draught_cm"], r["under_keel_cm"]] for r in calls]
+    numbers = ("water cm", "draught cm", "under keel cm")
+    story.table(("passed", "ship", "gauge", *numbers), rows, numbers=numbers)
+    ship, n = Counter(row["ship"] for row in found["worst"]).most_common(1)[0]
+    story.say(f"`accumulate` keeps each ship's worst so far. {ship} had most answers, {n}, one at each close call:")
+    story.console.print()
+    rows = [
+        [f"{r['ts']:%H:%M:%S}", r["ship"], r["close_calls"], r["least_cm"]]
+        for r in sorted(found["worst"], key=lambda row: row["ts"])
+        if r["ship"] == ship
+    ]
+    so_far = ("close calls so far", "least cm so far")
+    story.table(("at", "ship", *so_far), rows, numbers=so_far)
+
+
+def _frames(spark: SparkSession, drawn: Day) -> dict[str, DataFrame]:
+    def zoned(at: datetime | None) -> datetime | None:
+        return at and at.replace(tzinfo=UTC)
+
+    levels = [(zoned(r.ts), r.gauge, r.number, r.cm) for r in drawn.levels]
+    passages = [(zoned(r.ts), r.gauge, r.ship, r.draught_cm) for r in drawn.passages]
+    return {"levels": spark.createDataFrame(levels, LEVELS), "passages": spark.createDataFrame(passages, PASSAGES)}
+
+
+def _span(span: timedelta) -> str:
+    seconds = span.total_seconds()
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
