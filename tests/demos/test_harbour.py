@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 import subprocess
 from collections import Counter
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
 
 from tests.spark.engine import all_by_spark
-from tidegate.demos import history
+from tidegate.demos import history, tides
 from tidegate.demos.harbour import CUT_OFF, GAUGES, START, day
 from tidegate.demos.tides import early_answers, harbour_flow
 from tidegate.spec import DT
@@ -68,6 +70,25 @@ def test_the_flow_gives_what_the_specification_gives(spark: SparkSession) -> Non
         assert sorted(map(str, rows)) == sorted(str(tuple(row.values())) for row in results.rows(sink))
 
 
+def told(demo: ModuleType, spark: SparkSession) -> str:
+    file = io.StringIO()
+    demo.show(Console(file=file, width=80), session=nullcontext(spark))
+    lines = file.getvalue().split("\n")
+    assert max(map(len, lines)) <= 80
+    assert all(line == line.rstrip() for line in lines)
+    return " ".join(file.getvalue().split())
+
+
+@pytest.mark.spark
+def test_the_story_of_the_harbour(spark: SparkSession) -> None:
+    """The demo fits a terminal of 80 columns, and says how many answers trust in the order would have got wrong."""
+    text = told(tides, spark)
+    wrong, total = early_answers(day())
+    assert f"gets {wrong} of {total} answers wrong" in text
+    assert "04:00 to 05:00 West Lock 60" in text
+    assert "null time in ts" in text
+
+
 def git(directory: Path, *arguments: str, written: int = 0, committed: int = 0) -> None:
     dates = {"GIT_AUTHOR_DATE": f"@{written} +0000", "GIT_COMMITTER_DATE": f"@{committed} +0000"}
     who = {f"GIT_{role}_{what}": "x@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -112,6 +133,13 @@ def test_the_demo_says_so_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(SystemExit):
         history.show(Console(file=file, width=100))
     assert "hint: change to a repository of yours" in file.getvalue()
+
+
+@pytest.mark.spark
+def test_the_story_of_a_history(spark: SparkSession, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo of a repository shows the change that waited longest, and fits a terminal."""
+    monkeypatch.chdir(repository)
+    assert "1970-01-02 00:00 1970-01-10 00:00 8 days" in told(history, spark)
 
 
 @pytest.mark.spark

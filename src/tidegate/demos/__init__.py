@@ -19,6 +19,8 @@ class Demo:
     name: str
     about: str
     module: str
+    #: Whether it starts Spark, which takes a while.
+    spark: bool = False
 
     def show(self, console: Console) -> None:
         """Show it on a console."""
@@ -32,8 +34,18 @@ DEMOS: Final = {
             "operators", "a stream on a partial order, step by step through four operators", "tidegate.demos.operators"
         ),
         Demo("ledger", "a flow on days and versions, in which a correction is not late", "tidegate.demos.ledger"),
-        Demo("tides", "a day in a harbour: a flow on Spark, on data that comes out of order", "tidegate.demos.tides"),
-        Demo("git", "the history of the git repository you are in, on two clocks, on Spark", "tidegate.demos.history"),
+        Demo(
+            "tides",
+            "a day in a harbour: a flow on Spark, on data that comes out of order",
+            "tidegate.demos.tides",
+            spark=True,
+        ),
+        Demo(
+            "git",
+            "the history of the git repository you are in, on two clocks, on Spark",
+            "tidegate.demos.history",
+            spark=True,
+        ),
     ]
 }
 

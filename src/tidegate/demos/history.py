@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -20,6 +21,9 @@ import tidegate as tg
 from tidegate.demos.story import Story
 from tidegate.errors import TidegateError
 from tidegate.ui import INK
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["Commit", "NoHistory", "commits", "history_flow", "period", "show"]
 
@@ -93,7 +97,7 @@ def history_flow(length: timedelta) -> tg.Flow:
     return flow
 
 
-def show(console: Console) -> None:
+def show(console: Console, *, session: AbstractContextManager[SparkSession] | None = None) -> None:
     """Show the two clocks of the repository in the current directory, and what was known when."""
     story = Story(console)
     try:
@@ -104,7 +108,8 @@ def show(console: Console) -> None:
     story.title("Tidegate", "the history of this repository, on two clocks")
     _clocks(story, found)
     length = period(found)
-    known, waited = _computed(console, history_flow(length), found)
+    with session or story.spark() as spark, console.status("   computing"):
+        known, waited = _computed(spark, history_flow(length), found)
     _known(story, known, length)
     _waited(story, waited)
     console.print()
@@ -128,20 +133,13 @@ def _clocks(story: Story, found: list[Commit]) -> None:
 
 
 def _computed(
-    console: Console, flow: tg.Flow, found: list[Commit]
+    spark: SparkSession, flow: tg.Flow, found: list[Commit]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    from tidegate.spark.session import local_session
     from tidegate.spark.wire import python_rows
 
-    with console.status("   starting Spark (about ten seconds)"):
-        spark = local_session("tidegate demo")
-    try:
-        with console.status("   computing"):
-            rows = [(c.written, c.committed, c.author) for c in found]
-            tables = flow.compute(spark, {"changes": spark.createDataFrame(rows, COLUMNS)})
-            return python_rows(tables["known"]), python_rows(tables["waited"])
-    finally:
-        spark.stop()
+    rows = [(c.written, c.committed, c.author) for c in found]
+    tables = flow.compute(spark, {"changes": spark.createDataFrame(rows, COLUMNS)})
+    return python_rows(tables["known"]), python_rows(tables["waited"])
 
 
 def _known(story: Story, known: list[dict[str, Any]], length: timedelta) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from tidegate.spec.canvas import Canvas
 from tidegate.ui import INK, paint
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["Story"]
 
@@ -62,8 +65,23 @@ class Story:
             table.add_column(heading, justify="right" if heading in numbers else "left", no_wrap=True)
         for row in rows:
             table.add_row(*map(str, row))
-        self.console.print(Padding(table, (0, 0, 0, 3), expand=False))
+        for line in self.console.render_lines(table, pad=False):
+            text = Text.assemble("   ", *((part.text, part.style or "") for part in line))
+            text.rstrip()
+            self.console.print(text, soft_wrap=True)
         self.console.print()
+
+    @contextmanager
+    def spark(self) -> Iterator[SparkSession]:
+        """Start Spark for a demo, say so, and stop it in the end."""
+        from tidegate.spark.session import local_session
+
+        with self.console.status("   starting Spark (about ten seconds)"):
+            session = local_session("tidegate demo")
+        try:
+            yield session
+        finally:
+            session.stop()
 
     def _paragraph(self, text: Text, mark: Text | None = None) -> None:
         mark = mark or Text()

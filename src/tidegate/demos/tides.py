@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +60,8 @@ def early_answers(drawn: Day) -> tuple[int, int]:
     return sum(early.get(cell, set()) != numbers for cell, numbers in final.items()), len(final)
 
 
-def show(console: Console) -> None:
-    """Show the day as it arrives, the flow, and its answers on Spark."""
-    from tidegate.spark.session import local_session
+def show(console: Console, *, session: AbstractContextManager[SparkSession] | None = None) -> None:
+    """Show the day as it arrives, the flow, and its answers on Spark: on a session of its own, or on the given one."""
     from tidegate.spark.wire import python_rows
 
     story = Story(console)
@@ -78,15 +78,10 @@ def show(console: Console) -> None:
     for sink in flow.plan.sinks:
         story.say(f"`{sink.name}`: {_path(flow, sink.input)}")
 
-    with console.status("   starting Spark (about ten seconds)"):
-        spark = local_session("tidegate demo")
-    try:
-        with console.status("   computing"):
-            tables = flow.compute(spark, _frames(spark, drawn))
-            found = {name: python_rows(frame) for name, frame in tables.items()}
-            rejected = python_rows(tables.rejected["levels"])
-    finally:
-        spark.stop()
+    with session or story.spark() as spark, console.status("   computing"):
+        tables = flow.compute(spark, _frames(spark, drawn))
+        found = {name: python_rows(frame) for name, frame in tables.items()}
+        rejected = python_rows(tables.rejected["levels"])
     _answers(story, drawn, found)
     story.chapter("What could not take part", "Nothing that was read is lost without a count and a place to read it.")
     story.say(
