@@ -35,7 +35,7 @@ format: $(ENVIRONMENT) ## Format the code and mend what can be mended
 	@$(VENV)/bin/ruff check --fix .
 
 bench: $(ENVIRONMENT) ## Run the quick benchmarks; see bench/README.md for the others
-	@. ./$(ENVIRONMENT) && for script in bench/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
+	@. ./$(ENVIRONMENT) && for script in bench/bench_*.py; do echo "== $$script"; $(PY) $$script --quick || exit 1; done
 
 clean: ## Remove the environment and all caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist spark-warehouse
