@@ -94,6 +94,15 @@ def test_a_call_is_taken_apart() -> None:
     assert not call.mergeable
 
 
+def test_what_follows_a_call_is_kept() -> None:
+    """The order within a group, and what is done with nulls, come with the call, spelled as declared."""
+    text = "listagg(page, ',') WITHIN GROUP (ORDER BY Bytes DESC) FILTER (WHERE bytes > 1) AS x"
+    (call,) = aggregation((), [text], {}, SCHEMA).outputs[0].calls
+    assert call.arguments == ("page", "','")
+    assert call.rest == "WITHIN GROUP (ORDER BY bytes DESC)"
+    assert call.where == "bytes > 1"
+
+
 def test_calls_are_shared_between_outputs() -> None:
     """The same call in two outputs is computed once."""
     found = aggregation((), [], {"n": "count(*)", "mean": "sum(bytes) / count(*)"}, SCHEMA)

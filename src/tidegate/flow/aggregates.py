@@ -19,7 +19,7 @@ from tidegate.flow.errors import BadArgument, BadExpression, NotAnAggregate, Unk
 from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound, is_call, render
 from tidegate.flow.functions import AGGREGATES, MERGEABLE, ORDER_SENSITIVE
 from tidegate.flow.schema import Column, Schema, distinct_names
-from tidegate.flow.sql import Token, TokenType, Tree, exp, parse, place, span, tokenize
+from tidegate.flow.sql import Token, TokenType, exp, parse, place, span, tokenize
 
 __all__ = ["AggregateCall", "AggregateExpression", "Aggregation", "aggregation", "grouping", "named"]
 
@@ -128,13 +128,12 @@ def aggregation(
     schema: Schema,
     *,
     grouped: Sequence[Column] = (),
-    allow_none: bool = False,
 ) -> Aggregation:
     """Bind what to group by and what to compute; ``grouped`` are further columns that are one value in each group."""
     groups = grouping(by, schema)
     entries: list[tuple[str | None, Any]] = [(None, text) for text in texts]
     entries += named_texts.items()
-    if not entries and not allow_none:
+    if not entries:
         raise BadArgument("expected at least one aggregate, got none", hint='for example n="count(*)"')
     outside = Schema((*grouped, *(Column(e.name, e.type) for e in groups)))
     calls: dict[str, AggregateCall] = {}
@@ -170,8 +169,7 @@ def _aggregate(
         raise _outside(parsed, remaining, schema, allowed) from None
     alias = name or parsed.alias
     if not alias:
-        suggestion = text if " " not in text.strip() else f"({text})"
-        raise BadExpression(f"an aggregate needs a name\n  {text}", hint=f'"{text} AS name", or name="{suggestion}"')
+        raise BadExpression(f"an aggregate needs a name\n  {text}", hint=f'"{text} AS name", or name="{text}"')
     if name and parsed.alias and name != parsed.alias:
         raise BadArgument(f"the aggregate is named twice: {name} and {parsed.alias}\n  {text}", hint="leave one out")
     columns = tuple(dict.fromkeys(c for call in found for c in call.columns))
@@ -250,30 +248,30 @@ def _trailing(tokens: tuple[Token, ...], last: int) -> int:
 
 
 def _call(parsed: Parsed, first: int, last: int, schema: Schema, calls: dict[str, AggregateCall]) -> AggregateCall:
-    tokens = parsed.tokens[first : last + 1]
-    tree = Parsed(parsed.text, tokens, parse_at(parsed.text, tokens), None)
-    whole = bound(tree, Scope(schema))
+    piece = parsed.tokens[first : last + 1]
+    # Blanks before it keep places in the tree where they are in the whole text, for the carets.
+    text = " " * piece[0].start + parsed.text[piece[0].start : piece[-1].end + 1]
+    whole = bound(Parsed(parsed.text, piece, parse(text), None), Scope(schema))
+    tokens = tokenize(whole.sql)
     close = _closing(tokens, 1)
-    inside = tokens[2:close]
-    distinct = bool(inside) and inside[0].text.lower() in ("distinct", "all")
-    arguments = _arguments(parsed, inside[1:] if distinct else inside, schema)
-    where, rest, after = None, "", tokens[close + 1 :]
-    for i, token in enumerate(after):
-        if token.text.lower() == "filter":
-            end = _closing(after, i + 1)
-            where = _piece(parsed, after[i + 3 : end], schema)
-            after = after[:i] + after[end + 1 :]
-            break
-    if after:
-        rest = render(parsed.text, after, {}) if "group" not in {t.text.lower() for t in after} else _tail(whole.sql)
+    inside, after = tokens[2:close], tokens[close + 1 :]
+    quantifier = inside[0].text.lower() if len(inside) > 1 else ""
+    if quantifier in ("distinct", "all"):
+        inside = inside[1:]
+    where = None
+    filtered = next((i for i, token in enumerate(after) if token.text.lower() == "filter"), None)
+    if filtered is not None:
+        end = _closing(after, filtered + 1)
+        where = render(whole.sql, after[filtered + 3 : end], {})
+        after = after[:filtered] + after[end + 1 :]
     call = AggregateCall(
         name=f"__{len(calls)}",
         sql=whole.sql,
         function=tokens[0].text.lower(),
-        arguments=arguments,
-        distinct=distinct and inside[0].text.lower() == "distinct",
+        arguments=tuple(render(whole.sql, argument, {}) for argument in _separated(inside)),
+        distinct=quantifier == "distinct",
         where=where,
-        rest=rest,
+        rest=render(whole.sql, after, {}) if after else "",
         type=whole.type,
         columns=whole.columns,
     )
@@ -281,17 +279,8 @@ def _call(parsed: Parsed, first: int, last: int, schema: Schema, calls: dict[str
     return replace(call, name=known.name)
 
 
-def _tail(sql: str) -> str:
-    return sql[sql.lower().index("within") :]
-
-
-def parse_at(text: str, tokens: tuple[Token, ...]) -> Tree:
-    """Parse a piece of a text so that places in the tree are places in the whole text."""
-    begin, end = tokens[0].start, tokens[-1].end + 1
-    return parse(" " * begin + text[begin:end])
-
-
-def _arguments(parsed: Parsed, tokens: tuple[Token, ...], schema: Schema) -> tuple[str, ...]:
+def _separated(tokens: tuple[Token, ...]) -> list[tuple[Token, ...]]:
+    """Split tokens at the commas between arguments."""
     pieces: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
@@ -300,10 +289,4 @@ def _arguments(parsed: Parsed, tokens: tuple[Token, ...], schema: Schema) -> tup
             pieces.append([])
         else:
             pieces[-1].append(token)
-    return tuple(_piece(parsed, tuple(piece), schema) for piece in pieces if piece)
-
-
-def _piece(parsed: Parsed, tokens: tuple[Token, ...], schema: Schema) -> str:
-    if len(tokens) == 1 and tokens[0].token_type == TokenType.STAR:
-        return "*"
-    return bound(Parsed(parsed.text, tokens, parse_at(parsed.text, tokens), None), Scope(schema)).sql
+    return [tuple(piece) for piece in pieces if piece]
