@@ -1,0 +1,70 @@
+"""One Aggregate for everything: Map, Filter, Join and unbounded state as compositions of a single windowed operator.
+
+>>> from tidegate.spec import DT, WM, produce
+>>> from tidegate.time import Nat
+>>> words = [DT(0, "a b"), DT(0, ""), DT(1, "c"), WM(0), WM(1)]
+>>> split = lambda t, d: d.split()
+>>> dedicated, composed = M(split), composed_M(Nat(), split, using="A", d=2)
+>>> sorted(e.d for e in produce(composed, words) if isinstance(e, DT))
+['a', 'b', 'c']
+"""
+
+from tidegate.spec.aggregate.aggregate import A, A_plus, Aggregate, NotAnAnswer, TooManyOutputs, UnhashableKey
+from tidegate.spec.aggregate.composed import NoSuchAggregate, composed_F, composed_J, composed_M
+from tidegate.spec.aggregate.dedicated import F, J, M
+from tidegate.spec.aggregate.definitions import groups, processed, succ, trig, watermark
+from tidegate.spec.aggregate.embed import Embedded, embed_join, embed_map, unit
+from tidegate.spec.aggregate.infinity import A_infinity, Folding, composed_infinity
+from tidegate.spec.aggregate.loop import Loop, loop_op
+from tidegate.spec.aggregate.merge import both_op, merge_op, sides_op
+from tidegate.spec.aggregate.ticks import NotDiscrete, Ticks
+from tidegate.spec.aggregate.unfold import unfold, unfold_loop
+from tidegate.spec.aggregate.watermarks import NotBounded, UnboundedLoop, c1_op, c2_op, c3_op
+from tidegate.spec.aggregate.window import BadWindow, Instance, Window, no_key, whole
+
+__all__ = [
+    "A",
+    "A_infinity",
+    "A_plus",
+    "Aggregate",
+    "BadWindow",
+    "Embedded",
+    "F",
+    "Folding",
+    "Instance",
+    "J",
+    "Loop",
+    "M",
+    "NoSuchAggregate",
+    "NotAnAnswer",
+    "NotBounded",
+    "NotDiscrete",
+    "Ticks",
+    "TooManyOutputs",
+    "UnboundedLoop",
+    "UnhashableKey",
+    "Window",
+    "both_op",
+    "c1_op",
+    "c2_op",
+    "c3_op",
+    "composed_F",
+    "composed_J",
+    "composed_M",
+    "composed_infinity",
+    "embed_join",
+    "embed_map",
+    "groups",
+    "loop_op",
+    "merge_op",
+    "no_key",
+    "processed",
+    "sides_op",
+    "succ",
+    "trig",
+    "unfold",
+    "unfold_loop",
+    "unit",
+    "watermark",
+    "whole",
+]

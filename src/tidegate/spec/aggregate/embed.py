@@ -1,0 +1,113 @@
+"""E, the embedding of many tuples into one, as Aggregates: `embed_map` (Listing 1) and `embed_join` (Listing 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.spec.aggregate.aggregate import A
+from tidegate.spec.aggregate.dedicated import Matches, aligned
+from tidegate.spec.aggregate.merge import merge_op, sides_op
+from tidegate.spec.aggregate.window import BadWindow, Instance, Key, Window, whole
+from tidegate.spec.basic import comp_op
+from tidegate.spec.events import Event
+from tidegate.spec.operator import Operator
+from tidegate.time import Order
+
+__all__ = ["Embedded", "aligned_pairs", "embed_join", "embed_map", "tagged", "unit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """t_E: the data of many tuples in one, a tuple and not a set, and the index to put out next; -1 comes from E.
+
+    ``copies`` says how many identical tuples of E are meant. The printed Listing 3 concatenates their lists instead,
+    and then cannot tell two copies of ``[x]`` from one ``[x, x]``.
+    """
+
+    data: tuple[Any, ...]
+    index: int = -1
+    copies: int = 1
+
+    @property
+    def total(self) -> int:
+        """How many tuples are carried, over all copies."""
+        return len(self.data) * self.copies
+
+
+def unit(key: Key = whole, lateness: int = 0) -> Window:
+    """Answer the window of Lemma 1, of one unit δ: a tuple falls into the one instance that begins at its time."""
+    return Window(1, 1, key, lateness)
+
+
+def embed_map(order: Order[Any], f: Callable[[Any, Any], Iterable[Any]]) -> Operator[Event, Event]:
+    """Build E_M: for identical tuples one t_E that carries ``f`` of each of them; nothing where ``f`` answers nothing.
+
+    >>> from tidegate.spec import DT, WM, produce
+    >>> from tidegate.time import Nat
+    >>> list(produce(embed_map(Nat(), lambda t, d: d.split()), [DT(3, "a b"), DT(3, ""), WM(3)]))
+    [DT(3, Embedded(data=('a', 'b'), index=-1, copies=1)), WM(3)]
+    """
+
+    def f_O(instance: Instance) -> list[Embedded]:
+        data = tuple(x for t, d in instance.tuples for x in f(t, d))
+        return [Embedded(data)] if data else []
+
+    return A(order, unit(), f_O)
+
+
+def embed_join(order: Order[Any], left: Window, right: Window, p: Matches) -> Operator[Event, Event]:
+    """Build E_J: for aligned instances one t_E that carries all their matching pairs.
+
+    A_1 and A_2 give both sides one type, so that A_3 can take them together (P1).
+
+    >>> from tidegate.spec import DT, WM, produce
+    >>> from tidegate.time import Inl, Inr, Nat
+    >>> stream = [DT(Inl(0), "a"), DT(Inr(1), "b"), WM(Inl(1)), WM(Inr(1))]
+    >>> list(produce(embed_join(Nat(), Window(2, 2), Window(2, 2), lambda t1, t2: True), stream))
+    [DT(1, Embedded(data=(((0, 'a'), (1, 'b')),), index=-1, copies=1)), WM(1)]
+    """
+
+    def f_O(instance: Instance) -> list[Embedded]:
+        data = tuple(aligned_pairs(instance, p))
+        return [Embedded(data)] if data else []
+
+    window = matching_window(left, right)
+    return comp_op(comp_op(tagged(order), merge_op(order)), A(order, window, f_O))
+
+
+def tagged(order: Order[Any]) -> Operator[Event, Event]:
+    """Build A_1 and A_2 of Listing 2: identical tuples of a side as one pair, in the first place or in the second."""
+
+    def left(instance: Instance) -> list[Any]:
+        return [(instance.tuples, ())]
+
+    def right(instance: Instance) -> list[Any]:
+        return [((), instance.tuples)]
+
+    return sides_op(A(order, unit(), left), A(order, unit(), right))
+
+
+def matching_window(left: Window, right: Window) -> Window:
+    """Answer the window of A_3, whose key is that of the side that a tuple came from."""
+    aligned(left, right)
+    if left.lateness:
+        raise BadWindow(
+            f"expected windows without lateness in a Join that is composed of Aggregates, got {left!r}",
+            hint="an instance that answers again would repeat its earlier pairs; use the dedicated J",
+        )
+
+    def f_K(t: Any, d: Any) -> Hashable:
+        del t
+        lefts, rights = d
+        return left.key(*lefts[0]) if lefts else right.key(*rights[0])
+
+    return Window(left.advance, left.size, f_K)
+
+
+def aligned_pairs(instance: Instance, p: Matches) -> list[tuple[Any, Any]]:
+    """Answer the matching pairs of an instance of A_3."""
+    lefts = [t for _, (side, _) in instance.tuples for t in side]
+    rights = [t for _, (_, side) in instance.tuples for t in side]
+    return [(t1, t2) for t1 in lefts for t2 in rights if p(t1, t2)]

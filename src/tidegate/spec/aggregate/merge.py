@@ -1,0 +1,108 @@
+"""P1 and P2: streams of one type merged into one, two streams side by side, and one stream that feeds two operators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tidegate.spec.aggregate.ticks import Tick, Ticks
+from tidegate.spec.events import DT, WM, Event, check_event
+from tidegate.spec.operator import Operator, step
+from tidegate.time import Bound, Inl, Inr, Order, Sum
+
+__all__ = ["both_op", "merge_op", "sides_op"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge(Operator[Event, Event]):
+    ticks: Ticks
+    Ws: tuple[Tick, Tick] = (-math.inf, -math.inf)
+    # The watermarks of both sides that the merged stream has not reached yet.
+    ahead: frozenset[Tick] = frozenset()
+
+    def apply(self, event: Event) -> tuple[Operator[Event, Event], list[Event]]:
+        both = Sum(self.ticks.order, self.ticks.order)
+        check_event(both, event)
+        if isinstance(event.t, Bound):
+            raise both.not_a_time(event.t)
+        left = isinstance(event.t, Inl)
+        if isinstance(event, DT):
+            return self, [DT(event.t.t, event.d)]
+        W = self.ticks.W(WM(event.t.t))
+        Ws = (max(self.Ws[0], W), self.Ws[1]) if left else (self.Ws[0], max(self.Ws[1], W))
+        seen = self.ahead | {W}
+        reached = sorted(W for W in seen if min(self.Ws) < W <= min(Ws))
+        after = replace(self, Ws=Ws, ahead=frozenset(W for W in seen if min(Ws) < W))
+        return after, [wm for W in reached for wm in self.ticks.WM(W)]
+
+
+def merge_op(order: Order[Any]) -> Operator[Event, Event]:
+    """Build the operator that merges two streams, ``Inl`` and ``Inr``, into one; its watermark is the lesser of theirs.
+
+    When that grows it passes every watermark on the way, in ascending order, and not only the last as section 2.2 has
+    it: a stream that begins late would otherwise make the merged one leap, and C1 would be lost.
+
+    >>> from tidegate.spec import produce
+    >>> from tidegate.time import Nat
+    >>> stream = [DT(Inl(0), "a"), WM(Inl(0)), WM(Inl(1)), DT(Inr(5), "b"), WM(Inr(4))]
+    >>> list(produce(merge_op(Nat()), stream))
+    [DT(0, 'a'), DT(5, 'b'), WM(0), WM(1)]
+    """
+    return _Merge(Ticks(order))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides(Operator[Event, Event]):
+    left: Operator[Event, Event]
+    right: Operator[Event, Event]
+
+    def apply(self, event: Event) -> tuple[Operator[Event, Event], list[Event]]:
+        side = type(event.t)
+        inner: Event = DT(event.t.t, event.d) if isinstance(event, DT) else WM(event.t.t)
+        op, outputs = step(self.left if side is Inl else self.right, inner)
+        after = replace(self, left=op) if side is Inl else replace(self, right=op)
+        return after, list(_sided(side, outputs))
+
+    def exit(self) -> Iterable[Event]:
+        return [*_sided(Inl, self.left.exit()), *_sided(Inr, self.right.exit())]
+
+
+def _sided(side: Any, events: Iterable[Event]) -> Iterator[Event]:
+    return (DT(side(e.t), e.d) if isinstance(e, DT) else WM(side(e.t)) for e in events)
+
+
+def sides_op(left: Operator[Event, Event], right: Operator[Event, Event]) -> Operator[Event, Event]:
+    """Build the operator that feeds ``left`` with one side of its input and ``right`` with the other.
+
+    >>> from tidegate.spec import map_op, produce
+    >>> op = sides_op(map_op(lambda t, d: d.upper()), map_op(lambda t, d: d))
+    >>> list(produce(op, [DT(Inl(0), "a"), DT(Inr(0), "a")]))
+    [DT(Inl(0), 'A'), DT(Inr(0), 'a')]
+    """
+    return _Sides(left, right)
+
+
+@dataclass(frozen=True, slots=True)
+class _Both(Operator[Event, Event]):
+    left: Operator[Event, Event]
+    right: Operator[Event, Event]
+
+    def apply(self, event: Event) -> tuple[Operator[Event, Event], list[Event]]:
+        left, lefts = step(self.left, event)
+        right, rights = step(self.right, event)
+        return _Both(left, right), [*_sided(Inl, lefts), *_sided(Inr, rights)]
+
+    def exit(self) -> Iterable[Event]:
+        return [*_sided(Inl, self.left.exit()), *_sided(Inr, self.right.exit())]
+
+
+def both_op(left: Operator[Event, Event], right: Operator[Event, Event]) -> Operator[Event, Event]:
+    """Build the operator that feeds one stream to two operators: the same tuples and watermarks, in the same order.
+
+    >>> from tidegate.spec import map_op, produce
+    >>> list(produce(both_op(map_op(lambda t, d: d + 1), map_op(lambda t, d: -d)), [DT(0, 1)]))
+    [DT(Inl(0), 2), DT(Inr(0), -1)]
+    """
+    return _Both(left, right)

@@ -1,0 +1,363 @@
+"""The statements on Aggregates hold on generated streams, and each of the important ones can fail."""
+
+import datetime
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.check.bounded import bounded_streams, bounded_two_sided
+from tidegate.check.streams import DATA, streams
+from tidegate.spec import DT, WM, Operator, fproduce, is_monotone, produce
+from tidegate.spec.aggregate import A as A_
+from tidegate.spec.aggregate import (
+    A_infinity,
+    A_plus,
+    Embedded,
+    Folding,
+    Window,
+    composed_infinity,
+    composed_J,
+    composed_M,
+    unfold,
+    unfold_loop,
+)
+from tidegate.spec.aggregate import statements as s
+from tidegate.spec.aggregate.merge import merge_op
+from tidegate.time import EventTime, Inl, Inr, Int, Nat, Sum
+
+ORDER = st.sampled_from([Nat(), Int()])
+BOUND = st.integers(1, 4)
+SCHEDULES = st.none() | st.lists(st.integers(0, 3), min_size=1, max_size=3).map(tuple)
+LISTS = st.lists(st.sampled_from("xy"), max_size=3).map(lambda xs: Embedded(tuple(xs)))
+FULL = LISTS.filter(lambda e: e.data)
+
+
+def by_datum(t, d):
+    return d
+
+
+def in_one_window(t, d):
+    return None
+
+
+WINDOWS = st.builds(
+    lambda advance, more, key: Window(advance, advance + more, key),
+    st.integers(1, 3),
+    st.integers(0, 3),
+    st.sampled_from([by_datum, in_one_window]),
+)
+PAIRS = WINDOWS.map(lambda w: (w, replace(w)))
+#: Maps that answer nothing, one, several, the same for different data.
+FUNCTIONS = st.fixed_dictionaries(dict.fromkeys("abc", st.lists(st.sampled_from("xy"), max_size=3))).map(
+    lambda table: lambda t, d: table[d]
+)
+
+
+def matches(t1, t2):
+    return t1[1] <= t2[1]
+
+
+def append(state, d):
+    return (*state, d)
+
+
+ALL = Folding(lambda d: (d,), append, lambda s, r: (*s, *r), lambda state: state)
+
+
+@st.composite
+def cases(draw, data=DATA, **options):
+    """Draw (order, d, a stream that keeps C1 with d)."""
+    order, d = draw(ORDER), draw(BOUND)
+    return order, d, draw(bounded_streams(order, d, data=data, **options))
+
+
+@given(cases())
+def test_the_drawn_streams_keep_c1(case):
+    """What is drawn as bounded satisfies C1, and is monotone."""
+    order, d, events = case
+    assert s.c1(order, d, events) is None
+    assert is_monotone(order, events)
+
+
+# Definitions, and what an Aggregate promises on its own.
+
+
+@given(ORDER, BOUND, st.integers(0, 5), st.lists(st.sampled_from("xy"), min_size=1, max_size=4).map(tuple))
+def test_definition_1(order, d, t, data):
+    """A tuple that embeds n others has n successors, which is what Listing 4 counts on."""
+    assert s.definition_1.verdict(order, d, t, data) == "holds"
+
+
+@given(ORDER.flatmap(lambda o: st.tuples(st.just(o), WINDOWS, streams(o))))
+def test_definition_2(case):
+    """An Aggregate processes the tuples of a key in an instance jointly and exactly once."""
+    assert s.definition_2.verdict(*case) == "holds"
+
+
+@given(ORDER.flatmap(lambda o: st.tuples(st.just(o), streams(o) | st.lists(st.sampled_from([DT(0, "a"), WM(0)])))))
+def test_definition_3(case):
+    """The paper's watermark and monotone streams say the same."""
+    assert s.definition_3(*case) is None
+
+
+@given(ORDER.flatmap(lambda o: st.tuples(st.just(o), WINDOWS, streams(o), st.integers(0, 12))))
+def test_definition_4(case):
+    """A watermark triggers the instances that it ends, and follows what it triggered."""
+    assert s.definition_4.verdict(*case) == "holds"
+
+
+@given(ORDER.flatmap(lambda o: st.tuples(st.just(o), WINDOWS, streams(o))), st.integers(0, 4))
+def test_observation_1(case, lateness):
+    """No output is earlier than an input of its instance, also with lateness."""
+    order, window, events = case
+    assert s.observation_1(order, replace(window, lateness=lateness), events) is None
+
+
+@given(ORDER.flatmap(lambda o: st.tuples(st.just(o), streams(o))))
+def test_lemma_1(case):
+    """With windows of one unit, tuples are answered at their own time."""
+    assert s.lemma_1.verdict(*case) == "holds"
+
+
+# What an engine must offer and take care of.
+
+
+@given(ORDER.flatmap(lambda o: st.tuples(st.just(o), streams(Sum(o, o)))))
+def test_p1(case):
+    """Merging loses nothing and makes nothing late."""
+    assert s.p1.verdict(*case) == "holds"
+
+
+@given(ORDER, BOUND, st.data())
+def test_p1_keeps_c1(order, d, data):
+    """A merged stream keeps the bound of its parts, however late one of them begins."""
+    assert s.p1_keeps_c1.verdict(order, d, data.draw(bounded_two_sided(order, d))) == "holds"
+
+
+@given(ORDER.flatmap(lambda o: st.tuples(st.just(o), WINDOWS, FUNCTIONS, streams(o))))
+def test_p2(case):
+    """One stream feeds two Aggregates as it would feed each of them."""
+    order, window, f, events = case
+    count = A_(order, window, lambda γ: [len(γ.tuples)])
+    assert s.p2.verdict(count, composed_M(order, f), events) == "holds"
+
+
+@given(cases(FULL), SCHEDULES)
+def test_p3(case, schedule):
+    """All that leaves the loop comes round to it, once."""
+    order, d, events = case
+    assert s.p3.verdict(unfold_loop(order, d, schedule=schedule), events) == "holds"
+
+
+# Compositions.
+
+
+@given(ORDER.flatmap(lambda o: st.tuples(st.just(o), FUNCTIONS, streams(o))))
+def test_theorem_1(case):
+    """E_M embeds what the Map gives."""
+    assert s.theorem_1.verdict(*case) == "holds"
+
+
+@given(cases(), FUNCTIONS, SCHEDULES)
+def test_claim_1(case, f, schedule):
+    """The Map composed of A gives what the Map gives, under every delay in its loop."""
+    order, d, events = case
+    assert s.claim_1.verdict(order, f, d, events, schedule) == "holds"
+
+
+@given(ORDER.flatmap(lambda o: st.tuples(st.just(o), PAIRS, st.just(matches), streams(Sum(o, o)))))
+def test_theorem_2(case):
+    """E_J embeds what the Join gives."""
+    assert s.theorem_2.verdict(*case) == "holds"
+
+
+@given(ORDER, BOUND, PAIRS, SCHEDULES, st.data())
+def test_claim_2(order, d, windows, schedule, data):
+    """The Join composed of A gives what the Join gives, under every delay in its loop."""
+    events = data.draw(bounded_two_sided(order, d))
+    assert s.claim_2.verdict(order, windows, matches, d, events, schedule) == "holds"
+
+
+@given(ORDER.flatmap(lambda o: st.tuples(st.just(o), FUNCTIONS, streams(o))))
+def test_section_5_1_map(case):
+    """One A+ is a Map, on any monotone stream: no loop, no bound."""
+    assert s.section_5_1_map.verdict(*case) == "holds"
+
+
+@given(ORDER.flatmap(lambda o: st.tuples(st.just(o), PAIRS, st.just(matches), streams(Sum(o, o)))))
+def test_section_5_1_join(case):
+    """A+ makes a Join, on any monotone streams: no loop, no bound."""
+    assert s.section_5_1_join.verdict(*case) == "holds"
+
+
+@given(cases(), st.sampled_from(["A", "A+"]))
+def test_filter_is_a_map(case, using):
+    """The composed Filter gives what the Filter gives."""
+    order, d, events = case
+    assert s.filter_is_a_map.verdict(order, lambda t, x: x != "b", using, d, events) == "holds"
+
+
+@given(cases(covered=True), FUNCTIONS, st.sampled_from(["A", "A+"]))
+def test_a_composed_map_keeps_productive(case, f, using):
+    """A composed Map covers its data with watermarks: nothing stays in its loop."""
+    order, d, events = case
+    op = composed_M(order, f, using=using, d=d)
+    assert s.composition_keeps_productive.verdict(order, op, events) == "holds"
+
+
+# Loops.
+
+
+@given(cases(LISTS), SCHEDULES)
+def test_theorem_3(case, schedule):
+    """X puts out all that is carried, as often as it is carried; also of lists that are empty."""
+    order, d, events = case
+    assert s.theorem_3.verdict(order, d, events, schedule) == "holds"
+
+
+@given(cases(FULL), SCHEDULES)
+def test_lemmas_2_to_4(case, schedule):
+    """In the loop of X nothing comes twice, nothing is discarded, and nothing that leaves it is late."""
+    order, d, events = case
+    for lemma in (s.lemma_2, s.lemma_3, s.lemma_4):
+        assert lemma.verdict(order, d, events, schedule) == "holds"
+
+
+@given(cases(FULL), SCHEDULES, st.integers(0, 3))
+def test_more_lateness_than_the_bound_does_no_harm(case, schedule, more):
+    """Theorem 3 asks for L' at least d, not for equality."""
+    order, d, events = case
+
+    def X(order, d, *, schedule):
+        return unfold(order, d, lateness=d + more, schedule=schedule)
+
+    assert s.theorem_3.verdict(order, d, events, schedule, X=X) == "holds"
+
+
+@given(cases(), SCHEDULES, st.integers(0, 3), st.sampled_from([by_datum, in_one_window]))
+def test_lemma_5(case, schedule, more, key):
+    """A sliding A with a loop is A-infinity, also for states that remember the order of what was added."""
+    order, d, events = case
+    assert s.lemma_5.verdict(order, ALL, d + more, key, d, events, schedule) == "holds"
+
+
+def test_compositions_run_on_event_time():
+    """Spans are in units of the order: days here."""
+    day, day2 = datetime.date(2026, 1, 1), datetime.date(2026, 1, 2)
+    order = EventTime("day")
+    events = [DT(day, "a b"), WM(day), DT(day2, "c"), WM(day2)]
+    out = list(produce(composed_M(order, lambda t, d: d.split(), using="A", d=1), events))
+    assert [e for e in out if isinstance(e, DT)] == [DT(day, "a"), DT(day, "b"), DT(day2, "c")]
+    weekly = A_plus(order, Window(7, 7), lambda γ: [len(γ.tuples)])
+    assert list(produce(weekly, [DT(day, "a"), DT(day2, "b")])) == [DT(datetime.date(2026, 1, 7), 2)]
+
+
+def test_lateness_re_emits_and_then_discards():
+    """A late tuple makes its instance answer again while W < γ.l + WS + L, and is kept apart after that."""
+    op = A_(Nat(), Window(2, 2, lateness=2), lambda γ: [len(γ.tuples)])
+    events = [DT(0, "a"), WM(1), DT(0, "b"), WM(2), DT(1, "c"), WM(3), DT(0, "d")]
+    after, out = fproduce(op, events)
+    assert out == [DT(1, 1), WM(1), DT(1, 2), WM(2), DT(1, 3), WM(3)]
+    assert after.discarded == (DT(0, "d"),)
+
+
+def test_the_periods_of_a_infinity_go_on_without_data():
+    """A-infinity answers at every end of a period, also where nothing is new."""
+    total = Folding(lambda d: d, lambda s, d: s + d, lambda s, r: s + r, lambda s: 10 * s)
+    events = [DT(1, 1), WM(1), WM(2), WM(3), WM(4), DT(5, 2), WM(5)]
+    expected = [DT(2, 10), DT(4, 10), DT(6, 30)]
+    for op in (
+        A_infinity(Nat(), total, 2, in_one_window),
+        composed_infinity(Nat(), total, 2, in_one_window, d=2),
+        composed_infinity(Nat(), total, 2, in_one_window, d=2, schedule=(0, 0, 1)),
+    ):
+        assert [e for e in produce(op, events) if isinstance(e, DT)] == expected
+
+
+# Mutants: each of them is found.
+
+
+class Dropping(Operator):
+    """Passes what an operator puts out, without its watermarks."""
+
+    def __init__(self, op):
+        self.op = op
+
+    def apply(self, event):
+        op, out = self.op.apply(event)
+        return Dropping(op), [e for e in out if isinstance(e, DT)]
+
+    def exit(self):
+        return self.op.exit()
+
+
+class Passing(Operator):
+    """Passes everything through at once."""
+
+    def apply(self, event):
+        return self, [event]
+
+
+def mutant_loop(**parts):
+    def loop(order, d, *, schedule=None):
+        return replace(unfold_loop(order, d, schedule=schedule), **parts)
+
+    return loop
+
+
+TWO = [DT(0, Embedded(("x", "y"))), WM(0), DT(1, Embedded(("z",))), WM(1), WM(2)]
+
+
+def test_without_listing_4_a_loop_discards():
+    """C2 can fail: with a slow loop and nothing to hold watermarks back, what comes round is too late."""
+    assert s.lemma_3.verdict(Nat(), 1, TWO, (0, 0, 0, 0, 1), loop=mutant_loop(enter=Passing())) != "holds"
+    assert s.lemma_3.verdict(Nat(), 1, TWO, (0, 0, 0, 0, 1)) == "holds"
+
+
+def test_without_listing_5_outputs_are_late():
+    """C3 can fail: a watermark that does not wait for successors makes them late."""
+    assert s.lemma_4.verdict(Nat(), 1, TWO, loop=mutant_loop(leave=Passing())) != "holds"
+    assert s.lemma_4.verdict(Nat(), 1, TWO) == "holds"
+
+
+def test_a_merge_that_passes_every_watermark_is_found():
+    """P1 can fail: the merged watermark is the lesser one, not the latest."""
+
+    class Careless(Operator):
+        def apply(self, event):
+            return self, [DT(event.t.t, event.d) if isinstance(event, DT) else WM(event.t.t)]
+
+    late = [WM(Inl(1)), DT(Inr(0), "b")]
+    assert s.p1.verdict(Nat(), late, merge=lambda order: Careless()) != "holds"
+    assert s.p1.verdict(Nat(), late, merge=merge_op) == "holds"
+
+
+def test_an_aggregate_that_forgets_keys_is_found():
+    """Definition 2 can fail: without keys, too much is processed jointly."""
+
+    def keyless(order, window, f):
+        return A_(order, replace(window, key=in_one_window), f)
+
+    events = [DT(0, "a"), DT(0, "b"), WM(0)]
+    assert s.definition_2.verdict(Nat(), Window(1, 1, by_datum), events, A=keyless) != "holds"
+    assert s.definition_2.verdict(Nat(), Window(1, 1, by_datum), events) == "holds"
+
+
+def test_a_composition_that_drops_watermarks_is_found():
+    """Productivity can fail, though the data is all there."""
+    op = composed_M(Nat(), lambda t, d: [d], using="A", d=1)
+    events = [DT(0, "a"), WM(0)]
+    assert s.composition_keeps_productive.verdict(Nat(), op, events) == "holds"
+    assert s.composition_keeps_productive.verdict(Nat(), Dropping(op), events) not in ("holds", "vacuous")
+
+
+@pytest.mark.parametrize("using", ["A", "A+"])
+def test_a_composed_join_pairs_within_shared_windows(using):
+    """A pair comes out once for each window that both fall into."""
+    window = Window(1, 2)
+    op = composed_J(Nat(), window, window, lambda a, b: True, using=using, d=2)
+    events = [DT(Inl(1), "a"), DT(Inr(1), "b"), WM(Inl(1)), WM(Inr(1)), WM(Inl(2)), WM(Inr(2))]
+    pair = ((1, "a"), (1, "b"))
+    assert [e for e in produce(op, events) if isinstance(e, DT)] == [DT(1, pair), DT(2, pair)]

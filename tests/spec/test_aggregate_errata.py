@@ -1,0 +1,313 @@
+"""Where the paper on Aggregates fails its own property as printed, with the smallest example: docs/errata.md."""
+
+from dataclasses import replace
+
+import pytest
+
+from tidegate.spec import DT, WM, Operator, fproduce, owed, produce
+from tidegate.spec.aggregate import (
+    A,
+    Embedded,
+    Folding,
+    NotBounded,
+    Window,
+    composed_infinity,
+    embed_join,
+    embed_map,
+    infinity,
+    unfold,
+    unfold_loop,
+    unit,
+)
+from tidegate.spec.aggregate import statements as s
+from tidegate.spec.basic import comp_op
+from tidegate.time import Inl, Inr, Int, Nat
+
+
+def count(instance):
+    return [len(instance.tuples)]
+
+
+def test_the_inequality_on_lateness_is_reversed():
+    """Section 2.3 and C2 take a late tuple if γ.l + WS <= W + L; it must be W < γ.l + WS + L."""
+
+    def printed(end, W, L):
+        return end <= W + L
+
+    # Window [0, 2), watermark 1: a tuple at 0 is late, but its instance has not even answered yet.
+    assert not printed(end=2, W=1, L=0)
+    assert list(produce(A(Nat(), Window(2, 2), count), [WM(0), DT(0, "a")])) == [WM(0), DT(1, 1)]
+    # And with watermark 9 any tuple would be taken, however late.
+    assert printed(end=2, W=9, L=0)
+    assert fproduce(A(Nat(), Window(2, 2), count), [WM(8), DT(0, "a")])[0].discarded == (DT(0, "a"),)
+
+
+def as_set(embed):
+    """E with the sets of Listings 1 and 2 in place of lists."""
+
+    def build(*args):
+        class Set(Operator):
+            def __init__(self, op):
+                self.op = op
+
+            def apply(self, event):
+                op, out = self.op.apply(event)
+                return Set(op), [smaller(e) for e in out]
+
+            def exit(self):
+                return [smaller(e) for e in self.op.exit()]
+
+        return Set(embed(*args))
+
+    def smaller(event):
+        return DT(event.t, Embedded(tuple(dict.fromkeys(event.d.data)))) if isinstance(event, DT) else event
+
+    return build
+
+
+def test_sets_lose_duplicates_in_listing_1():
+    """Two identical tuples, or one whose Map answers the same twice, are one in a set."""
+    for f, events in [(lambda t, d: [d], [DT(0, "a"), DT(0, "a")]), (lambda t, d: [d, d], [DT(0, "a")])]:
+        assert s.theorem_1.verdict(Nat(), f, events, embed=as_set(embed_map)) != "holds"
+        assert s.theorem_1.verdict(Nat(), f, events) == "holds"
+
+
+def test_sets_lose_duplicates_in_listing_2():
+    """Two identical tuples on one side match twice."""
+    windows, events = (Window(1, 1), Window(1, 1)), [DT(Inl(0), "a"), DT(Inl(0), "a"), DT(Inr(0), "b")]
+    given = (Nat(), windows, lambda t1, t2: True, events)
+    assert s.theorem_2.verdict(*given, embed=as_set(embed_join)) != "holds"
+    assert s.theorem_2.verdict(*given) == "holds"
+
+
+def with_A1(f):
+    """The loop of X with another function in its A_1."""
+
+    def loop(order, d, *, schedule=None):
+        mended = unfold_loop(order, d, schedule=schedule)
+        return replace(mended, body=replace(mended.body, f=f))
+
+    return loop
+
+
+def with_loop(loop):
+    """X around another loop; A_2 as it is printed."""
+
+    def X(order, d, *, schedule=None):
+        return comp_op(loop(order, d, schedule=schedule), A(order, unit(), lambda γ: [at(γ.tuples[0][1])]))
+
+    def at(t):
+        return t.data[t.index]
+
+    return X
+
+
+def test_listing_3_runs_one_past_the_end():
+    """`t[2] < t[1]`, read as an index below the length, lets A_2 ask for the element after the last."""
+
+    def printed(instance):
+        _, t = instance.tuples[0]
+        if t.index == -1:
+            return [Embedded(t.data, 0)]
+        return [Embedded(t.data, t.index + 1)] if t.index < len(t.data) else []
+
+    events = [DT(0, Embedded(("x",))), WM(0), DT(1, Embedded(("y",))), WM(1)]
+    out = fproduce(with_A1(printed)(Nat(), 1), events)[1]
+    past = next(e for e in out if isinstance(e, DT) and e.d.index == 1)
+    with pytest.raises(IndexError):
+        past.d.data[past.d.index]
+    # Nobody counts on that tuple, so that the listings 4 and 5 wait for ever for one less: y is not covered.
+    assert owed(Nat(), out)
+    assert not owed(Nat(), fproduce(unfold_loop(Nat(), 1), events)[1])
+
+
+def concatenating(instance):
+    """A_1 as printed, with lists, and with its index mended."""
+    _, t = instance.tuples[0]
+    if t.index == -1:
+        return [Embedded(tuple(x for _, other in instance.tuples for x in other.data), 0)]
+    return [Embedded(t.data, t.index + 1)] if t.index + 1 < len(t.data) else []
+
+
+COLLIDING = [DT(0, Embedded(("x",))), DT(0, Embedded(("x",))), DT(0, Embedded(("x", "x"))), WM(0)]
+
+
+def test_lemma_2_is_false():
+    """Two tuples that carry [x] are merged into one that carries [x, x], and there may be another such tuple."""
+    assert s.lemma_2.verdict(Nat(), 1, COLLIDING, loop=with_A1(concatenating)) != "holds"
+    assert s.lemma_2.verdict(Nat(), 1, COLLIDING) == "holds"
+
+
+def test_with_lemma_2_falls_theorem_3():
+    """A_2 takes two identical tuples for one: two of the four x are lost."""
+    X = with_loop(with_A1(concatenating))
+    assert [e.d for e in produce(X(Nat(), 1), COLLIDING) if isinstance(e, DT)] == ["x", "x"]
+    assert s.theorem_3.verdict(Nat(), 1, COLLIDING, X=X) != "holds"
+    assert s.theorem_3.verdict(Nat(), 1, COLLIDING) == "holds"
+
+
+def test_with_lemma_2_falls_claim_1():
+    """The Map with f(a) = f(b) = [x] and f(c) = [x, x], on a, b and c at one time, loses two of four x."""
+    table = {"a": ["x"], "b": ["x"], "c": ["x", "x"]}
+
+    def f(t, d):
+        return table[d]
+
+    def printed(order, f, *, using, d, schedule):
+        return comp_op(embed_map(order, f), with_loop(with_A1(concatenating))(order, d, schedule=schedule))
+
+    events = [DT(0, "a"), DT(0, "b"), DT(0, "c"), WM(0)]
+    assert s.claim_1.verdict(Nat(), f, 1, events, composed=printed) != "holds"
+    assert s.claim_1.verdict(Nat(), f, 1, events) == "holds"
+
+
+class Listing5(Operator):
+    """Listing 5 as printed, but for the mends that are named."""
+
+    def __init__(self, *mends, succ=None, last=-1, greatest=-1):
+        self.mends, self.succ, self.last, self.greatest = mends, succ or {}, last, greatest
+
+    def apply(self, event):
+        after = Listing5(*self.mends, succ=dict(self.succ), last=self.last, greatest=self.greatest)
+        return after, after.processT(event) if isinstance(event, DT) else after.processW(event)
+
+    def processT(self, event):
+        n, t = event.t, event.d
+        if t.index == (0 if "the test" in self.mends else -1):
+            self.succ[n] = self.succ.get(n, 0) + t.total - 1
+            if "zeros" in self.mends and not self.succ[n]:
+                del self.succ[n]
+        else:
+            self.succ[n] = self.succ.get(n, 0) - 1
+            if not self.succ[n]:
+                del self.succ[n]
+        return [event, *self.forward(n)]
+
+    def processW(self, event):
+        self.greatest = event.t + 1
+        return self.forward(event.t + 1)
+
+    def forward(self, free):
+        if not self.succ:
+            W = max(free, self.greatest) if "the kept watermark" in self.mends else free
+        elif min(self.succ) - 1 > self.last:
+            W = min(self.succ) - 1
+        else:
+            return []
+        self.last = W
+        return [WM(W - 1)] if W > 0 else []
+
+
+MENDS = ("the test", "zeros", "the kept watermark")
+
+
+@pytest.mark.parametrize(
+    ("missing", "data"), [("the test", "bba"), ("zeros", "b"), ("the kept watermark", "bba")], ids=MENDS
+)
+def test_listing_5_holds_watermarks_back_for_ever(missing, data):
+    """Without any one of three mends, the watermark 1 never covers what was embedded at 0."""
+    events = [DT(0, Embedded(tuple(data))), WM(0)]
+
+    def left(*mends):
+        loop = replace(unfold_loop(Nat(), 1), leave=Listing5(*mends))
+        return owed(Nat(), fproduce(loop, events)[1])
+
+    assert left(*(mend for mend in MENDS if mend != missing))
+    assert not left(*MENDS)
+
+
+def test_c1_must_bound_every_tuple_before_the_first_watermark():
+    """The first tuple is 1 below the first watermark, the second 4: with L' = 1 that watermark waits for ever."""
+    events = [DT(3, Embedded(("x",))), DT(0, Embedded(("y",))), WM(3)]
+    assert fproduce(unfold_loop(Nat(), 1), events)[1] == []
+    assert s.c1.verdict(Nat(), 1, events) != "holds"
+    assert s.c1.verdict(Nat(), 4, events) == "holds"
+    assert [e.d for e in fproduce(unfold(Nat(), 4), events)[1] if isinstance(e, DT)] == ["y", "x"]
+
+
+class LesserOnly(Operator):
+    """Section 2.2: the merged watermark is the lesser of the latest ones."""
+
+    def __init__(self, left=0, right=0):
+        self.left, self.right = left, right
+
+    def apply(self, event):
+        if isinstance(event, DT):
+            return self, [DT(event.t.t, event.d)]
+        W = event.t.t + 1
+        after = LesserOnly(W, self.right) if isinstance(event.t, Inl) else LesserOnly(self.left, W)
+        grown = min(after.left, after.right)
+        return after, [WM(grown - 1)] if grown > min(self.left, self.right) else []
+
+
+def test_c1_is_lost_when_streams_are_merged():
+    """Section 3 extends C1 to what an operator puts out; with two inputs, one of which begins late, that fails."""
+    events = [DT(Inl(0), "a"), WM(Inl(0)), WM(Inl(1)), WM(Inr(1))]
+    assert s.p1.verdict(Nat(), events, merge=lambda order: LesserOnly()) == "holds"
+    assert s.p1_keeps_c1.verdict(Nat(), 1, events, merge=lambda order: LesserOnly()) not in ("holds", "vacuous")
+    assert s.p1_keeps_c1.verdict(Nat(), 1, events) == "holds"
+
+
+# Listing 6, with period 2: instances [0, 3), [2, 5), [4, 7) and so on.
+
+
+def test_listing_6_tests_the_wrong_boundary():
+    """With `γ.l + P - δ` a tuple at 1 is in no instance's share and one at 2 in two; it must be `γ.l + P`."""
+
+    def share(boundary):
+        def f_O(instance):
+            return [[d for t, d in instance.tuples if t != instance.l + boundary]]
+
+        return [e.d for e in produce(A(Nat(), Window(2, 3), f_O), [DT(1, "a"), DT(2, "b")])]
+
+    assert share(2 - 1) == [["b"], ["b"]]
+    assert share(2) == [["a"], ["b"]]
+
+
+def test_listing_6_has_no_state_where_only_boundary_tuples_came():
+    """A tuple at 0 falls into [-2, 1) too, at its boundary: no state was created there that could be returned."""
+    shares = {}
+
+    def f_O(instance):
+        shares[instance.l] = [d for t, d in instance.tuples if t != instance.l + 2]
+        return []
+
+    list(produce(A(Int(), Window(2, 3), f_O), [DT(0, "a"), WM(6)]))
+    assert shares == {-2: [], 0: ["a"]}
+
+
+def test_with_lateness_the_state_fires_its_own_instance_for_ever():
+    """Lemma 5 asks for L > d. The state of [0, 3) has time 2, falls into [0, 3) again, and makes it answer again."""
+
+    def state(instance):
+        return [sum(d for t, d in instance.tuples if t != instance.l + 2)]
+
+    def rounds(lateness):
+        op, out = fproduce(A(Nat(), Window(2, 3, lateness=lateness), state), [DT(0, 7), WM(2)])
+        queue, answered = [e for e in out if isinstance(e, DT)], 0
+        while queue and answered < 50:
+            op, out = op.apply(queue.pop(0))
+            queue += out
+            answered += 1
+        return answered
+
+    assert rounds(lateness=3) == 50
+    assert rounds(lateness=0) == 1
+
+
+TOTAL = Folding(lambda d: d, lambda s, d: s + d, lambda s, r: s + r, lambda s: s)
+
+
+def test_lemma_5_needs_d_at_most_the_period(monkeypatch):
+    """A watermark that ends two instances at once makes the second answer before the state of the first is there."""
+
+    class Passing(Operator):
+        def apply(self, event):
+            return self, [event]
+
+    events = [DT(0, 1), DT(3, 2), WM(5)]
+    with pytest.raises(NotBounded):
+        list(produce(composed_infinity(Nat(), TOTAL, 2, lambda t, d: None, d=2), events))
+    monkeypatch.setattr(infinity, "c1_op", lambda order, d: Passing())
+    unguarded = composed_infinity(Nat(), TOTAL, 2, lambda t, d: None, d=2)
+    assert [e for e in fproduce(unguarded, events)[1] if isinstance(e, DT)][:2] == [DT(2, 1), DT(4, 2)]
