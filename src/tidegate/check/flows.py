@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
 from hypothesis import strategies as st
 
 from tidegate.flow import Flow, Stream
@@ -79,7 +80,6 @@ class _Building:
     flow: Flow
     time: str
     steps: list[str] = field(default_factory=list)
-    python: bool = True
 
     def one(self, *choices: Any) -> Any:
         return self.draw(st.sampled_from(choices))
@@ -262,15 +262,40 @@ def _process(b: _Building, s: Stream, _: list[Stream]) -> Stream:
     return s.process(Totals(), by=(k,) if k else (), schema="n INT") if k != "n" else s.gate()
 
 
+def twice(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Answer each row of a batch twice: a function to draw for `map_batches`."""
+    return batch.take(pa.array([i // 2 for i in range(2 * batch.num_rows)], pa.int64()))
+
+
+def counted(rows: pa.Table) -> pa.Table:
+    """Answer the number of rows: a function to draw for windows."""
+    return pa.table({"n": pa.array([rows.num_rows], pa.int64())})
+
+
+def _map_batches(_: _Building, s: Stream, __: list[Stream]) -> Stream:
+    # What a function returns must be declared, so all types have to be known.
+    known = {c.name: c.type for c in s.schema.columns if c.type is not None}
+    return s.map_batches(twice, known) if len(known) == len(s.schema.columns) else s.gate()
+
+
+def _apply(b: _Building, s: Stream, _: list[Stream]) -> Stream:
+    over, column = b.over()
+    by = tuple(name for name in b.by(s.schema) if name != "n")
+    applied = s.window(b.span(b.number(1, 4), column), **over).apply(counted, "n BIGINT", by)
+    return _without_struct(applied, "window")
+
+
 OPERATORS: dict[str, Callable[[_Building, Stream, list[Stream]], Stream]] = {
     "where": _where,
     "select": _select,
     "with_columns": _with_columns,
     "explode": _explode,
+    "map_batches": _map_batches,
     "gate": _gate,
     "distinct": _distinct,
     "aggregate": _aggregate,
     "window": _window,
+    "apply": _apply,
     "session": _session,
     "accumulate": _accumulate,
     "deduplicate": _deduplicate,
