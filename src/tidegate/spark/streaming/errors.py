@@ -1,0 +1,31 @@
+"""What can go wrong with a running flow: one exception for each kind."""
+
+from __future__ import annotations
+
+from tidegate.flow.errors import FlowError
+
+__all__ = ["BadCheckpoint", "CheckpointClosed", "CheckpointInUse", "FlowChanged", "LateRow", "Superseded"]
+
+
+class BadCheckpoint(FlowError, ValueError):
+    """A checkpoint lacks a part, or its parts do not belong together."""
+
+
+class CheckpointClosed(FlowError, ValueError):
+    """The input of this checkpoint has ended: everything is complete, and nothing can follow."""
+
+
+class CheckpointInUse(FlowError, RuntimeError):
+    """Another run works on this checkpoint."""
+
+
+class FlowChanged(FlowError, ValueError):
+    """The flow is not the one that the checkpoint was made by."""
+
+
+class LateRow(FlowError, ValueError):
+    """A row came after its time was complete, at a source that was declared with ``late="fail"``."""
+
+
+class Superseded(FlowError, RuntimeError):
+    """Another run committed this step first; this one has to stop."""

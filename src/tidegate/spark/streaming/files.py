@@ -1,0 +1,125 @@
+"""Small files and directories of a checkpoint, through Hadoop's file system: local, HDFS or an object store."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Files"]
+
+# The class moved in Spark 4.1.
+_MANAGERS = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager",
+    "org.apache.spark.sql.execution.streaming.CheckpointFileManager",
+)
+
+
+class Files:
+    """A directory: all paths are below it, written with slashes."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        context: Any = spark.sparkContext
+        self._jvm = context._jvm
+        self._conf = spark._jsparkSession.sessionState().newHadoopConf()
+        given = self._jvm.org.apache.hadoop.fs.Path(root)
+        self._fs = given.getFileSystem(self._conf)
+        path = self._fs.makeQualified(given)
+        #: The directory, with its scheme.
+        self.root: str = path.toString()
+        self._manager: Any = None
+
+    def path(self, name: str = "") -> str:
+        """Answer the full path of a name."""
+        return f"{self.root}/{name}" if name else self.root
+
+    def exists(self, name: str) -> bool:
+        """Answer whether there is a file or a directory of that name."""
+        return bool(self._fs.exists(self._path(name)))
+
+    def names(self, name: str = "") -> list[str]:
+        """Answer the names in a directory, hidden ones left out; none if it is not there."""
+        if not self.exists(name):
+            return []
+        found = [status.getPath().getName() for status in self._fs.listStatus(self._path(name))]
+        return sorted(n for n in found if not n.startswith((".", "_")))
+
+    def create(self, name: str, content: Any) -> bool:
+        """Create a file of JSON, whole or not at all; answer whether it was not there before."""
+        path = self._path(name)
+        self._fs.mkdirs(path.getParent())
+        try:
+            stream = self._checkpoint_files().createAtomic(path, False)
+        except Exception as error:
+            if _already_exists(error):
+                return False
+            raise
+        try:
+            stream.write(bytearray(json.dumps(content, indent=1).encode()))
+            stream.close()
+        except Exception as error:
+            stream.cancel()
+            if _already_exists(error):
+                return False
+            raise
+        return True
+
+    def read(self, name: str) -> Any:
+        """Answer the content of a file of JSON."""
+        stream = self._fs.open(self._path(name))
+        try:
+            text = self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+        finally:
+            stream.close()
+        return json.loads(text)
+
+    def text(self, name: str) -> str:
+        """Answer the content of a file as it is."""
+        stream = self._fs.open(self._path(name))
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def rename(self, name: str, to: str) -> bool:
+        """Move a file or a directory; answer whether that was possible."""
+        target = self._path(to)
+        self._fs.mkdirs(target.getParent())
+        return bool(self._fs.rename(self._path(name), target))
+
+    def delete(self, name: str) -> None:
+        """Delete a file, or a directory and all that is in it; nothing if there is none."""
+        self._fs.delete(self._path(name), True)
+
+    def touch(self, name: str) -> None:
+        """Set the time of a file to now."""
+        self._fs.setTimes(self._path(name), self._jvm.System.currentTimeMillis(), -1)
+
+    def age(self, name: str) -> float:
+        """Answer how many seconds ago a file was written or touched, by the clock of this machine."""
+        written = self._fs.getFileStatus(self._path(name)).getModificationTime()
+        return float(self._jvm.System.currentTimeMillis() - written) / 1000
+
+    def _path(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self.path(name))
+
+    def _checkpoint_files(self) -> Any:
+        if self._manager is None:
+            loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+            for name in _MANAGERS:
+                try:
+                    loader.loadClass(name)
+                except Exception:  # noqa: S112  # the other place is tried next
+                    continue
+                owner: Any = self._jvm
+                for part in name.split("."):
+                    owner = getattr(owner, part)
+                self._manager = owner.create(self._jvm.org.apache.hadoop.fs.Path(self.root), self._conf)
+                break
+        return self._manager
+
+
+def _already_exists(error: Exception) -> bool:
+    return "FileAlreadyExists" in str(getattr(error, "java_exception", error))

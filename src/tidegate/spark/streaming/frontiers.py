@@ -1,0 +1,105 @@
+"""Frontiers of times in Spark SQL and in JSON: which rows are complete, and what a commit writes down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from tidegate.flow import sqltypes
+from tidegate.flow.schema import Schema
+from tidegate.flow.spans import from_units, units
+from tidegate.spark.lowering.units import to_units
+from tidegate.time import BOTTOM, TOP, Antichain, Bound
+
+__all__ = ["Frontier", "complete", "decoded", "encoded", "newly_complete", "shown", "start_of"]
+
+#: The least times that may still appear: values, or tuples of values, with `BOTTOM` and `TOP` among them.
+Frontier: TypeAlias = Antichain[Any]
+
+
+def start_of(schema: Schema) -> Frontier:
+    """Answer the frontier at which every time may still appear."""
+    return Antichain(schema.order, schema.order.bottoms())
+
+
+def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> str:
+    """Answer the condition that a row's time is complete: no element of the frontier is at or below it.
+
+    ``times`` gives SQL for the time columns where it is not their names.
+
+    >>> from tidegate.flow.schema import parse_schema
+    >>> pair = parse_schema("v INT, w INT", time=("v", "w"))
+    >>> complete(pair, Antichain(pair.order, [(3, 2), (BOTTOM, 7)]))
+    'NOT ((CAST(v AS BIGINT) >= 3L AND CAST(w AS BIGINT) >= 2L) OR (CAST(w AS BIGINT) >= 7L))'
+    """
+    columns = list(times) or [sqltypes.quoted(name) for name in schema.time]
+    types = [c.type or "" for c in schema.times]
+    above = []
+    for f in frontier:
+        parts = _parts(schema, f)
+        if any(part is TOP for part in parts):
+            continue
+        tests = [
+            f"{to_units(column, type_)} >= {_literal(units(part, type_))}"
+            for column, type_, part, least in zip(columns, types, parts, _parts(schema, _bottom(schema)), strict=True)
+            if part is not BOTTOM and part != least
+        ]
+        if not tests:
+            return "false"
+        above.append(f"({' AND '.join(tests)})")
+    return f"NOT ({' OR '.join(above)})" if above else "true"
+
+
+def newly_complete(schema: Schema, old: Frontier, new: Frontier) -> str:
+    """Answer the condition that a row's time is complete now and was not before."""
+    return f"({complete(schema, new)}) AND NOT ({complete(schema, old)})"
+
+
+def encoded(schema: Schema, frontier: Iterable[Any]) -> list[list[Any]]:
+    """Answer the elements of a frontier as lists of units, and of the names of bounds."""
+    return [_coded(schema, t) for t in frontier]
+
+
+def decoded(schema: Schema, elements: Iterable[Sequence[Any]]) -> Frontier:
+    """Answer the frontier that `encoded` wrote down."""
+    return Antichain(schema.order, [_time(schema, element) for element in elements])
+
+
+def shown(schema: Schema, frontier: Iterable[Any]) -> str:
+    """Answer a frontier for a reader.
+
+    >>> from tidegate.flow.schema import parse_schema
+    >>> pair = parse_schema("v INT, w DATE", time=("v", "w"))
+    >>> shown(pair, decoded(pair, [[3, "BOTTOM"], [1, 7]]))
+    '(1, 1970-01-08) or (3, any)'
+    """
+    texts = sorted(", ".join("any" if p is BOTTOM else str(p) for p in _parts(schema, t)) for t in frontier)
+    return " or ".join(f"({text})" if len(schema.time) > 1 else text for text in texts) or "everything is complete"
+
+
+def _coded(schema: Schema, t: Any) -> list[Any]:
+    pairs = zip(_parts(schema, t), schema.times, strict=True)
+    return [part.name if isinstance(part, Bound) else units(part, c.type or "") for part, c in pairs]
+
+
+def _time(schema: Schema, element: Sequence[Any]) -> Any:
+    convert: Callable[[Any, str], Any] = lambda part, type_: (  # noqa: E731
+        Bound[part] if isinstance(part, str) else from_units(part, type_)
+    )
+    parts = tuple(convert(part, c.type or "") for part, c in zip(element, schema.times, strict=True))
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _bottom(schema: Schema) -> Any:
+    (least,) = schema.order.bottoms()
+    return least
+
+
+def _parts(schema: Schema, t: Any) -> tuple[Any, ...]:
+    if isinstance(t, Bound):
+        return (t,) * len(schema.time)
+    return (t,) if len(schema.time) == 1 else t
+
+
+def _literal(count: int) -> str:
+    return f"{count}L" if count >= -(2**63) + 1 else f"CAST('{count}' AS BIGINT)"

@@ -1,0 +1,102 @@
+"""Marks: what a source has promised so far, and how that follows from the rows that were seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.flow.plan import Source
+from tidegate.flow.spans import from_units
+from tidegate.flow.watermarks import Bounded
+from tidegate.spark.streaming.frontiers import Frontier, decoded, encoded, start_of
+from tidegate.time import TOP, Antichain, complete_times, frontier_times, maximal
+
+__all__ = ["Marks", "Seen"]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one pass over the new rows of a source saw; times are tuples of units."""
+
+    rows: int = 0
+    late: int = 0
+    rejected: int = 0
+    watermarks: int = 0
+    #: The greatest value of each time column.
+    greatest: tuple[int, ...] | None = None
+    #: Watermarks; None stands for every value.
+    marks: tuple[tuple[int | None, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """A source's frontier, the greatest times that it follows from, and how many rows of each kind came so far."""
+
+    frontier: Frontier
+    greatest: tuple[int, ...] | None = None
+    rows: int = 0
+    late: int = 0
+    rejected: int = 0
+    watermarks: int = 0
+
+    @classmethod
+    def start(cls, source: Source) -> Marks:
+        """Answer the marks before anything was read."""
+        return cls(start_of(source.schema))
+
+    def after(self, source: Source, seen: Seen) -> Marks:
+        """Answer the marks after a step has taken its rows. A frontier never goes back."""
+        greatest = self.greatest
+        if seen.greatest is not None:
+            greatest = seen.greatest if greatest is None else tuple(map(max, greatest, seen.greatest))
+        return Marks(
+            _moved(source, self.frontier, greatest, seen),
+            greatest,
+            self.rows + seen.rows,
+            self.late + seen.late,
+            self.rejected + seen.rejected,
+            self.watermarks + seen.watermarks,
+        )
+
+    def ended(self) -> Marks:
+        """Answer the marks at the end of the input: nothing may appear any more."""
+        none = Antichain(self.frontier.order, [])
+        return Marks(none, self.greatest, self.rows, self.late, self.rejected, self.watermarks)
+
+    def coded(self, source: Source) -> dict[str, Any]:
+        """Answer the marks for a commit."""
+        return {
+            "frontier": encoded(source.schema, self.frontier),
+            "greatest": None if self.greatest is None else list(self.greatest),
+            "rows": self.rows,
+            "late": self.late,
+            "rejected": self.rejected,
+            "watermarks": self.watermarks,
+        }
+
+    @classmethod
+    def decode(cls, source: Source, found: dict[str, Any]) -> Marks:
+        """Answer the marks that a commit holds."""
+        greatest = found["greatest"]
+        return cls(
+            decoded(source.schema, found["frontier"]),
+            None if greatest is None else tuple(greatest),
+            *(found[name] for name in ("rows", "late", "rejected", "watermarks")),
+        )
+
+
+def _moved(source: Source, frontier: Frontier, greatest: tuple[int, ...] | None, seen: Seen) -> Frontier:
+    schema = source.schema
+    types = [c.type or "" for c in schema.times]
+    single = len(types) == 1
+    done: list[Any] = []
+    if isinstance(source.watermark, Bounded) and greatest is not None:
+        delays = source.watermark.delays
+        bound = tuple(from_units(g - d, t) for g, d, t in zip(greatest, delays, types, strict=True))
+        done = list(complete_times(schema.order, [bound[0] if single else bound]))
+    for mark in seen.marks:
+        parts = tuple(TOP if m is None else from_units(m, t) for m, t in zip(mark, types, strict=True))
+        done.append(parts[0] if single else parts)
+    if not done:
+        return frontier
+    return frontier_times(schema.order, maximal(schema.order, [*complete_times(schema.order, frontier), *done]))

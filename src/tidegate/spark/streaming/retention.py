@@ -1,0 +1,118 @@
+"""What an operator may still need of the rows that it was given, once times are complete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.flow import plan
+from tidegate.flow.plan import Operator, SessionFrame, WindowFrame
+from tidegate.flow.schema import Schema
+from tidegate.spark.lowering import lower_operator
+from tidegate.spark.lowering.rows import quoted, sort_columns
+from tidegate.spark.lowering.units import from_units, units_of
+from tidegate.spark.lowering.windows import in_sessions
+from tidegate.spark.runtime import Runtime
+from tidegate.spark.streaming.frontiers import Frontier, complete
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["PER_TIME", "retained"]
+
+#: Operators whose answer at a time depends on the rows of that time only.
+PER_TIME = (plan.Gate, plan.Aggregate, plan.Distinct, plan.Join)
+
+
+def retained(
+    operator: Operator, port: int, schema: Schema, runtime: Runtime, rows: DataFrame, frontier: Frontier
+) -> DataFrame:
+    """Answer the rows of an input that answers at times that are not complete may still depend on.
+
+    ``schema`` is that of the input. With these rows alone, an operator answers at every time that is not complete as it
+    would with all that it was given.
+    """
+    match operator:
+        case plan.Accumulate():
+            return rows
+        case plan.WindowAggregate(frame=WindowFrame() as frame) | plan.WindowApply(frame=WindowFrame() as frame):
+            return _in_open_windows(frame, schema, runtime, rows, frontier)
+        case plan.WindowJoin(frame=frame):
+            return _in_open_windows(frame, schema, runtime, rows, frontier)
+        case plan.WindowAggregate(frame=SessionFrame() as frame, aggregation=aggregation):
+            groups = {e.name: e.sql for e in aggregation.by}
+            return _in_open_sessions(frame, schema, runtime, rows, frontier, groups)
+        case plan.WindowApply(frame=SessionFrame() as frame, by=by):
+            return _in_open_sessions(frame, schema, runtime, rows, frontier, {e.name: e.sql for e in by})
+        case plan.JoinAsof() if port == 1:
+            return _latest(operator, schema, runtime, rows, frontier)
+        case plan.Deduplicate():
+            return _last_kept(operator, schema, runtime, rows, frontier)
+    return rows.where(runtime.expr(f"NOT ({complete(schema, frontier)})"))
+
+
+def _at(schema: Schema, over: str, units: str) -> list[str]:
+    """Answer the time columns, one of them set to so many units."""
+    moved = from_units(units, schema[over].type or "")
+    return [f"({moved})" if name == over else quoted(name) for name in schema.time]
+
+
+def _in_open_windows(
+    frame: WindowFrame, schema: Schema, runtime: Runtime, rows: DataFrame, frontier: Frontier
+) -> DataFrame:
+    at = units_of(schema, frame.over)
+    last = f"{at} - pmod({at} - {frame.offset}L, {frame.every}L) + {frame.size - 1}L"
+    done = complete(schema, frontier, _at(schema, frame.over, last))
+    return rows.where(runtime.expr(f"NOT ({done})"))
+
+
+def _in_open_sessions(
+    frame: SessionFrame,
+    schema: Schema,
+    runtime: Runtime,
+    rows: DataFrame,
+    frontier: Frontier,
+    by: dict[str, str],
+) -> DataFrame:
+    groups = {name: quoted(name) for name in schema.time if name != frame.over} | by
+    framed = in_sessions(frame, schema, runtime, rows, groups)
+    within = f"(PARTITION BY {', '.join([*groups.values(), '__session'])})"
+    framed = framed.withColumn("__last", runtime.expr(f"max(__at) OVER {within} + {frame.gap - 1}L"))
+    done = complete(schema, frontier, _at(schema, frame.over, "__last"))
+    return framed.where(runtime.expr(f"NOT ({done})")).select(*map(quoted, rows.columns))
+
+
+def _latest(
+    operator: plan.JoinAsof, schema: Schema, runtime: Runtime, rows: DataFrame, frontier: Frontier
+) -> DataFrame:
+    """Keep of the complete rows of a key the latest: those before it will never be found again."""
+    keys = [*map(quoted, operator.on), *(quoted(name) for name in schema.time if name != operator.over)]
+    carried = dict(zip(rows.columns, sort_columns(rows), strict=True))
+    order = [quoted(operator.over), *(carried[name] for name in operator.right_columns)]
+    return _first_of_complete(schema, runtime, rows, frontier, keys, [f"{sql} DESC" for sql in order])
+
+
+def _last_kept(
+    operator: plan.Deduplicate, schema: Schema, runtime: Runtime, rows: DataFrame, frontier: Frontier
+) -> DataFrame:
+    """Keep of the complete rows of a key the last that was let through: what comes next is measured from it."""
+    done = complete(schema, frontier)
+    kept = lower_operator(operator, runtime, rows.where(runtime.expr(done)))
+    keys = [*(e.sql for e in operator.by), *(quoted(name) for name in schema.time if name != operator.over)]
+    last = _first_of_complete(schema, runtime, kept, frontier, keys, [f"{quoted(operator.over)} DESC"])
+    if operator.within is not None:
+        at = f"{units_of(schema, operator.over)} + {operator.within - 1}L"
+        past = complete(schema, frontier, _at(schema, operator.over, at))
+        last = last.where(runtime.expr(f"NOT ({past})"))
+    return last.unionByName(rows.where(runtime.expr(f"NOT ({done})")))
+
+
+def _first_of_complete(
+    schema: Schema, runtime: Runtime, rows: DataFrame, frontier: Frontier, keys: list[str], order: list[str]
+) -> DataFrame:
+    """Answer the rows that are not complete, and of the complete ones the first of each key."""
+    parts = ", ".join(["__done", *keys])
+    number = f"row_number() OVER (PARTITION BY {parts} ORDER BY {', '.join(order)})"
+    numbered = rows.withColumn("__done", runtime.expr(complete(schema, frontier))).withColumn(
+        "__nth", runtime.expr(number)
+    )
+    return numbered.where(runtime.expr("NOT __done OR __nth = 1")).select(*map(quoted, rows.columns))
