@@ -9,19 +9,26 @@ from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
     from tidegate.flow import Flow, Stream, at_end, bounded, published, punctuated
+    from tidegate.spark.streaming import Run, console, foreach, memory, parquet, read
     from tidegate.spec import DT, WM
 
 __all__ = [
     "DT",
     "WM",
     "Flow",
+    "Run",
     "Stream",
     "TidegateError",
     "__version__",
     "at_end",
     "bounded",
+    "console",
+    "foreach",
+    "memory",
+    "parquet",
     "published",
     "punctuated",
+    "read",
 ]
 
 __version__ = "0.1.0"
@@ -36,6 +43,12 @@ _HOMES = {
     "bounded": "tidegate.flow",
     "published": "tidegate.flow",
     "punctuated": "tidegate.flow",
+    "Run": "tidegate.spark.streaming",
+    "console": "tidegate.spark.streaming",
+    "foreach": "tidegate.spark.streaming",
+    "memory": "tidegate.spark.streaming",
+    "parquet": "tidegate.spark.streaming",
+    "read": "tidegate.spark.streaming",
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.flow.case import Engine
 from tests.spark.engine import by_spark
+from tests.spark.steps import by_steps
 
 import tidegate as tg
 from tidegate.flow.values import sort_key
@@ -50,9 +51,12 @@ def _reference(flow: tg.Flow, inputs: Rows, *, watermarks: bool) -> list[tuple[A
 ENGINES: dict[str, Engine] = {"reference": by_reference, "reference, watermarks": by_reference_with_watermarks}
 
 
-@pytest.fixture(params=[*ENGINES, pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture(params=[*ENGINES, *(pytest.param(name, marks=pytest.mark.spark) for name in ("spark", "streaming"))])
 def engine(request: pytest.FixtureRequest) -> tuple[str, Engine]:
     """An engine, by its name."""
-    if request.param != "spark":
+    if request.param in ENGINES:
         return request.param, ENGINES[request.param]
-    return "spark", partial(by_spark, request.getfixturevalue("spark"))
+    spark = request.getfixturevalue("spark")
+    if request.param == "spark":
+        return "spark", partial(by_spark, spark)
+    return "streaming", partial(by_steps, spark, directory=request.getfixturevalue("tmp_path"))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tidegate.flow.reference import Results
     from tidegate.spark import Tables
+    from tidegate.spark.streaming import Output, Run
 
 __all__ = ["Flow"]
 
@@ -162,6 +163,26 @@ class Flow:
         from tidegate.spark import compute
 
         return compute(self.plan, spark, inputs)
+
+    def start(
+        self,
+        spark: SparkSession,
+        inputs: Mapping[str, DataFrame],
+        outputs: Mapping[str, Output],
+        checkpoint: str,
+        *,
+        trigger: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """Run the flow on streams: each answer comes once, when its time is complete, whatever fails in between.
+
+        ``inputs`` gives a streaming DataFrame for each source and a bounded one for each table, ``outputs`` a place for
+        each sink, such as ``tg.parquet(path)``. ``checkpoint`` is a directory that belongs to this run; a later start
+        goes on from it. ``trigger`` is what ``DataStreamWriter.trigger`` takes. With ``availableNow`` or ``once``, the
+        end of what there is completes sources that are declared `at_end`, and closes the checkpoint.
+        """
+        from tidegate.spark.streaming import start
+
+        return start(self.plan, spark, inputs, outputs, checkpoint, trigger=trigger)
 
     def _free(self, name: str) -> None:
         if name in self._operators:

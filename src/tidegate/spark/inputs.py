@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["check_inputs", "with_time", "without_time"]
 
 
-def check_inputs(flow: Plan, inputs: Any) -> dict[str, DataFrame]:
-    """Answer the input of each source and table with the declared columns, in the declared order; or raise."""
+def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[str, DataFrame]:
+    """Answer the input of each source and table with the declared columns, in the declared order; or raise.
+
+    With ``streaming``, sources must be streaming DataFrames, otherwise all inputs must be bounded.
+    """
     try:
         _check_names(flow, inputs)
     except FlowError as error:
@@ -28,7 +31,8 @@ def check_inputs(flow: Plan, inputs: Any) -> dict[str, DataFrame]:
     sources: list[Source | Table] = [*flow.sources, *flow.tables]
     for operator in sources:
         try:
-            checked[operator.id] = _checked(operator, inputs[operator.id])
+            streams = streaming and isinstance(operator, Source)
+            checked[operator.id] = _checked(operator, inputs[operator.id], streaming=streams)
         except FlowError as error:
             raise error.at(f"{operator.verb} {operator.id!r}").at(f"flow {flow.name!r}") from None
     return checked
@@ -53,12 +57,16 @@ def _check_names(flow: Plan, inputs: Any) -> None:
         raise BadInput(f"got an input {name!r} that the flow has no source or table for", hint=hint)
 
 
-def _checked(operator: Source | Table, given: Any) -> DataFrame:
+def _checked(operator: Source | Table, given: Any, *, streaming: bool) -> DataFrame:
     from pyspark.sql import DataFrame
 
     if not isinstance(given, DataFrame):
         raise BadInput(f"expected a DataFrame, got {type(given).__name__}", hint="spark.read… or spark.createDataFrame")
-    if given.isStreaming:
+    if streaming and not given.isStreaming:
+        raise BadInput(
+            "expected a streaming DataFrame, got a bounded one", hint="spark.readStream…, or flow.compute(…)"
+        )
+    if given.isStreaming and not streaming:
         raise BadInput("expected a bounded DataFrame, got a streaming one", hint="flow.start(…) runs on streams")
     declared = operator.schema
     found = {c.name.lower(): c for c in columns_of(given.schema)}

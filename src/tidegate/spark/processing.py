@@ -17,7 +17,7 @@ from tidegate.spark.wire import from_spark, to_spark
 from tidegate.spec import DT, WM
 from tidegate.spec.operator import step
 
-__all__ = ["processed"]
+__all__ = ["answer_table", "call_batch", "processed"]
 
 
 def processed(
@@ -37,13 +37,13 @@ def processed(
         rows = from_spark(table.sort_by("__order"), given)
         with running(f"{operator.verb}(…), {operator.id}"):
             if callable(getattr(original, "apply_batch", None)):
-                copy, returned = _batch(original, rows)
+                copy, returned = call_batch(original, rows)
                 answers = [checked_result(returned, columns, original.apply_batch)]
                 last = schema.time_of(rows_of(rows.slice(rows.num_rows - 1))[0])
-                answers.append(_table(original, schema, declared, ((last, answer) for answer in copy.exit())))
+                answers.append(answer_table(original, schema, declared, ((last, answer) for answer in copy.exit())))
                 result = pa.concat_tables(answers)
             else:
-                result = _table(original, schema, declared, _events(original, schema, rows_of(rows)))
+                result = answer_table(original, schema, declared, _events(original, schema, rows_of(rows)))
         # Time comes first, then the key, then what was answered.
         times = to_spark(result.select(list(schema.time)), schema.times)
         rest = beside(keys, to_spark(result.select([c.name for c in declared]), declared))
@@ -64,7 +64,8 @@ def _events(original: Any, schema: Schema, rows: list[dict[str, Any]]) -> Iterat
     yield from ((t, answer) for answer in copy.exit())
 
 
-def _batch(original: Any, rows: pa.Table) -> tuple[Any, Any]:
+def call_batch(original: Any, rows: pa.Table) -> tuple[Any, Any]:
+    """Let an operator work on a batch of rows: the operator to go on with, and a table."""
     answer = original.apply_batch(rows)
     if isinstance(answer, tuple) and len(answer) == 2 and callable(getattr(answer[0], "exit", None)):
         return answer
@@ -74,7 +75,10 @@ def _batch(original: Any, rows: pa.Table) -> tuple[Any, Any]:
     )
 
 
-def _table(original: Any, schema: Schema, declared: Sequence[Column], answers: Iterable[tuple[Any, Any]]) -> pa.Table:
+def answer_table(
+    original: Any, schema: Schema, declared: Sequence[Column], answers: Iterable[tuple[Any, Any]]
+) -> pa.Table:
+    """Answer a table of what an operator put out, each with the time that it was given before; checked."""
     name, names = type(original).__name__, [c.name for c in declared]
     order = schema.order
     rows = []

@@ -19,7 +19,7 @@ from tidegate.spark.settle import same_types
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["in_windows", "window_aggregate", "window_apply", "window_join"]
+__all__ = ["in_sessions", "in_windows", "window_aggregate", "window_apply", "window_join"]
 
 
 def in_windows(frame: WindowFrame, schema: Schema, runtime: Runtime, rows: DataFrame) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -46,8 +47,11 @@ class Files:
         found = [status.getPath().getName() for status in self._fs.listStatus(self._path(name))]
         return sorted(n for n in found if not n.startswith((".", "_")))
 
-    def create(self, name: str, content: Any) -> bool:
-        """Create a file of JSON, whole or not at all; answer whether it was not there before."""
+    def create(self, name: str, content: Any, midway: Callable[[], None] = lambda: None) -> bool:
+        """Create a file of JSON, whole or not at all; answer whether it was not there before.
+
+        ``midway`` is called when the content is written and the file is not there yet.
+        """
         path = self._path(name)
         self._fs.mkdirs(path.getParent())
         try:
@@ -58,6 +62,7 @@ class Files:
             raise
         try:
             stream.write(bytearray(json.dumps(content, indent=1).encode()))
+            midway()
             stream.close()
         except Exception as error:
             stream.cancel()
@@ -111,7 +116,7 @@ class Files:
             for name in _MANAGERS:
                 try:
                     loader.loadClass(name)
-                except Exception:  # noqa: S112  # the other place is tried next
+                except Exception:  # the other place is tried next
                     continue
                 owner: Any = self._jvm
                 for part in name.split("."):

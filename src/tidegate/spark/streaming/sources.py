@@ -53,9 +53,7 @@ class Taken:
         return self.rows.where(runtime.expr(f"__kind = {_ON_TIME}")).drop("__kind")
 
 
-def take(
-    sources: Sequence[Source], runtime: Runtime, batch: DataFrame, marks: Mapping[str, Marks]
-) -> dict[str, Taken]:
+def take(sources: Sequence[Source], runtime: Runtime, batch: DataFrame, marks: Mapping[str, Marks]) -> dict[str, Taken]:
     """Take the rows of each source out of a batch, and see in one pass what there is; lateness is by the old marks."""
     rows = {
         source.id: batch.where(runtime.expr(f"__source = {i}"))
@@ -132,5 +130,3 @@ def diverted(taken: Taken, runtime: Runtime, frontier: Frontier, step: int) -> D
     kinds = [_REJECTED] if taken.source.late == "drop" else [_LATE, _REJECTED]
     chosen = taken.rows.where(runtime.expr(f"__kind IN ({', '.join(map(str, kinds))})"))
     return chosen.select(*runtime.exprs(columns))
-
-

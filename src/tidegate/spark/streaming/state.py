@@ -1,8 +1,8 @@
 """State: the rows that an operator has been given and may still need, as a base and deltas in Parquet.
 
-A step adds what is new as a delta, and does not touch the rest. When the deltas have grown to a quarter of the base, or
-are many, a new base is written of what is still needed. A commit names the files; rows that are needed no more are cut
-off when they are read, by the committed frontier.
+A step adds what is new as a delta, and does not touch the rest. When the deltas have grown beyond a quarter of the
+base, or are many, a new base is written of what is still needed. A commit names the files. Rows that are needed no more
+give no answers that were not given before: the frontiers before and after a step cut those off.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Part", "State", "empty_rows", "read_parts", "write_part"]
 
+# A base is not written for each small step, and not so seldom that reading opens many files.
+_FEWEST_DELTAS = 4
 _MOST_DELTAS = 12
 
 
@@ -57,12 +59,13 @@ class State:
     def wants_folding(self) -> bool:
         """Whether the deltas have grown so much that a new base should be written.
 
-        >>> State(Part("a", 100), (Part("b", 25),)).wants_folding, State(Part("a", 100), (Part("b", 26),)).wants_folding
-        (False, True)
+        >>> [State(Part("a", 100), (Part("b", n),) * 4).wants_folding for n in (6, 7)]
+        [False, True]
         """
         added = sum(part.rows for part in self.deltas)
         base = self.base.rows if self.base else 0
-        return bool(self.deltas) and (added > base / 4 or len(self.deltas) > _MOST_DELTAS)
+        many = len(self.deltas)
+        return (many >= _FEWEST_DELTAS and added > base / 4) or many > _MOST_DELTAS
 
     def coded(self) -> list[list[Any]]:
         """Answer the state for a commit: the base first, which may be missing."""
@@ -77,7 +80,8 @@ class State:
 
 def empty_rows(runtime: Runtime, schema: StructType) -> DataFrame:
     """Answer no rows, of a schema."""
-    return runtime.session.createDataFrame([], schema)
+    columns = [runtime.F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields]
+    return runtime.session.range(0).select(*columns)
 
 
 def read_parts(files: Files, runtime: Runtime, parts: Sequence[Part], schema: StructType) -> DataFrame:

@@ -1,0 +1,20 @@
+"""Flows on streams: steps that are committed whole or not at all."""
+
+from tidegate.spark.streaming.reading import read
+from tidegate.spark.streaming.run import Run, Status
+from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, console, foreach, memory, parquet
+from tidegate.spark.streaming.start import start
+
+__all__ = [
+    "Foreach",
+    "Output",
+    "Parquet",
+    "Run",
+    "Status",
+    "console",
+    "foreach",
+    "memory",
+    "parquet",
+    "read",
+    "start",
+]

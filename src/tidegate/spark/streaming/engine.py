@@ -1,0 +1,385 @@
+"""The engine of a running flow: steps, each of which is committed whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from tidegate.errors import TidegateError
+from tidegate.flow.errors import NotSupported
+from tidegate.flow.plan import Operator, Plan, Source, Table
+from tidegate.spark.lowering import lower, lower_operator
+from tidegate.spark.runtime import Runtime
+from tidegate.spark.streaming.commits import Commit, Publication, last_commit, write_commit
+from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, LateRow
+from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.frontiers import shown
+from tidegate.spark.streaming.marks import Marks
+from tidegate.spark.streaming.meaning import check_meaning, meaning, state_keys
+from tidegate.spark.streaming.operators import Rows, Step, fold, holds, let_go
+from tidegate.spark.streaming.publishing import publish, staged
+from tidegate.spark.streaming.sinks import Output
+from tidegate.spark.streaming.sources import Taken, diverted, take
+from tidegate.spark.streaming.state import Part, State, empty_rows, write_part
+from tidegate.spark.streaming.tracking import Tracking
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+__all__ = ["POINTS", "Engine", "StepMetrics"]
+
+#: The named points of a step, in order: what a crash test stops at.
+POINTS = (
+    "begin",
+    "writing",
+    "between state and output",
+    "before commit",
+    "during commit",
+    "after commit",
+    "publishing",
+    "published",
+    "cleaning",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StepMetrics:
+    """What a step took in and gave out."""
+
+    step: int
+    seconds: float
+    rows: Mapping[str, int]
+    late: Mapping[str, int]
+    rejected: Mapping[str, int]
+    outputs: Mapping[str, int]
+    state_rows: int
+
+
+class Engine:
+    """A flow, what it reads and writes besides its sources, and its last commit."""
+
+    def __init__(
+        self,
+        flow: Plan,
+        runtime: Runtime,
+        files: Files,
+        tables: Mapping[str, DataFrame],
+        outputs: Mapping[str, Output],
+        *,
+        probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
+    ) -> None:
+        self.flow = flow
+        self.files = files
+        self.tables = dict(tables)
+        self.outputs = dict(outputs)
+        self.metrics: list[StepMetrics] = []
+        #: What the last step failed with; Spark passes on its text only.
+        self.failure: BaseException | None = None
+        self._runtime = runtime
+        self._probe = probe
+        self._attempt = uuid4().hex[:8]
+        self._keys = state_keys(flow)
+        self._schemas = _schemas(flow, runtime, self.tables)
+        self._meaning = meaning(flow, self._keys)
+        self.last = self._recovered()
+        self.marks = dict(self.last.marks) if self.last else {s.id: Marks.start(s) for s in flow.sources}
+        self.tracking = Tracking(flow, {source: marks.frontier for source, marks in self.marks.items()})
+
+    @property
+    def schemas(self) -> dict[str, StructType]:
+        """The columns that Spark gives the output of each operator."""
+        return self._schemas
+
+    def _recovered(self) -> Commit | None:
+        """Answer the last commit, after what it had to publish is published and leftovers are gone."""
+        found = last_commit(self.files)
+        if found is None:
+            return None
+        check_meaning(self.flow, found["flow"], self._meaning)
+        commit = Commit.decode(self.flow, found)
+        publish(self.files, self._runtime, commit, self.outputs, again=True)
+        self._sweep(commit)
+        if commit.ended:
+            raise CheckpointClosed(
+                f"the input of flow {self.flow.name!r} has ended: all that {self.files.root} stands for is complete",
+                hint="take another checkpoint and other outputs to run the flow again",
+            )
+        return commit
+
+    def step(self, batch: DataFrame, number: int) -> None:
+        """Run Spark's batch of that number as a step, unless it is committed already."""
+        query, offsets = self._origin(number)
+        last = self.last
+        due = 0 if last is None or last.batch is None else last.batch + 1
+        if last is not None and last.batch is not None and number <= last.batch:
+            if query != last.query or (number == last.batch and offsets != last.offsets):
+                raise self._torn(f"batch {number} is committed, and now comes with other rows")
+            return
+        if number != due or (last is not None and query != last.query):
+            raise self._torn(f"batch {due} of query {last.query if last else query} is due, Spark gives batch {number}")
+        runtime = replace(self._runtime, session=batch.sparkSession)
+        with self._settings(runtime):
+            kept = batch.persist()
+            try:
+                taken = take(self.flow.sources, runtime, kept, self.marks)
+                self._run(runtime, taken, batch=number, query=query, offsets=offsets)
+            finally:
+                kept.unpersist()
+
+    def guarded(self, batch: DataFrame, number: int) -> None:
+        """Run a step as Spark calls it, and keep what it fails with."""
+        try:
+            self.step(batch, number)
+        except BaseException as error:
+            self.failure = error
+            raise
+
+    def finish(self) -> None:
+        """Complete everything: the end of the input is a step of its own, and closes the checkpoint."""
+        last = self.last
+        with self._settings(self._runtime):
+            batch = None if last is None else last.batch
+            self._run(self._runtime, {}, batch=batch, query=last.query if last else "", offsets="", ended=True)
+
+    def _settings(self, runtime: Runtime) -> Any:
+        conf = runtime.session.conf
+        partitions = str(conf.get("spark.sql.shuffle.partitions"))
+        if partitions == "200":
+            partitions = str(runtime.session.sparkContext.defaultParallelism)
+        return runtime.settings(
+            spark__sql__session__timeZone=self.flow.timezone,
+            spark__sql__adaptive__enabled="false",
+            spark__sql__shuffle__partitions=partitions,
+        )
+
+    def _run(
+        self,
+        runtime: Runtime,
+        taken: Mapping[str, Taken],
+        *,
+        batch: int | None,
+        query: str,
+        offsets: str,
+        ended: bool = False,
+    ) -> None:
+        started = time.monotonic()
+        number = self.last.step + 1 if self.last else 0
+        self._probe("begin", number)
+        self._refuse_late(taken)
+        step = Step(number, self._attempt, self.flow, self.files, runtime, self._schemas, ended)
+        marks = {
+            s.id: self.marks[s.id].ended() if ended else self.marks[s.id].after(s, taken[s.id].seen)
+            for s in self.flow.sources
+        }
+        publications = self._divert(step, taken)
+        old = {o.id: self.tracking.frontier(o) for o in self.flow if o.schema.time}
+        self.tracking.move({source: mark.frontier for source, mark in marks.items()})
+        try:
+            state, outputs, written = self._compute(step, taken, old)
+            commit = Commit(
+                number,
+                batch,
+                query,
+                offsets,
+                marks,
+                state,
+                (*publications, *written),
+                outputs,
+                self._meaning,
+                ended,
+            )
+            self._probe("before commit", number)
+            write_commit(self.files, self.flow, commit, lambda: self._probe("during commit", number))
+        except BaseException:
+            self.tracking.move({source: mark.frontier for source, mark in self.marks.items()})
+            raise
+        self._probe("after commit", number)
+        before, self.last, self.marks = self.last, commit, marks
+        publish(self.files, self._runtime, commit, self.outputs, probe=lambda: self._probe("publishing", number))
+        self._probe("published", number)
+        self._clean(before, commit)
+        self.metrics.append(_metrics(commit, taken, time.monotonic() - started))
+        del self.metrics[:-1000]
+
+    def _refuse_late(self, taken: Mapping[str, Taken]) -> None:
+        for found in taken.values():
+            if found.source.late == "fail" and found.seen.late:
+                bound = shown(found.source.schema, self.marks[found.source.id].frontier)
+                raise LateRow(
+                    f"expected no row of {found.source.id} below {bound}, got {found.seen.late}",
+                    hint='late="divert" sets late rows aside; a longer delay lets them take part',
+                ).at(f"flow {self.flow.name!r}")
+
+    def _divert(self, step: Step, taken: Mapping[str, Taken]) -> list[Publication]:
+        written = []
+        for found in taken.values():
+            late = 0 if found.source.late == "drop" else found.seen.late
+            if late + found.seen.rejected:
+                place = staged(self.files, f"late/{found.source.id}", step)
+                rows = diverted(found, step.runtime, self.marks[found.source.id].frontier, step.number)
+                write_part(self.files, step.runtime, rows, place)
+                name = f"late/{found.source.id}/step={step.number}"
+                written.append(Publication(self.files.root, place, name))
+        return written
+
+    def _compute(
+        self, step: Step, taken: Mapping[str, Taken], old: Mapping[str, Any]
+    ) -> tuple[dict[str, tuple[State, ...]], dict[str, int], list[Publication]]:
+        frames: dict[str, Rows] = {}
+        states: dict[str, list[State]] = {}
+        uses = Counter([i for o in self.flow for i in o.inputs] + [s.input for s in self.flow.sinks])
+        persisted: list[DataFrame] = []
+        self._probe("writing", step.number)
+        try:
+            for operator in self.flow:
+                try:
+                    frames[operator.id] = self._advance(step, operator, taken, frames, states, old)
+                except TidegateError as error:
+                    raise error.at(f"operator {operator.id}").at(f"flow {self.flow.name!r}") from None
+                rows = frames[operator.id]
+                if uses[operator.id] > 1 and not rows.empty and not isinstance(operator, Source | Table):
+                    frames[operator.id] = Rows(rows.frame.persist())
+                    persisted.append(frames[operator.id].frame)
+            self._probe("between state and output", step.number)
+            outputs, written = self._write(step, frames)
+            for operator in self.flow:
+                if operator.id in states and not step.ended:
+                    frontier = self.tracking.frontier(operator)
+                    states[operator.id] = fold(step, operator, self._keys[operator.id], states[operator.id], frontier)
+        finally:
+            for frame in persisted:
+                frame.unpersist()
+        # After the end nothing is needed any more.
+        kept = {} if step.ended else {self._keys[id_]: tuple(found) for id_, found in states.items()}
+        return kept, outputs, written
+
+    def _advance(
+        self,
+        step: Step,
+        operator: Operator,
+        taken: Mapping[str, Taken],
+        frames: Mapping[str, Rows],
+        states: dict[str, list[State]],
+        old: Mapping[str, Any],
+    ) -> Rows:
+        runtime = step.runtime
+        if isinstance(operator, Table):
+            return Rows(self.tables[operator.id])
+        if isinstance(operator, Source):
+            found = taken.get(operator.id)
+            if found is None or found.seen.rows == 0:
+                return Rows(empty_rows(runtime, self._schemas[operator.id]), empty=True)
+            return Rows(found.on_time(runtime))
+        given = [frames[name] for name in operator.inputs]
+        if not holds(operator):
+            streams = [rows for rows, i in zip(given, self.flow.inputs(operator), strict=True) if i.schema.time]
+            empty = bool(streams) and all(rows.empty for rows in streams)
+            return Rows(lower_operator(operator, runtime, *(rows.frame for rows in given)), empty=empty)
+        key = self._keys[operator.id]
+        before = list(self.last.state[key]) if self.last else [State()] * ports(operator)
+        frontier = self.tracking.frontier(operator)
+        rows, states[operator.id] = let_go(step, operator, key, given, before, old[operator.id], frontier)
+        return rows
+
+    def _write(self, step: Step, frames: Mapping[str, Rows]) -> tuple[dict[str, int], list[Publication]]:
+        outputs, written = {}, []
+        for sink in self.flow.sinks:
+            rows = frames[sink.input]
+            outputs[sink.name] = 0
+            if rows.empty:
+                continue
+            output = self.outputs[sink.name]
+            publication, files = self._place(step, sink.name, output)
+            part: Part = write_part(files, step.runtime, rows.frame, publication.staged)
+            outputs[sink.name] = part.rows
+            if part.rows:
+                written.append(publication)
+        return outputs, written
+
+    def _place(self, step: Step, sink: str, output: Output) -> tuple[Publication, Files]:
+        path = getattr(output, "path", None)
+        if path is not None:
+            files = Files(step.runtime.session, path)
+            return Publication(files.root, staged(files, "", step), f"step={step.number}"), files
+        place = staged(self.files, f"output/{sink}", step)
+        return Publication(self.files.root, place, f"output/{sink}/step={step.number}", call=sink), self.files
+
+    def _clean(self, before: Commit | None, commit: Commit) -> None:
+        """Delete the state that the commit before the last named, and the last two do not."""
+        self._probe("cleaning", commit.step)
+        old = self._older
+        self._older = before.paths if before else set()
+        for path in old - self._older - commit.paths:
+            self.files.delete(path)
+
+    _older: set[str] = set()  # noqa: RUF012  # replaced, never changed
+
+    def _sweep(self, commit: Commit) -> None:
+        """Delete state that no commit names: of attempts that did not get so far."""
+        self._older = commit.paths
+        for key in self.files.names("state"):
+            for port in self.files.names(f"state/{key}"):
+                for name in self.files.names(f"state/{key}/{port}"):
+                    path = f"state/{key}/{port}/{name}"
+                    if path not in commit.paths:
+                        self.files.delete(path)
+
+    def _origin(self, number: int) -> tuple[str, str]:
+        """Answer Spark's id of the query, and a hash of where a batch begins and ends in the sources."""
+        query = self.files.read("spark/metadata")["id"] if self.files.exists("spark/metadata") else ""
+        name = f"spark/offsets/{number}"
+        if not self.files.exists(name):
+            return query, ""
+        # The first lines hold a version, the clock and settings.
+        places = self.files.text(name).splitlines()[2:]
+        return query, hashlib.sha256("\n".join(places).encode()).hexdigest()[:16]
+
+    def _torn(self, what: str) -> BadCheckpoint:
+        return BadCheckpoint(
+            f"the two halves of the checkpoint {self.files.root} do not belong together: {what}",
+            hint="was one of its directories, spark or commits, deleted, or put back from another day? "
+            "restore both of the same moment, or begin with a new checkpoint and other outputs",
+        ).at(f"flow {self.flow.name!r}")
+
+
+def ports(operator: Operator) -> int:
+    """Answer how many states an operator has: one for each input, and one more for what `process` has played."""
+    return len(operator.inputs) + (operator.verb == "process")
+
+
+def _schemas(flow: Plan, runtime: Runtime, tables: Mapping[str, DataFrame]) -> dict[str, StructType]:
+    """Answer what Spark makes of the flow, on no rows: what it refuses is refused before anything runs."""
+    from tidegate.spark.arrow import struct_type
+
+    for operator in flow:
+        if getattr(getattr(operator, "frame", None), "lateness", 0):
+            raise (
+                NotSupported(
+                    "windows with lateness run on bounded inputs only, so far",
+                    hint="leave lateness out: late rows are set aside, see run.late(source)",
+                )
+                .at(f"operator {operator.id}")
+                .at(f"flow {flow.name!r}")
+            )
+    inputs = {s.id: empty_rows(runtime, struct_type(s.schema.columns)) for s in flow.sources} | dict(tables)
+    with runtime.settings(spark__sql__session__timeZone=flow.timezone):
+        return {id_: frame.schema for id_, frame in lower(flow, inputs, runtime).items()}
+
+
+def _metrics(commit: Commit, taken: Mapping[str, Taken], seconds: float) -> StepMetrics:
+    seen = {name: found.seen for name, found in taken.items()}
+    return StepMetrics(
+        commit.step,
+        seconds,
+        {name: s.rows for name, s in seen.items()},
+        {name: s.late for name, s in seen.items()},
+        {name: s.rejected for name, s in seen.items()},
+        dict(commit.outputs),
+        sum(state.rows for states in commit.state.values() for state in states),
+    )

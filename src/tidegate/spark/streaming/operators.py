@@ -1,0 +1,139 @@
+"""One operator in one step: from new rows, state, and the frontiers before and after, to output and new state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.flow import plan
+from tidegate.flow.plan import Operator, Plan
+from tidegate.spark.lowering import lower_operator
+from tidegate.spark.runtime import Runtime
+from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.frontiers import Frontier, newly_complete
+from tidegate.spark.streaming.resumed import resume
+from tidegate.spark.streaming.retention import PER_TIME, retained
+from tidegate.spark.streaming.state import State, empty_rows, read_parts, write_part
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+__all__ = ["Rows", "Step", "fold", "holds", "let_go"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a step; ``empty`` if it is known without looking that there are none."""
+
+    frame: DataFrame
+    empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What the operators of a step share: its number, the end of file names that are its own, and types by operator."""
+
+    number: int
+    suffix: str
+    flow: Plan
+    files: Files
+    runtime: Runtime
+    schemas: dict[str, StructType]
+    ended: bool
+
+    def path(self, key: str, port: int, kind: str) -> str:
+        """Answer a path for state that no other attempt writes to."""
+        return f"state/{key}/{port}/{self.number}-{kind}-{self.suffix}"
+
+
+def holds(operator: Operator) -> bool:
+    """Answer whether an operator holds rows until times are complete; a join with a table does not."""
+    return operator.stateful and bool(operator.schema.time) and not getattr(operator, "with_table", False)
+
+
+def let_go(
+    step: Step, operator: Operator, key: str, given: list[Rows], states: list[State], old: Frontier, new: Frontier
+) -> tuple[Rows, list[State]]:
+    """Take in new rows, and answer for the times that became complete."""
+    grown = [
+        state if rows.empty else state.grown(write_part(step.files, step.runtime, rows.frame, step.path(key, i, "new")))
+        for i, (rows, state) in enumerate(zip(given, states, strict=False))
+    ]
+    grown += states[len(given) :]
+    moved = old != new
+    nothing = not (moved and any(state.rows for state in grown))
+    if nothing:
+        return Rows(empty_rows(step.runtime, step.schemas[operator.id]), empty=True), grown
+    schemas = [step.schemas[name] for name in operator.inputs]
+    held = [
+        read_parts(step.files, step.runtime, state.parts, schema)
+        for state, schema in zip(grown[: len(given)], schemas, strict=True)
+    ]
+    if isinstance(operator, plan.Process):
+        return _processed(step, operator, key, held[0], grown, old, new)
+    inputs = step.flow.inputs(operator)
+    runtime = step.runtime
+    if isinstance(operator, PER_TIME):
+        cut = [
+            rows.where(runtime.expr(newly_complete(i.schema, old, new))) for rows, i in zip(held, inputs, strict=True)
+        ]
+        return Rows(lower_operator(operator, runtime, *cut)), grown
+    if _cheap_to_cut(operator):
+        held = [
+            retained(operator, port, i.schema, runtime, rows, old)
+            for port, (rows, i) in enumerate(zip(held, inputs, strict=True))
+        ]
+    answers = lower_operator(operator, runtime, *held)
+    return Rows(answers.where(runtime.expr(newly_complete(operator.schema, old, new)))), grown
+
+
+def _cheap_to_cut(operator: Operator) -> bool:
+    return isinstance(getattr(operator, "frame", None), plan.WindowFrame)
+
+
+def _processed(
+    step: Step,
+    operator: plan.Process,
+    key: str,
+    pending: DataFrame,
+    states: list[State],
+    old: Frontier,
+    new: Frontier,
+) -> tuple[Rows, list[State]]:
+    runtime = step.runtime
+    fresh = pending.where(runtime.expr(newly_complete(step.flow.inputs(operator)[0].schema, old, new)))
+    done = fresh.withColumn("__done", runtime.expr(f"{step.number}L"))
+    part = write_part(step.files, runtime, done, step.path(key, 1, "done"))
+    states = [states[0], states[1].grown(part)]
+    if not states[1].rows or not (part.rows or step.ended):
+        return Rows(empty_rows(runtime, step.schemas[operator.id]), empty=True), states
+    history = read_parts(step.files, runtime, states[1].parts, done.schema)
+    return Rows(resume(operator, runtime, history, step.number, old, ended=step.ended)), states
+
+
+def fold(step: Step, operator: Operator, key: str, states: list[State], frontier: Frontier) -> list[State]:
+    """Write new bases of what is still needed, where the deltas have grown."""
+    folded = []
+    for port, state in enumerate(states):
+        if not state.wants_folding:
+            folded.append(state)
+            continue
+        runtime, files = step.runtime, step.files
+        if port < len(operator.inputs):
+            given = step.flow.inputs(operator)[port]
+            rows = read_parts(files, runtime, state.parts, step.schemas[given.id])
+            rows = retained(operator, port, given.schema, runtime, rows, frontier)
+        else:
+            # What `process` has played is needed to the end.
+            done = step.schemas[operator.inputs[0]]
+            rows = read_parts(files, runtime, state.parts, _with_done(done))
+        base = write_part(files, runtime, rows, step.path(key, port, "base"))
+        folded.append(State(base))
+    return folded
+
+
+def _with_done(schema: StructType) -> StructType:
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    return StructType([*schema.fields, StructField("__done", LongType())])

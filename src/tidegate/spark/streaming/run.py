@@ -1,0 +1,201 @@
+"""`Run`: a flow that is running, and what can be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from tidegate.flow.errors import BadArgument, nearest
+from tidegate.flow.plan import Plan
+from tidegate.flow.schema import Schema
+from tidegate.flow.spans import from_units
+from tidegate.progress import Reason
+from tidegate.spark.arrow import struct_type
+from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.frontiers import Frontier, shown
+from tidegate.spark.streaming.lock import Lock
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["Run", "Status"]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a run is: ``running``, ``stopped``, ``ended`` or ``failed``; the last step; rows so far, by source."""
+
+    flow: str
+    state: str
+    step: int | None
+    frontiers: Mapping[str, str]
+    rows: Mapping[str, int]
+    late: Mapping[str, int]
+    rejected: Mapping[str, int]
+
+    def __str__(self) -> str:
+        lines = [f"flow {self.flow}: {self.state}, {'no step yet' if self.step is None else f'step {self.step}'}"]
+        lines += [f"  {sink}: not complete from {frontier} on" for sink, frontier in self.frontiers.items()]
+        lines += [
+            f"  {source}: {rows:,} rows, {self.late[source]:,} late, {self.rejected[source]:,} rejected"
+            for source, rows in self.rows.items()
+        ]
+        return "\n".join(lines)
+
+
+class Run:
+    """A running flow: one streaming query of Spark, whose batches are the steps."""
+
+    def __init__(self, spark: SparkSession, engine: Engine, query: StreamingQuery, lock: Lock, *, ends: bool) -> None:
+        self._spark = spark
+        self._engine = engine
+        self._lock = lock
+        self._ends = ends
+        self._done = Event()
+        self._failure: BaseException | None = None
+        #: Spark's own query, for its progress and its listeners.
+        self.query = query
+        Thread(target=self._watch, name=f"tidegate {engine.flow.name}", daemon=True).start()
+
+    def __repr__(self) -> str:
+        status = self.status()
+        return f"<Run of {status.flow}: {status.state}, step {status.step}>"
+
+    def _watch(self) -> None:
+        try:
+            self.query.awaitTermination()
+            if self._ends:
+                self._engine.finish()
+        except BaseException as error:
+            self._failure = self._engine.failure or error
+        finally:
+            try:
+                self._lock.release()
+            except Exception as error:  # the session is gone, and the lock is left to be found dead
+                self._failure = self._failure or error
+            self._done.set()
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the run has ended or was stopped; raise what it failed with. Answer whether it is over."""
+        over = self._done.wait(timeout)
+        if self._failure is not None:
+            raise self._failure
+        return over
+
+    def stop(self) -> None:
+        """Stop. A step that is not committed will be run again by the next start from this checkpoint."""
+        self._ends = False
+        self.query.stop()
+        self._done.wait()
+
+    def finish(self) -> None:
+        """Take what the sources have now as the end of the input: everything becomes complete, and the run is over.
+
+        The end is a step of its own. It closes the checkpoint: no run can go on from it.
+        """
+        self.query.processAllAvailable()
+        self._ends = True
+        self.query.stop()
+        self.await_termination()
+
+    def status(self) -> Status:
+        """Answer where the run is."""
+        engine = self._engine
+        last = engine.last
+        over = "ended" if last is not None and last.ended else "stopped"
+        state = "running" if not self._done.is_set() else "failed" if self._failure else over
+        marks = engine.marks
+        return Status(
+            engine.flow.name,
+            state,
+            None if last is None else last.step,
+            {name: shown(self._schema(name), frontier) for name, frontier in self.frontiers().items()},
+            {source: mark.rows for source, mark in marks.items()},
+            {source: mark.late for source, mark in marks.items()},
+            {source: mark.rejected for source, mark in marks.items()},
+        )
+
+    def frontiers(self) -> dict[str, Frontier]:
+        """Answer, for each sink, the least times that may still come out; none when everything is complete."""
+        return {sink.name: self._engine.tracking.of_sink(sink.name) for sink in self._engine.flow.sinks}
+
+    def why(self, time: Any, sink: str = "") -> list[Reason]:
+        """Answer what holds a time back: the sources that may still give rows that reach it; none if it is complete.
+
+        ``time`` is a value, a text in the form of Spark SQL, or with several time columns a tuple of those.
+        """
+        names = [s.name for s in self._engine.flow.sinks]
+        if sink and sink not in names:
+            near = nearest(sink, names)
+            raise BadArgument(
+                f"expected the name of a sink ({', '.join(names)}), got {sink!r}",
+                hint=f"did you mean {near!r}?" if near else "",
+            )
+        found: dict[Reason, None] = {}
+        for name in [sink] if sink else names:
+            t = _time(self._schema(name), time)
+            found |= dict.fromkeys(self._engine.tracking.why(name, t))
+        return list(found)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Answer what each of the last steps of this run took in and gave out, and how long it took."""
+        return [asdict(metrics) for metrics in self._engine.metrics]
+
+    def late(self, source: str) -> DataFrame:
+        """Answer the rows of a source that came too late: time, source, step, reason, the bound, and the row."""
+        return self._diverted(source).where("reason = 'late'")
+
+    def rejected(self, source: str) -> DataFrame:
+        """Answer the rows of a source that could not take part: time, source, step, reason, and the row."""
+        return self._diverted(source).where("reason != 'late'")
+
+    def _diverted(self, source: str) -> DataFrame:
+        files, flow = self._engine.files, self._engine.flow
+        names = [s.id for s in flow.sources]
+        if source not in names:
+            near = nearest(str(source), names)
+            raise BadArgument(
+                f"expected the name of a source ({', '.join(names)}), got {source!r}",
+                hint=f"did you mean {near!r}?" if near else "",
+            )
+        schema = flow[source].schema
+        times = struct_type(schema.times).simpleString()
+        row = struct_type(schema.columns).simpleString()
+        columns = f"time {times}, source STRING, step BIGINT, reason STRING, bound STRING, row {row}"
+        found = [files.path(f"late/{source}/{name}") for name in files.names(f"late/{source}")]
+        if not found:
+            return self._spark.createDataFrame([], columns)
+        return self._spark.read.schema(columns).parquet(*found)
+
+    def _schema(self, sink: str) -> Schema:
+        flow: Plan = self._engine.flow
+        return flow[next(s.input for s in flow.sinks if s.name == sink)].schema
+
+
+def _time(schema: Schema, given: Any) -> Any:
+    parts = given if isinstance(given, tuple | list) else (given,)
+    if len(parts) != len(schema.time):
+        raise BadArgument(
+            f"expected a time of {', '.join(schema.time)}, got {given!r}",
+            hint="a tuple of one value for each time column" if len(schema.time) > 1 else "",
+        )
+    values = tuple(_value(part, column.type or "") for part, column in zip(parts, schema.times, strict=True))
+    t = values[0] if len(values) == 1 else values
+    schema.order.check(t)
+    return t
+
+
+def _value(part: Any, type_: str) -> Any:
+    if not isinstance(part, str):
+        return part
+    try:
+        example = from_units(0, type_)
+        if isinstance(example, datetime):
+            return datetime.fromisoformat(part)
+        return date.fromisoformat(part) if isinstance(example, date) else int(part)
+    except ValueError:
+        raise BadArgument(f"expected a time of type {type_}, got {part!r}", hint='"2026-01-01 00:00:00"') from None

@@ -1,0 +1,74 @@
+"""Where results go: directories of Parquet files, or a function of the user's, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tidegate.flow.errors import BadArgument
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Foreach", "Output", "Parquet", "console", "foreach", "memory", "parquet"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parquet:
+    """A directory with one directory of Parquet files for each step that had rows."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Foreach:
+    """A function that is given the rows of a step and its number."""
+
+    function: Callable[[DataFrame, int], Any]
+
+
+Output: TypeAlias = Parquet | Foreach
+
+
+def parquet(path: str) -> Parquet:
+    """Write results to ``path``, a directory ``step=N`` for each step; `read` reads what is committed.
+
+    Each row is there exactly once, whatever happens. The directory must be empty, or belong to the same checkpoint.
+    """
+    if not isinstance(path, str) or not path:
+        raise BadArgument(f"expected a path in parquet(…), got {path!r}", hint='parquet("out/hourly")')
+    return Parquet(path)
+
+
+def foreach(function: Callable[[DataFrame, int], Any]) -> Foreach:
+    """Call ``function(rows, step)`` after each step that had rows.
+
+    The rows of a step are the same whenever it is called. It is called once, and once more for the last step if the
+    run was killed before the call had ended: store the number of the step together with the rows to tell.
+    """
+    if not callable(function):
+        raise BadArgument(f"expected a function of (rows, step) in foreach(…), got {function!r}")
+    return Foreach(function)
+
+
+def console(*, rows: int = 20) -> Foreach:
+    """Print up to ``rows`` rows of each step."""
+
+    def show(frame: DataFrame, step: int) -> None:
+        print(f"step {step}")
+        frame.show(rows, truncate=False)
+
+    return Foreach(show)
+
+
+def memory(name: str) -> Foreach:
+    """Collect the rows of this run in a temporary view ``name``, for notebooks and tests: small results only."""
+    collected: dict[int, list[Any]] = {}
+
+    def collect(frame: DataFrame, step: int) -> None:
+        collected[step] = frame.collect()
+        rows = [row for part in collected.values() for row in part]
+        frame.sparkSession.createDataFrame(rows, frame.schema).createOrReplaceTempView(name)
+
+    return Foreach(collect)

@@ -1,0 +1,150 @@
+"""Starting a flow on streams: everything is checked before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from tidegate.errors import TidegateError
+from tidegate.flow.errors import BadArgument, BadInput, NotSupported, nearest
+from tidegate.flow.plan import Plan
+from tidegate.flow.watermarks import AtEnd, Bounded, Published
+from tidegate.spark.inputs import check_inputs
+from tidegate.spark.runtime import spark_runtime
+from tidegate.spark.streaming.commits import last_step
+from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.errors import BadCheckpoint
+from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.lock import Lock
+from tidegate.spark.streaming.reading import claim
+from tidegate.spark.streaming.run import Run
+from tidegate.spark.streaming.sinks import Foreach, Output, Parquet
+from tidegate.spark.streaming.sources import united
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["prepare", "start"]
+
+
+def start(
+    flow: Plan,
+    spark: SparkSession,
+    inputs: Mapping[str, DataFrame],
+    outputs: Mapping[str, Output],
+    checkpoint: str,
+    *,
+    trigger: Mapping[str, Any] | None = None,
+    probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
+) -> Run:
+    """Start a flow, or go on from its checkpoint. ``probe`` is called at the named points of each step."""
+    try:
+        runtime = spark_runtime(spark)
+        given = check_inputs(flow, inputs, streaming=True)
+        files = Files(spark, _checked_path(checkpoint))
+        lock = Lock(files)
+        lock.acquire()
+        try:
+            engine = prepare(flow, spark, {t.id: given[t.id] for t in flow.tables}, outputs, files, probe=probe)
+            with runtime.settings(spark__sql__session__timeZone=flow.timezone):
+                rows = united(flow, runtime, {s.id: given[s.id] for s in flow.sources})
+            writer = rows.writeStream.foreachBatch(engine.guarded).option("checkpointLocation", files.path("spark"))
+            query = writer.trigger(**dict(trigger)).start() if trigger else writer.start()
+        except BaseException:
+            lock.release()
+            raise
+    except TidegateError as error:
+        raise error if any("flow" in place for place in error.places) else error.at(f"flow {flow.name!r}") from None
+    ends_itself = bool(trigger) and any(dict(trigger or {}).get(kind) for kind in ("availableNow", "once"))
+    ends = ends_itself and any(isinstance(source.watermark, AtEnd) for source in flow.sources)
+    return Run(spark, engine, query, lock, ends=ends)
+
+
+def prepare(
+    flow: Plan,
+    spark: SparkSession,
+    tables: Mapping[str, DataFrame],
+    outputs: Mapping[str, Output],
+    files: Files,
+    *,
+    probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
+) -> Engine:
+    """Answer an engine that goes on from a checkpoint; its outputs are its own from now on."""
+    _refuse(flow)
+    _check_outputs(flow, outputs)
+    _check_halves(files)
+    files.create("id", {"id": uuid4().hex, "flow": flow.name})
+    engine = Engine(flow, spark_runtime(spark), files, tables, outputs, probe=probe)
+    for sink in flow.sinks:
+        output = outputs[sink.name]
+        if isinstance(output, Parquet):
+            claim(spark, output.path, files, sink.name, engine.schemas[sink.input])
+    return engine
+
+
+def _checked_path(checkpoint: Any) -> str:
+    if not isinstance(checkpoint, str) or not checkpoint:
+        raise BadArgument(
+            f"expected a path for the checkpoint, got {checkpoint!r}", hint='checkpoint="checkpoints/edits"'
+        )
+    return checkpoint
+
+
+def _refuse(flow: Plan) -> None:
+    """Refuse what has no way to run on streams yet, rather than give wrong answers."""
+    if not flow.sinks:
+        raise BadArgument("expected a flow with a sink, got none", hint="flow.sink(name, stream)")
+    for source in flow.sources:
+        watermark = source.watermark
+        if isinstance(watermark, Published):
+            what = "a published frontier can't be followed yet"
+            hint = "bounded(…) or punctuated(…)"
+        elif isinstance(watermark, Bounded) and watermark.by is not None:
+            what = "bounded(…, by=…) has no way to run on streams yet"
+            hint = "bounded(…) with a delay that covers all partitions"
+        else:
+            continue
+        raise NotSupported(what, hint=hint).at(f"source {source.id!r}")
+    if not flow.sources:
+        raise BadInput("expected a flow with a source, got none", hint="a flow of tables alone: flow.compute(…)")
+
+
+def _check_outputs(flow: Plan, outputs: Any) -> None:
+    if not isinstance(outputs, Mapping):
+        raise BadArgument(
+            f"expected outputs as a mapping from sink to place, got {type(outputs).__name__}",
+            hint="{" + ", ".join(f'"{sink.name}": tg.parquet(path)' for sink in flow.sinks) + "}",
+        )
+    names = [sink.name for sink in flow.sinks]
+    for name in names:
+        if name not in outputs:
+            raise BadArgument(f"expected an output for sink {name!r}, got none", hint=f'{{"{name}": tg.parquet(path)}}')
+    for name, output in outputs.items():
+        if name not in names:
+            near = nearest(str(name), names)
+            raise BadArgument(
+                f"got an output {name!r} that the flow has no sink for",
+                hint=f"did you mean {near!r}?" if near else f"sinks are {', '.join(names)}",
+            )
+        if not isinstance(output, Parquet | Foreach):
+            got = f"{output!r} ({type(output).__name__})"
+            raise BadArgument(f"expected a place for sink {name!r}, got {got}", hint="tg.parquet(path), tg.foreach(fn)")
+    paths = [output.path for output in outputs.values() if isinstance(output, Parquet)]
+    if len(set(paths)) < len(paths):
+        raise BadArgument("expected a path of its own for each sink, got one path twice", hint="one directory a sink")
+
+
+def _check_halves(files: Files) -> None:
+    """Refuse a checkpoint of which one half is gone: Spark would begin anew, or go on without us."""
+    step, spark_began = last_step(files), bool(files.names("spark/commits"))
+    if step is None and spark_began:
+        raise BadCheckpoint(
+            f"{files.root} has Spark's half of a checkpoint, and no commits",
+            hint="restore the directory commits, or begin with a new checkpoint and other outputs",
+        )
+    if step is not None and not files.exists("spark/metadata") and files.read(f"commits/{step}").get("query"):
+        raise BadCheckpoint(
+            f"{files.root} has commits, and Spark's half of the checkpoint is gone",
+            hint="restore the directory spark, or begin with a new checkpoint and other outputs",
+        )
