@@ -51,6 +51,14 @@ def _reference(flow: tg.Flow, inputs: Rows, *, watermarks: bool) -> list[tuple[A
 ENGINES: dict[str, Engine] = {"reference": by_reference, "reference, watermarks": by_reference_with_watermarks}
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave four of five cases on streams to the long run: each takes several jobs of Spark a step."""
+    streaming = [i for i in items if getattr(i, "callspec", None) and i.callspec.params.get("engine") == "streaming"]
+    for number, item in enumerate(streaming):
+        if number % 5:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(params=[*ENGINES, *(pytest.param(name, marks=pytest.mark.spark) for name in ("spark", "streaming"))])
 def engine(request: pytest.FixtureRequest) -> tuple[str, Engine]:
     """An engine, by its name."""

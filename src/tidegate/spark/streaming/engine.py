@@ -22,8 +22,8 @@ from tidegate.spark.streaming.frontiers import shown
 from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.meaning import check_meaning, meaning, state_keys
 from tidegate.spark.streaming.operators import Rows, Step, fold, holds, let_go
-from tidegate.spark.streaming.publishing import publish, staged
-from tidegate.spark.streaming.sinks import Output
+from tidegate.spark.streaming.publishing import PENDING, publish, staged
+from tidegate.spark.streaming.sinks import Output, Parquet
 from tidegate.spark.streaming.sources import Taken, diverted, take
 from tidegate.spark.streaming.state import Part, State, empty_rows, write_part
 from tidegate.spark.streaming.tracking import Tracking
@@ -103,7 +103,7 @@ class Engine:
             return None
         check_meaning(self.flow, found["flow"], self._meaning)
         commit = Commit.decode(self.flow, found)
-        publish(self.files, self._runtime, commit, self.outputs, again=True)
+        publish(self.files, self._runtime, commit, self.outputs)
         self._sweep(commit)
         if commit.ended:
             raise CheckpointClosed(
@@ -221,7 +221,7 @@ class Engine:
         for found in taken.values():
             late = 0 if found.source.late == "drop" else found.seen.late
             if late + found.seen.rejected:
-                place = staged(self.files, f"late/{found.source.id}", step)
+                place = staged(f"late/{found.source.id}", step)
                 rows = diverted(found, step.runtime, self.marks[found.source.id].frontier, step.number)
                 write_part(self.files, step.runtime, rows, place)
                 name = f"late/{found.source.id}/step={step.number}"
@@ -303,11 +303,10 @@ class Engine:
         return outputs, written
 
     def _place(self, step: Step, sink: str, output: Output) -> tuple[Publication, Files]:
-        path = getattr(output, "path", None)
-        if path is not None:
-            files = Files(step.runtime.session, path)
-            return Publication(files.root, staged(files, "", step), f"step={step.number}"), files
-        place = staged(self.files, f"output/{sink}", step)
+        if isinstance(output, Parquet):
+            files = Files(step.runtime.session, output.path)
+            return Publication(files.root, staged("", step), f"step={step.number}"), files
+        place = staged(f"output/{sink}", step)
         return Publication(self.files.root, place, f"output/{sink}/step={step.number}", call=sink), self.files
 
     def _clean(self, before: Commit | None, commit: Commit) -> None:
@@ -321,8 +320,10 @@ class Engine:
     _older: set[str] = set()  # noqa: RUF012  # replaced, never changed
 
     def _sweep(self, commit: Commit) -> None:
-        """Delete state that no commit names: of attempts that did not get so far."""
+        """Delete what the last commit does not name: of attempts that did not get so far, and of commits before it."""
         self._older = commit.paths
+        for directory in [*(f"late/{s.id}" for s in self.flow.sources), *(f"output/{s.name}" for s in self.flow.sinks)]:
+            self.files.delete(f"{directory}/{PENDING}")
         for key in self.files.names("state"):
             for port in self.files.names(f"state/{key}"):
                 for name in self.files.names(f"state/{key}/{port}"):

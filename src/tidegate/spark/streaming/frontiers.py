@@ -30,12 +30,12 @@ def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> s
     >>> from tidegate.flow.schema import parse_schema
     >>> pair = parse_schema("v INT, w INT", time=("v", "w"))
     >>> complete(pair, Antichain(pair.order, [(3, 2), (BOTTOM, 7)]))
-    'NOT ((CAST(v AS BIGINT) >= 3L AND CAST(w AS BIGINT) >= 2L) OR (CAST(w AS BIGINT) >= 7L))'
+    'NOT ((CAST(w AS BIGINT) >= 7L) OR (CAST(v AS BIGINT) >= 3L AND CAST(w AS BIGINT) >= 2L))'
     """
     columns = list(times) or [sqltypes.quoted(name) for name in schema.time]
     types = [c.type or "" for c in schema.times]
     above = []
-    for f in frontier:
+    for f in sorted(frontier, key=schema.order.key):
         parts = _parts(schema, f)
         if any(part is TOP for part in parts):
             continue
@@ -57,7 +57,7 @@ def newly_complete(schema: Schema, old: Frontier, new: Frontier) -> str:
 
 def encoded(schema: Schema, frontier: Iterable[Any]) -> list[list[Any]]:
     """Answer the elements of a frontier as lists of units, and of the names of bounds."""
-    return [_coded(schema, t) for t in frontier]
+    return [_coded(schema, t) for t in sorted(frontier, key=schema.order.key)]
 
 
 def decoded(schema: Schema, elements: Iterable[Sequence[Any]]) -> Frontier:

@@ -7,19 +7,24 @@ from typing import TYPE_CHECKING
 
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.commits import Commit, Publication
+from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.sinks import Foreach, Output
 
 if TYPE_CHECKING:
     from tidegate.spark.streaming.operators import Step
 
-__all__ = ["publish", "staged"]
+__all__ = ["PENDING", "publish", "staged"]
+
+#: The directory of what is not published yet. Spark overlooks names that begin so.
+PENDING = "_pending"
 
 
-def staged(files: Files, directory: str, step: Step) -> str:  # noqa: ARG001
+def staged(directory: str, step: Step) -> str:
     """Answer where the results of a step are written before its commit; readers overlook it."""
-    before = f"{directory}/" if directory else ""
-    return f"{before}_pending/{step.number}-{step.suffix}"
+    return (
+        f"{directory}/{PENDING}/{step.number}-{step.suffix}" if directory else f"{PENDING}/{step.number}-{step.suffix}"
+    )
 
 
 def publish(
@@ -28,27 +33,31 @@ def publish(
     commit: Commit,
     outputs: Mapping[str, Output],
     *,
-    again: bool = False,
-    probe: Callable[[], None] = lambda: None,
+    probe: Callable[[], None] | None = None,
 ) -> None:
     """Make visible what a commit names; what is visible already stays as it is.
 
-    With ``again``, also remove what attempts that were not committed have left.
+    ``probe`` is called before each part. Without one, the commit is of an earlier run, which may have published it.
     """
-    pending: dict[str, str] = {}
     for publication in commit.publish:
-        probe()
+        if probe:
+            probe()
         place = files if publication.root == files.root else Files(runtime.session, publication.root)
         if place.exists(publication.staged) and not place.exists(publication.name):
             if publication.call:
                 _call(place, runtime, commit, publication, outputs)
                 place.delete(publication.staged)
-            else:
-                place.rename(publication.staged, publication.name)
-        pending[publication.root] = publication.staged.rsplit("/", 1)[0]
-    if again:
-        for root, directory in pending.items():
-            Files(runtime.session, root).delete(directory)
+            elif not place.rename(publication.staged, publication.name):
+                raise BadCheckpoint(
+                    f"step {commit.step} is committed, and {place.path(publication.staged)} could not be moved to "
+                    f"{place.path(publication.name)}",
+                    hint="see that both can be written to, and start again: what is committed is published then",
+                )
+        elif probe and not place.exists(publication.name):
+            raise BadCheckpoint(
+                f"step {commit.step} is committed, and its rows are not in {place.path(publication.staged)}",
+                hint="something deleted them: only the run may touch what is in its checkpoint and its outputs",
+            )
 
 
 def _call(

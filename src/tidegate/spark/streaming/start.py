@@ -17,6 +17,7 @@ from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.lock import Lock
+from tidegate.spark.streaming.publishing import PENDING
 from tidegate.spark.streaming.reading import claim
 from tidegate.spark.streaming.run import Run
 from tidegate.spark.streaming.sinks import Foreach, Output, Parquet
@@ -80,6 +81,8 @@ def prepare(
         output = outputs[sink.name]
         if isinstance(output, Parquet):
             claim(spark, output.path, files, sink.name, engine.schemas[sink.input])
+            # What the last commit names is published; the rest is of attempts that did not get so far.
+            Files(spark, output.path).delete(PENDING)
     return engine
 
 

@@ -1,0 +1,207 @@
+"""Crashes: whatever point of a step a run dies at, what comes out in the end is what an undisturbed run gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from shutil import rmtree
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.spark import crashes
+from tests.spark.engine import frame, rows
+from tests.spark.steps import Cuts, engine_in
+
+import tidegate as tg
+from tidegate.flow.plan import Plan
+from tidegate.flow.watermarks import Bounded
+from tidegate.spark.runtime import spark_runtime
+from tidegate.spark.streaming import engine as engine_module
+from tidegate.spark.streaming import marks as marks_module
+from tidegate.spark.streaming.engine import POINTS, Engine
+from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed
+from tidegate.spark.streaming.sources import united
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+CUTS: Cuts = [
+    {"s": [(1, "a", 1), (2, "b", 2), (2, "a", 3)]},
+    {"s": [(2, "a", 4), (4, "b", 5), (5, "a", 6), (None, "a", 0)]},
+    {"s": [(1, "b", 7), (5, "a", 8), (9, "b", 9)]},
+]
+
+
+class Died(BaseException):
+    """The run is over; nothing of it runs any more."""
+
+
+def flow() -> Plan:
+    found = tg.Flow("crashing")
+    source = found.source("s", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(1))
+    windows = source.window(4, every=2).aggregate(by="k", total="sum(x)")
+    found.sink("windows", windows)
+    found.sink("most", windows.accumulate(by="k", most="max(total)"))
+    return found.plan
+
+
+class Killer:
+    """A probe that dies at a point of a step, the first time that it comes by."""
+
+    def __init__(self, point: str, step: int) -> None:
+        self.target = (point, step)
+        self.done = False
+
+    def __call__(self, point: str, step: int) -> None:
+        if not self.done and (point, step) == self.target:
+            self.done = True
+            raise Died
+
+
+def through(spark: SparkSession, directory: Path, probe: Any = lambda point, step: None) -> dict[str, list[Any]]:
+    """Run to the end; after each death, a new engine is given the batch once more, as Spark would."""
+    plan = flow()
+
+    def engine() -> Engine | None:
+        try:
+            return engine_in(spark, plan, {}, directory, probe=probe)
+        except CheckpointClosed:
+            return None
+
+    running, number = engine(), 0
+    while running is not None and number <= len(CUTS):
+        try:
+            if number == len(CUTS):
+                running.finish()
+            else:
+                inputs = {s.id: frame(spark, s.schema, CUTS[number][s.id]) for s in plan.sources}
+                running.step(united(plan, spark_runtime(spark), inputs), number)
+            number += 1
+        except Died:
+            running = engine()
+    found = {sink.name: sorted(rows(tg.read(spark, str(directory / sink.name))), key=str) for sink in plan.sinks}
+    late = spark.read.parquet(str(directory / "checkpoint" / "late" / "s"))
+    found["late"] = sorted((row.step, row.reason, *row.row) for row in late.select("step", "reason", "row").collect())
+    return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """What a run gives that nothing happens to."""
+    return through(spark, tmp_path_factory.mktemp("undisturbed"))
+
+
+def test_late_and_rejected_rows_are_those_expected(undisturbed: dict[str, list[Any]]) -> None:
+    """The input has one late row and one without a time, so that both are looked at after crashes too."""
+    assert undisturbed["late"] == [(1, "null time in t", None, "a", 0), (2, "late", 1, "b", 7)]
+    assert len(undisturbed["windows"]) > 5
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_run_that_dies_at_a_point_gives_what_an_undisturbed_one_gives(
+    spark: SparkSession, tmp_path: Path, undisturbed: dict[str, list[Any]], point: str
+) -> None:
+    """Every named point of a step in the middle; nothing is lost, and nothing comes twice."""
+    killer = Killer(point, 1)
+    assert through(spark, tmp_path, killer) == undisturbed
+    assert killer.done
+
+
+@pytest.mark.parametrize("point", ["during commit", "after commit", "publishing"])
+def test_a_run_that_dies_at_the_end_gives_what_an_undisturbed_one_gives(
+    spark: SparkSession, tmp_path: Path, undisturbed: dict[str, list[Any]], point: str
+) -> None:
+    """The end of the input is committed and published like any other step."""
+    assert through(spark, tmp_path, Killer(point, 3)) == undisturbed
+
+
+def _output_after_commit(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Commit before output: what the commit names is not written yet."""
+    real = Engine._write
+
+    def write(self: Engine, *given: Any) -> Any:
+        outputs, written = real(self, *given)
+        for publication in written:
+            rmtree(Path(publication.root.removeprefix("file:")) / publication.staged)
+        return outputs, written
+
+    monkeypatch.setattr(Engine, "_write", write)
+
+
+def _old_state(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """State of the wrong version: a commit names the state of the one before."""
+    real = Engine._compute
+
+    def compute(self: Engine, *given: Any) -> Any:
+        state, outputs, written = real(self, *given)
+        return (dict(self.last.state) if self.last and state else state), outputs, written
+
+    monkeypatch.setattr(Engine, "_compute", compute)
+
+
+def _early_watermark(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A watermark one step early: rows are held against the frontier that they themselves give."""
+    real = engine_module.take
+
+    def take(sources: Any, runtime: Any, batch: Any, marks: Any) -> Any:
+        first = real(sources, runtime, batch, marks)
+        return real(sources, runtime, batch, {s.id: marks[s.id].after(s, first[s.id].seen) for s in sources})
+
+    monkeypatch.setattr(engine_module, "take", take)
+
+
+def _no_delay(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A bound ahead of the rows: times are complete before their rows have come."""
+    real = marks_module._moved
+
+    def moved(source: Any, *given: Any) -> Any:
+        return real(replace(source, watermark=Bounded((-3,))), *given)
+
+    monkeypatch.setattr(marks_module, "_moved", moved)
+
+
+def _publish_once(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Recovery that takes what is committed for published."""
+    real = engine_module.publish
+
+    def publish(*given: Any, **options: Any) -> None:
+        if "probe" in options:
+            real(*given, **options)
+
+    monkeypatch.setattr(engine_module, "publish", publish)
+    return Killer("after commit", 2)
+
+
+@pytest.mark.parametrize("mutant", [_output_after_commit, _old_state, _early_watermark, _no_delay, _publish_once])
+def test_broken_engines_are_caught(
+    spark: SparkSession,
+    tmp_path: Path,
+    undisturbed: dict[str, list[Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    mutant: Any,
+) -> None:
+    """Each deliberate mistake changes what comes out, or is refused by the engine itself."""
+    probe = mutant(monkeypatch) or Killer("", -1)
+    try:
+        found = through(spark, tmp_path, probe)
+    except BadCheckpoint:
+        return
+    assert found != undisturbed
+
+
+def test_a_killed_process_is_continued_by_the_next(tmp_path: Path) -> None:
+    """SIGKILL during the commit and while publishing: the next process goes on, and the output is the same."""
+    report = crashes.torment("windows", tmp_path, [("during commit", 1), ("publishing", 2)])
+    assert report.kills == 2
+    assert report.same
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(crashes.FLOWS))
+def test_processes_killed_at_every_point(name: str, tmp_path: Path) -> None:
+    """SIGKILL at every named point, one step after the other: the output is that of an undisturbed run."""
+    report = crashes.torment(name, tmp_path, [(point, i % crashes.STEPS) for i, point in enumerate(POINTS)])
+    assert report.kills >= len(POINTS) - 1
+    assert report.same

@@ -1,0 +1,61 @@
+"""Random flows on streams: whatever the steps, the specification's answers, row for row."""
+
+from __future__ import annotations
+
+import os
+import random
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from tests.flow.case import assert_same_rows
+from tests.spark.steps import in_steps, marked_rows, run_steps, with_marks
+
+from tidegate.check.flows import DrawnFlow, flows
+from tidegate.spec import WM
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+# A flow takes several jobs of Spark a step.
+FLOWS = 150 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 10
+
+
+def shuffled(events: list[Any], rng: random.Random) -> list[Any]:
+    """The same events, with the rows between two watermarks in another order."""
+    found: list[Any] = []
+    for _, group in groupby(events, key=lambda event: isinstance(event, WM)):
+        part = list(group)
+        rng.shuffle(part)
+        found += part
+    return found
+
+
+@settings(
+    max_examples=FLOWS,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(drawn=flows(max_operators=3), rng=st.randoms(use_true_random=False), restart=st.booleans())
+def test_steps_give_what_the_specification_gives(
+    spark: SparkSession, drawn: DrawnFlow, rng: random.Random, restart: bool
+) -> None:
+    """Wherever steps begin and end, in whatever order rows come between watermarks, with or without restarts."""
+    compare(spark, drawn, rng, restart=restart)
+
+
+def compare(spark: SparkSession, drawn: DrawnFlow, rng: random.Random, *, restart: bool) -> None:
+    expected = [tuple(row.values()) for row in drawn.flow.reference(drawn.inputs).rows("out")]
+    plan = with_marks(drawn.flow.plan)
+    rows = {s.id: marked_rows(s, shuffled(drawn.inputs[s.id], rng)) for s in plan.sources}
+    tables = {t.id: [tuple(row.values()) for row in drawn.inputs[t.id]] for t in plan.tables}
+    cuts = in_steps(rows, rng, steps=rng.choice([1, 2, 3]))
+    with TemporaryDirectory() as directory:
+        got = run_steps(spark, plan, cuts, tables, Path(directory), restart=restart)
+    assert_same_rows(got["out"], expected)
