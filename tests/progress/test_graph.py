@@ -15,8 +15,8 @@ from tidegate.progress import (
     Graph,
     Leave,
     NotComposable,
-    NotMonotone,
     SelfEdge,
+    SummaryNotMonotone,
     UnknownLocation,
 )
 from tidegate.time import Antichain, EventTime, Int, Lexicographic, Nat, NoSuchTime, Poset, Product, Sum, minimal
@@ -201,13 +201,13 @@ def test_a_finite_order_allows_no_cycle():
 )
 def test_a_summary_that_is_not_monotone_is_refused(order, summary):
     """A summary that lowers a time or loses the order of two is refused with the edge that carries it."""
-    with pytest.raises(NotMonotone, match=r"the edge from 'a' to 'b'"):
+    with pytest.raises(SummaryNotMonotone, match=r"the edge from 'a' to 'b'"):
         Graph(order, {("a", "b"): summary})
 
 
 def test_the_error_shows_two_times_whose_order_is_lost():
     """For a finite order the message gives the two times that end up the wrong way round."""
-    with pytest.raises(NotMonotone, match="'x' <= 'y', but they become 'z' and 'y'"):
+    with pytest.raises(SummaryNotMonotone, match="'x' <= 'y', but they become 'z' and 'y'"):
         Graph(Poset([("x", "y"), ("y", "z")]), {("a", "b"): frozenset({("x", "z")})})
 
 

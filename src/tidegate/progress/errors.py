@@ -17,16 +17,16 @@ __all__ = [
     "NotInitialized",
     "NotJustified",
     "NotMinimal",
-    "NotMonotone",
     "NotPending",
     "NotUpright",
     "SelfEdge",
+    "SummaryNotMonotone",
     "UnknownLocation",
     "UnknownWorker",
 ]
 
 
-class NotMonotone(TidegateError, ValueError):
+class SummaryNotMonotone(TidegateError, ValueError):
     """A summary that would lower a time or lose the order of two."""
 
 

@@ -84,7 +84,7 @@ class ExchangeConf:
         return replace(self, caps=self.caps.set(w, self.caps[w].add(p)), data=self.data.add((w, p), -1))
 
     def perf_op(self, w: Worker, neg: Bag[Any], data: Bag[Any], own: Bag[Any]) -> Self:
-        """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others take ``own`` (Δself)."""
+        """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others and take ``own`` (Δself)."""
         check_worker(self.workers, w)
         neg, data, own = multiset(neg), multiset(data), multiset(own)
         for v, p in data:
@@ -269,7 +269,7 @@ class Exchange:
         self.conf = self.conf.recv_cap(w, p)
 
     def perf_op(self, w: Worker, neg: Bag[Any] = (), data: Bag[Any] = (), own: Bag[Any] = ()) -> None:
-        """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others take ``own`` (Δself)."""
+        """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others and take ``own`` (Δself)."""
         self.conf = self.conf.perf_op(w, neg, data, own)
 
     def send_upd(self, w: Worker, P: Collection[Any]) -> None:

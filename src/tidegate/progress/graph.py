@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Set
 from typing import Any, TypeAlias
 
 from tidegate.progress.cycles import check_cycles
-from tidegate.progress.errors import NotComposable, NotMonotone, SelfEdge, UnknownLocation
+from tidegate.progress.errors import NotComposable, SelfEdge, SummaryNotMonotone, UnknownLocation
 from tidegate.progress.scope import AnyOrder, Enter, Leave, outer
 from tidegate.progress.summary import Summary, minimal_summaries
 from tidegate.time import Antichain, NoSuchTime, Order, Poset
@@ -202,7 +202,7 @@ def _does_not_fit(given: str, source: AnyOrder, target: AnyOrder, expected: str)
     )
 
 
-def _not_monotone(order: AnyOrder, given: Any) -> NotMonotone:
+def _not_monotone(order: AnyOrder, given: Any) -> SummaryNotMonotone:
     expected = order.summaries._expected()
     what = f"expected a summary of {order!r}, {expected}; got {given!r} ({type(given).__name__})"
     hint = "a summary never lowers a time, and keeps t <= u; give several as a list"
@@ -213,5 +213,5 @@ def _not_monotone(order: AnyOrder, given: Any) -> NotMonotone:
                 a, b = moves.get(x, x), moves.get(y, y)
                 if {a, b} <= set(order.elements) and order.le(x, y) and not order.le(a, b):
                     hint = f"{x!r} <= {y!r}, but they become {a!r} and {b!r}; {hint}"
-                    return NotMonotone(what, hint=hint)
-    return NotMonotone(what, hint=hint)
+                    return SummaryNotMonotone(what, hint=hint)
+    return SummaryNotMonotone(what, hint=hint)

@@ -53,7 +53,7 @@ class TrackerConf:
         return replace(self, exch=self.exch.recv_cap(w, p))
 
     def perf_op(self, w: Worker, neg: Bag[Any], data: Bag[Any], own: Bag[Any]) -> Self:
-        """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others take ``own`` (Δself)."""
+        """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others and take ``own`` (Δself)."""
         return replace(self, exch=self.exch.perf_op(w, neg, data, own))
 
     def send_upd(self, w: Worker, P: Collection[Pointstamp]) -> Self:
@@ -181,7 +181,7 @@ class Tracker:
         data: Bag[Any] = (),
         own: Bag[Any] = (),
     ) -> None:
-        """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others take ``own`` (Δself)."""
+        """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others and take ``own`` (Δself)."""
         self.conf = self.conf.perf_op(w, neg, data, own)
 
     def send_upd(self, w: Worker, P: Collection[Pointstamp]) -> None:
