@@ -51,6 +51,17 @@ def test_each_guard_is_needed_or_is_known_not_to_be(mutant):
         assert found.violation.name == mutant.breaks
 
 
+@pytest.mark.parametrize("protocol", BASELINE)
+def test_each_guard_has_a_mutant(protocol):
+    """No guard and no filter of a protocol is left without a mutant that changes it."""
+    sound, _ = BASELINE[protocol]
+    starts = [m.model().start for m in MUTANTS if m.name.startswith(f"{protocol},")]
+    changed = {name for start in starts for name in vars(type(start))}
+    guards = {name for name in vars(sound) if name.startswith(("guard_", "filter_"))}
+    assert guards
+    assert guards <= changed
+
+
 SHORTEST = {
     "clocks, perf_op: no upright Δ": ["perf_op w1: drop {}, add {0}"],
     "clocks, send_upd: no upright rest": ["perf_op w1: drop {1}, add {2}", "send_upd w1 {1}", "recv_upd w1 → w1"],
@@ -80,7 +91,10 @@ def test_the_shortest_trace_tells_the_story(name):
 
 @pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.breaks], ids=lambda m: m.name)
 def test_with_its_guard_the_same_instance_is_fine(mutant):
-    """What breaks is due to the guard alone: the unchanged protocol keeps all properties on the mutant's instance."""
+    """What breaks is due to the guard alone: the unchanged protocol keeps all properties on the mutant's instance.
+
+    It is explored as far as the mutant may be, which is to its end or to more steps than break the mutant.
+    """
     model = mutant.model()
     sound, properties = BASELINE[mutant.name.split(",")[0]]
     start = model.start
@@ -90,5 +104,8 @@ def test_with_its_guard_the_same_instance_is_fine(mutant):
     else:
         original = sound(**{f: getattr(start, f) for f in sound.__dataclass_fields__})
     fine = type(model)(**{**vars(model), "start": original})
-    found = explore(fine, [*mutant.properties, *properties], max_states=500)
+    found = explore(fine, [*mutant.properties, *properties], max_states=mutant.max_states)
     assert found.violation is None, str(found.violation)
+    # Breadth first: once a state is found at some depth, all states at lesser depths have been.
+    steps = len(explored(mutant.name).violation.trace) - 1
+    assert found.complete or found.depth > steps

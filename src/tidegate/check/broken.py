@@ -20,6 +20,7 @@ __all__ = [
     "DropsWhatIsNotThere",
     "DropsWhatItDoesNotHold",
     "ExchangesNewestFirst",
+    "ExchangesNothing",
     "KeepsBackAnything",
     "KeepsBackAsManyAsHeld",
     "KeepsBackUnlessSupportedByOthers",
@@ -184,6 +185,15 @@ class KeepsBackUnlessSupportedByOthers(ExchangeConf):
     def guard_rest_justified(self, w: Worker, rest: Changes) -> None:
         """Judge by all capabilities in the system."""
         ExchangeConf.guard_rest_justified(replace(self, caps=Table(self.caps.default, {w: self.rec})), w, rest)
+
+
+class ExchangesNothing(ExchangeConf):
+    """`send_upd` without ``γ ≠ {}``."""
+
+    __slots__ = ()
+
+    def guard_sends(self, w: Worker, gamma: Changes) -> None:
+        """Allow everything."""
 
 
 class ReceivesWhatWasNotSent(ExchangeConf):

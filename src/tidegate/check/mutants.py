@@ -63,7 +63,8 @@ _SAFE_EXCHANGE = goals(EXCHANGE)
 _SAFE_PROPAGATION = [*goals(PROPAGATION), bounded_times(4)]
 _SAFE_TRACKER = goals(TRACKER)
 
-#: Every guard of the four protocols, left out or weakened.
+#: Every guard of the four protocols, left out or weakened. Only ``msg w w' ≠ []`` of `recv_upd` has no mutant: without
+#: it there is no update to receive.
 MUTANTS: list[Mutant] = [
     Mutant("clocks, perf_op: no Δneg <= rec", _clocks(broken.DropsWhatIsNotThere), _SAFE_CLOCKS, "Safe for ever"),
     Mutant("clocks, perf_op: no upright Δ", _clocks(broken.AddsWithoutSupport), _SAFE_CLOCKS, "Safe for ever"),
@@ -101,6 +102,12 @@ MUTANTS: list[Mutant] = [
         _exchange(broken.KeepsBackUnlessSupportedByOthers),
         _SAFE_EXCHANGE,
         "Safe",
+    ),
+    Mutant(
+        "exchange, send_upd: γ may be empty",
+        _exchange(broken.ExchangesNothing, operations=1),
+        EXCHANGE,
+        harmless="an empty update changes no view; it only fills the queues",
     ),
     Mutant("exchange, recv_cap: not sent", _exchange(broken.ReceivesWhatWasNotSent), _SAFE_EXCHANGE, "Safe for ever"),
     Mutant("exchange, recv_upd: newest first", _exchange(broken.ExchangesNewestFirst), _SAFE_EXCHANGE, "Safe"),
