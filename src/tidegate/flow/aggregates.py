@@ -21,7 +21,7 @@ from tidegate.flow.functions import AGGREGATES, MERGEABLE, ORDER_SENSITIVE
 from tidegate.flow.schema import Column, Schema, distinct_names
 from tidegate.flow.sql import Token, TokenType, exp, parse, place, span, tokenize
 
-__all__ = ["AggregateCall", "AggregateExpression", "Aggregation", "aggregation", "grouping", "named"]
+__all__ = ["AggregateCall", "AggregateExpression", "Aggregation", "aggregation", "grouping", "named", "separated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ def _call(parsed: Parsed, first: int, last: int, schema: Schema, calls: dict[str
         name=f"__{len(calls)}",
         sql=whole.sql,
         function=tokens[0].text.lower(),
-        arguments=tuple(render(whole.sql, argument, {}) for argument in _separated(inside)),
+        arguments=tuple(render(whole.sql, argument, {}) for argument in separated(inside)),
         distinct=quantifier == "distinct",
         where=where,
         rest=render(whole.sql, after, {}) if after else "",
@@ -279,7 +279,7 @@ def _call(parsed: Parsed, first: int, last: int, schema: Schema, calls: dict[str
     return replace(call, name=known.name)
 
 
-def _separated(tokens: tuple[Token, ...]) -> list[tuple[Token, ...]]:
+def separated(tokens: tuple[Token, ...]) -> list[tuple[Token, ...]]:
     """Split tokens at the commas between arguments."""
     pieces: list[list[Token]] = [[]]
     depth = 0

@@ -12,6 +12,7 @@ from tidegate.flow.building import not_a_stream
 from tidegate.flow.errors import BadArgument, BadTime, FlowError, NameTaken
 from tidegate.flow.explain import Explanation, explain
 from tidegate.flow.plan import Operator, Plan, Sink, Source, Table
+from tidegate.flow.rewrite import optimize, to_aggregates
 from tidegate.flow.schema import parse_schema
 from tidegate.flow.stream import Stream
 from tidegate.flow.watermarks import Watermark, at_end
@@ -135,6 +136,31 @@ class Flow:
         """
         return explain(self.plan)
 
+    def to_aggregates(self, *, using: str = "A+") -> Flow:
+        """Answer this flow written with Aggregates: Map, Filter, FlatMap, inner Join and distinct as compositions.
+
+        ``using`` is ``"A+"``, whose answers are many rows, or ``"A"``, whose answer is one, unfolded behind.
+
+        >>> flow = Flow("edits")
+        >>> edits = flow.source("edits", "ts TIMESTAMP, bytes INT", time="ts")
+        >>> flow.sink("big", edits.where("bytes > 100"))
+        >>> [operator.verb for operator in flow.to_aggregates(using="A").plan]
+        ['source', 'aggregate', 'unfold', 'select']
+        """
+        return self._with(to_aggregates(self.plan, using=using))
+
+    def optimize(self) -> Flow:
+        """Answer this flow with compositions of Aggregates, by whomever, replaced by the dedicated operators.
+
+        >>> flow = Flow("edits")
+        >>> edits = flow.source("edits", "ts TIMESTAMP, bytes INT", time="ts")
+        >>> pack = edits.aggregate(by="bytes", big="collect_list(struct(bytes)) FILTER (WHERE bytes > 100)")
+        >>> flow.sink("big", pack.explode("big").select("big.bytes AS bytes"))
+        >>> [str(operator.condition) for operator in flow.optimize().plan if operator.verb == "where"]
+        ['bytes > 100']
+        """
+        return self._with(optimize(self.plan))
+
     def reference(self, inputs: Mapping[str, Iterable[Any]]) -> Results:
         """Run the flow on the specification's operators, in plain Python: what every engine is held against.
 
@@ -183,6 +209,14 @@ class Flow:
         from tidegate.spark.streaming import start
 
         return start(self.plan, spark, inputs, outputs, checkpoint, trigger=trigger)
+
+    def _with(self, plan: Plan) -> Flow:
+        """Answer a flow of another plan."""
+        flow = Flow(self.name, timezone=self.timezone)
+        flow._operators = {operator.id: operator for operator in plan}
+        flow._sinks = {sink.name: sink for sink in plan.sinks}
+        flow._numbers = dict(self._numbers)
+        return flow
 
     def _free(self, name: str) -> None:
         if name in self._operators:

@@ -30,6 +30,7 @@ __all__ = [
     "SessionFrame",
     "Source",
     "Table",
+    "Unfold",
     "Union",
     "Where",
     "WindowAggregate",
@@ -97,6 +98,15 @@ class Explode(Operator):
     """For each element of the array in ``column``, the row with the element in its place; none for NULL or empty."""
 
     verb: ClassVar[str] = "explode"
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfold(Operator):
+    """The same rows as `Explode`, meant as an Aggregate with a loop: each round gives the next element of the array."""
+
+    verb: ClassVar[str] = "unfold"
 
     column: str
 

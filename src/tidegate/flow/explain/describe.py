@@ -43,6 +43,8 @@ def describe(plan: Plan, operator: Operator) -> list[str]:
             return [", ".join(computed)] if computed else []
         case p.Explode(column=column):
             return [f"a row for each element of {column}"]
+        case p.Unfold(column=column):
+            return [f"a round for each element of {column}"]
         case p.MapBatches(function=function):
             return [f"{getattr(function, '__qualname__', function)}(batch)"]
         case p.Aggregate(aggregation=aggregation):

@@ -61,8 +61,9 @@ def project(running: Running, rows: list[Any], schema: Schema, outputs: tuple[Ex
     return [dict(zip(names, values, strict=True)) for values in running.duck.scalars(rows, schema, outputs)]
 
 
-@evaluate.register
-def _explode(operator: plan.Explode, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
+@evaluate.register(plan.Explode)
+@evaluate.register(plan.Unfold)
+def _explode(operator: plan.Explode | plan.Unfold, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
     name = operator.column
     return flat_map(inputs[0], lambda rows: [[{**row, name: x} for x in row[name] or ()] for row in rows])
 

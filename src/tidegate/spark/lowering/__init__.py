@@ -29,6 +29,7 @@ _LOWERINGS: dict[type[plan.Operator], Callable[..., Any]] = {
     plan.Where: where,
     plan.Select: select,
     plan.Explode: explode,
+    plan.Unfold: explode,
     plan.MapBatches: map_batches,
     plan.Union: union,
     plan.Gate: gate,

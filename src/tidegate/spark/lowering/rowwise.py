@@ -27,7 +27,7 @@ def select(operator: plan.Select, runtime: Runtime, rows: DataFrame) -> DataFram
     return rows.select(*runtime.exprs({e.name: e.sql for e in operator.outputs}))
 
 
-def explode(operator: plan.Explode, runtime: Runtime, rows: DataFrame) -> DataFrame:
+def explode(operator: plan.Explode | plan.Unfold, runtime: Runtime, rows: DataFrame) -> DataFrame:
     """Make a row of each element; none if the array is null or empty."""
     column = next(c for c in columns_of(rows.schema) if c.name == operator.column)
     if not (column.type or "").startswith("ARRAY"):

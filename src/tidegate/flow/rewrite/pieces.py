@@ -1,0 +1,117 @@
+"""What compositions are made of: tuples packed into structs, Aggregates that collect packs, and names for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tidegate.flow import plan, sqltypes
+from tidegate.flow.aggregates import Aggregation, aggregation
+from tidegate.flow.expressions import Expression, reference_to
+from tidegate.flow.schema import Column, Schema
+
+__all__ = [
+    "LEFT",
+    "RIGHT",
+    "aggregate",
+    "array_of",
+    "exact",
+    "exploded",
+    "field_of",
+    "free_name",
+    "packable",
+    "packed",
+    "struct_of",
+]
+
+#: The packs of both sides of a Join: what conditions of joins call them, so that these read packs as well.
+LEFT, RIGHT = "left", "right"
+#: The field of a pack of nothing: a struct has at least one.
+_NO_FIELD = "none"
+
+
+def packable(columns: Sequence[Column]) -> bool:
+    """Answer whether columns can be fields of a pack and keys of a group: maps have no equality everywhere."""
+    plain = all(not any(sign in c.name for sign in "'\\`") for c in columns)
+    return plain and not any((c.type or "").startswith(("MAP", "VARIANT")) for c in columns)
+
+
+def exact(columns: Sequence[Column]) -> bool:
+    """Answer whether a key gives back the values that it was made of: of 0.0 and -0.0, a group keeps one."""
+    return all(c.type is not None and not any(t in c.type for t in sqltypes.FRACTIONS) for c in columns)
+
+
+def free_name(wanted: str, schema: Schema) -> str:
+    """Answer a name for a column that the schema does not have."""
+    while wanted in schema:
+        wanted += "_"
+    return wanted
+
+
+def struct_of(columns: Sequence[Column]) -> str | None:
+    """Answer the type of a pack, where the types of its fields are known."""
+    types: dict[str, str | None] = {c.name: c.type for c in columns} or {_NO_FIELD: "INT"}
+    return None if None in types.values() else sqltypes.struct(**{name: t for name, t in types.items() if t})
+
+
+def array_of(element: str | None) -> str | None:
+    """Answer the type of an array, where that of its elements is known."""
+    return f"ARRAY<{element}>" if element else None
+
+
+def packed(values: Mapping[str, str]) -> str:
+    """Answer the SQL of a pack of values by name.
+
+    >>> packed({"k": "k", "y": "x + 1"})
+    "named_struct('k', k, 'y', x + 1)"
+    """
+    fields = values or {_NO_FIELD: "0"}
+    return "named_struct({})".format(", ".join(f"'{name}', {sql}" for name, sql in fields.items()))
+
+
+def field_of(pack: str, column: Column) -> Expression:
+    """Answer a column that is a field of a pack."""
+    return Expression(column.name, f"{sqltypes.quoted(pack)}.{sqltypes.quoted(column.name)}", column.type, (pack,))
+
+
+def aggregate(
+    id_: str,
+    input_: str,
+    schema: Schema,
+    by: Sequence[str],
+    answers: Mapping[str, tuple[str, str | None]],
+    frame: plan.WindowFrame | None = None,
+) -> plan.Aggregate | plan.WindowAggregate:
+    """Build an Aggregate on units, or on windows; ``answers`` gives SQL and type by name."""
+    times = schema.times
+    window = []
+    if frame is not None:
+        type_ = schema[frame.over].type or ""
+        window = [Column("window", sqltypes.struct(start=type_, end=type_))]
+    names = [sqltypes.quoted(name) for name in by]
+    found = aggregation(names, (), {name: sql for name, (sql, _) in answers.items()}, schema, grouped=[*times, *window])
+    outputs = tuple(replace(output, type=answers[output.name][1]) for output in found.outputs)
+    result = Aggregation(found.by, outputs)
+    columns = Schema((*times, *window, *result.columns), schema.time)
+    if frame is not None:
+        return plan.WindowAggregate(id=id_, inputs=(input_,), schema=columns, frame=frame, aggregation=result)
+    return plan.Aggregate(id=id_, inputs=(input_,), schema=columns, aggregation=result)
+
+
+def exploded(
+    operator: plan.Operator, column: str, id_: str, kind: type[plan.Explode] | type[plan.Unfold]
+) -> plan.Operator:
+    """Build the operator that makes a row of each element of a column of ``operator``."""
+    schema = operator.schema
+    columns = tuple(
+        Column(c.name, sqltypes.element(c.type) if c.type else None) if c.name == column else c for c in schema.columns
+    )
+    return kind(id=id_, inputs=(operator.id,), schema=Schema(columns, schema.time), column=column)
+
+
+def select(operator: plan.Operator, outputs: Sequence[Expression], id_: str) -> plan.Select:
+    """Build the operator that computes columns behind the time columns."""
+    schema = operator.schema
+    everything = (*(reference_to(c.name, c.type) for c in schema.times), *outputs)
+    columns = tuple(Column(e.name, e.type) for e in everything)
+    return plan.Select(id=id_, inputs=(operator.id,), schema=Schema(columns, schema.time), outputs=everything)

@@ -1,0 +1,43 @@
+"""Flows written with Aggregates alone run on bounded Spark too, and give what the specification gives."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from tests.flow.case import assert_same_rows
+from tests.flow.test_rewrites import OPERATORS, ROWS, flow_of, given_rows
+from tests.spark.engine import by_spark
+from tests.spark.test_random_flows import rows_given
+
+from tidegate.check.flows import DrawnFlow, flows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+FLOWS = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 6
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_each_composition_gives_the_same_rows(spark: SparkSession, name: str) -> None:
+    """With duplicates, nulls as keys, empty arrays and no arrays."""
+    flow = flow_of(OPERATORS[name][0])
+    expected = [tuple(row.values()) for row in flow.reference(given_rows(flow)).rows("out")]
+    assert_same_rows(by_spark(spark, flow.to_aggregates(using="A"), ROWS), expected)
+
+
+@settings(
+    max_examples=FLOWS,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(drawn=flows(watermarks=False), using=st.sampled_from(["A", "A+"]))
+def test_rewritten_flows_give_what_the_specification_gives(spark: SparkSession, drawn: DrawnFlow, using: str) -> None:
+    """Random flows, rewritten, give on Spark what they give on the reference as they were."""
+    expected = [tuple(row.values()) for row in drawn.flow.reference(drawn.inputs).rows("out")]
+    assert_same_rows(by_spark(spark, drawn.flow.to_aggregates(using=using), rows_given(drawn)), expected)
