@@ -21,6 +21,7 @@ from tidegate.spec import (
     join_list,
     join_op,
     map_op,
+    produce,
     producible,
     union_op,
 )
@@ -321,5 +322,25 @@ def map_drops_watermarks(state, event):
 def flatten_takes_the_first_only(state, event):
     return state, [DT(event.t, event.d[0])] if isinstance(event, DT) else [event]
 
+
+# Every block, holding everything back until the end: nothing is ever owed, and all that ends is complete.
+
+
+def hold(buf, event):
+    return (*buf, event), []
+
+
+def release(op, buf):
+    return list(produce(op, buf))
+
+
+for name, block in BLOCKS.items():
+    held = Machine((), hold, partial(release, block.build(block.order)))
+    MUTANTS[f"{name}_holds_everything_until_the_end"] = (name, held)
+
+MUTANTS["join_gives_each_pair_twice"] = (
+    "join_op",
+    comp_op(join_op(PAIRS, joined), Machine((), lambda s, e: (s, [e, e] if isinstance(e, DT) else [e]))),
+)
 
 assert all(block in BLOCKS for block, _ in MUTANTS.values())

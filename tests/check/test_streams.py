@@ -54,6 +54,14 @@ def test_lassos_are_productive(case):
     assert is_productive(order, loop)
 
 
+@given(over(lassos, monotone=True))
+def test_monotone_lassos_are_monotone_and_productive(case):
+    """With `monotone`, no data comes after a watermark that covers it, however often the cycle comes."""
+    order, loop = case
+    assert is_monotone(order, loop)
+    assert is_productive(order, loop)
+
+
 @given(two_sided().covered(PAIRS), two_sided().lassos(PAIRS))
 def test_two_sided_watermarks_are_producible(events, loop):
     """Both sides reach each watermark, as (31) assumes."""

@@ -19,6 +19,11 @@ class Late(Operator):
 
 
 late = Late()
+NUMBER = 3
+
+
+def builds_nothing():
+    return None
 
 
 def nothing_missing(events, outputs):

@@ -27,6 +27,19 @@ def test_a_built_in_operator_is_checked_against_its_specification():
     assert "✓  soundness" in result.output
 
 
+def test_built_in_operators_take_another_order():
+    """`--order` is heeded for built-in operators too."""
+    result = run("incr_op", "--order", "Nat", "--examples", "20")
+    assert result.exit_code == 0, result.output
+    assert "over Nat()" in result.output
+
+
+def test_an_operator_that_takes_no_order():
+    """Something that builds an operator without arguments is called without."""
+    result = run("tidegate.spec:incr_op", "--inputs", "batched", "--examples", "20")
+    assert result.exit_code == 0, result.output
+
+
 def test_an_operator_that_is_broken():
     """It draws the smallest stream, and exits with 1."""
     result = run("tests.cli.broken:late", "--completeness", "tests.cli.broken:nothing_missing", "--order", "Nat")
@@ -43,6 +56,11 @@ def test_an_operator_that_is_broken():
         (["tidegate.spec:nothing"], "expected 'nothing' in the module 'tidegate.spec'"),
         (["tidegate.spec:batch_op", "--order", "Clock()"], "expected an order, got 'Clock()'"),
         (["tidegate.spec:batch_op", "--inputs", "rows"], "expected one of plain, batched, two_sided"),
+        (["tests.cli.broken:NUMBER"], "expected an operator at tests.cli.broken:NUMBER, got 3 (int)"),
+        (["tests.cli.broken:nothing_missing"], "expected tests.cli.broken:nothing_missing to build an operator"),
+        (["tests.cli.broken:builds_nothing"], "expected an operator at tests.cli.broken:builds_nothing, got None"),
+        (["ihist_op", "--inputs", "plain"], "expected only --order and --examples with the built-in ihist_op"),
+        (["ihist_linear_op", "--order", "Product(Nat, Nat)"], "expected a total order for ihist_linear_op"),
     ],
 )
 def test_what_is_not_found(arguments, says):

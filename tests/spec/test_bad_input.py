@@ -16,6 +16,7 @@ from tidegate.spec import (
     WrongShape,
     batch_op,
     comp_op,
+    flatten_op,
     ihist_linear_op,
     ihist_op,
     incr_op,
@@ -91,6 +92,7 @@ def test_no_order_takes_data_at_a_time_that_is_not_its_own(order, bad):
     [
         (Nat(), 1, "x"),
         (Nat(), "x", 1),
+        (Nat(), "a", "b"),
         (Product(Nat(), Nat()), (1, 2), (1,)),
         (Product(Nat(), Nat()), (1, 2), 3),
         (Lexicographic(Nat(), Nat()), (1, 2), (1, "x")),
@@ -168,7 +170,70 @@ def test_data_that_cannot_be_counted():
     """A histogram of lists says to map them to something hashable."""
     text = message(UncountableData, ihist_op(Nat()), [DT(0, ["a"]), WM(0)])
     assert "expected data that can be counted" in text
+    assert "event 0 between the two parts of a composition" in text
     assert "event 1 of the stream" in text
+
+
+def test_an_error_at_the_end_of_the_input():
+    """What goes wrong when the input ends is not blamed on one of its events."""
+    text = message(UncountableData, ihist_op(Nat()), [DT(0, ["a"])])
+    assert "event 0 between the two parts of a composition" in text
+    assert "the end of the stream" in text
+
+
+def test_the_event_of_an_endless_stream():
+    """On a lasso, events are counted from its beginning, whatever was put out since."""
+    from tidegate.spec import Lasso
+
+    with pytest.raises(NotATime, match="event 5 of the stream"):
+        list(produce(batch_op(Nat()), Lasso([WM(0), WM(1), DT(2, "a"), WM(2), WM(3)], [WM("x")])))
+
+
+@pytest.mark.parametrize(("op", "bad"), [(incr_op(), "abc"), (incr_op(), [1]), (flatten_op(), 5)])
+def test_data_that_is_not_a_batch(op, bad):
+    """Operators that take lists say so."""
+    from tidegate.spec import NotABatch
+
+    text = message(NotABatch, op, [WM(0), DT(0, bad)])
+    assert "expected a" in text
+    assert "event 1 of the stream" in text
+
+
+def test_an_exit_that_answers_nothing():
+    """None is not an empty list."""
+
+    class Silent(Operator):
+        def apply(self, event):
+            return self, []
+
+        def exit(self):
+            return None
+
+    assert "from exit, got None" in message(WrongShape, Silent(), [])
+
+
+def test_something_that_is_not_an_operator():
+    """A number, or a class instead of an operator."""
+    assert "expected an operator, got 3" in message(WrongShape, 3, [])
+    assert "expected an operator" in message(WrongShape, Answers, [])
+
+
+def test_owed_checks_its_events():
+    """Also the functions on whole streams say which event is wrong."""
+    from tidegate.spec import owed
+
+    with pytest.raises(NotAnEvent, match="event 0 of the stream"):
+        owed(Nat(), [3])
+    with pytest.raises(NotATime, match="event 1 of the stream"):
+        owed(Nat(), [DT(1, "a"), WM("y")])
+
+
+def test_skipping_a_negative_number():
+    """There is nothing before the first output."""
+    from tidegate.spec import skip_op
+
+    with pytest.raises(ValueError, match="at least 0, got -1"):
+        skip_op(incr_op(), -1)
 
 
 def test_a_join_of_times_without_a_side():
@@ -198,7 +263,8 @@ def test_a_summary_that_is_not_one():
 
 
 @pytest.mark.parametrize(
-    "build", [lambda: Product(Nat), lambda: Product(), lambda: Poset(["ab"]), lambda: EventTime("hour")]
+    "build",
+    [lambda: Product(Nat), lambda: Product(), lambda: Sum(Nat, Nat), lambda: Poset(["ab"]), lambda: EventTime("hour")],
 )
 def test_orders_check_their_arguments(build):
     """A class instead of an order, nothing, or something that is no pair, is an error at once."""

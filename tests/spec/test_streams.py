@@ -137,7 +137,34 @@ def test_a_monitor_goes_on_after_an_error():
         monitor.see(WM(2))
     monitor.see(DT(4, "a"))
     assert monitor.owed == [DT(4, "a")]
-    assert monitor.number == 2
+    assert monitor.number == 3
+    with pytest.raises(NotMonotone, match="event 3 of the stream"):
+        monitor.see(DT(1, "late"))
+
+
+def test_owed_data_comes_in_the_order_of_its_arrival():
+    """Also where times alternate."""
+    monitor = Monitor(Nat())
+    events = [DT(2, "a"), DT(1, "b"), DT(2, "c"), DT(3, "d")]
+    for event in events:
+        monitor.see(event)
+    assert monitor.owed == events
+    monitor.see(WM(1))
+    assert monitor.owed == [DT(2, "a"), DT(2, "c"), DT(3, "d")]
+
+
+def test_a_long_silence_is_not_the_end():
+    """`produce` waits on a lasso as on any endless stream, as long as the state changes."""
+    assert next(produce(bulk_op(lambda xs: [len(xs)], 5000), Lasso([], [1]))) == 5000
+
+
+def test_what_is_put_out_belongs_to_whoever_takes_it():
+    """Changing a histogram that was put out does not change the operator."""
+    from tidegate.spec import fproduce, ihist_linear_op
+
+    op, out = fproduce(ihist_linear_op(Nat()), [DT(0, "a"), WM(0)])
+    out[0].d["z"] += 5
+    assert fproduce(op, [DT(1, "b"), WM(1)])[1][0] == DT(1, {"a": 1, "b": 1})
 
 
 def test_extended_watermarks_complete_every_value_of_a_component():

@@ -49,9 +49,11 @@ class Block:
     inputs: Inputs
     order: Order[Any]
 
-    def check(self, op: Operator[Event, Any] | None = None, **options: Any) -> Report:
-        """Check this operator, or another one in its place."""
-        order = self.order
+    def check(
+        self, op: Operator[Event, Any] | None = None, *, order: Order[Any] | None = None, **options: Any
+    ) -> Report:
+        """Check this operator, or another one in its place, over its usual order or another one."""
+        order = self.order if order is None else order
         return check_operator(
             self.build(order) if op is None else op,
             order,

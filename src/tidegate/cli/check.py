@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from typing import Annotated, Any
 
@@ -78,15 +79,44 @@ def load(name: str) -> Any:
     return found
 
 
+def operator_of(name: str, order: Order[Any]) -> Any:
+    """Answer the operator that ``name`` is, or that it builds when it is called with the order, or with nothing."""
+    found = load(name)
+    if not is_operator(found) and callable(found):
+        takes_order = any(p.default is p.empty for p in inspect.signature(found).parameters.values())
+        try:
+            found = found(order) if takes_order else found()
+        except Exception as error:
+            raise NotFound(
+                f"expected {name} to build an operator, it raised {type(error).__name__}: {error}",
+                hint="name something that builds an operator from an order alone, for example a function of yours",
+            ) from error
+    if not is_operator(found):
+        raise NotFound(
+            f"expected an operator at {name}, got {found!r} ({type(found).__name__})",
+            hint="an operator has apply(event) and exit()",
+        )
+    return found
+
+
+def is_operator(found: object) -> bool:
+    """Answer whether something can be run as an operator."""
+    return hasattr(found, "apply") and hasattr(found, "exit") and not isinstance(found, type)
+
+
 @app.command()
 def check(
     operator: Annotated[str, typer.Argument(help="module:operator; or the name of a built-in one, such as batch_op")],
-    order: Annotated[str, typer.Option(help="the order of the input's times")] = "Product(Nat(), Nat())",
+    order: Annotated[
+        str | None, typer.Option(help="the order of the input's times", show_default="Product(Nat(), Nat())")
+    ] = None,
     output_order: Annotated[str | None, typer.Option(help="the order of the output's times, if it is another")] = None,
     soundness: Annotated[str | None, typer.Option(help="module:function(events, output) -> bool")] = None,
     completeness: Annotated[str | None, typer.Option(help="module:function(events, outputs) -> bool")] = None,
-    inputs: Annotated[str, typer.Option(help="what data the operator takes: plain, batched or two_sided")] = "plain",
-    examples: Annotated[int, typer.Option(help="how many streams to draw for each property")] = 300,
+    inputs: Annotated[
+        str | None, typer.Option(help="what data the operator takes: plain, batched or two_sided", show_default="plain")
+    ] = None,
+    examples: Annotated[int, typer.Option(min=1, help="how many streams to draw for each property")] = 300,
 ) -> None:
     """Check that an operator is sound and complete, and keeps monotone and productive streams so.
 
@@ -98,19 +128,25 @@ def check(
     console = Console()
     try:
         if operator in checks.BLOCKS:
-            report = checks.BLOCKS[operator].check(examples=examples)
+            if output_order or soundness or completeness or inputs:
+                raise NotFound(
+                    f"expected only --order and --examples with the built-in {operator}, got more",
+                    hint=f"it brings its own specification; to give another, name it tidegate.spec:{operator}",
+                )
+            block = checks.BLOCKS[operator]
+            report = block.check(order=None if order is None else order_of(order), examples=examples)
         else:
-            found, built = load(operator), order_of(order)
+            built = order_of(order or "Product(Nat(), Nat())")
             kinds = {"plain": checks.plain, "batched": checks.batched, "two_sided": checks.two_sided}
-            if inputs not in kinds:
+            if inputs is not None and inputs not in kinds:
                 raise NotFound(f"expected one of {', '.join(kinds)} for --inputs, got {inputs!r}")
             report = checks.check_operator(
-                found if hasattr(found, "apply") and not isinstance(found, type) else found(built),
+                operator_of(operator, built),
                 built,
                 output_order=None if output_order is None else order_of(output_order),
                 soundness=None if soundness is None else load(soundness),
                 completeness=None if completeness is None else load(completeness),
-                inputs=kinds[inputs](),
+                inputs=kinds[inputs or "plain"](),
                 examples=examples,
             )
     except TidegateError as error:

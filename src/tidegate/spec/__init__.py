@@ -25,7 +25,7 @@ from tidegate.spec.collections import (
     ws2,
 )
 from tidegate.spec.equivalence import eq_op
-from tidegate.spec.events import DT, WM, Event, NotAnEvent, WatermarkAsData
+from tidegate.spec.events import DT, WM, Event, NotABatch, NotAnEvent, WatermarkAsData
 from tidegate.spec.histogram import (
     NotTotal,
     S_coll,
@@ -66,6 +66,7 @@ __all__ = [
     "Event",
     "Lasso",
     "Monitor",
+    "NotABatch",
     "NotAnEvent",
     "NotMonotone",
     "NotTotal",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
-from tidegate.spec.events import DT, WM, Event, check_shape
+from tidegate.spec.events import DT, WM, Event, NotABatch, check_shape
 from tidegate.spec.operator import Operator, fproduce, produce, step
 
 __all__ = ["bulk_op", "comp_op", "count_op", "flatten_op", "map_op", "skip_op"]
@@ -15,6 +15,8 @@ __all__ = ["bulk_op", "comp_op", "count_op", "flatten_op", "map_op", "skip_op"]
 X = TypeVar("X")
 Y = TypeVar("Y")
 Z = TypeVar("Z")
+
+BETWEEN = "between the two parts of a composition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +26,11 @@ class _Comp(Operator[X, Z]):
 
     def apply(self, event: X) -> tuple[Operator[X, Z], list[Z]]:
         first, between = step(self.first, event)
-        second, out = fproduce(self.second, between)
+        second, out = fproduce(self.second, between, where=BETWEEN)
         return _Comp(first, second), out
 
     def exit(self) -> Iterator[Z]:
-        return produce(self.second, self.first.exit())
+        return produce(self.second, self.first.exit(), where=BETWEEN)
 
 
 def comp_op(op1: Operator[X, Y], op2: Operator[Y, Z]) -> Operator[X, Z]:
@@ -62,6 +64,8 @@ def skip_op(op: Operator[X, Y], n: int) -> Operator[X, Y]:
     >>> list(produce(skip_op(map_op(lambda t, d: d), 2), [DT(0, "a"), WM(0), DT(1, "b")]))
     [DT(1, 'b')]
     """
+    if n < 0:
+        raise ValueError(f"expected a number of outputs to skip, at least 0, got {n!r}")
     return _Skip(op, n)
 
 
@@ -132,7 +136,14 @@ def map_op(f: Callable[[Any, Any], Any]) -> Operator[Event, Event]:
 class _Flatten(Operator[Event, Event]):
     def apply(self, event: Event) -> tuple[Operator[Event, Event], list[Event]]:
         check_shape(event)
-        return self, [event] if isinstance(event, WM) else [DT(event.t, x) for x in event.d]
+        if isinstance(event, WM):
+            return self, [event]
+        if not isinstance(event.d, Iterable):
+            raise NotABatch(
+                f"expected a list as data, got {event.d!r} ({type(event.d).__name__})",
+                hint="flatten_op takes lists apart",
+            )
+        return self, [DT(event.t, x) for x in event.d]
 
 
 def flatten_op() -> Operator[Event, Event]:

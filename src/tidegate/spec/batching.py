@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from tidegate.spec.basic import comp_op
 from tidegate.spec.buffer import Buffer
-from tidegate.spec.events import DT, WM, Event, check_event, check_shape
+from tidegate.spec.events import DT, WM, Event, NotABatch, check_event, check_shape
 from tidegate.spec.operator import Operator
 from tidegate.time import Order, maximal
 
@@ -75,6 +75,10 @@ class _Incr(Operator[Event, Event]):
         check_shape(event)
         if isinstance(event, WM):
             return self, [event]
+        if not isinstance(event.d, list) or not all(isinstance(td, tuple) and len(td) == 2 for td in event.d):
+            raise NotABatch(
+                f"expected a batch, a list of (time, data), got {event.d!r}", hint="put batch_op before incr_op"
+            )
         accumulated = self.abs.extend(event.d)
         batch: Batch = list(accumulated)
         return _Incr(accumulated), [DT(t, batch) for t in dict.fromkeys(t for t, _ in event.d)]

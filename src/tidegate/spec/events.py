@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from tidegate.errors import TidegateError
 from tidegate.time import Order
 
-__all__ = ["DT", "WM", "Event", "NotAnEvent", "WatermarkAsData", "check_event", "check_shape"]
+__all__ = ["DT", "WM", "Event", "NotABatch", "NotAnEvent", "WatermarkAsData", "check_event", "check_shape"]
 
 T = TypeVar("T", bound=Hashable)
 D = TypeVar("D")
@@ -21,6 +21,10 @@ class NotAnEvent(TidegateError, TypeError):
 
 class WatermarkAsData(TidegateError, TypeError):
     """An event was used as the data of another."""
+
+
+class NotABatch(TidegateError, TypeError):
+    """Data came to an operator that takes lists, or batches of pairs, and was none."""
 
 
 @dataclass(frozen=True, slots=True)

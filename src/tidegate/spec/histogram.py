@@ -89,7 +89,8 @@ class _IhistLinear(Operator[Event, Event]):
             H = H.copy()
             H.update(mset(collections[t]))
             found[t] = H
-        return H, [DT(t, found[t]) for t in collections]
+        # What is put out belongs to whoever takes it; the state is a copy.
+        return H.copy(), [DT(t, found[t]) for t in collections]
 
 
 def ihist_linear_op(

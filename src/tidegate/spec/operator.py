@@ -22,6 +22,9 @@ O = TypeVar("O", covariant=True)
 X = TypeVar("X")
 Y = TypeVar("Y")
 
+#: What messages call the input.
+STREAM = "of the stream"
+
 
 class Operator(ABC, Generic[I, O]):
     """An immutable state machine: `apply` takes one input to the next state and some outputs; `exit` ends it.
@@ -78,11 +81,14 @@ def step(op: Operator[X, Y], event: X) -> tuple[Operator[X, Y], list[Y]]:
     ).at(f"operator {type(op).__name__}")
 
 
-def produce1(op: Operator[X, Y], events: Iterable[X], *, patience: int = 1000) -> Produced[X, Y] | Ended[X, Y] | None:
+def produce1(
+    op: Operator[X, Y], events: Iterable[X], *, patience: int | None = 1000, where: str = STREAM
+) -> Produced[X, Y] | Ended[X, Y] | None:
     """Run ``op`` to its first output; answer None if it provably never has one.
 
     That can be seen on a `Lasso`, where the same state at the same place means that everything repeats. If the state
-    goes on changing for ``patience`` rounds, the answer is `Undecided`.
+    goes on changing for ``patience`` rounds, the answer is `Undecided`; with None, it waits as on any endless stream.
+    ``where`` is what messages call the stream.
     """
     iterator = iter(events)
     repeats = _Repetition(events, patience) if isinstance(events, Lasso) else None
@@ -92,7 +98,7 @@ def produce1(op: Operator[X, Y], events: Iterable[X], *, patience: int = 1000) -
         try:
             op, out = step(op, event)
         except TidegateError as error:
-            raise error.at(_place(events, taken, event)) from None
+            raise error.at(_place(events, taken, event, where)) from None
         if out:
             return Produced(op, out[0], out[1:], tail(events, iterator, taken + 1))
     return Ended(op)
@@ -103,7 +109,7 @@ class _Repetition:
 
     __slots__ = ("_checkpoint", "_lasso", "_patience", "_renew", "_rounds")
 
-    def __init__(self, lasso: Lasso[Any], patience: int) -> None:
+    def __init__(self, lasso: Lasso[Any], patience: int | None) -> None:
         self._lasso = lasso
         self._patience = patience
         self._checkpoint: Operator[Any, Any] | None = None
@@ -115,7 +121,7 @@ class _Repetition:
             return False
         if self._checkpoint is not None and self._checkpoint == op:
             return True
-        if self._rounds > self._patience:
+        if self._patience is not None and self._rounds > self._patience:
             raise Undecided(
                 f"expected an output or a state that repeats within {self._patience} rounds of the cycle, got neither",
                 hint="give a larger patience, or an operator whose state stays bounded on this stream",
@@ -126,7 +132,7 @@ class _Repetition:
         return False
 
 
-def produce(op: Operator[X, Y], events: Iterable[X]) -> Iterator[Y]:
+def produce(op: Operator[X, Y], events: Iterable[X], *, where: str = STREAM) -> Iterator[Y]:
     """Run ``op`` over a stream, lazily: no event is read before it is needed.
 
     >>> from itertools import count, islice
@@ -136,29 +142,52 @@ def produce(op: Operator[X, Y], events: Iterable[X]) -> Iterator[Y]:
     >>> list(islice(produce(batch_op(Nat()), endless), 3))
     [DT(0, [(0, 'a')]), WM(0), DT(1, [(1, 'a')])]
     """
+    _check_operator(op)
     rest: Iterable[X] = events if isinstance(events, Lasso) else _Counted(events)
     while True:
-        first = produce1(op, rest)
+        first = produce1(op, rest, patience=None, where=where)
         if first is None:
             return
         if isinstance(first, Ended):
-            yield from first.op.exit()
+            yield from _exit(first.op, where)
             return
         yield first.x
         yield from first.xs
         op, rest = first.op, first.rest
 
 
-def fproduce(op: Operator[X, Y], events: Iterable[X]) -> tuple[Operator[X, Y], list[Y]]:
+def _exit(op: Operator[X, Y], where: str) -> Iterator[Y]:
+    try:
+        last: Any = op.exit()
+        if not isinstance(last, Iterable):
+            raise WrongShape(
+                f"expected the last outputs, as a list or another iterable, from exit, got {last!r}",
+                hint="answer an empty list if nothing is left",
+            ).at(f"operator {type(op).__name__}")
+        yield from last
+    except TidegateError as error:
+        raise error.at(f"the end {where}") from None
+
+
+def fproduce(op: Operator[X, Y], events: Iterable[X], *, where: str = STREAM) -> tuple[Operator[X, Y], list[Y]]:
     """Run ``op`` over a finite list without ending it; answer the operator after it and all outputs."""
+    _check_operator(op)
     outputs: list[Y] = []
     for taken, event in enumerate(events):
         try:
             op, out = step(op, event)
         except TidegateError as error:
-            raise error.at(_place(events, taken, event)) from None
+            raise error.at(_place(events, taken, event, where)) from None
         outputs += out
     return op, outputs
+
+
+def _check_operator(op: object) -> None:
+    if not (hasattr(op, "apply") and hasattr(op, "exit")) or isinstance(op, type):
+        raise WrongShape(
+            f"expected an operator, got {op!r} ({type(op).__name__})",
+            hint="an operator has apply(event) and exit(); build one, for example with batch_op(order)",
+        )
 
 
 class _Counted(Iterator[X]):
@@ -176,6 +205,10 @@ class _Counted(Iterator[X]):
         return event
 
 
-def _place(events: Iterable[X], taken: int, event: X) -> str:
-    number = events.taken - 1 if isinstance(events, _Counted) else taken
-    return f"event {number} of the stream (counted from 0): {event!r}"
+def _place(events: Iterable[X], taken: int, event: X, where: str) -> str:
+    number = taken
+    if isinstance(events, _Counted):
+        number = events.taken - 1
+    elif isinstance(events, Lasso):
+        number += events.dropped
+    return f"event {number} {where} (counted from 0): {event!r}"

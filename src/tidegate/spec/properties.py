@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from itertools import chain
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from tidegate.errors import TidegateError
@@ -41,36 +43,39 @@ class Monitor:
     [DT(3, 'a')]
     >>> monitor.see(DT(1, "late"))
     Traceback (most recent call last):
-    tidegate.spec.properties.NotMonotone: expected data at a time that is not at or below the watermark 2, …
+    ...
+    tidegate.spec.properties.NotMonotone: expected data at a time that is not at or below the watermark 2, got ...
+      at: event 2 of the stream (counted from 0)
+      hint: hold watermarks back until no such event can follow, or divert what is late
     """
 
     __slots__ = ("_owed", "_seen", "_strict", "number", "order")
 
     def __init__(self, order: Order[Any], *, strict: bool = False, seen: Iterable[Any] = ()) -> None:
         self.order = order
-        #: How many events were seen.
+        #: How many events were seen, those that broke a watermark included.
         self.number = 0
         self._strict = strict
         self._seen: list[Any] = maximal(order, seen)
-        self._owed: list[DT[Any, Any]] = []
+        self._owed: dict[Any, list[tuple[int, DT[Any, Any]]]] = {}
 
     def see(self, event: Event) -> None:
         """Take the next event, or raise `NotMonotone` and forget it."""
-        order = self.order
+        order, number = self.order, self.number
+        self.number += 1
         try:
             check_event(order, event)
         except TidegateError as error:
-            raise error.at(f"event {self.number} of the stream (counted from 0)") from None
+            raise error.at(f"event {number} of the stream (counted from 0)") from None
         broken = self.breaks(event)
         if broken:
-            raise NotMonotone(event, broken[0], self.number)
+            raise NotMonotone(event, broken[0], number)
         if isinstance(event, DT):
-            self._owed.append(event)
+            self._owed.setdefault(event.t, []).append((number, event))
         else:
             self._seen = [w for w in self._seen if not order.le(w, event.t)]
             self._seen.append(event.t)
-            self._owed = [e for e in self._owed if not order.le(e.t, event.t)]
-        self.number += 1
+            self._owed = {t: es for t, es in self._owed.items() if not order.le(t, event.t)}
 
     def breaks(self, event: Event) -> list[Any]:
         """Answer the watermarks whose promise ``event`` would break."""
@@ -82,7 +87,7 @@ class Monitor:
     @property
     def owed(self) -> list[DT[Any, Any]]:
         """The data that no watermark has covered yet, in the order of its arrival."""
-        return list(self._owed)
+        return [event for _, event in sorted(chain(*self._owed.values()), key=itemgetter(0))]
 
 
 def monitored(order: Order[Any], events: Iterable[Event], *, strict: bool = False) -> Iterator[Event]:
@@ -133,6 +138,11 @@ def owed(order: Order[Any], events: Iterable[Event]) -> list[DT[Any, Any]]:
     [DT(3, 'b')]
     """
     listed = events.unroll(1) if isinstance(events, Lasso) else list(events)
+    for number, event in enumerate(listed):
+        try:
+            check_event(order, event)
+        except TidegateError as error:
+            raise error.at(f"event {number} of the stream (counted from 0)") from None
     # Read from the end, with the watermarks that come later; on a lasso those of the cycle always do.
     later = maximal(order, [e.t for e in events.cycle if isinstance(e, WM)]) if isinstance(events, Lasso) else []
     found: list[DT[Any, Any]] = []
@@ -146,6 +156,8 @@ def owed(order: Order[Any], events: Iterable[Event]) -> list[DT[Any, Any]]:
 
 def is_productive(order: Order[Any], events: Iterable[Event]) -> bool:
     """Answer whether all data is covered by a watermark sooner or later; a stream that ends always is.
+
+    Only of a `Lasso` can it be known; any other iterable is taken for one that ends.
 
     >>> from tidegate.time import Nat
     >>> is_productive(Nat(), Lasso([], [DT(1, "a"), WM(0)])), is_productive(Nat(), [DT(1, "a")])

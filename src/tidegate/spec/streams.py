@@ -25,9 +25,11 @@ class Lasso(Generic[E]):
     [1, 2, 3, 2, 3, 2]
     """
 
-    __slots__ = ("cycle", "prefix")
+    __slots__ = ("cycle", "dropped", "prefix")
 
     def __init__(self, prefix: Iterable[E], cycle: Iterable[E]) -> None:
+        #: How many events were dropped before the first one, for messages.
+        self.dropped = 0
         self.prefix = tuple(prefix)
         self.cycle = tuple(cycle)
         if not self.cycle:
@@ -45,10 +47,11 @@ class Lasso(Generic[E]):
 
     def drop(self, n: int) -> Lasso[E]:
         """Answer what is left after the first ``n`` events."""
-        if n <= len(self.prefix):
-            return Lasso(self.prefix[n:], self.cycle)
         into = (n - len(self.prefix)) % len(self.cycle)
-        return Lasso(self.cycle[into:] if into else (), self.cycle)
+        late = self.cycle[into:] if into else ()
+        rest = Lasso(self.prefix[n:] if n <= len(self.prefix) else late, self.cycle)
+        rest.dropped = self.dropped + n
+        return rest
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Lasso) and self.prefix == other.prefix and self.cycle == other.cycle

@@ -26,11 +26,12 @@ class Poset(Order[Hashable]):
     (True, False)
     >>> Poset([("a", "b"), ("b", "c"), ("c", "a")])
     Traceback (most recent call last):
-    tidegate.time.poset.CyclicOrder: expected a partial order, got a cycle: 'a' < 'b' < 'c' < 'a'
+    ...
+    tidegate.time.poset.CyclicOrder: expected a partial order, got a cycle: 'c' < 'a' < 'b' < 'c'
       hint: leave out one of these pairs
     """
 
-    __slots__ = ("_above", "_index", "elements", "total")
+    __slots__ = ("_above", "_index", "_pairs", "elements", "total")
 
     def __init__(self, pairs: Iterable[tuple[Hashable, Hashable]], *, elements: Iterable[Hashable] = ()) -> None:
         direct: dict[Hashable, list[Hashable]] = {x: [] for x in elements}
@@ -52,16 +53,15 @@ class Poset(Order[Hashable]):
             for y in direct[x]:
                 mask |= self._above[y]
             self._above[x] = mask
+        # All pairs of the order: what makes two of them equal. A frozenset remembers its hash.
+        self._pairs = frozenset((a, b) for a in self.elements for b in self.elements if self.le(a, b))
         self.total = all(self.comparable(a, b) for a, b in zip(self.elements, self.elements[1:], strict=False))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Poset) and self._pairs() == other._pairs()
+        return self is other or (isinstance(other, Poset) and self._pairs == other._pairs)
 
     def __hash__(self) -> int:
-        return hash(self._pairs())
-
-    def _pairs(self) -> frozenset[tuple[Hashable, Hashable]]:
-        return frozenset((a, b) for a in self.elements for b in self.elements if self.le(a, b))
+        return hash(self._pairs)
 
     def __repr__(self) -> str:
         covers = [(a, b) for a in self.elements for b in self.successors(a)]

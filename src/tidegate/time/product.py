@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 from tidegate.time.order import BOTTOM, TOP, Bound, Order, le_bound, maximal, minimal
 from tidegate.time.summary import Componentwise, LexicographicSummaries, Summaries
-from tidegate.time.total import Discrete
 
 __all__ = ["Lexicographic", "Product"]
 
@@ -137,7 +136,7 @@ class Product(_Tuples):
         return list(product(*(part.upper_bounds(x, y) for part, x, y in zip(self.parts, a, b, strict=True))))
 
     def _extremal(self, xs: list[Tuple], *, greatest: bool) -> list[Tuple]:
-        if len(self.parts) != 2 or not all(isinstance(part, Discrete) for part in self.parts):
+        if len(self.parts) != 2 or not all(part.total for part in self.parts):
             return super()._extremal(xs, greatest=greatest)
         # Two total orders: along the first component, the second must improve strictly to be kept.
         kept: list[Tuple] = []

@@ -52,6 +52,12 @@ class Sum(Order[Side]):
     left: Order[Any]
     right: Order[Any]
 
+    def __post_init__(self) -> None:
+        for part in (self.left, self.right):
+            if not isinstance(part, Order):
+                got = f"{part!r} ({type(part).__name__})"
+                raise TypeError(f"expected an order in Sum(…), got {got}; write Nat(), not Nat")
+
     def __repr__(self) -> str:
         return f"Sum({self.left!r}, {self.right!r})"
 

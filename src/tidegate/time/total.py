@@ -20,6 +20,8 @@ class Discrete(Order[V]):
 
     __slots__ = ()
     total: bool = True
+    #: The classes of values that need no further check to be compared.
+    CLASSES: ClassVar[tuple[type, ...]]
 
     @abstractmethod
     def next(self, t: V) -> V:
@@ -35,10 +37,11 @@ class Discrete(Order[V]):
         """The least time, or `BOTTOM` where there is none."""
 
     def le(self, a: V, b: V) -> bool:
-        try:
+        if a.__class__ in self.CLASSES and b.__class__ in self.CLASSES:
             return a <= b
-        except TypeError:
-            raise self.not_a_time(b if self.contains(a, extended=True) else a) from None
+        for t in (a, b):
+            self.check(t, extended=True)
+        return a <= b
 
     def key(self, t: V) -> Any:
         return t
@@ -82,6 +85,8 @@ class Int(Discrete[int]):
     >>> Int().le(-3, 2), Int().successors(-3)
     (True, [-2])
     """
+
+    CLASSES: ClassVar[tuple[type, ...]] = (int,)
 
     def contains(self, t: object, *, extended: bool = False) -> bool:
         return (isinstance(t, int) and not isinstance(t, bool)) or (extended and isinstance(t, Bound))
@@ -138,6 +143,7 @@ class EventTime(Discrete[date]):
 
     unit: str = "microsecond"
 
+    CLASSES: ClassVar[tuple[type, ...]] = ()
     UNITS: ClassVar[dict[str, timedelta]] = {"microsecond": timedelta(microseconds=1), "day": timedelta(days=1)}
 
     def __repr__(self) -> str:

@@ -75,7 +75,7 @@ class _C1(Operator[Event, Event]):
             raise NotBounded(
                 f"expected a watermark at most d = {self.d} units above {start}, got {event!r}, {W - since} above",
                 hint="send watermarks more often, or give the loop a larger d; end the stream to complete everything",
-            ).at(f"event {self.number} of the stream (counted from 0)")
+            )
         return replace(after, W=max(self.W, W)), [event]
 
 
@@ -86,7 +86,7 @@ def c1_op(order: Order[Any], d: int) -> Operator[Event, Event]:
     >>> from tidegate.time import Nat
     >>> list(produce(c1_op(Nat(), 2), [DT(0, "a"), WM(1), WM(4)]))
     Traceback (most recent call last):
-    tidegate.spec.aggregate.watermarks.NotBounded: expected a watermark at most d = 2 units above the watermark …
+    tidegate.spec.aggregate.watermarks.NotBounded: expected a watermark at most d = 2 units above the watermark ...
     """
     return _C1(Ticks(order), check_bound(d))
 

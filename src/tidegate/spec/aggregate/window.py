@@ -43,7 +43,7 @@ class Window:
     ([2, 4], [0])
     >>> Window(5, 3)
     Traceback (most recent call last):
-    tidegate.spec.aggregate.window.BadWindow: expected an advance of at most the size 3, got 5: what falls between …
+    tidegate.spec.aggregate.window.BadWindow: expected an advance of at most the size 3, got 5: what falls between ...
       hint: filter first, and then use windows without gaps
     """
 

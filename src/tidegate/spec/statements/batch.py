@@ -7,7 +7,7 @@ from typing import Any
 from tidegate.spec.batching import Batch, batch_op
 from tidegate.spec.collections import WMs, batch_ts, coll, lcoll, set_t
 from tidegate.spec.events import DT, Event
-from tidegate.spec.operator import fproduce, produce
+from tidegate.spec.operator import produce
 from tidegate.spec.properties import is_monotone, owed
 from tidegate.spec.statements.observation import (
     Stream,
@@ -15,7 +15,7 @@ from tidegate.spec.statements.observation import (
     breaks_productivity,
     data,
     owes_nothing,
-    prefix_of,
+    run,
 )
 from tidegate.spec.statements.statement import Assume, statement
 from tidegate.spec.streams import Lasso
@@ -42,13 +42,9 @@ def s10(assume: Assume, order: Order[Any], events: list[Event], W: list[Any], td
 @statement("(11)", "batch_op puts everything into some batch")
 def s11(assume: Assume, order: Order[Any], events: Stream, tds: Batch) -> Any:
     if isinstance(events, Lasso):
-        wms = WMs(events.cycle) | WMs(events.prefix)
+        wms = WMs(events.unroll(1))
         assume(not owed(order, events) and all(any(order.le(t, w) for w in wms) for t in set_t(tds)))
-        outputs = fproduce(batch_op(order, tds), prefix_of(events, 3))[1]
-        inputs = prefix_of(events, 2)
-    else:
-        outputs = list(produce(batch_op(order, tds), events))
-        inputs = list(events)
+    outputs, inputs = run(batch_op(order, tds), events)
     put_out = {t for out in data(outputs) for t in set_t(out.d)}
     missing = ({e.t for e in data(inputs)} | set_t(tds)) - put_out
     return (f"no batch has the time {next(iter(missing))!r}", {"outputs": outputs}) if missing else None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from tidegate.spec.batching import Batch
-from tidegate.spec.collections import S_lcoll, set_t
+from tidegate.spec.collections import S_lcoll, lcoll, set_t
 from tidegate.spec.equivalence import eq_op
-from tidegate.spec.events import DT, Event
-from tidegate.spec.histogram import S_paths, ihist_linear_op, ihist_op, ihist_paths_op, mset
+from tidegate.spec.events import Event
+from tidegate.spec.histogram import ihist_linear_op, ihist_op, ihist_paths_op, mset
 from tidegate.spec.operator import Operator, produce
-from tidegate.spec.properties import is_monotone
+from tidegate.spec.properties import is_monotone, is_productive
 from tidegate.spec.statements.observation import (
     Stream,
     breaks_monotonicity,
@@ -18,9 +19,10 @@ from tidegate.spec.statements.observation import (
     data,
     observe,
     owes_nothing,
+    run,
 )
 from tidegate.spec.statements.statement import Assume, statement
-from tidegate.time import Order
+from tidegate.time import Order, minimal
 
 __all__ = [
     "ihist_op_keeps_monotone",
@@ -44,9 +46,10 @@ def s22(assume: Assume, order: Order[Any], events: list[Event], W: list[Any]) ->
 
 
 @statement("(23)", "ihist_op puts a histogram out for each time")
-def s23(assume: Assume, order: Order[Any], events: list[Event]) -> Any:
-    del assume  # a finite stream is productive
-    missing = {e.t for e in data(events)} - {out.t for out in data(produce(ihist_op(order), events))}
+def s23(assume: Assume, order: Order[Any], events: Stream) -> Any:
+    assume(is_productive(order, events))
+    outputs, inputs = run(ihist_op(order), events)
+    missing = {e.t for e in data(inputs)} - {out.t for out in data(outputs)}
     return f"there is no histogram at {next(iter(missing))!r}" if missing else None
 
 
@@ -58,8 +61,8 @@ def _fits(order: Order[Any], W: list[Any], tds: Batch, abs: Batch) -> bool:
 @statement("(24)", "on total orders, ihist_linear_op equals ihist_op")
 def s24(assume: Assume, order: Order[Any], events: Stream, W: list[Any], tds: Batch, abs: Batch) -> Any:
     assume(order.total and is_monotone(order, events, W) and _fits(order, W, tds, abs))
-    linear = observe(produce(ihist_linear_op(order, mset(d for _, d in abs), tds), events))
-    generic = observe(produce(ihist_op(order, tds, abs), events))
+    linear = observe(ihist_linear_op(order, mset(d for _, d in abs), tds), events)
+    generic = observe(ihist_op(order, tds, abs), events)
     return None if linear == generic else ("the two sides differ", {"linear": linear, "generic": generic})
 
 
@@ -107,8 +110,20 @@ def ihist_op_keeps_productive(assume: Assume, order: Order[Any], events: Stream,
 @statement("Section 5.1", "ihist_paths_op adds the histograms of the immediate predecessors")
 def ihist_paths_op_counts_paths(assume: Assume, order: Order[Any], events: list[Event], W: list[Any]) -> Any:
     assume(is_monotone(order, events, W))
-    everything = [(e.t, e.d) for e in events if isinstance(e, DT)]
+    times = {e.t for e in data(events)}
     for out in data(produce(ihist_paths_op(order), events)):
-        if out.d != (expected := S_paths(order, out.t, everything)):
-            return f"{out!r} should count {expected!r}"
+        expected: Counter[Any] = Counter()
+        for t in times:
+            for d, n in lcoll(events, t).items():
+                expected[d] += n * _paths(order, times, t, out.t)
+        if out.d != +expected:
+            return f"{out!r} should count {+expected!r}"
     return None
+
+
+def _paths(order: Order[Any], times: set[Any], start: Any, end: Any) -> int:
+    """Count the paths from one time to another that step from each time to those directly above it."""
+    if start == end:
+        return 1
+    above = minimal(order, [t for t in times if order.lt(start, t)])
+    return sum(_paths(order, times, t, end) for t in above if order.le(t, end))

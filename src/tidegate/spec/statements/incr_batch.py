@@ -8,13 +8,14 @@ from tidegate.spec.batching import Batch, batch_op, incr_batch_op
 from tidegate.spec.collections import acc_batches, coll, lcoll, set_t, ts
 from tidegate.spec.events import Event
 from tidegate.spec.operator import produce
-from tidegate.spec.properties import is_monotone
+from tidegate.spec.properties import is_monotone, is_productive
 from tidegate.spec.statements.observation import (
     Stream,
     breaks_monotonicity,
     breaks_productivity,
     data,
     owes_nothing,
+    run,
 )
 from tidegate.spec.statements.statement import Assume, statement
 from tidegate.time import Order
@@ -55,8 +56,8 @@ def s20(assume: Assume, order: Order[Any], events: list[Event], W: list[Any], td
 
 
 @statement("(21)", "incr_batch_op puts something out for each time")
-def s21(assume: Assume, order: Order[Any], events: list[Event]) -> Any:
-    del assume  # a finite stream is productive
-    put_out = {out.t for out in data(produce(incr_batch_op(order), events))}
-    missing = {e.t for e in data(events)} - put_out
+def s21(assume: Assume, order: Order[Any], events: Stream) -> Any:
+    assume(is_productive(order, events))
+    outputs, inputs = run(incr_batch_op(order), events)
+    missing = {e.t for e in data(inputs)} - {out.t for out in data(outputs)}
     return f"there is no output at {next(iter(missing))!r}" if missing else None

@@ -11,7 +11,7 @@ from tidegate.spec.collections import DTs, WMs
 from tidegate.spec.events import DT, Event
 from tidegate.spec.join import join_op, producible, union_op
 from tidegate.spec.operator import produce
-from tidegate.spec.properties import is_monotone
+from tidegate.spec.properties import is_monotone, is_productive
 from tidegate.spec.statements.observation import (
     Stream,
     breaks_monotonicity,
@@ -19,6 +19,7 @@ from tidegate.spec.statements.observation import (
     data,
     owes_nothing,
     prefix_of,
+    run,
 )
 from tidegate.spec.statements.statement import Assume, statement
 from tidegate.time import Inl, Inr, Order, Sum
@@ -68,18 +69,21 @@ def s28(assume: Assume, order: Order[Any], join: Join, events: list[Event], W: l
 
 
 @statement("(29)", "join_op puts out every match")
-def s29(assume: Assume, order: Order[Any], join: Join, events: list[Event], W: list[Any]) -> Any:
-    assume(is_monotone(Sum(order, order), events, W))
-    put_out = {(out.t, out.d) for out in data(produce(join_op(order, join), events))}
-    missing = set(_pairs(events, join)) - put_out
+def s29(assume: Assume, order: Order[Any], join: Join, events: Stream, W: list[Any]) -> Any:
+    both = Sum(order, order)
+    assume(is_monotone(both, events, W) and is_productive(both, events))
+    outputs, inputs = run(join_op(order, join), events)
+    missing = set(_pairs(inputs, join)) - {(out.t, out.d) for out in data(outputs)}
     return f"the match {next(iter(missing))!r} is not put out" if missing else None
 
 
 @statement("beyond (28), (29)", "join_op gives each matching pair exactly once")
-def join_op_gives_each_pair_once(assume: Assume, order: Order[Any], join: Join, events: list[Event]) -> Any:
-    assume(is_monotone(Sum(order, order), events))
-    put_out = Counter((out.t, out.d) for out in data(produce(join_op(order, join), events)))
-    expected = _pairs(events, join)
+def join_op_gives_each_pair_once(assume: Assume, order: Order[Any], join: Join, events: Stream) -> Any:
+    both = Sum(order, order)
+    assume(is_monotone(both, events) and is_productive(both, events))
+    outputs, inputs = run(join_op(order, join), events)
+    put_out = Counter((out.t, out.d) for out in data(outputs))
+    expected = _pairs(inputs, join)
     return None if put_out == expected else ("the multisets differ", {"expected": expected, "put out": put_out})
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 
-from tidegate.spec.events import DT, Event
-from tidegate.spec.operator import Operator, fproduce
+from tidegate.spec.events import DT, WM, Event
+from tidegate.spec.operator import Operator, fproduce, produce
 from tidegate.spec.properties import is_monotone, owed
 from tidegate.spec.streams import Lasso
 from tidegate.time import Order
 
-__all__ = ["Stream", "breaks_monotonicity", "breaks_productivity", "observe", "owes_nothing", "prefix_of"]
+__all__ = ["Stream", "breaks_monotonicity", "breaks_productivity", "observe", "owes_nothing", "prefix_of", "run"]
 
 #: A finite stream, or an endless one that can be reasoned about.
 Stream: TypeAlias = Sequence[Event] | Lasso[Event]
@@ -21,14 +21,25 @@ Stream: TypeAlias = Sequence[Event] | Lasso[Event]
 LIMIT = 60
 
 
-def observe(outputs: Iterable[Any]) -> list[Any]:
-    """Answer the outputs, or the first ones of many."""
-    return list(islice(outputs, LIMIT))
+def observe(op: Operator[Any, Any], events: Stream, *, limit: int = LIMIT) -> list[Any]:
+    """Answer what an operator produces; of an endless stream, the first outputs."""
+    return list(islice(produce(op, events), limit if isinstance(events, Lasso) else None))
 
 
 def prefix_of(events: Stream, rounds: int = 3) -> list[Event]:
     """Answer a finite stream whole, and of an endless one the prefix and some rounds."""
     return events.unroll(rounds) if isinstance(events, Lasso) else list(events)
+
+
+def run(op: Operator[Event, Any], events: Stream) -> tuple[list[Any], list[Event]]:
+    """Answer what an operator puts out, and the input that must be represented in it.
+
+    A finite stream ends. Of an endless one, what came in two rounds must be represented before the fourth is over: all
+    watermarks that ever come have come by then.
+    """
+    if isinstance(events, Lasso):
+        return fproduce(op, events.unroll(4))[1], events.unroll(2)
+    return list(produce(op, events)), list(events)
 
 
 def owes_nothing(order: Order[Any], events: Stream) -> bool:
@@ -51,8 +62,8 @@ def breaks_productivity(
     if isinstance(events, Lasso):
         after, early = fproduce(op, events.unroll(2))
         late = fproduce(after, [*events.cycle, *events.cycle])[1]
-        missing = [e for e in owed(order, [*early, *late]) if e in early]
         outputs = [*early, *late]
+        missing = owed(order, [*early, *(e for e in late if isinstance(e, WM))])
     else:
         outputs = fproduce(op, events)[1]
         missing = owed(order, outputs)
