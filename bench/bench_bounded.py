@@ -164,6 +164,8 @@ def main(
             shown = [f"{median(t):.2f} ({min(t):.2f}–{max(t):.2f})" for t in clock]
             ratios = [f"{median(a) / median(b):.2f}" if median(b) else "" for a, b in (clock, used)]
             table.add_row(name, f"{count:,}", *shown, *ratios)
+            # A run takes minutes: say what is known so far.
+            Console(stderr=True).print(f"{name}: {shown[0]} against {shown[1]}, {' and '.join(ratios)} times")
     spark.stop()
     Console().print(table)
 
