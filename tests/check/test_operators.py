@@ -33,16 +33,18 @@ def test_there_are_enough_mutants():
 def test_the_counterexample_is_the_smallest_and_is_drawn():
     """A report shows the shortest stream that breaks a property, as a picture, and what came out."""
     op = Machine((), lambda tds, e: (tds, [e] if isinstance(e, WM) else []))
-    report = check_operator(
-        op, Nat(), completeness=lambda events, out: {e.t for e in events if isinstance(e, DT)} == {e.t for e in out}
-    )
+
+    def times(events):
+        return {e.t for e in events if isinstance(e, DT)}
+
+    report = check_operator(op, Nat(), completeness=lambda events, out: times(events) == times(out))
     finding = report["completeness"]
-    assert finding.stream in ([DT(0, "a")], [WM(0)])
+    assert finding.stream == [DT(0, "a")]
     text = str(report)
     assert "✗  completeness" in text
     assert "✓  monotonicity" in text
     assert "–  soundness: not checked" in text
-    assert "┃ WM 0 ┃" in text or "│ DT 0 a │" in text
+    assert "│ DT 0 a │" in text
     with pytest.raises(OperatorFails, match="completeness"):
         report.raise_if_broken()
 
