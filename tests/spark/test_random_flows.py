@@ -11,7 +11,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tests.flow.case import assert_same_rows
 from tests.spark.engine import by_spark
 
+import tidegate as tg
 from tidegate.check.flows import DrawnFlow, flows
+from tidegate.flow import plan
+from tidegate.spark import lowering
 from tidegate.spec import DT
 
 if TYPE_CHECKING:
@@ -50,3 +53,15 @@ def drawn_flows(max_examples: int) -> Callable[[Any], Any]:
 def test_spark_gives_what_the_specification_gives(spark: SparkSession, drawn: DrawnFlow) -> None:
     """Whatever the operators and the times, both give the same rows."""
     compare(spark, drawn)
+
+
+def test_a_broken_operator_is_found(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison can fail: with a `distinct` that keeps every row, the rows differ."""
+    flow = tg.Flow("mutant")
+    flow.sink("out", flow.source("s0", "t INT, k STRING, x INT", time="t").distinct())
+    row = {"t": 1, "k": "a", "x": 1}
+    drawn = DrawnFlow(flow, {"s0": [DT(1, row), DT(1, row)]}, ("distinct",))
+    compare(spark, drawn)
+    monkeypatch.setitem(lowering._LOWERINGS, plan.Distinct, lambda _operator, _runtime, rows: rows)
+    with pytest.raises(AssertionError, match="expected 1 rows, got 2"):
+        compare(spark, drawn)
