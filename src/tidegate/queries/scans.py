@@ -1,0 +1,87 @@
+"""Twelve queries on scans of a laser: points from distances, and pairs of scans that hardly differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from tidegate.flow import Flow, Stream
+
+__all__ = ["SAMPLES", "SCANS", "SCHEMA"]
+
+SCHEMA = "ts TIMESTAMP, id INT, dist ARRAY<DOUBLE>"
+#: The distances of a scan, over 190 degrees.
+SAMPLES = 761
+#: The points of the first two of three chunks; the last has the rest.
+CHUNK = 254
+#: The samples that a Join compares.
+COMPARED = 76
+
+_ANGLE = f"radians(-95 + i * 190 / {SAMPLES})"
+_POINTS = f"transform(dist, (d, i) -> struct(d * cos({_ANGLE}) AS x, d * sin({_ANGLE}) AS y))"
+_FROM_REFERENCE = "transform(points, p -> sqrt((p.x - 10) * (p.x - 10) + (p.y - 10) * (p.y - 10)))"
+
+
+def _mean(column: str) -> str:
+    return f"{_sum(column)} / size({column})"
+
+
+def _sum(values: str) -> str:
+    return f"reduce({values}, CAST(0 AS DOUBLE), (total, v) -> total + v)"
+
+
+def _chunks(column: str) -> str:
+    starts = [1, 1 + CHUNK, 1 + 2 * CHUNK]
+    lengths = [CHUNK, CHUNK, SAMPLES - 2 * CHUNK]
+    slices = (f"slice({column}, {start}, {length})" for start, length in zip(starts, lengths, strict=True))
+    return f"array({', '.join(slices)})"
+
+
+def _source(name: str) -> tuple[Flow, Stream]:
+    flow = Flow(name)
+    return flow, flow.source("scans", SCHEMA, time="ts")
+
+
+def _points(name: str, *, least: int = 0, chunks: bool = False) -> Flow:
+    flow, scans = _source(name)
+    if least:
+        scans = scans.where(f"{_mean('dist')} >= {least}")
+    points = scans.select("id", f"{_POINTS} AS points")
+    flow.sink("out", points.select("id", f"{_chunks('points')} AS points").explode("points") if chunks else points)
+    return flow
+
+
+def _from_reference(name: str, *, least: int = 0, chunks: bool = False) -> Flow:
+    flow, scans = _source(name)
+    seen = scans.select("id", f"{_POINTS} AS points").select("id", f"{_FROM_REFERENCE} AS dist")
+    if least:
+        seen = seen.where(f"{_mean('dist')} >= {least}")
+    flow.sink("out", seen.select("id", f"{_chunks('dist')} AS dist").explode("dist") if chunks else seen)
+    return flow
+
+
+def _alike(name: str, bound: float, size: str) -> Flow:
+    flow, scans = _source(name)
+    others = scans.select("id AS other_id", "dist AS other")
+    first = f"slice(left.dist, 1, {COMPARED}), slice(right.other, 1, {COMPARED})"
+    difference = _sum(f"zip_with({first}, (a, b) -> abs(a - b))")
+    where = f"{difference} > 0 AND {difference} <= {bound}"
+    flow.sink("out", scans.window_join(others, on=(), size=size, every="500 milliseconds", where=where))
+    return flow
+
+
+#: How to build each query on scans, by name.
+SCANS: dict[str, Callable[[], Flow]] = {
+    "llm": partial(_points, "llm", least=3),
+    "alm": partial(_points, "alm"),
+    "hlm": partial(_points, "hlm", chunks=True),
+    "lhm": partial(_from_reference, "lhm", least=13),
+    "ahm": partial(_from_reference, "ahm"),
+    "hhm": partial(_from_reference, "hhm", chunks=True),
+    "llj": partial(_alike, "llj", 0.5, "1 second"),
+    "alj": partial(_alike, "alj", 0.6, "1 second"),
+    "hlj": partial(_alike, "hlj", 0.7, "1 second"),
+    "lhj": partial(_alike, "lhj", 0.5, "2 seconds"),
+    "ahj": partial(_alike, "ahj", 0.6, "2 seconds"),
+    "hhj": partial(_alike, "hhj", 0.7, "2 seconds"),
+}

@@ -1,0 +1,75 @@
+"""Twelve queries on edits of texts: the most frequent words, and pairs of texts of equal length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from tidegate.flow import Flow, Stream
+
+__all__ = ["SCHEMA", "TEXTS"]
+
+SCHEMA = "ts TIMESTAMP, orig STRING, change STRING, updated STRING"
+
+
+def _parts(column: str, separator: str) -> str:
+    """Split a text as Java does: parts that are empty at the end do not count, and separators alone have no part."""
+    parts = f"split(regexp_replace({column}, '({separator})+$', ''), '{separator}')"
+    return f"IF({column} RLIKE '^({separator})+$', array(), {parts})"
+
+
+def _top(column: str, k: int, least: int) -> str:
+    """Answer the k most frequent words, equal ones in the order of the alphabet, without those that are too short."""
+    words = _parts(column, r"\\s+")
+    counted = f"transform(array_distinct({words}), w -> struct(-size(filter({words}, v -> v = w)) AS n, w AS word))"
+    taken = f"transform(slice(array_sort({counted}), 1, {k}), e -> e.word)"
+    return f"filter({taken}, w -> length(w) >= {least})"
+
+
+def _source(name: str) -> tuple[Flow, Stream]:
+    flow = Flow(name)
+    return flow, flow.source("texts", SCHEMA, time="ts")
+
+
+def _frequent(name: str, k: int, least: int) -> Flow:
+    flow, texts = _source(name)
+    flow.sink("out", texts.select(f"{_top('orig', k, least)} AS word").explode("word"))
+    return flow
+
+
+def _frequent_in_all(name: str, k: int, least: int) -> Flow:
+    """The words of all three columns beside each other, as many as each of them has."""
+    flow, texts = _source(name)
+    tops = texts.select(*(f"{_top(column, k, least)} AS {column}" for column in ("orig", "change", "updated")))
+    shortest = "least(size(orig), size(change), size(updated))"
+    zipped = tops.select(f"slice(arrays_zip(orig, change, updated), 1, {shortest}) AS words").explode("words")
+    flow.sink("out", zipped.select("words.orig AS orig", "words.change AS change", "words.updated AS updated"))
+    return flow
+
+
+def _equally_long(name: str, longer_than: int, size: str) -> Flow:
+    flow, texts = _source(name)
+    key = f"size({_parts('change', ' ')}) AS words"
+    left, right = texts.select(key, "orig"), texts.select(key, "orig AS other")
+    distinct = "lower(left.orig) <> lower(right.other)"
+    length = f"length(left.orig) = length(right.other) AND length(left.orig) > {longer_than}"
+    pairs = left.window_join(right, on="words", size=size, every="1 second", where=f"{distinct} AND {length}")
+    flow.sink("out", pairs)
+    return flow
+
+
+#: How to build each query on texts, by name.
+TEXTS: dict[str, Callable[[], Flow]] = {
+    "LLM": partial(_frequent, "LLM", 1, 10),
+    "ALM": partial(_frequent, "ALM", 1, 0),
+    "HLM": partial(_frequent, "HLM", 3, 0),
+    "LHM": partial(_frequent_in_all, "LHM", 1, 10),
+    "AHM": partial(_frequent_in_all, "AHM", 1, 0),
+    "HHM": partial(_frequent_in_all, "HHM", 3, 0),
+    "LLJ": partial(_equally_long, "LLJ", 210, "3 seconds"),
+    "ALJ": partial(_equally_long, "ALJ", 150, "3 seconds"),
+    "HLJ": partial(_equally_long, "HLJ", 100, "3 seconds"),
+    "LHJ": partial(_equally_long, "LHJ", 210, "10 seconds"),
+    "AHJ": partial(_equally_long, "AHJ", 150, "10 seconds"),
+    "HHJ": partial(_equally_long, "HHJ", 100, "10 seconds"),
+}
