@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from tidegate.sim import (
     Dataflow,
     DroppedCapability,
     Message,
+    NotAName,
     NotRunning,
     Operator,
     PortInUse,
@@ -117,6 +119,17 @@ def test_a_misused_capability_changes_nothing(
     assert run.protocol.conf == conf
     assert (held.time, held.dropped) == (0, False)
     assert not run.protocol.temp[0]
+
+
+@pytest.mark.parametrize("misuse", [uses_dropped, drops_twice])
+def test_a_dropped_capability_names_the_rule(misuse: Callable[[Capability], None]) -> None:
+    """A use after the drop names the location, the time, the rule and the action."""
+    with pytest.raises(DroppedCapability) as caught:
+        simulation(misuse).replay(Schedule.parse("work 0 a"))
+    message = str(caught.value)
+    assert "rule: a capability is used only while it is held" in message
+    assert "the capability for a.out at 0" in message
+    assert "action 0, work 0 a" in message
 
 
 def test_a_copy_that_was_taken_back_is_of_no_use() -> None:
@@ -231,6 +244,43 @@ def test_ports_are_checked_when_the_dataflow_is_built() -> None:
         flow.channel("a.out", "a.in")
     with pytest.raises(CycleDoesNotAdvance, match=r"'a\.in'"):
         flow.graph()
+
+
+@pytest.mark.parametrize("name", ["my op", "a;b", "my.op", "a\nb", "", 7])
+def test_names_that_can_not_be_written_are_refused(name: Any) -> None:
+    """A name that a location or a schedule could not hold is refused where it is given, for operators and ports."""
+    flow = Dataflow(Nat())
+    got = re.escape(f"without dots, semicolons and white space, got {name!r}")
+    with pytest.raises(NotAName, match=f"a name for an operator {got}"):
+        flow.operator(name, nothing, outputs=["1"])
+    with pytest.raises(NotAName, match=f"a name for a port of operator 'a' {got}"):
+        flow.operator("a", nothing, outputs=[name])
+    assert not flow.nodes
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs"), [(["p"], ["p"]), (["p", "p"], []), ([], ["p", "p"])], ids=["both", "inputs", "outputs"]
+)
+@pytest.mark.parametrize("summaries", [None, {}])
+def test_each_port_has_a_name_of_its_own(
+    inputs: list[str], outputs: list[str], summaries: dict[Any, Any] | None
+) -> None:
+    """Two ports of one name would be one location, so they are refused, whatever the summaries."""
+    flow = Dataflow(Nat())
+    with pytest.raises(PortInUse, match="each port of operator 'a' to have a name of its own, got 'p' twice"):
+        flow.operator("a", nothing, inputs=inputs, outputs=outputs, summaries=summaries)
+    assert not flow.nodes
+
+
+def test_ports_are_used_for_what_they_are() -> None:
+    """A text is not a list of ports, capabilities are for outputs, and summaries lead from inputs to outputs."""
+    flow = Dataflow(Nat())
+    with pytest.raises(NotAName, match="several names for ports of operator 'a', got the text 'in'"):
+        flow.operator("a", nothing, inputs="in")
+    with pytest.raises(UnknownPort, match="one of the outputs of operator 'a', got 'in'"):
+        flow.operator("a", nothing, inputs=["in"], holds=["in"])
+    with pytest.raises(UnknownPort, match="one of the inputs of operator 'a', got 'out'"):
+        flow.operator("a", nothing, inputs=["in"], outputs=["out"], summaries={("out", "in"): 1})
 
 
 def test_orders_that_do_not_fit_are_refused() -> None:

@@ -100,6 +100,7 @@ class Capability:
         place = f"{what} with the capability for {self.location} at {self.time!r}"
         if self.dropped:
             raise DroppedCapability(
+                "a capability is used only while it is held",
                 "expected a capability that is held, got one that was dropped",
                 hint="keep a copy(), or drop it after its last use",
             ).at(place)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tidegate.progress import Graph
-from tidegate.sim.errors import PortInUse, UnknownPort
+from tidegate.sim.errors import NotAName, PortInUse, UnknownPort
 from tidegate.sim.operator import Operator
 from tidegate.time import Order
 
@@ -90,17 +90,24 @@ class Dataflow:
         ``holds`` are the outputs for which an instance begins with a capability: all of them where there are no inputs,
         else none. ``summaries`` says which input leads to which output, and how times change on the way; without it,
         each input leads to each output and times stay as they are.
+
+        Names of operators and ports are not empty and have no dot, semicolon or white space, which separate them in
+        locations and schedules. Each port of an operator has a name of its own.
         """
+        _check_name(name, "an operator")
         if name in self.nodes:
             raise PortInUse(f"expected a name that is free, got {name!r}, which is an operator already")
-        inputs, outputs = tuple(inputs), tuple(outputs)
+        inputs, outputs = _ports(name, inputs, outputs)
         order = self.order if order is None else order
         if summaries is None:
             summaries = {(i, o): order.summaries.neutral for i in inputs for o in outputs}
         held = tuple(holds) if holds is not None else () if inputs else outputs
         node = Node(name, make, order, inputs, outputs, held, dict(summaries))
-        for port in (*held, *(p for edge in summaries for p in edge)):
-            node.at(port)
+        for port in held:
+            _check_port(node, port, "outputs")
+        for i, o in summaries:
+            _check_port(node, i, "inputs")
+            _check_port(node, o, "outputs")
         self.nodes[name] = node
 
     def channel(self, source: str, target: str, *, route: Route = None, along: Any = None) -> None:
@@ -130,3 +137,41 @@ class Dataflow:
             summaries.update(((node.at(i), node.at(o)), along) for (i, o), along in node.summaries.items())
         summaries.update(((c.source, c.target), c.along) for channels in self.channels.values() for c in channels)
         return Graph(orders, summaries)
+
+
+def _check_name(name: object, of: str) -> None:
+    if not isinstance(name, str) or not name or any(c in ".;" or c.isspace() for c in name):
+        raise NotAName(
+            f"expected a name for {of} without dots, semicolons and white space, got {name!r}",
+            hint="a location is written operator.port, and a schedule 'work 0 operator; …'",
+        )
+
+
+def _ports(name: str, inputs: Iterable[str], outputs: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Answer the ports of an operator, or raise an error unless each has a name of its own."""
+    for given in (inputs, outputs):
+        if isinstance(given, str):
+            raise NotAName(
+                f"expected several names for ports of operator {name!r}, got the text {given!r}",
+                hint=f"write [{given!r}]",
+            )
+    inputs, outputs = tuple(inputs), tuple(outputs)
+    seen: set[str] = set()
+    for port in (*inputs, *outputs):
+        _check_name(port, f"a port of operator {name!r}")
+        if port in seen:
+            raise PortInUse(
+                f"expected each port of operator {name!r} to have a name of its own, got {port!r} twice",
+                hint="an input and an output are two locations, and can not share a name either",
+            )
+        seen.add(port)
+    return inputs, outputs
+
+
+def _check_port(node: Node, port: str, kind: Literal["inputs", "outputs"]) -> None:
+    known: tuple[str, ...] = getattr(node, kind)
+    if port not in known:
+        raise UnknownPort(
+            f"expected one of the {kind} of operator {node.name!r}, got {port!r}",
+            hint=f"it has {', '.join(known) or 'none'}",
+        )

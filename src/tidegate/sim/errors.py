@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from tidegate.errors import TidegateError
+from tidegate.progress import Forbidden
 
 __all__ = [
     "BelowCapability",
     "BrokenFrontier",
     "DroppedCapability",
     "InvariantViolated",
+    "NotAName",
     "NotASchedule",
     "NotEnabled",
     "NotRunning",
@@ -18,15 +20,19 @@ __all__ = [
 ]
 
 
+class NotAName(TidegateError, ValueError):
+    """A name of an operator or a port that could not be told apart in a location or a schedule."""
+
+
 class UnknownPort(TidegateError, LookupError):
     """A port that the operator does not have, or an output that an input does not lead to."""
 
 
 class PortInUse(TidegateError, ValueError):
-    """A second channel from an output, or a second operator of one name."""
+    """A second channel between two ports, a second operator of one name, or a second port of an operator."""
 
 
-class DroppedCapability(TidegateError, RuntimeError):
+class DroppedCapability(Forbidden):
     """A capability used after it was dropped."""
 
 
