@@ -14,6 +14,9 @@ from tidegate.progress import (
     Enter,
     Graph,
     Leave,
+    NotACollection,
+    NotAnEdge,
+    NotAnOrder,
     NotComposable,
     SelfEdge,
     SummaryNotMonotone,
@@ -238,6 +241,28 @@ def test_self_edges_are_refused():
     """An edge from a location to itself is refused even if it advances."""
     with pytest.raises(SelfEdge, match="'a' to itself"):
         Graph(Nat(), {("a", "a"): 1})
+
+
+@pytest.mark.parametrize("orders", [Nat, {"a": Nat(), "b": Nat}, 3])
+def test_orders_must_be_orders(orders):
+    """The class of an order, or anything else that is none, is refused with the location that it was given for."""
+    with pytest.raises(NotAnOrder, match=r"write Nat\(\), not Nat") as caught:
+        Graph(orders, {("a", "b"): 0})
+    assert caught.value.places == (["location 'b'"] if isinstance(orders, dict) else [])
+
+
+@pytest.mark.parametrize("edge", ["abc", "ab", ("a",), ("a", "b", "c"), 3])
+def test_edges_must_be_pairs(edge):
+    """An edge is a pair of two locations: neither a text nor a longer tuple."""
+    with pytest.raises(NotAnEdge, match="a pair of two locations, got") as caught:
+        Graph(Nat(), {edge: 1})
+    assert repr(edge) in str(caught.value)
+
+
+def test_edges_need_summaries():
+    """Edges without summaries are not a graph."""
+    with pytest.raises(NotACollection, match="a mapping from edges to summaries"):
+        Graph(Nat(), [("a", "b")])
 
 
 def test_unknown_locations_are_refused():

@@ -15,8 +15,19 @@ from tidegate.check.changes import Batch, batches
 from tidegate.check.graphs import flat_graphs, graphs
 from tidegate.check.nests import nests
 from tidegate.check.orders import orders, times
-from tidegate.progress import Enter, Graph, Leave, NegativeCount, Progress, Propagation, UnknownLocation, layout, settle
-from tidegate.time import BOTTOM, TOP, Antichain, EventTime, Frontier, Int, Nat, NotATime, Product, Sum
+from tidegate.progress import (
+    Enter,
+    Graph,
+    Leave,
+    NegativeCount,
+    NotACount,
+    Progress,
+    Propagation,
+    UnknownLocation,
+    layout,
+    settle,
+)
+from tidegate.time import BOTTOM, TOP, Antichain, EventTime, Frontier, Int, Nat, NotATime, Product, Sum, ZMultiset
 
 Held = Counter[tuple[Any, Any]]
 
@@ -237,7 +248,9 @@ def test_a_toggled_pointstamp_leaves_no_trace() -> None:
 # What is refused.
 
 REFUSED: list[tuple[Batch, type[Exception], str]] = [
-    ([("nowhere", 0, 1)], UnknownLocation, "'nowhere'"),
+    ([("nowhere", 0, 1)], UnknownLocation, r"(?s)'nowhere'.*rule: .*locations of the graph.*time 0"),
+    ([("in", 3, 0.5)], NotACount, "location 'in', time 3"),
+    ([("in", 3, True)], NotACount, "location 'in', time 3"),
     ([("head", 3, 1)], NotATime, "location 'head'"),
     ([("in", -1, 1)], NotATime, "location 'in'"),
     ([("in", [3], 1)], NotATime, "location 'in'"),
@@ -259,6 +272,16 @@ def test_a_refused_batch_changes_nothing(bad: Batch, error: type[Exception], pla
         assert counts == {l: progress.pointstamps(l) for l in NESTED.locations}
         assert frontiers(progress) == before
         assert progress.update(good)
+
+
+@pytest.mark.parametrize("n", [0.5, True, "1"])
+def test_only_integers_are_added_and_dropped(n: Any) -> None:
+    """A number of pointstamps is an integer, also where it is negated on the way."""
+    progress = Progress(NESTED, {"in": {3: 1}})
+    for change in (progress.add, progress.drop):
+        with pytest.raises(NotACount, match="location 'in', time 3"):
+            change("in", 3, n)
+    assert progress.pointstamps("in") == ZMultiset({3: 1})
 
 
 def test_a_batch_may_drop_before_it_adds() -> None:

@@ -9,6 +9,7 @@ from tidegate.check.orders import times
 from tidegate.errors import TidegateError
 from tidegate.progress import (
     Clocks,
+    DuplicateWorker,
     Enter,
     Exchange,
     Forbidden,
@@ -18,7 +19,11 @@ from tidegate.progress import (
     NoCapability,
     NoChange,
     NoMessage,
+    NotACollection,
+    NotACount,
+    NotAnOrder,
     NotAPointstamp,
+    NotASend,
     NotImplied,
     NotInitialized,
     NotJustified,
@@ -156,7 +161,9 @@ def test_propagation_refuses_and_changes_nothing():
     p.propagate_all()
     refused(p, NotImplied, "change_multiplicity", "b.1", (1, 0), 1, rule="change_multiplicity")
     refused(p, NoChange, "change_multiplicity", "a.1", (1, 0), 0, rule="change_multiplicity: n")
-    refused(p, UnknownLocation, "change_multiplicity", "z", (1, 0), 1, rule="")
+    message = refused(p, UnknownLocation, "change_multiplicity", "z", (1, 0), 1, rule="edges and pointstamps are at")
+    assert "got 'z'" in message
+    assert "time (1, 0)" in message
     refused(p, NotATime, "change_multiplicity", "a.1", 1, 1, rule="")
     p.change_multiplicity("a.1", (1, 0), -1)
     p.change_multiplicity("b.3", (1, 2), 1)
@@ -176,7 +183,8 @@ def test_the_tracker_refuses_and_changes_nothing():
     tracker.recv_upd("w1", "w2")
     refused(tracker, UnknownWorker, "propagate", "w9", rule="")
     refused(tracker, UnknownWorker, "recv_upd", "w1", "w9", rule="")
-    refused(tracker, UnknownLocation, "perf_op", "w1", [], [("w2", ("z", (0, 0)))], [], rule="")
+    message = refused(tracker, UnknownLocation, "perf_op", "w1", [], [("w2", ("z", (0, 0)))], [], rule="edges and")
+    assert "time (0, 0)" in message
 
 
 def test_a_pointstamp_must_be_a_pair():
@@ -184,6 +192,64 @@ def test_a_pointstamp_must_be_a_pair():
     tracker = Tracker(WCC, {"w1": [("a.1", (0, 0))]})
     with pytest.raises(NotAPointstamp, match="a pair of a location and a time"):
         tracker.perf_op("w1", neg=["a.1"])
+
+
+def test_workers_are_several_and_each_is_there_once():
+    """A worker that is given twice would hear everything twice; a text is not a collection of workers."""
+    with pytest.raises(DuplicateWorker, match="got 'w' twice"):
+        Clocks(Nat(), ["w", "w"], [0])
+    for strange in ("w1", 2):
+        with pytest.raises(NotACollection, match=f"a collection of workers, got {strange!r}"):
+            Clocks(Nat(), strange, [0])
+    for start in (lambda: Exchange(Nat(), ["w1"]), lambda: Tracker(WCC, "w1")):
+        with pytest.raises(NotACollection, match="a mapping from each worker to its capabilities"):
+            start()
+
+
+def test_the_class_of_an_order_is_not_an_order():
+    """`Nat` is not `Nat()`, and the hint says so."""
+    for start in (
+        lambda: Clocks(Nat, ["w1"], [0]),
+        lambda: Exchange(Nat, {"w1": [0]}),
+        lambda: Exchange(3, {"w1": []}),
+    ):
+        with pytest.raises(NotAnOrder, match="hint: write Nat"):
+            start()
+
+
+def test_collections_are_asked_for_as_such():
+    """A single thing where several are needed, and a pointstamp without its receiver, are refused by name."""
+    for machine in (Clocks(Nat(), ["w1"], [0]), Exchange(Nat(), {"w1": [0]})):
+        for strange in (3, "ab"):
+            message = refused(machine, NotACollection, "send_upd", "w1", strange, rule="")
+            assert f"a collection of pointstamps, got {strange!r}" in message
+        refused(machine, NotAPointstamp, "send_upd", "w1", [[3]], rule="")
+        refused(machine, NotACollection, "perf_op", "w1", 3, rule="")
+        refused(machine, NotAPointstamp, "perf_op", "w1", [[3]], rule="")
+    for strange in (3, "w13", ("w1", 3, 4)):
+        message = refused(machine, NotASend, "perf_op", "w1", [], [strange], [], rule="")
+        assert f"a pair of a receiver and a pointstamp in Δdata, got {strange!r}" in message
+
+
+def test_what_to_send_may_be_read_once_only():
+    """The pointstamps of an update may come from an iterator: all that it gives are sent."""
+    for machine in (Clocks(Nat(), ["w1"], [0]), Exchange(Nat(), {"w1": [0]})):
+        machine.perf_op("w1", neg=[0], **{"pos" if isinstance(machine, Clocks) else "own": [2, 3]})
+        machine.send_upd("w1", iter([3, 2, 0]))
+        assert machine.conf.msg["w1", "w1"] == (ZMultiset({0: -1, 2: 1, 3: 1}),)
+
+
+@pytest.mark.parametrize("n", [0.5, 1.0, 0.0, True, False, "1", None])
+def test_counts_are_integers(n):
+    """A count that is a fraction or a truth value is refused wherever one is given, and nothing changes."""
+    clocks = Clocks(Nat(), ["w1"], [0])
+    assert "pointstamp 0" in refused(clocks, NotACount, "perf_op", "w1", {0: n}, [], rule="")
+    p = Propagation(WCC, {"a.1": {(1, 0): 1}})
+    p.propagate_all()
+    message = refused(p, NotACount, "change_multiplicity", "a.1", (1, 0), n, rule="")
+    assert "location 'a.1', time (1, 0)" in message
+    with pytest.raises(NotACount, match=r"location 'a\.1', time \(1, 0\)"):
+        Propagation(WCC, {"a.1": {(1, 0): n}})
 
 
 def test_propagation_refuses_strange_pointstamps():

@@ -5,12 +5,12 @@ The configuration is a value, and each action a function to the next one. `Clock
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from tidegate.progress.errors import NegativeCount, NotUpright
-from tidegate.progress.pointstamp import Bag, PartialOrder, multiset
+from tidegate.progress.pointstamp import Bag, PartialOrder, check_partial_order, multiset
 from tidegate.progress.support import beta_upright, unsupported, upright, vacant
 from tidegate.progress.table import Table
 from tidegate.progress.updates import (
@@ -22,6 +22,7 @@ from tidegate.progress.updates import (
     broadcast,
     changes_of,
     check_worker,
+    check_workers,
     conserved,
     first_message,
     guard_sends,
@@ -56,7 +57,8 @@ class ClocksConf:
     @classmethod
     def init(cls, order: PartialOrder[Any], workers: Iterable[Worker], rec: Bag[Any]) -> Self:
         """Build an initial configuration: nothing on its way, and all know what exists."""
-        found, everyone = multiset(rec), tuple(workers)
+        check_partial_order(order)
+        found, everyone = multiset(rec), check_workers(workers)
         for p in found:
             order.check(p)
         views = Table(NOTHING, dict.fromkeys(everyone, found))
@@ -75,7 +77,7 @@ class ClocksConf:
         self.guard_upright(delta)
         return replace(self, rec=self.rec + delta, temp=self.temp.set(w, self.temp[w] + delta))
 
-    def send_upd(self, w: Worker, P: Collection[Any]) -> Self:
+    def send_upd(self, w: Worker, P: Iterable[Any]) -> Self:
         """Let ``w`` send its changes to the pointstamps in ``P`` to all workers, itself included."""
         check_worker(self.workers, w)
         gamma = only(self.temp[w], P)
@@ -192,7 +194,7 @@ class Clocks:
         """Let ``w`` take away the pointstamps ``neg`` and add ``pos``."""
         self.conf = self.conf.perf_op(w, neg, pos)
 
-    def send_upd(self, w: Worker, P: Collection[Any]) -> None:
+    def send_upd(self, w: Worker, P: Iterable[Any]) -> None:
         """Let ``w`` send its changes to the pointstamps in ``P`` to all workers, itself included."""
         self.conf = self.conf.send_upd(w, P)
 

@@ -6,12 +6,18 @@ from tidegate.errors import TidegateError
 
 __all__ = [
     "CycleDoesNotAdvance",
+    "DuplicateWorker",
     "Forbidden",
     "NegativeCount",
     "NoCapability",
     "NoChange",
     "NoMessage",
+    "NotACollection",
+    "NotACount",
     "NotAPointstamp",
+    "NotASend",
+    "NotAnEdge",
+    "NotAnOrder",
     "NotComposable",
     "NotImplied",
     "NotInitialized",
@@ -42,16 +48,51 @@ class CycleDoesNotAdvance(TidegateError, ValueError):
     """A cycle along which some time comes back at or below itself."""
 
 
+class NotAnOrder(TidegateError, TypeError):
+    """Something other than an order, such as the class of one."""
+
+
+class NotAnEdge(TidegateError, TypeError):
+    """Something other than a pair of two locations."""
+
+
 class UnknownLocation(TidegateError, LookupError):
-    """A location that the graph does not have."""
+    """A location that the graph does not have.
+
+    >>> print(UnknownLocation("expected a location of the graph, got 'z'").at("time 3"))
+    expected a location of the graph, got 'z'
+      rule: edges and pointstamps are at locations of the graph
+      at: time 3
+    """
+
+    rule = "edges and pointstamps are at locations of the graph"
+
+    def __str__(self) -> str:
+        return _with_rule(super().__str__(), self.rule)
 
 
 class NotAPointstamp(TidegateError, TypeError):
     """Something other than a pair of a location and a time."""
 
 
+class NotASend(TidegateError, TypeError):
+    """Something other than a pair of a receiver and a pointstamp."""
+
+
+class NotACollection(TidegateError, TypeError):
+    """Something that holds nothing, or a text, where a collection is needed."""
+
+
+class NotACount(TidegateError, TypeError):
+    """Something other than an integer to count pointstamps with."""
+
+
 class UnknownWorker(TidegateError, LookupError):
     """A worker that takes no part."""
+
+
+class DuplicateWorker(TidegateError, ValueError):
+    """Two workers of one name."""
 
 
 class Forbidden(TidegateError, RuntimeError):
@@ -68,8 +109,7 @@ class Forbidden(TidegateError, RuntimeError):
         self.rule = rule
 
     def __str__(self) -> str:
-        first, *rest = super().__str__().split("\n")
-        return "\n".join([first, f"  rule: {self.rule}", *rest])
+        return _with_rule(super().__str__(), self.rule)
 
 
 class NegativeCount(Forbidden):
@@ -110,3 +150,9 @@ class NotPending(Forbidden):
 
 class NotMinimal(Forbidden):
     """Something smaller has to be propagated first."""
+
+
+def _with_rule(message: str, rule: str) -> str:
+    """Answer a message with the rule below its first line."""
+    first, *rest = message.split("\n")
+    return "\n".join([first, f"  rule: {rule}", *rest])

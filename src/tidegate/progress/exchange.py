@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from tidegate.progress.errors import NoCapability, NoChange, NoMessage, NotJustified
-from tidegate.progress.pointstamp import Bag, PartialOrder, multiset
+from tidegate.progress.errors import NoCapability, NoChange, NoMessage, NotACollection, NotASend, NotJustified
+from tidegate.progress.pointstamp import Bag, PartialOrder, check_partial_order, multiset
 from tidegate.progress.support import justified_with, unjustified, vacant
 from tidegate.progress.table import Table
 from tidegate.progress.updates import (
@@ -55,6 +55,12 @@ class ExchangeConf:
     @classmethod
     def init(cls, order: PartialOrder[Any], capabilities: Mapping[Any, Bag[Any]]) -> Self:
         """Build an initial configuration: nothing on its way, and all know all capabilities."""
+        check_partial_order(order)
+        if not isinstance(capabilities, Mapping):
+            raise NotACollection(
+                f"expected a mapping from each worker to its capabilities, got {capabilities!r}",
+                hint="write {'w1': [0], 'w2': []}",
+            )
         caps = {w: multiset(given) for w, given in capabilities.items()}
         total = NOTHING
         for found in caps.values():
@@ -87,9 +93,13 @@ class ExchangeConf:
         """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others and take ``own`` (Δself)."""
         check_worker(self.workers, w)
         neg, data, own = multiset(neg), multiset(data), multiset(own)
-        for v, p in data:
-            check_worker(self.workers, v)
-            self.order.check(p)
+        for entry in data:
+            if not isinstance(entry, tuple) or len(entry) != 2:
+                raise NotASend(
+                    f"expected a pair of a receiver and a pointstamp in Δdata, got {entry!r}", hint="write ('w2', 3)"
+                )
+            check_worker(self.workers, entry[0])
+            self.order.check(entry[1])
         for p in (*neg, *own):
             self.order.check(p)
         net = own - neg
@@ -105,7 +115,7 @@ class ExchangeConf:
             temp=self.temp.set(w, self.temp[w] + sent + net),
         )
 
-    def send_upd(self, w: Worker, P: Collection[Any]) -> Self:
+    def send_upd(self, w: Worker, P: Iterable[Any]) -> Self:
         """Let ``w`` send its changes to the pointstamps in ``P`` to all workers, itself included."""
         check_worker(self.workers, w)
         gamma = only(self.temp[w], P)
@@ -272,7 +282,7 @@ class Exchange:
         """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others and take ``own`` (Δself)."""
         self.conf = self.conf.perf_op(w, neg, data, own)
 
-    def send_upd(self, w: Worker, P: Collection[Any]) -> None:
+    def send_upd(self, w: Worker, P: Iterable[Any]) -> None:
         """Let ``w`` send its changes to the pointstamps in ``P`` to all workers, itself included."""
         self.conf = self.conf.send_upd(w, P)
 

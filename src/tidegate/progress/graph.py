@@ -7,7 +7,15 @@ from collections.abc import Hashable, Iterable, Mapping, Set
 from typing import Any, TypeAlias
 
 from tidegate.progress.cycles import check_cycles
-from tidegate.progress.errors import NotComposable, SelfEdge, SummaryNotMonotone, UnknownLocation
+from tidegate.progress.errors import (
+    NotACollection,
+    NotAnEdge,
+    NotAnOrder,
+    NotComposable,
+    SelfEdge,
+    SummaryNotMonotone,
+    UnknownLocation,
+)
 from tidegate.progress.scope import AnyOrder, Enter, Leave, outer
 from tidegate.progress.summary import Summary, minimal_summaries
 from tidegate.time import Antichain, NoSuchTime, Order, Poset
@@ -50,10 +58,14 @@ class Graph:
         *,
         locations: Iterable[Location] = (),
     ) -> None:
+        _check_edges(summaries)
         named = dict.fromkeys(l for edge in summaries for l in edge) | dict.fromkeys(locations)
-        if isinstance(orders, Order):
+        if not isinstance(orders, Mapping):
+            check_order(orders)
             orders = dict.fromkeys(named, orders)
         self._orders: dict[Location, AnyOrder] = dict(orders)
+        for l, order in self._orders.items():
+            check_order(order, f"location {l!r}")
         #: All locations, in the order of their first mention.
         self.locations: tuple[Location, ...] = tuple(self._orders)
         for l in named:
@@ -132,7 +144,10 @@ class Graph:
 
     def check(self, l: Location, t: object, *, extended: bool = False) -> None:
         """Raise `UnknownLocation` or `NotATime` unless ``t`` is a time at the location ``l``."""
-        self.check_location(l)
+        try:
+            self.check_location(l)
+        except UnknownLocation as error:
+            raise error.at(f"time {t!r}") from None
         order = self._orders[l]
         if not order.contains(t, extended=extended):
             raise order.not_a_time(t).at(f"location {l!r}")
@@ -193,6 +208,24 @@ class Graph:
                         known.append(longer)
                         queue.append((m, longer))
         return {m: tuple(paths) for m, paths in found.items()}
+
+
+def check_order(order: object, place: str = "") -> None:
+    """Raise `NotAnOrder` unless ``order`` is an order of times."""
+    if not isinstance(order, Order):
+        what = f"the class {order.__name__}" if isinstance(order, type) else f"{order!r} ({type(order).__name__})"
+        error = NotAnOrder(f"expected an order, got {what}", hint="write Nat(), not Nat")
+        raise error.at(place) if place else error
+
+
+def _check_edges(summaries: object) -> None:
+    if not isinstance(summaries, Mapping):
+        raise NotACollection(
+            f"expected a mapping from edges to summaries, got {summaries!r}", hint="write {('a', 'b'): 0}"
+        )
+    for edge in summaries:
+        if not isinstance(edge, tuple) or len(edge) != 2:
+            raise NotAnEdge(f"expected an edge, a pair of two locations, got {edge!r}", hint="write ('a', 'b')")
 
 
 def _does_not_fit(given: str, source: AnyOrder, target: AnyOrder, expected: str) -> NotComposable:

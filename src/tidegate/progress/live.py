@@ -9,6 +9,7 @@ from typing import Any
 from tidegate.progress.errors import NegativeCount
 from tidegate.progress.graph import Graph, Location
 from tidegate.progress.layout import lay_out
+from tidegate.progress.pointstamp import is_count, not_a_count
 from tidegate.progress.settle import Agenda, Place
 from tidegate.progress.why import Reason, reasons
 from tidegate.time import Antichain, ZMultiset
@@ -55,6 +56,8 @@ class Progress:
         net: dict[tuple[Location, Any], int] = {}
         for l, t, n in changes:
             pointstamp = (l, t)
+            if n.__class__ is not int and not is_count(n):
+                raise not_a_count(n).at(f"location {l!r}, time {t!r}")
             try:
                 net[pointstamp] = net.get(pointstamp, 0) + n
             except TypeError:
@@ -79,6 +82,8 @@ class Progress:
 
     def drop(self, location: Location, t: Any, n: int = 1) -> list[Location]:
         """Drop pointstamps at one location and time; answer the locations whose frontier changed."""
+        if not is_count(n):  # before it is negated, which makes -1 of True
+            raise not_a_count(n).at(f"location {location!r}, time {t!r}")
         return self.update([(location, t, -n)])
 
     def frontier(self, location: Location) -> Antichain[Any]:
@@ -113,8 +118,12 @@ class Progress:
             self.graph.check_location(location)
             raise
 
+    def _place_at(self, location: Location, t: Any) -> Place:
+        self.graph.check(location, t)
+        return self._places[location]
+
     def _checked(self, l: Location, t: Any, n: int) -> tuple[Place, Any, int]:
-        place = self._places.get(l) or self._place(l)
+        place = self._places.get(l) or self._place_at(l, t)
         count = place.count(t)
         if not count and not place.accepts(t):
             raise place.order.not_a_time(t).at(f"location {l!r}")

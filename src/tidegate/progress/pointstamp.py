@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
-from tidegate.progress.errors import NegativeCount, NotAPointstamp
+from tidegate.progress.errors import NegativeCount, NotACollection, NotACount, NotAnOrder, NotAPointstamp
 from tidegate.progress.graph import Graph, Pointstamp
 from tidegate.time import ZMultiset
 
-__all__ = ["Bag", "CouldResultIn", "PartialOrder", "multiset"]
+__all__ = ["Bag", "CouldResultIn", "PartialOrder", "check_partial_order", "is_count", "multiset", "not_a_count"]
 
 P = TypeVar("P", bound=Hashable)
 P_contra = TypeVar("P_contra", contravariant=True)
@@ -66,14 +66,52 @@ class CouldResultIn:
         self.graph.check(t[0], t[1])
 
 
+def check_partial_order(order: object) -> None:
+    """Raise `NotAnOrder` unless ``order`` is a `PartialOrder`, and not the class of one."""
+    if isinstance(order, type) or not all(hasattr(order, name) for name in ("le", "lt", "check")):
+        raise NotAnOrder(f"expected a partial order of pointstamps, got {order!r}", hint="write Nat(), not Nat")
+
+
+def is_count(n: object) -> bool:
+    """Answer whether ``n`` is an integer, and not a truth value."""
+    return isinstance(n, int) and not isinstance(n, bool)
+
+
+def not_a_count(n: object) -> NotACount:
+    """Build the error that says that ``n`` is no count."""
+    return NotACount(f"expected an integer to count with, got {n!r} ({type(n).__name__})")
+
+
 def multiset(given: Bag[P]) -> ZMultiset[P]:
-    """Build an unsigned multiset from counts or from a collection, or raise `NegativeCount`.
+    """Build an unsigned multiset from counts or from a collection, or raise an error that says what it is not.
 
     >>> multiset(["x", "x"]) == multiset({"x": 2})
     True
     """
-    counts = given if isinstance(given, ZMultiset) else ZMultiset(given)
+    counts = given if isinstance(given, ZMultiset) else _counted(given)
     for x, n in counts.items():
+        if not is_count(n):
+            raise not_a_count(n).at(f"pointstamp {x!r}")
         if n < 0:
             raise NegativeCount("unsigned multisets", f"expected counts of at least 0, got {n} of {x!r}")
     return counts
+
+
+def _counted(given: Any) -> ZMultiset[Any]:
+    if not isinstance(given, Iterable):
+        raise NotACollection(
+            f"expected a collection of pointstamps, or a mapping to their counts, got {given!r}",
+            hint=f"write [{given!r}]",
+        )
+    if isinstance(given, Mapping):
+        for x, n in given.items():
+            if not is_count(n):  # also False and 0.0, which would not be kept
+                raise not_a_count(n).at(f"pointstamp {x!r}")
+        return ZMultiset(given)
+    pointstamps = list(given)
+    try:
+        return ZMultiset(pointstamps)
+    except TypeError:
+        raise NotAPointstamp(
+            f"expected pointstamps that can be hashed, got {pointstamps!r}", hint="write tuples, not lists"
+        ) from None

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from tidegate.progress.errors import NoChange, NotImplied, NotInitialized, NotMinimal, NotPending
 from tidegate.progress.graph import Graph, Location, Pointstamp
+from tidegate.progress.pointstamp import is_count, not_a_count
 from tidegate.progress.summary import Summary
 from tidegate.progress.table import Table
 from tidegate.progress.updates import NOTHING, Changes
@@ -36,8 +37,10 @@ class PropagationConf:
         """Build an initial configuration: nothing is known, and the frontiers of what is there are still to do."""
         for l, counts in pointstamps.items():
             graph.check_location(l)
-            for t in counts:
+            for t, n in counts.items():
                 graph.check(l, t)
+                if not is_count(n):
+                    raise not_a_count(n).at(f"location {l!r}, time {t!r}")
         pts = Table(NOTHING, {l: ZMultiset(counts) for l, counts in pointstamps.items()})
         conf = cls(graph, pts, Table(NOTHING), Table(NOTHING))
         return replace(conf, work=Table(NOTHING, {l: conf.frontier_of(l, M) for l, M in pts.items()}))
@@ -47,6 +50,8 @@ class PropagationConf:
     def change_multiplicity(self, l: Location, t: Any, n: int) -> Self:
         """Count ``n`` more (or, below zero, fewer) of the time ``t`` at ``l``."""
         self.graph.check(l, t)
+        if not is_count(n):
+            raise not_a_count(n).at(f"location {l!r}, time {t!r}")
         self.guard_change(l, t, n)
         self.guard_implied(l, t)
         before = self.pts[l]

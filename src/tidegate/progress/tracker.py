@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -56,7 +56,7 @@ class TrackerConf:
         """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others and take ``own`` (Δself)."""
         return replace(self, exch=self.exch.perf_op(w, neg, data, own))
 
-    def send_upd(self, w: Worker, P: Collection[Pointstamp]) -> Self:
+    def send_upd(self, w: Worker, P: Iterable[Pointstamp]) -> Self:
         """Let ``w`` send its changes to the pointstamps in ``P`` to all workers, itself included."""
         return replace(self, exch=self.exch.send_upd(w, P))
 
@@ -184,7 +184,7 @@ class Tracker:
         """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others and take ``own`` (Δself)."""
         self.conf = self.conf.perf_op(w, neg, data, own)
 
-    def send_upd(self, w: Worker, P: Collection[Pointstamp]) -> None:
+    def send_upd(self, w: Worker, P: Iterable[Pointstamp]) -> None:
         """Let ``w`` send its changes to the pointstamps in ``P`` to all workers, itself included."""
         self.conf = self.conf.send_upd(w, P)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from tidegate.progress.errors import NoChange, NoMessage, UnknownWorker
+from tidegate.progress.errors import DuplicateWorker, NoChange, NoMessage, NotACollection, NotAPointstamp, UnknownWorker
 from tidegate.progress.pointstamp import PartialOrder
 from tidegate.progress.support import vacant
 from tidegate.progress.table import Table
@@ -20,6 +20,7 @@ __all__ = [
     "broadcast",
     "changes_of",
     "check_worker",
+    "check_workers",
     "conserved",
     "first_message",
     "guard_sends",
@@ -44,9 +45,31 @@ def check_worker(workers: tuple[Worker, ...], w: Worker) -> None:
         raise UnknownWorker(f"expected a worker, got {w!r}", hint=f"the workers are {', '.join(map(repr, workers))}")
 
 
-def only(M: Changes, P: Collection[Any]) -> Changes:
+def check_workers(workers: Iterable[Worker]) -> tuple[Worker, ...]:
+    """Answer the workers, or raise an error unless they are several names, each given once."""
+    if isinstance(workers, str) or not isinstance(workers, Iterable):
+        raise NotACollection(f"expected a collection of workers, got {workers!r}", hint=f"write [{workers!r}]")
+    everyone = tuple(workers)
+    for i, w in enumerate(everyone):
+        if w in everyone[:i]:
+            raise DuplicateWorker(
+                f"expected each worker once, got {w!r} twice", hint="give each worker a name of its own"
+            )
+    return everyone
+
+
+def only(M: Changes, P: Iterable[Any]) -> Changes:
     """Answer the part of ``M`` at the pointstamps in ``P``."""
-    return ZMultiset({p: n for p, n in M.items() if p in P})
+    if isinstance(P, str) or not isinstance(P, Iterable):
+        raise NotACollection(f"expected a collection of pointstamps, got {P!r}", hint=f"write [{P!r}]")
+    given = list(P)
+    try:
+        wanted = set(given)
+    except TypeError:
+        raise NotAPointstamp(
+            f"expected pointstamps that can be hashed, got {given!r}", hint="write tuples, not lists"
+        ) from None
+    return ZMultiset({p: n for p, n in M.items() if p in wanted})
 
 
 def guard_sends(w: Worker, gamma: Changes) -> None:
