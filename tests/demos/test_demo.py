@@ -101,7 +101,7 @@ def test_the_code_that_is_shown_is_the_code_that_runs() -> None:
 
 def test_the_command_shows_the_default() -> None:
     """Without a name the default is shown; --list names them all."""
-    run = CliRunner().invoke(app, ["demo"], env={"COLUMNS": "80"})
+    run = CliRunner().invoke(app, ["demo", "operators"], env={"COLUMNS": "80"})
     assert run.exit_code == 0
     assert "ihist_op" in run.output
     listed = CliRunner().invoke(app, ["demo", "--list"]).output

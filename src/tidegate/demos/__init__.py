@@ -50,4 +50,4 @@ DEMOS: Final = {
 }
 
 #: What is shown if no name is given.
-DEFAULT: Final = "operators"
+DEFAULT: Final = "tides"
