@@ -52,10 +52,10 @@ ENGINES: dict[str, Engine] = {"reference": by_reference, "reference, watermarks"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave four of five cases on streams to the long run: each takes several jobs of Spark a step."""
+    """Leave most cases on streams to the long run: each takes several jobs of Spark a step."""
     streaming = [i for i in items if getattr(i, "callspec", None) and i.callspec.params.get("engine") == "streaming"]
     for number, item in enumerate(streaming):
-        if number % 5:
+        if number % 8:
             item.add_marker(pytest.mark.slow)
 
 

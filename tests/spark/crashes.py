@@ -69,11 +69,11 @@ class Report:
     same: bool
 
 
-def torment(name: str, directory: Path, points: list[Point], *, seed: int = 0) -> Report:
+def torment(name: str, directory: Path, points: list[Point], *, steps: int = STEPS, seed: int = 0) -> Report:
     """Run a flow once undisturbed, and once killed at each of the points in turn; ``("", ms)`` kills after a while."""
     rng = random.Random(f"{name} {seed}")
     for source in ("s", "r"):
-        _write_input(directory / source, rng)
+        _write_input(directory / source, rng, steps)
     expected = _run(name, directory, "calm", None)
     assert expected is not None, "the undisturbed run failed"
     kills, found = 0, None
@@ -85,13 +85,13 @@ def torment(name: str, directory: Path, points: list[Point], *, seed: int = 0) -
     return Report(name, kills, found == expected)
 
 
-def _write_input(directory: Path, rng: random.Random) -> None:
+def _write_input(directory: Path, rng: random.Random, steps: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     directory.mkdir()
     types = [pa.int32(), pa.int32(), pa.string(), pa.int32()]
-    for step in range(STEPS):
+    for step in range(steps):
         rows = [
             (step * 2 + rng.randint(-3, 2), rng.randint(0, 5), rng.choice(["a", "b", None]), rng.randint(0, 9))
             for _ in range(20)

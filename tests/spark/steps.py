@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from tests.spark.engine import frame, rows
 
@@ -17,6 +18,7 @@ from tidegate.flow.spans import units
 from tidegate.flow.values import sort_key
 from tidegate.flow.watermarks import Bounded, Punctuated
 from tidegate.spark.runtime import spark_runtime
+from tidegate.spark.streaming import state
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.sinks import parquet
@@ -42,8 +44,16 @@ def run_steps(
     """Run the engine on batches that are handed to it, and to the end; answer the rows of each sink.
 
     This is the engine without Spark's query around it, which costs half a second a step. With ``restart``, each step
-    is run by an engine that knows nothing but the checkpoint.
+    is run by an engine that knows nothing but the checkpoint. State is folded in every step, so that what is kept is
+    all that the next one has.
     """
+    with patch.object(state, "_FEWEST_DELTAS", 1):
+        return _run_steps(spark, plan, cuts, tables, directory, restart=restart)
+
+
+def _run_steps(
+    spark: SparkSession, plan: Plan, cuts: Cuts, tables: Rows, directory: Path, *, restart: bool
+) -> dict[str, list[tuple[Any, ...]]]:
     engine = None
     for number, cut in enumerate(cuts):
         if engine is None or restart:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 import tidegate as tg
+from tidegate.cli import app
 from tidegate.flow.errors import BadArgument, BadInput, NotSupported
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, CheckpointInUse, FlowChanged, LateRow
 
@@ -139,6 +141,20 @@ def test_the_end_of_the_input_completes_sources_that_say_so(place: Place) -> Non
     assert place.rows() == [(1, "a", 1, 10, "ada"), (2, "b", 2, 20, "bob")]
     assert place.rows("raw") == [(2, 2)]
     assert run.status().state == "ended"
+
+
+def test_a_checkpoint_can_be_inspected_without_spark(place: Place) -> None:
+    """The command shows the last step, the sources and the state, and refuses what is no checkpoint."""
+    place.feed.add((1, "a", 1), (5, "a", 2), (None, "b", 3))
+    place.run(counts())
+    shown = CliRunner().invoke(app, ["inspect", str(place.path / "checkpoint")])
+    assert shown.exit_code == 0
+    assert "flow counts: step 0" in shown.output
+    assert [cell.strip() for cell in next(x for x in shown.output.splitlines() if "│ s " in x).split("│")[1:-1]] == [
+        "s", "3", "3", "0", "1", "0",
+    ]  # fmt: skip
+    assert "aggregate-" in shown.output
+    assert CliRunner().invoke(app, ["inspect", str(place.path / "in")]).exit_code == 1
 
 
 def test_late_rows_fail_a_run_that_asks_for_it_and_are_counted_when_dropped(place: Place) -> None:

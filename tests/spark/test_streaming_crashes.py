@@ -19,7 +19,7 @@ from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import engine as engine_module
 from tidegate.spark.streaming import marks as marks_module
 from tidegate.spark.streaming.engine import POINTS, Engine
-from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed
+from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, Superseded
 from tidegate.spark.streaming.sources import united
 
 if TYPE_CHECKING:
@@ -117,6 +117,19 @@ def test_a_run_that_dies_at_the_end_gives_what_an_undisturbed_one_gives(
     assert through(spark, tmp_path, Killer(point, 3)) == undisturbed
 
 
+def test_of_two_runs_one_commits_a_step(spark: SparkSession, tmp_path: Path) -> None:
+    """Without the lock, which keeps the second out, the commit itself lets one through, and its rows come once."""
+    plan = flow()
+    first, second = (engine_in(spark, plan, {}, tmp_path) for _ in range(2))
+    batch = united(plan, spark_runtime(spark), {"s": frame(spark, plan.sources[0].schema, CUTS[0]["s"])})
+    first.step(batch, 0)
+    with pytest.raises(Superseded, match="step 0 of flow 'crashing'"):
+        second.step(batch, 0)
+    first.finish()
+    found = sorted(rows(tg.read(spark, str(tmp_path / "windows"))), key=str)
+    assert len(found) == len(set(map(str, found))) > 0
+
+
 def _output_after_commit(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Commit before output: what the commit names is not written yet."""
     real = Engine._write
@@ -193,7 +206,7 @@ def test_broken_engines_are_caught(
 
 def test_a_killed_process_is_continued_by_the_next(tmp_path: Path) -> None:
     """SIGKILL during the commit and while publishing: the next process goes on, and the output is the same."""
-    report = crashes.torment("windows", tmp_path, [("during commit", 1), ("publishing", 2)])
+    report = crashes.torment("windows", tmp_path, [("during commit", 1), ("publishing", 2)], steps=4)
     assert report.kills == 2
     assert report.same
 

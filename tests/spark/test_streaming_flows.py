@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 # A flow takes several jobs of Spark a step.
-FLOWS = 150 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 10
+FLOWS = 150 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 8
 
 
 def shuffled(events: list[Any], rng: random.Random) -> list[Any]:

@@ -21,7 +21,7 @@ from tidegate.spark.runtime import Runtime
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["accumulate"]
+__all__ = ["accumulate", "answers_of", "cells_of", "counted_at", "mergeable", "merged_cells"]
 
 _SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 
@@ -76,16 +76,42 @@ class _Cells:
 
 def _on_grid(operator: plan.Accumulate, runtime: Runtime, rows: DataFrame) -> DataFrame:
     """Keep partial aggregates in cells, and run along the cells of each group, once for each time column."""
-    aggregation = operator.aggregation
-    keys = {f"__k{i}": e.sql for i, e in enumerate(aggregation.by)}
-    times = {f"__t{i}": sql for i, sql in enumerate(_counted_at(operator))}
-    parts = [partial(call, row_order(rows)) for call in aggregation.calls]
-    kept = _merged(parts) if all(parts) else _collected(aggregation, rows)
+    cells = cells_of(operator, runtime, rows)
+    return answers_of(operator, runtime, cells.withColumn("__here", runtime.expr("__n")), rows)
+
+
+def mergeable(operator: plan.Accumulate) -> bool:
+    """Answer whether all calls have a partial form, so that no rows have to be kept."""
+    return all(partial(call, "NULL") for call in operator.aggregation.calls)
+
+
+def cells_of(operator: plan.Accumulate, runtime: Runtime, rows: DataFrame) -> DataFrame:
+    """Answer a cell for each group and time: the group ``__k…``, the time ``__t…``, the parts, and how many rows."""
+    keys, times = _axes(operator)
     grouped = rows.groupBy(*runtime.exprs(keys | times))
-    found = grouped.agg(*runtime.exprs(kept.of_rows), runtime.expr("count(*)", "__n"))
-    cells = found.withColumn("__here", runtime.expr("__n"))
+    return grouped.agg(*runtime.exprs(_kept(operator, rows).of_rows), runtime.expr("count(*)", "__n"))
+
+
+def merged_cells(operator: plan.Accumulate, runtime: Runtime, cells: DataFrame, rows: DataFrame) -> DataFrame:
+    """Answer cells of which none are of the same group and time; ``__here`` is merged as well."""
+    keys, times = _axes(operator)
+    merges = {name: merge.format(over="") for name, merge in _kept(operator, rows).merged.items()}
+    merges |= {"__n": "sum(__n)", "__here": "sum(__here)"}
+    found = [runtime.expr(merge).cast(cells.schema[column].dataType).alias(column) for column, merge in merges.items()]
+    return cells.groupBy(*keys, *times).agg(*found)
+
+
+def answers_of(operator: plan.Accumulate, runtime: Runtime, found: DataFrame, rows: DataFrame) -> DataFrame:
+    """Answer what is accumulated at each cell with rows of its own: ``__here`` says how many.
+
+    With ``emit="complete"``, for every group at each time that has such a cell. ``rows`` gives the types.
+    """
+    keys, times = (list(names) for names in _axes(operator))
+    parts = [partial(call, row_order(rows)) for call in operator.aggregation.calls]
+    kept = _kept(operator, rows)
+    cells = found
     if len(times) > 1 or operator.emit == "complete":
-        cells = _grid(operator, runtime, found, list(keys), list(times))
+        cells = _grid(operator, runtime, found, keys, times)
     for name in times:
         others = [*keys, *(other for other in times if other != name)]
         frame = f"PARTITION BY {', '.join(others) or 'NULL'} ORDER BY {name} {_SO_FAR}"
@@ -96,14 +122,24 @@ def _on_grid(operator: plan.Accumulate, runtime: Runtime, rows: DataFrame) -> Da
         ]
         cells = cells.select(*keys, *times, "__here", *running)
     answers = cells.where(runtime.expr("__here > 0" if operator.emit == "update" else "__n > 0"))
-    if operator.emit == "complete" and len(times) > 1:
-        answers = answers.join(found.select(*times).distinct(), list(times), "left_semi")
+    if operator.emit == "complete":
+        answers = answers.join(found.where("__here > 0").select(*times).distinct(), times, "left_semi")
     if all(parts):
         return _finished(operator, runtime, _results(operator, runtime, rows, answers, parts))
     return _finished(operator, runtime, _recomputed(operator, runtime, rows, answers, [*keys, *times]))
 
 
-def _counted_at(operator: plan.Accumulate) -> list[str]:
+def _axes(operator: plan.Accumulate) -> tuple[dict[str, str], dict[str, str]]:
+    keys = {f"__k{i}": e.sql for i, e in enumerate(operator.aggregation.by)}
+    return keys, {f"__t{i}": sql for i, sql in enumerate(counted_at(operator))}
+
+
+def _kept(operator: plan.Accumulate, rows: DataFrame) -> _Cells:
+    parts = [partial(call, row_order(rows)) for call in operator.aggregation.calls]
+    return _merged(parts) if all(parts) else _collected(operator.aggregation, rows)
+
+
+def counted_at(operator: plan.Accumulate) -> list[str]:
     """Answer the time columns from which on a row counts: its time, or the last unit of its period."""
     found, periods = [], dict(operator.every)
     for name in operator.schema.time:
@@ -153,8 +189,7 @@ def _grid(
     empty = grid.withColumns({name: runtime.expr("NULL").cast(found.schema[name].dataType) for name in data})
     # One row of a cell at most has data; this is a join without comparing keys, which may be null.
     only = {name: f"first({name}) IGNORE NULLS" for name in data}
-    filled = found.unionByName(empty).groupBy(*keys, *times).agg(*runtime.exprs(only))
-    return filled.withColumn("__here", runtime.expr("__n"))
+    return found.unionByName(empty).groupBy(*keys, *times).agg(*runtime.exprs(only))
 
 
 def _results(

@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -21,7 +21,8 @@ from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import shown
 from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.meaning import check_meaning, meaning, state_keys
-from tidegate.spark.streaming.operators import Rows, Step, fold, holds, let_go
+from tidegate.spark.streaming.metrics import StepMetrics, metrics_of
+from tidegate.spark.streaming.operators import Rows, Step, fold, holds, let_go, ports
 from tidegate.spark.streaming.publishing import PENDING, publish, staged
 from tidegate.spark.streaming.sinks import Output, Parquet
 from tidegate.spark.streaming.sources import Taken, diverted, take
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["POINTS", "Engine", "StepMetrics"]
+__all__ = ["POINTS", "Engine"]
 
 #: The named points of a step, in order: what a crash test stops at.
 POINTS = (
@@ -46,19 +47,6 @@ POINTS = (
     "published",
     "cleaning",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class StepMetrics:
-    """What a step took in and gave out."""
-
-    step: int
-    seconds: float
-    rows: Mapping[str, int]
-    late: Mapping[str, int]
-    rejected: Mapping[str, int]
-    outputs: Mapping[str, int]
-    state_rows: int
 
 
 class Engine:
@@ -204,7 +192,9 @@ class Engine:
         publish(self.files, self._runtime, commit, self.outputs, probe=lambda: self._probe("publishing", number))
         self._probe("published", number)
         self._clean(before, commit)
-        self.metrics.append(_metrics(commit, taken, time.monotonic() - started))
+        self.metrics.append(
+            metrics_of(commit, {name: found.seen for name, found in taken.items()}, time.monotonic() - started)
+        )
         del self.metrics[:-1000]
 
     def _refuse_late(self, taken: Mapping[str, Taken]) -> None:
@@ -349,11 +339,6 @@ class Engine:
         ).at(f"flow {self.flow.name!r}")
 
 
-def ports(operator: Operator) -> int:
-    """Answer how many states an operator has: one for each input, and one more for what `process` has played."""
-    return len(operator.inputs) + (operator.verb == "process")
-
-
 def _schemas(flow: Plan, runtime: Runtime, tables: Mapping[str, DataFrame]) -> dict[str, StructType]:
     """Answer what Spark makes of the flow, on no rows: what it refuses is refused before anything runs."""
     from tidegate.spark.arrow import struct_type
@@ -371,16 +356,3 @@ def _schemas(flow: Plan, runtime: Runtime, tables: Mapping[str, DataFrame]) -> d
     inputs = {s.id: empty_rows(runtime, struct_type(s.schema.columns)) for s in flow.sources} | dict(tables)
     with runtime.settings(spark__sql__session__timeZone=flow.timezone):
         return {id_: frame.schema for id_, frame in lower(flow, inputs, runtime).items()}
-
-
-def _metrics(commit: Commit, taken: Mapping[str, Taken], seconds: float) -> StepMetrics:
-    seen = {name: found.seen for name, found in taken.items()}
-    return StepMetrics(
-        commit.step,
-        seconds,
-        {name: s.rows for name, s in seen.items()},
-        {name: s.late for name, s in seen.items()},
-        {name: s.rejected for name, s in seen.items()},
-        dict(commit.outputs),
-        sum(state.rows for states in commit.state.values() for state in states),
-    )

@@ -11,7 +11,7 @@ from tidegate.flow.spans import from_units, units
 from tidegate.spark.lowering.units import to_units
 from tidegate.time import BOTTOM, TOP, Antichain, Bound
 
-__all__ = ["Frontier", "complete", "decoded", "encoded", "newly_complete", "shown", "start_of"]
+__all__ = ["Frontier", "complete", "decoded", "encoded", "newly_complete", "parts_of", "shown", "start_of"]
 
 #: The least times that may still appear: values, or tuples of values, with `BOTTOM` and `TOP` among them.
 Frontier: TypeAlias = Antichain[Any]
@@ -36,12 +36,12 @@ def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> s
     types = [c.type or "" for c in schema.times]
     above = []
     for f in sorted(frontier, key=schema.order.key):
-        parts = _parts(schema, f)
+        parts = parts_of(schema, f)
         if any(part is TOP for part in parts):
             continue
         tests = [
             f"{to_units(column, type_)} >= {_literal(units(part, type_))}"
-            for column, type_, part, least in zip(columns, types, parts, _parts(schema, _bottom(schema)), strict=True)
+            for column, type_, part, least in zip(columns, types, parts, parts_of(schema, _bottom(schema)), strict=True)
             if part is not BOTTOM and part != least
         ]
         if not tests:
@@ -73,12 +73,12 @@ def shown(schema: Schema, frontier: Iterable[Any]) -> str:
     >>> shown(pair, decoded(pair, [[3, "BOTTOM"], [1, 7]]))
     '(1, 1970-01-08) or (3, any)'
     """
-    texts = sorted(", ".join("any" if p is BOTTOM else str(p) for p in _parts(schema, t)) for t in frontier)
+    texts = sorted(", ".join("any" if p is BOTTOM else str(p) for p in parts_of(schema, t)) for t in frontier)
     return " or ".join(f"({text})" if len(schema.time) > 1 else text for text in texts) or "everything is complete"
 
 
 def _coded(schema: Schema, t: Any) -> list[Any]:
-    pairs = zip(_parts(schema, t), schema.times, strict=True)
+    pairs = zip(parts_of(schema, t), schema.times, strict=True)
     return [part.name if isinstance(part, Bound) else units(part, c.type or "") for part, c in pairs]
 
 
@@ -95,7 +95,8 @@ def _bottom(schema: Schema) -> Any:
     return least
 
 
-def _parts(schema: Schema, t: Any) -> tuple[Any, ...]:
+def parts_of(schema: Schema, t: Any) -> tuple[Any, ...]:
+    """Answer the components of a time, one for each time column."""
     if isinstance(t, Bound):
         return (t,) * len(schema.time)
     return (t,) if len(schema.time) == 1 else t

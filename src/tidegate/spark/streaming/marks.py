@@ -8,7 +8,7 @@ from typing import Any
 from tidegate.flow.plan import Source
 from tidegate.flow.spans import from_units
 from tidegate.flow.watermarks import Bounded
-from tidegate.spark.streaming.frontiers import Frontier, decoded, encoded, start_of
+from tidegate.spark.streaming.frontiers import Frontier, decoded, encoded, shown, start_of
 from tidegate.time import TOP, Antichain, complete_times, frontier_times, maximal
 
 __all__ = ["Marks", "Seen"]
@@ -67,6 +67,7 @@ class Marks:
         """Answer the marks for a commit."""
         return {
             "frontier": encoded(source.schema, self.frontier),
+            "shown": shown(source.schema, self.frontier),
             "greatest": None if self.greatest is None else list(self.greatest),
             "rows": self.rows,
             "late": self.late,

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from tidegate.flow import plan
 from tidegate.flow.plan import Operator, Plan
 from tidegate.spark.lowering import lower_operator
+from tidegate.spark.lowering.accumulate import cells_of
 from tidegate.spark.runtime import Runtime
+from tidegate.spark.streaming.accumulated import accumulated, fresh_cells, kept_as_cells, merged_state
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import Frontier, newly_complete
 from tidegate.spark.streaming.resumed import resume
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["Rows", "Step", "fold", "holds", "let_go"]
+__all__ = ["Rows", "Step", "fold", "holds", "let_go", "ports"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,11 @@ def holds(operator: Operator) -> bool:
     return operator.stateful and bool(operator.schema.time) and not getattr(operator, "with_table", False)
 
 
+def ports(operator: Operator) -> int:
+    """Answer how many states an operator has: one for each input, and one more for what has become of its rows."""
+    return len(operator.inputs) + (isinstance(operator, plan.Process) or kept_as_cells(operator))
+
+
 def let_go(
     step: Step, operator: Operator, key: str, given: list[Rows], states: list[State], old: Frontier, new: Frontier
 ) -> tuple[Rows, list[State]]:
@@ -72,6 +79,8 @@ def let_go(
     ]
     if isinstance(operator, plan.Process):
         return _processed(step, operator, key, held[0], grown, old, new)
+    if isinstance(operator, plan.Accumulate) and kept_as_cells(operator):
+        return _accumulated(step, operator, key, held[0], grown, old, new)
     inputs = step.flow.inputs(operator)
     runtime = step.runtime
     if isinstance(operator, PER_TIME):
@@ -112,6 +121,26 @@ def _processed(
     return Rows(resume(operator, runtime, history, step.number, old, ended=step.ended)), states
 
 
+def _accumulated(
+    step: Step,
+    operator: plan.Accumulate,
+    key: str,
+    pending: DataFrame,
+    states: list[State],
+    old: Frontier,
+    new: Frontier,
+) -> tuple[Rows, list[State]]:
+    runtime, files = step.runtime, step.files
+    schema = step.flow.inputs(operator)[0].schema
+    rows, cells = fresh_cells(operator, schema, runtime, pending, old, new)
+    part = write_part(files, runtime, cells, step.path(key, 1, "cells"))
+    if not part.rows:
+        return Rows(empty_rows(runtime, step.schemas[operator.id]), empty=True), states
+    before = read_parts(files, runtime, states[1].parts, cells.schema)
+    fresh = read_parts(files, runtime, [part], cells.schema)
+    return Rows(accumulated(operator, runtime, rows, before, fresh, old)), [states[0], states[1].grown(part)]
+
+
 def fold(step: Step, operator: Operator, key: str, states: list[State], frontier: Frontier) -> list[State]:
     """Write new bases of what is still needed, where the deltas have grown."""
     folded = []
@@ -124,6 +153,10 @@ def fold(step: Step, operator: Operator, key: str, states: list[State], frontier
             given = step.flow.inputs(operator)[port]
             rows = read_parts(files, runtime, state.parts, step.schemas[given.id])
             rows = retained(operator, port, given.schema, runtime, rows, frontier)
+        elif isinstance(operator, plan.Accumulate):
+            none = empty_rows(runtime, step.schemas[operator.inputs[0]])
+            rows = read_parts(files, runtime, state.parts, cells_of(operator, runtime, none).schema)
+            rows = merged_state(operator, runtime, none, rows, frontier)
         else:
             # What `process` has played is needed to the end.
             done = step.schemas[operator.inputs[0]]

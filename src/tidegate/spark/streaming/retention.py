@@ -12,6 +12,7 @@ from tidegate.spark.lowering.rows import quoted, sort_columns
 from tidegate.spark.lowering.units import from_units, units_of
 from tidegate.spark.lowering.windows import in_sessions
 from tidegate.spark.runtime import Runtime
+from tidegate.spark.streaming.accumulated import kept_as_cells, not_counted_yet
 from tidegate.spark.streaming.frontiers import Frontier, complete
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def retained(
     """
     match operator:
         case plan.Accumulate():
-            return rows
+            return not_counted_yet(operator, schema, runtime, rows, frontier) if kept_as_cells(operator) else rows
         case plan.WindowAggregate(frame=WindowFrame() as frame) | plan.WindowApply(frame=WindowFrame() as frame):
             return _in_open_windows(frame, schema, runtime, rows, frontier)
         case plan.WindowJoin(frame=frame):

@@ -1,0 +1,99 @@
+"""Marks and frontiers: what sources promise, on total and product orders, in Python and in Spark SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.flow.expressions import bind
+from tidegate.flow.plan import Source
+from tidegate.flow.schema import Schema, parse_schema
+from tidegate.flow.watermarks import AtEnd, Bounded, Punctuated
+from tidegate.spark.streaming.frontiers import complete, decoded, encoded, newly_complete, start_of
+from tidegate.spark.streaming.marks import Marks, Seen
+from tidegate.time import TOP, Antichain, minimal
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAIR = parse_schema("v INT, w INT, k STRING", time=("v", "w"))
+ONE = parse_schema("t INT, k STRING", time=("t",))
+SMALL = st.integers(-3, 6)
+MARKS = st.tuples(st.one_of(SMALL, st.none()), st.one_of(SMALL, st.none()))
+
+
+def source(schema: Schema, watermark: Any) -> Source:
+    return Source(id="s", schema=schema, watermark=watermark, late="divert")
+
+
+def is_complete(marks: Marks, t: Any) -> bool:
+    return not any(marks.frontier.order.le(f, t) for f in marks.frontier)
+
+
+@given(st.lists(st.lists(MARKS, max_size=3), max_size=4), st.tuples(SMALL, SMALL))
+def test_punctuations_complete_what_they_cover_and_nothing_else(steps: list[Any], t: tuple[int, int]) -> None:
+    """On a product, where a null means every value, whatever step they come in."""
+    punctuated = source(PAIR, Punctuated(bind("k = 'w'", PAIR, what="mark")))
+    marks = Marks.start(punctuated)
+    for step in steps:
+        marks = marks.after(punctuated, Seen(rows=len(step), watermarks=len(step), marks=tuple(step)))
+    covered = any(all(m is None or x <= m for x, m in zip(t, mark, strict=True)) for step in steps for mark in step)
+    assert is_complete(marks, t) == covered
+    assert marks.watermarks == sum(map(len, steps))
+
+
+@given(st.lists(st.tuples(SMALL, SMALL), min_size=1, max_size=5), st.tuples(SMALL, SMALL))
+def test_a_bound_is_one_tuple_and_any_component_below_it_is_late(greatest: list[Any], t: tuple[int, int]) -> None:
+    """The frontier is the greatest value of each column less its delay."""
+    bounded = source(PAIR, Bounded((2, 3)))
+    marks = Marks.start(bounded)
+    for seen in greatest:
+        marks = marks.after(bounded, Seen(rows=1, greatest=seen))
+    bound = (max(v for v, _ in greatest) - 2, max(w for _, w in greatest) - 3)
+    assert is_complete(marks, t) == (t[0] < bound[0] or t[1] < bound[1])
+
+
+def test_a_frontier_does_not_go_back_when_the_delay_grows() -> None:
+    """What was complete stays so, with whatever delay a run is started again."""
+    marks = Marks.start(source(ONE, Bounded((0,)))).after(source(ONE, Bounded((0,))), Seen(rows=1, greatest=(5,)))
+    longer = marks.after(source(ONE, Bounded((4,))), Seen(rows=1, greatest=(6,)))
+    assert list(longer.frontier) == [5]
+    assert list(longer.after(source(ONE, Bounded((4,))), Seen(rows=1, greatest=(10,))).frontier) == [6]
+
+
+def test_nothing_is_complete_before_the_end_and_everything_after_it() -> None:
+    """Sources that are complete at their end, and the end of any other."""
+    marks = Marks.start(source(ONE, AtEnd())).after(source(ONE, AtEnd()), Seen(rows=9))
+    assert not is_complete(marks, -(10**9))
+    assert is_complete(marks.ended(), 10**9)
+
+
+@given(st.lists(MARKS, max_size=4))
+def test_marks_are_what_they_were_after_a_commit(found: list[Any]) -> None:
+    """JSON has bounds and units, and both come back."""
+    punctuated = source(PAIR, Punctuated(bind("k = 'w'", PAIR, what="mark")))
+    marks = Marks.start(punctuated).after(punctuated, Seen(rows=3, late=1, rejected=1, marks=tuple(found)))
+    assert Marks.decode(punctuated, marks.coded(punctuated)) == marks
+
+
+@pytest.mark.spark
+def test_sql_says_what_the_order_says(spark: SparkSession) -> None:
+    """A row is complete in Spark exactly if no element of the frontier is at or below it."""
+    grid = [(v, w) for v in range(-1, 4) for w in range(-1, 4)]
+    frontiers = [
+        start_of(PAIR),
+        Antichain(PAIR.order, []),
+        decoded(PAIR, [[1, 2], [2, 0]]),
+        decoded(PAIR, [["BOTTOM", 1], [2, "BOTTOM"]]),
+        Antichain(PAIR.order, minimal(PAIR.order, [(1, TOP), (0, 3)])),
+    ]
+    columns = [f"{complete(PAIR, f)} AS c{i}" for i, f in enumerate(frontiers)]
+    columns += [f"{newly_complete(PAIR, frontiers[2], frontiers[1])} AS new"]
+    rows = spark.createDataFrame(grid, "v INT, w INT").coalesce(1).selectExpr("v", "w", *columns).collect()
+    for row in rows:
+        expected = [not any(PAIR.order.le(f, (row.v, row.w)) for f in frontier) for frontier in frontiers]
+        assert list(row)[2:] == [*expected, not expected[2]]
+    assert all(decoded(PAIR, encoded(PAIR, f)) == f for f in frontiers)
