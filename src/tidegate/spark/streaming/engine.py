@@ -75,6 +75,8 @@ class Engine:
         self._keys = state_keys(flow)
         self._schemas = _schemas(flow, runtime, self.tables)
         self._meaning = meaning(flow, self._keys)
+        #: State that the commit before the last one names.
+        self._older: set[str] = set()
         self.last = self._recovered()
         self.marks = dict(self.last.marks) if self.last else {s.id: Marks.start(s) for s in flow.sources}
         self.tracking = Tracking(flow, {source: marks.frontier for source, marks in self.marks.items()})
@@ -306,8 +308,6 @@ class Engine:
         self._older = before.paths if before else set()
         for path in old - self._older - commit.paths:
             self.files.delete(path)
-
-    _older: set[str] = set()  # noqa: RUF012  # replaced, never changed
 
     def _sweep(self, commit: Commit) -> None:
         """Delete what the last commit does not name: of attempts that did not get so far, and of commits before it."""

@@ -68,6 +68,7 @@ class Marks:
         return {
             "frontier": encoded(source.schema, self.frontier),
             "shown": shown(source.schema, self.frontier),
+            "time": [[column.name, column.type] for column in source.schema.times],
             "greatest": None if self.greatest is None else list(self.greatest),
             "rows": self.rows,
             "late": self.late,

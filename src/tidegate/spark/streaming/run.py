@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import date, datetime
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from tidegate.flow.errors import BadArgument, nearest
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
-from tidegate.flow.spans import from_units
 from tidegate.progress import Reason
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.frontiers import Frontier, shown
 from tidegate.spark.streaming.lock import Lock
+from tidegate.spark.streaming.times import parse_time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -137,7 +136,7 @@ class Run:
             )
         found: dict[Reason, None] = {}
         for name in [sink] if sink else names:
-            t = _time(self._schema(name), time)
+            t = parse_time(self._schema(name), time)
             found |= dict.fromkeys(self._engine.tracking.why(name, t))
         return list(found)
 
@@ -174,28 +173,3 @@ class Run:
     def _schema(self, sink: str) -> Schema:
         flow: Plan = self._engine.flow
         return flow[next(s.input for s in flow.sinks if s.name == sink)].schema
-
-
-def _time(schema: Schema, given: Any) -> Any:
-    parts = given if isinstance(given, tuple | list) else (given,)
-    if len(parts) != len(schema.time):
-        raise BadArgument(
-            f"expected a time of {', '.join(schema.time)}, got {given!r}",
-            hint="a tuple of one value for each time column" if len(schema.time) > 1 else "",
-        )
-    values = tuple(_value(part, column.type or "") for part, column in zip(parts, schema.times, strict=True))
-    t = values[0] if len(values) == 1 else values
-    schema.order.check(t)
-    return t
-
-
-def _value(part: Any, type_: str) -> Any:
-    if not isinstance(part, str):
-        return part
-    try:
-        example = from_units(0, type_)
-        if isinstance(example, datetime):
-            return datetime.fromisoformat(part)
-        return date.fromisoformat(part) if isinstance(example, date) else int(part)
-    except ValueError:
-        raise BadArgument(f"expected a time of type {type_}, got {part!r}", hint='"2026-01-01 00:00:00"') from None

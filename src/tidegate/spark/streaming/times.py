@@ -1,0 +1,43 @@
+"""Times as users give them: values, or text in the form of Spark SQL."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Any
+
+from tidegate.flow.errors import BadArgument
+from tidegate.flow.schema import Schema
+from tidegate.flow.spans import from_units
+
+__all__ = ["parse_time"]
+
+
+def parse_time(schema: Schema, given: Any) -> Any:
+    """Answer a time that is given as a value or as text; with several time columns, as a tuple of those.
+
+    >>> from tidegate.flow.schema import parse_schema
+    >>> parse_time(parse_schema("day DATE, n INT", time=("day", "n")), ("2026-01-01", 3))
+    (datetime.date(2026, 1, 1), 3)
+    """
+    parts = given if isinstance(given, tuple | list) else (given,)
+    if len(parts) != len(schema.time):
+        raise BadArgument(
+            f"expected a time of {', '.join(schema.time)}, got {given!r}",
+            hint="a tuple of one value for each time column" if len(schema.time) > 1 else "",
+        )
+    values = tuple(_value(part, column.type or "") for part, column in zip(parts, schema.times, strict=True))
+    t = values[0] if len(values) == 1 else values
+    schema.order.check(t)
+    return t
+
+
+def _value(part: Any, type_: str) -> Any:
+    if not isinstance(part, str):
+        return part
+    try:
+        example = from_units(0, type_)
+        if isinstance(example, datetime):
+            return datetime.fromisoformat(part)
+        return date.fromisoformat(part) if isinstance(example, date) else int(part)
+    except ValueError:
+        raise BadArgument(f"expected a time of type {type_}, got {part!r}", hint='"2026-01-01 00:00:00"') from None

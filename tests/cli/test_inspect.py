@@ -1,0 +1,70 @@
+"""``tidegate inspect`` and ``tidegate why``: what is in a checkpoint, told without Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import tidegate as tg
+from tidegate.cli import app
+from tidegate.spark.streaming.commits import Commit
+from tidegate.spark.streaming.marks import Marks, Seen
+from tidegate.spark.streaming.state import Part, State
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """A checkpoint whose last commit is of step 7; one source is at (3, 1), the other has seen nothing."""
+    flow = tg.Flow("ledger")
+    left = flow.source("left", "v INT, w INT, x INT", time=("v", "w"), watermark=tg.bounded(2, 1))
+    flow.source("right", "v INT, w INT, x INT", time=("v", "w"))
+    flow.sink("out", left.aggregate(n="count(*)"))
+    a, b = flow.plan.sources
+    marks = {"left": Marks.start(a).after(a, Seen(rows=9, late=2, greatest=(5, 2))), "right": Marks.start(b)}
+    state = {"aggregate-1": (State(Part("x", 4), (Part("y", 1),)),)}
+    commit = Commit(7, 7, "q", "o", marks, state, (), {}, {"name": "ledger"})
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "6").write_text("{}")
+    (tmp_path / "commits" / "7").write_text(json.dumps(commit.coded(flow.plan)))
+    return tmp_path
+
+
+def run(*given: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(part) for part in given])
+    return result.exit_code, result.output
+
+
+def test_inspect_shows_sources_and_state(checkpoint: Path) -> None:
+    """The last step, how far each source is, what was late, and how many rows are held; and who holds the lock."""
+    (checkpoint / "lock").write_text(json.dumps({"process": 42, "host": "here"}))
+    code, text = run("inspect", checkpoint)
+    assert code == 0
+    assert "flow ledger: step 7" in text
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if line.startswith("│")]
+    assert ["left", "(3, 1)", "9", "2", "0", "0"] in cells
+    assert ["right", "(any, any)", "0", "0", "0", "0"] in cells
+    assert ["aggregate-1", "0", "5", "2"] in cells
+    assert "held by process 42 on here" in text
+
+
+def test_why_names_the_sources_that_hold_a_time_back(checkpoint: Path) -> None:
+    """A source holds back what is at or above its frontier, in all columns."""
+    assert run("why", checkpoint, "3", "1") == (
+        0,
+        "source left may still give rows from (3, 1) on\nsource right may still give rows from (any, any) on\n",
+    )
+    assert "left" not in run("why", checkpoint, "9", "0")[1]
+
+
+def test_what_is_no_checkpoint_or_no_time_is_refused(checkpoint: Path, tmp_path: Path) -> None:
+    """With a word, and exit code 1."""
+    assert run("why", checkpoint, "3")[0] == 1
+    assert run("why", checkpoint, "3", "soon")[0] == 1
+    assert run("inspect", checkpoint / "commits")[0] == 1
+    (tmp_path / "commits" / "8").write_text("{")
+    code, text = run("inspect", checkpoint)
+    assert code == 1
+    assert "can't be read" in text

@@ -1,0 +1,68 @@
+"""Long runs: what a step costs does not grow with the number of steps before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.spark.engine import frame
+from tests.spark.steps import engine_in
+
+import tidegate as tg
+from tidegate.flow.plan import Plan
+from tidegate.spark.runtime import spark_runtime
+from tidegate.spark.streaming.sources import united
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tidegate.spark.streaming.engine import Engine
+
+pytestmark = pytest.mark.spark
+
+
+def flow(*sinks: str) -> Plan:
+    found = tg.Flow("long")
+    source = found.source("s", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(2))
+    streams = {
+        "windows": lambda: source.window(10, every=5).aggregate(by="k", n="count(*)"),
+        "so_far": lambda: source.accumulate(by="k", total="sum(x)"),
+    }
+    for sink in sinks:
+        found.sink(sink, streams[sink]())
+    return found.plan
+
+
+def feed(spark: SparkSession, plan: Plan, engine: Engine, step: int) -> None:
+    """Run one step: ten rows for each of two units of time, some of them two units back."""
+    rows: list[tuple[Any, ...]] = [(step * 2 - i % 3, "ab"[i % 2], i) for i in range(20)]
+    batch = united(plan, spark_runtime(spark), {"s": frame(spark, plan.sources[0].schema, rows)})
+    engine.step(batch, step)
+
+
+def test_a_step_takes_three_jobs(spark: SparkSession, tmp_path: Path) -> None:
+    """With one operator that has state: one to look at the rows, one for its state, one for its output."""
+    plan = flow("windows")
+    engine = engine_in(spark, plan, {}, tmp_path)
+    counts = []
+    for step in range(4):
+        spark.sparkContext.setJobGroup(f"step {step}", "one step")
+        feed(spark, plan, engine, step)
+        counts.append(len(spark.sparkContext.statusTracker().getJobIdsForGroup(f"step {step}")))
+    spark.sparkContext.setJobGroup("", "")
+    assert max(counts) <= 3
+
+
+@pytest.mark.slow
+def test_state_levels_off(spark: SparkSession, tmp_path: Path) -> None:
+    """After many steps there is no more state, in rows and in directories, than after some."""
+    plan = flow("windows", "so_far")
+    engine = engine_in(spark, plan, {}, tmp_path)
+    rows, directories = [], []
+    for step in range(60):
+        feed(spark, plan, engine, step)
+        rows.append(engine.metrics[-1].state_rows)
+        directories.append(len(list((tmp_path / "checkpoint" / "state").glob("*/*/*"))))
+    assert max(rows[30:]) <= max(rows[10:30])
+    assert max(directories[30:]) <= max(directories[10:30])
