@@ -14,6 +14,7 @@ LAYERS = [
     ("progress",),
     ("sim",),
     ("flow",),
+    ("queries",),
     ("spark",),
     ("check",),
     ("ui", "demos", "cli"),
