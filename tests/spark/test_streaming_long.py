@@ -42,7 +42,10 @@ def feed(spark: SparkSession, plan: Plan, engine: Engine, step: int) -> None:
 
 
 def test_a_step_takes_three_jobs(spark: SparkSession, tmp_path: Path) -> None:
-    """With one operator that has state: one to look at the rows, one for its state, one for its output."""
+    """With one operator that has state: one to look at the rows, one for its state, one for its output.
+
+    Every fourth step at most writes a new base as well.
+    """
     plan = flow("windows")
     engine = engine_in(spark, plan, {}, tmp_path)
     counts = []
@@ -51,7 +54,8 @@ def test_a_step_takes_three_jobs(spark: SparkSession, tmp_path: Path) -> None:
         feed(spark, plan, engine, step)
         counts.append(len(spark.sparkContext.statusTracker().getJobIdsForGroup(f"step {step}")))
     spark.sparkContext.setJobGroup("", "")
-    assert max(counts) <= 3
+    assert max(counts[:3]) <= 3
+    assert counts[3] <= 4
 
 
 @pytest.mark.slow
