@@ -54,7 +54,7 @@ def compare(spark: SparkSession, drawn: DrawnFlow, rng: random.Random, *, restar
     expected = [tuple(row.values()) for row in drawn.flow.reference(drawn.inputs).rows("out")]
     plan = with_marks(drawn.flow.plan)
     rows = {s.id: marked_rows(s, shuffled(drawn.inputs[s.id], rng)) for s in plan.sources}
-    tables = {t.id: [tuple(row.values()) for row in drawn.inputs[t.id]] for t in plan.tables}
+    tables = {t.id: [tuple(row[name] for name in t.schema.names) for row in drawn.inputs[t.id]] for t in plan.tables}
     cuts = in_steps(rows, rng, steps=rng.choice([1, 2, 3]))
     with TemporaryDirectory() as directory:
         got = run_steps(spark, plan, cuts, tables, Path(directory), restart=restart)
