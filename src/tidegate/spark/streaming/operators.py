@@ -162,7 +162,7 @@ def fold(step: Step, operator: Operator, key: str, states: list[State], frontier
             done = step.schemas[operator.inputs[0]]
             rows = read_parts(files, runtime, state.parts, _with_done(done))
         base = write_part(files, runtime, rows, step.path(key, port, "base"))
-        folded.append(State(base))
+        folded.append(State(base) if base.rows else State())
     return folded
 
 

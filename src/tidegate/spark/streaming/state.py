@@ -97,4 +97,8 @@ def write_part(files: Files, runtime: Runtime, rows: DataFrame, path: str) -> Pa
 
     counted = Observation()
     rows.observe(counted, runtime.expr("count(*)", "rows")).write.mode("overwrite").parquet(files.path(path))
-    return Part(path, int(counted.get["rows"]))
+    part = Part(path, int(counted.get["rows"]))
+    if not part.rows:
+        # No commit names an empty part, and so nobody would clean it away.
+        files.delete(path)
+    return part
