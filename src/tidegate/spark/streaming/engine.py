@@ -193,7 +193,7 @@ class Engine:
         before, self.last, self.marks = self.last, commit, marks
         publish(self.files, self._runtime, commit, self.outputs, probe=lambda: self._probe("publishing", number))
         self._probe("published", number)
-        self._clean(before, commit)
+        self._clean(before, commit, step.made)
         self.metrics.append(
             metrics_of(commit, {name: found.seen for name, found in taken.items()}, time.monotonic() - started)
         )
@@ -301,12 +301,15 @@ class Engine:
         place = staged(f"output/{sink}", step)
         return Publication(self.files.root, place, f"output/{sink}/step={step.number}", call=sink), self.files
 
-    def _clean(self, before: Commit | None, commit: Commit) -> None:
-        """Delete the state that the commit before the last named, and the last two do not."""
+    def _clean(self, before: Commit | None, commit: Commit, made: set[str]) -> None:
+        """Delete the state that the commit before the last named, and the last two do not.
+
+        What this step wrote and folded into a base at once is named by none, and goes too.
+        """
         self._probe("cleaning", commit.step)
         old = self._older
         self._older = before.paths if before else set()
-        for path in old - self._older - commit.paths:
+        for path in (old | made) - self._older - commit.paths:
             self.files.delete(path)
 
     def _sweep(self, commit: Commit) -> None:

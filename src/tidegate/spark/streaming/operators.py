@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidegate.flow import plan
@@ -43,10 +43,14 @@ class Step:
     runtime: Runtime
     schemas: dict[str, StructType]
     ended: bool
+    #: The paths of state that this step was given; those that its commit does not name can go.
+    made: set[str] = field(default_factory=set)
 
     def path(self, key: str, port: int, kind: str) -> str:
         """Answer a path for state that no other attempt writes to."""
-        return f"state/{key}/{port}/{self.number}-{kind}-{self.suffix}"
+        path = f"state/{key}/{port}/{self.number}-{kind}-{self.suffix}"
+        self.made.add(path)
+        return path
 
 
 def holds(operator: Operator) -> bool:
