@@ -135,8 +135,10 @@ def main(
     repeats: Annotated[int, typer.Option(help="How often each side is run.")] = 5,
     cores: Annotated[int, typer.Option(help="Cores that Spark may use.")] = 2,
     only: Annotated[str, typer.Option(help="Only this one.")] = "",
+    quick: Annotated[bool, typer.Option("--quick", help="Few rows, few runs.")] = False,
 ) -> None:
     """Time each operator against the same by hand."""
+    rows, repeats = (100_000, 3) if quick else (rows, repeats)
     options = {"spark__driver__memory": "4g", "spark__sql__shuffle__partitions": str(4 * cores)}
     spark = local_session("bench", master=f"local[{cores}]", **options)
     table = Table(title=f"{rows:,} rows, {repeats} runs each, local[{cores}]; seconds: median (least–most)")
