@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tidegate.flow import Flow, Stream
 from tidegate.spec import statements
 from tidegate.spec.statements import Statement
 
@@ -112,3 +113,11 @@ def test_every_statement_is_in_the_table() -> None:
             [row] = [row for row in rows if f"`{name}`" in row]
             numbers = re.findall(r"\(\d+\)", statement.number) if statement.number.startswith("(") else []
             assert all(number in row for number in numbers)
+
+
+def test_every_method_is_on_the_page_of_flows() -> None:
+    """No public method of streams and flows is missing from the reference page."""
+    text = (ROOT / "docs" / "flows.md").read_text(encoding="utf-8")
+    methods = [n for cls in (Stream, Flow) for n in vars(cls) if not n.startswith("_") and callable(getattr(cls, n))]
+    assert len(methods) > 20
+    assert not [name for name in methods if f"{name}(" not in text and f"`{name}`" not in text]

@@ -71,7 +71,7 @@ class KeepsBackAnything(ClocksConf):
 
     __slots__ = ()
 
-    def guard_rest_upright(self, w: Worker, rest: Changes) -> None:
+    def guard_rest(self, w: Worker, rest: Changes) -> None:
         """Allow everything."""
 
 
@@ -159,7 +159,7 @@ class KeepsBackWithoutReason(ExchangeConf):
 
     __slots__ = ()
 
-    def guard_rest_justified(self, w: Worker, rest: Changes) -> None:
+    def guard_rest(self, w: Worker, rest: Changes) -> None:
         """Allow everything."""
 
 
@@ -168,7 +168,7 @@ class KeepsBackAsManyAsHeld(ExchangeConf):
 
     __slots__ = ()
 
-    def guard_rest_justified(self, w: Worker, rest: Changes) -> None:
+    def guard_rest(self, w: Worker, rest: Changes) -> None:
         """Allow ``<=`` in the third way to justify."""
         held = self.caps[w]
         for p, n in rest.items():
@@ -182,9 +182,9 @@ class KeepsBackUnlessSupportedByOthers(ExchangeConf):
 
     __slots__ = ()
 
-    def guard_rest_justified(self, w: Worker, rest: Changes) -> None:
+    def guard_rest(self, w: Worker, rest: Changes) -> None:
         """Judge by all capabilities in the system."""
-        ExchangeConf.guard_rest_justified(replace(self, caps=Table(self.caps.default, {w: self.rec})), w, rest)
+        ExchangeConf.guard_rest(replace(self, caps=Table(self.caps.default, {w: self.rec})), w, rest)
 
 
 class ExchangesNothing(ExchangeConf):

@@ -5,54 +5,28 @@ The configuration is a value, and each action a function to the next one. `Clock
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from tidegate.progress.errors import NegativeCount, NotUpright
 from tidegate.progress.pointstamp import Bag, PartialOrder, check_partial_order, multiset
-from tidegate.progress.support import beta_upright, unsupported, upright, vacant
+from tidegate.progress.support import beta_upright, unsupported, upright
 from tidegate.progress.table import Table
-from tidegate.progress.updates import (
-    NOTHING,
-    Changes,
-    Queues,
-    Views,
-    Worker,
-    broadcast,
-    changes_of,
-    check_worker,
-    check_workers,
-    conserved,
-    first_message,
-    guard_sends,
-    incoming,
-    not_mono,
-    only,
-    unsafe,
-    with_followers,
-)
+from tidegate.progress.updates import NOTHING, Changes, UpdatesConf, Worker, check_worker, check_workers
 
 __all__ = ["Clocks", "ClocksConf"]
 
 
-@dataclass(frozen=True, slots=True)
-class ClocksConf:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClocksConf(UpdatesConf):
     """A configuration of the clocks protocol, with its actions and what is stated about it.
 
     A statement answers None where it holds, else what breaks it.
     """
 
-    order: PartialOrder[Any] = field(compare=False, repr=False)
-    workers: tuple[Worker, ...] = field(compare=False, repr=False)
     #: The pointstamps that exist.
     rec: Changes
-    #: Per (sender, receiver): progress updates on their way, oldest first.
-    msg: Queues
-    #: Per worker: changes that it has not sent yet.
-    temp: Views
-    #: Per worker: what it believes to exist.
-    glob: Views
 
     @classmethod
     def init(cls, order: PartialOrder[Any], workers: Iterable[Worker], rec: Bag[Any]) -> Self:
@@ -62,7 +36,7 @@ class ClocksConf:
         for p in found:
             order.check(p)
         views = Table(NOTHING, dict.fromkeys(everyone, found))
-        return cls(order, everyone, found, msg=Table(()), temp=Table(NOTHING), glob=views)
+        return cls(order=order, workers=everyone, rec=found, msg=Table(()), temp=Table(NOTHING), glob=views)
 
     # Actions.
 
@@ -77,23 +51,7 @@ class ClocksConf:
         self.guard_upright(delta)
         return replace(self, rec=self.rec + delta, temp=self.temp.set(w, self.temp[w] + delta))
 
-    def send_upd(self, w: Worker, P: Iterable[Any]) -> Self:
-        """Let ``w`` send its changes to the pointstamps in ``P`` to all workers, itself included."""
-        check_worker(self.workers, w)
-        gamma = only(self.temp[w], P)
-        self.guard_sends(w, gamma)
-        rest = self.temp[w] - gamma
-        self.guard_rest_upright(w, rest)
-        return replace(self, msg=broadcast(self.msg, self.workers, w, gamma), temp=self.temp.set(w, rest))
-
-    def recv_upd(self, w: Worker, v: Worker) -> Self:
-        """Let the worker ``v`` receive the oldest update from ``w``."""
-        check_worker(self.workers, w)
-        check_worker(self.workers, v)
-        head, rest = first_message(self.msg, w, v)
-        return replace(self, msg=self.msg.set((w, v), rest), glob=self.glob.set(v, self.glob[v] + head))
-
-    # Guards, each on its own: an exploration can leave one out to see what it is for.
+    # Guards.
 
     def guard_present(self, neg: Changes) -> None:
         """Only what exists can be taken away."""
@@ -112,7 +70,7 @@ class ClocksConf:
                 hint="the exchange protocol allows to add under a capability that is kept",
             )
 
-    def guard_rest_upright(self, w: Worker, rest: Changes) -> None:
+    def guard_rest(self, w: Worker, rest: Changes) -> None:
         """What remains unsent must be upright."""
         for p in unsupported(self.order, rest):
             raise NotUpright(
@@ -121,23 +79,7 @@ class ClocksConf:
                 hint=f"send {p!r} too; sending everything, or all that was added, is always allowed",
             )
 
-    def guard_sends(self, w: Worker, gamma: Changes) -> None:
-        """An update must say something."""
-        guard_sends(w, gamma)
-
     # Notions and statements.
-
-    def info(self, w: Worker) -> Changes:
-        """Answer what ``w`` has not heard yet: all unsent changes and all updates on their way to it."""
-        return incoming(self.workers, self.temp, self.msg, w)
-
-    def rec_is_positive(self) -> str | None:
-        """Invariant 1: no pointstamp exists a negative number of times."""
-        return next((f"rec has {n} of {p!r}" for p, n in self.rec.items() if n < 0), None)
-
-    def rec_is_conserved(self) -> str | None:
-        """Invariant 2: what exists is what a worker believes and what it has not heard yet."""
-        return conserved(self.rec, self.workers, self.glob, self.info)
 
     def info_is_upright(self) -> str | None:
         """Invariant 3: what a worker has not heard yet is upright."""
@@ -148,29 +90,26 @@ class ClocksConf:
 
     def supports_agree(self) -> str | None:
         """The two variants of `supp` say the same of whether a change is upright."""
-        for name, M in changes_of(self.workers, self.temp, self.msg, self.info):
+        for name, M in self._changes():
             if upright(self.order, M) != upright(self.order, M, strong=True):
                 return f"{name} is upright by one variant of supp only: {M!r}"
         return None
 
     def messages_are_beta_upright(self) -> str | None:
         """Every update is upright together with those behind it and what its sender has not sent."""
-        for (w, v), M, N in with_followers(self.msg, self.temp):
+        for (w, v), M, N in self.with_followers():
             if not beta_upright(self.order, M, N):
                 return f"update {M!r} from {w!r} to {v!r} is not upright, nor with {N!r} behind it"
         return None
 
-    def safe(self) -> str | None:
-        """Safe, at one moment: what a worker believes to be gone does not exist."""
-        return unsafe(self.order, self.workers, self.glob, self.rec)
-
-    def stays_vacant(self, then: ClocksConf) -> str | None:
-        """Safe, over time: up to where nothing exists, nothing comes to exist."""
-        return next((f"rec was vacant up to {p!r}" for p in then.rec if vacant(self.order, self.rec, p)), None)
-
-    def mono(self, then: ClocksConf) -> str | None:
-        """Mono: what a worker believes to be gone, it believes to be gone for ever."""
-        return not_mono(self.order, self.workers, self.glob, then.glob)
+    def _changes(self) -> Iterator[tuple[str, Changes]]:
+        """Answer every signed multiset that the configuration speaks of, with a name for it."""
+        for w in self.workers:
+            yield f"temp of {w!r}", self.temp[w]
+            yield f"info of {w!r}", self.info(w)
+        for (w, v), queue in self.msg.items():
+            for M in queue:
+                yield f"update from {w!r} to {v!r}", M
 
 
 class Clocks:

@@ -3,54 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from tidegate.progress.errors import NoCapability, NoChange, NoMessage, NotACollection, NotASend, NotJustified
 from tidegate.progress.pointstamp import Bag, PartialOrder, check_partial_order, multiset
-from tidegate.progress.support import justified_with, unjustified, vacant
+from tidegate.progress.support import justified_with, unjustified
 from tidegate.progress.table import Table
-from tidegate.progress.updates import (
-    NOTHING,
-    Changes,
-    Queues,
-    Views,
-    Worker,
-    broadcast,
-    check_worker,
-    conserved,
-    first_message,
-    guard_sends,
-    incoming,
-    not_mono,
-    only,
-    unsafe,
-    with_followers,
-)
+from tidegate.progress.updates import NOTHING, Changes, UpdatesConf, Views, Worker, check_worker
 from tidegate.time import ZMultiset
 
 __all__ = ["Exchange", "ExchangeConf"]
 
 
-@dataclass(frozen=True, slots=True)
-class ExchangeConf:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeConf(UpdatesConf):
     """A configuration of the exchange protocol, with its actions and what is stated about it.
 
     A statement answers None where it holds, else what breaks it.
     """
 
-    order: PartialOrder[Any] = field(compare=False, repr=False)
-    workers: tuple[Worker, ...] = field(compare=False, repr=False)
     #: Per worker: the pointstamps that it may emit at.
     caps: Views
     #: Capabilities on their way, as (receiver, pointstamp).
     data: ZMultiset[tuple[Worker, Any]]
-    #: Per (sender, receiver): progress updates on their way, oldest first.
-    msg: Queues
-    #: Per worker: changes that it has not sent yet.
-    temp: Views
-    #: Per worker: what it believes to exist.
-    glob: Views
 
     @classmethod
     def init(cls, order: PartialOrder[Any], capabilities: Mapping[Any, Bag[Any]]) -> Self:
@@ -68,7 +44,15 @@ class ExchangeConf:
                 order.check(p)
             total = total + found
         views = Table(NOTHING, dict.fromkeys(caps, total))
-        return cls(order, tuple(caps), Table(NOTHING, caps), ZMultiset(), Table(()), Table(NOTHING), views)
+        return cls(
+            order=order,
+            workers=tuple(caps),
+            caps=Table(NOTHING, caps),
+            data=ZMultiset(),
+            msg=Table(()),
+            temp=Table(NOTHING),
+            glob=views,
+        )
 
     @property
     def rec(self) -> Changes:
@@ -115,23 +99,7 @@ class ExchangeConf:
             temp=self.temp.set(w, self.temp[w] + sent + net),
         )
 
-    def send_upd(self, w: Worker, P: Iterable[Any]) -> Self:
-        """Let ``w`` send its changes to the pointstamps in ``P`` to all workers, itself included."""
-        check_worker(self.workers, w)
-        gamma = only(self.temp[w], P)
-        self.guard_sends(w, gamma)
-        rest = self.temp[w] - gamma
-        self.guard_rest_justified(w, rest)
-        return replace(self, msg=broadcast(self.msg, self.workers, w, gamma), temp=self.temp.set(w, rest))
-
-    def recv_upd(self, w: Worker, v: Worker) -> Self:
-        """Let the worker ``v`` receive the oldest update from ``w``."""
-        check_worker(self.workers, w)
-        check_worker(self.workers, v)
-        head, rest = first_message(self.msg, w, v)
-        return replace(self, msg=self.msg.set((w, v), rest), glob=self.glob.set(v, self.glob[v] + head))
-
-    # Guards, each on its own: an exploration can leave one out to see what it is for.
+    # Guards.
 
     def guard_sent(self, w: Worker, p: Any) -> None:
         """Only what was sent can be received."""
@@ -177,7 +145,7 @@ class ExchangeConf:
                     hint="a capability can be kept or moved to later times, never to earlier ones",
                 )
 
-    def guard_rest_justified(self, w: Worker, rest: Changes) -> None:
+    def guard_rest(self, w: Worker, rest: Changes) -> None:
         """What remains unsent must be justified by the sender's capabilities."""
         for p in unjustified(self.order, self.caps[w], rest):
             raise NotJustified(
@@ -186,15 +154,7 @@ class ExchangeConf:
                 hint=f"send {p!r} too; sending everything, or all that was added, is always allowed",
             )
 
-    def guard_sends(self, w: Worker, gamma: Changes) -> None:
-        """An update must say something."""
-        guard_sends(w, gamma)
-
     # Notions and statements.
-
-    def info(self, w: Worker) -> Changes:
-        """Answer what ``w`` has not heard yet: all unsent changes and all updates on their way to it."""
-        return incoming(self.workers, self.temp, self.msg, w)
 
     def caps_are_positive(self) -> str | None:
         """No worker holds a capability a negative number of times, and none is on its way so."""
@@ -203,14 +163,6 @@ class ExchangeConf:
                 if n < 0:
                     return f"{w!r} holds {n} of {p!r}"
         return next((f"data has {n} of {entry!r}" for entry, n in self.data.items() if n < 0), None)
-
-    def rec_is_positive(self) -> str | None:
-        """Invariant 1: no pointstamp exists a negative number of times."""
-        return next((f"rec has {n} of {p!r}" for p, n in self.rec.items() if n < 0), None)
-
-    def rec_is_conserved(self) -> str | None:
-        """Invariant 2: what exists is what a worker believes and what it has not heard yet."""
-        return conserved(self.rec, self.workers, self.glob, self.info)
 
     def info_is_justified(self) -> str | None:
         """Invariant 3: what a worker has not heard yet is justified by what exists."""
@@ -230,7 +182,7 @@ class ExchangeConf:
     def messages_are_justified(self) -> str | None:
         """Every update is justified by what exists, together with those behind it and what is unsent."""
         rec = self.rec
-        for (w, v), M, N in with_followers(self.msg, self.temp):
+        for (w, v), M, N in self.with_followers():
             if not justified_with(self.order, rec, M, N):
                 return f"update {M!r} from {w!r} to {v!r} is not justified by {rec!r} with {N!r} behind it"
         return None
@@ -242,19 +194,6 @@ class ExchangeConf:
                 if not any(n > 0 and self.order.le(q, p) for q, n in self.glob[v].items()):
                     return f"an update from {w!r} changes {p!r}, but {v!r} believes in nothing below: {self.glob[v]!r}"
         return None
-
-    def safe(self) -> str | None:
-        """Safe, at one moment: what a worker believes to be gone does not exist."""
-        return unsafe(self.order, self.workers, self.glob, self.rec)
-
-    def stays_vacant(self, then: ExchangeConf) -> str | None:
-        """Safe, over time: up to where nothing exists, nothing comes to exist."""
-        rec = self.rec
-        return next((f"rec was vacant up to {p!r}" for p in then.rec if vacant(self.order, rec, p)), None)
-
-    def mono(self, then: ExchangeConf) -> str | None:
-        """Mono: what a worker believes to be gone, it believes to be gone for ever."""
-        return not_mono(self.order, self.workers, self.glob, then.glob)
 
 
 class Exchange:

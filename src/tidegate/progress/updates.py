@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from tidegate.progress.errors import DuplicateWorker, NoChange, NoMessage, NotACollection, NotAPointstamp, UnknownWorker
 from tidegate.progress.pointstamp import PartialOrder
@@ -15,20 +16,12 @@ __all__ = [
     "NOTHING",
     "Changes",
     "Queues",
+    "UpdatesConf",
     "Views",
     "Worker",
-    "broadcast",
-    "changes_of",
     "check_worker",
     "check_workers",
-    "conserved",
     "first_message",
-    "guard_sends",
-    "incoming",
-    "not_mono",
-    "only",
-    "unsafe",
-    "with_followers",
 ]
 
 Worker: TypeAlias = Hashable
@@ -58,7 +51,127 @@ def check_workers(workers: Iterable[Worker]) -> tuple[Worker, ...]:
     return everyone
 
 
-def only(M: Changes, P: Iterable[Any]) -> Changes:
+def first_message(msg: Queues, w: Worker, v: Worker) -> tuple[Changes, tuple[Changes, ...]]:
+    """Answer the oldest update from ``w`` to ``v`` and those behind it, or raise `NoMessage`."""
+    queue = msg[w, v]
+    if not queue:
+        raise NoMessage("recv_upd: msg w w' ≠ []", f"expected an update from {w!r} to {v!r}, got an empty queue")
+    return queue[0], queue[1:]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdatesConf:
+    """The part of a configuration that both protocols have: what workers tell each other, and believe.
+
+    A statement answers None where it holds, else what breaks it.
+    """
+
+    order: PartialOrder[Any] = field(compare=False, repr=False)
+    workers: tuple[Worker, ...] = field(compare=False, repr=False)
+    #: Per (sender, receiver): progress updates on their way, oldest first.
+    msg: Queues
+    #: Per worker: changes that it has not sent yet.
+    temp: Views
+    #: Per worker: what it believes to exist.
+    glob: Views
+
+    if TYPE_CHECKING:
+
+        @property
+        def rec(self) -> Changes:
+            """The pointstamps that exist: a field in one protocol, worked out in the other."""
+
+    # Actions.
+
+    def send_upd(self, w: Worker, P: Iterable[Any]) -> Self:
+        """Let ``w`` send its changes to the pointstamps in ``P`` to all workers, itself included."""
+        check_worker(self.workers, w)
+        gamma = _only(self.temp[w], P)
+        self.guard_sends(w, gamma)
+        rest = self.temp[w] - gamma
+        self.guard_rest(w, rest)
+        msg = self.msg
+        for v in self.workers:
+            msg = msg.set((w, v), (*msg[w, v], gamma))
+        return replace(self, msg=msg, temp=self.temp.set(w, rest))
+
+    def recv_upd(self, w: Worker, v: Worker) -> Self:
+        """Let the worker ``v`` receive the oldest update from ``w``."""
+        check_worker(self.workers, w)
+        check_worker(self.workers, v)
+        head, rest = first_message(self.msg, w, v)
+        return replace(self, msg=self.msg.set((w, v), rest), glob=self.glob.set(v, self.glob[v] + head))
+
+    # Guards, each on its own: an exploration can leave one out to see what it is for.
+
+    def guard_sends(self, w: Worker, gamma: Changes) -> None:
+        """An update must say something."""
+        if not len(gamma):
+            raise NoChange("send_upd: γ ≠ {}", f"expected worker {w!r} to send some of its changes, got none at these")
+
+    def guard_rest(self, w: Worker, rest: Changes) -> None:
+        """What remains unsent must not be missed by those who hear the rest."""
+        raise NotImplementedError
+
+    # Notions and statements.
+
+    def info(self, w: Worker) -> Changes:
+        """Answer what ``w`` has not heard yet: all unsent changes and all updates on their way to it."""
+        total: dict[Any, int] = {}
+        for v in self.workers:
+            for M in (self.temp[v], *self.msg[v, w]):
+                for p, n in M.items():
+                    total[p] = total.get(p, 0) + n
+        return ZMultiset(total)
+
+    def with_followers(self) -> Iterator[tuple[tuple[Worker, Worker], Changes, Changes]]:
+        """Answer each update with the sum of those behind it and of what its sender has not sent."""
+        for (w, v), queue in self.msg.items():
+            behind = self.temp[w]
+            for M in reversed(queue):
+                yield (w, v), M, behind
+                behind = behind + M
+
+    def rec_is_positive(self) -> str | None:
+        """Invariant 1: no pointstamp exists a negative number of times."""
+        return next((f"rec has {n} of {p!r}" for p, n in self.rec.items() if n < 0), None)
+
+    def rec_is_conserved(self) -> str | None:
+        """Invariant 2: what exists is what a worker believes and what it has not heard yet."""
+        rec = self.rec
+        for w in self.workers:
+            known = self.glob[w] + self.info(w)
+            if known != rec:
+                return f"glob and info of {w!r} add up to {known!r}, but rec is {rec!r}"
+        return None
+
+    def safe(self) -> str | None:
+        """Safe, at one moment: what a worker believes to be gone does not exist.
+
+        It is enough to look at what exists: if a view is vacant up to ``p``, it is vacant up to everything below.
+        """
+        rec = self.rec
+        for w in self.workers:
+            for p in rec:
+                if vacant(self.order, self.glob[w], p):
+                    return f"{p!r} exists, but the view of {w!r} is vacant up to it: {self.glob[w]!r}"
+        return None
+
+    def stays_vacant(self, then: Self) -> str | None:
+        """Safe, over time: up to where nothing exists, nothing comes to exist."""
+        rec = self.rec
+        return next((f"rec was vacant up to {p!r}" for p in then.rec if vacant(self.order, rec, p)), None)
+
+    def mono(self, then: Self) -> str | None:
+        """Mono: what a worker believes to be gone, it believes to be gone for ever."""
+        for w in self.workers:
+            for p in then.glob[w]:
+                if vacant(self.order, self.glob[w], p):
+                    return f"the view of {w!r} was vacant up to {p!r}, and then has {then.glob[w][p]} of it"
+        return None
+
+
+def _only(M: Changes, P: Iterable[Any]) -> Changes:
     """Answer the part of ``M`` at the pointstamps in ``P``."""
     if isinstance(P, str) or not isinstance(P, Iterable):
         raise NotACollection(f"expected a collection of pointstamps, got {P!r}", hint=f"write [{P!r}]")
@@ -70,84 +183,3 @@ def only(M: Changes, P: Iterable[Any]) -> Changes:
             f"expected pointstamps that can be hashed, got {given!r}", hint="write tuples, not lists"
         ) from None
     return ZMultiset({p: n for p, n in M.items() if p in wanted})
-
-
-def guard_sends(w: Worker, gamma: Changes) -> None:
-    """An update must say something."""
-    if not len(gamma):
-        raise NoChange("send_upd: γ ≠ {}", f"expected worker {w!r} to send some of its changes, got none at these")
-
-
-def broadcast(msg: Queues, workers: tuple[Worker, ...], w: Worker, gamma: Changes) -> Queues:
-    """Answer the queues after ``w`` sent ``gamma`` to every worker; it hears from itself in the same way."""
-    for v in workers:
-        msg = msg.set((w, v), (*msg[w, v], gamma))
-    return msg
-
-
-def first_message(msg: Queues, w: Worker, v: Worker) -> tuple[Changes, tuple[Changes, ...]]:
-    """Answer the oldest update from ``w`` to ``v`` and those behind it, or raise `NoMessage`."""
-    queue = msg[w, v]
-    if not queue:
-        raise NoMessage("recv_upd: msg w w' ≠ []", f"expected an update from {w!r} to {v!r}, got an empty queue")
-    return queue[0], queue[1:]
-
-
-def incoming(workers: tuple[Worker, ...], temp: Views, msg: Queues, w: Worker) -> Changes:
-    """Answer the sum of all unsent changes and of all updates to ``w``."""
-    total: dict[Any, int] = {}
-    for v in workers:
-        for M in (temp[v], *msg[v, w]):
-            for p, n in M.items():
-                total[p] = total.get(p, 0) + n
-    return ZMultiset(total)
-
-
-def with_followers(msg: Queues, temp: Views) -> Iterator[tuple[tuple[Worker, Worker], Changes, Changes]]:
-    """Answer each update with the sum of those behind it and of what its sender has not sent."""
-    for (w, v), queue in msg.items():
-        behind = temp[w]
-        for M in reversed(queue):
-            yield (w, v), M, behind
-            behind = behind + M
-
-
-def changes_of(
-    workers: tuple[Worker, ...], temp: Views, msg: Queues, info: Callable[[Worker], Changes]
-) -> Iterator[tuple[str, Changes]]:
-    """Answer every signed multiset that a configuration speaks of, with a name for it."""
-    for w in workers:
-        yield f"temp of {w!r}", temp[w]
-        yield f"info of {w!r}", info(w)
-    for (w, v), queue in msg.items():
-        for M in queue:
-            yield f"update from {w!r} to {v!r}", M
-
-
-def conserved(rec: Changes, workers: tuple[Worker, ...], glob: Views, info: Callable[[Worker], Changes]) -> str | None:
-    """What exists is the sum of what each worker believes and what it has not heard yet."""
-    for w in workers:
-        if glob[w] + info(w) != rec:
-            return f"glob and info of {w!r} add up to {glob[w] + info(w)!r}, but rec is {rec!r}"
-    return None
-
-
-def unsafe(order: PartialOrder[Any], workers: tuple[Worker, ...], glob: Views, rec: Changes) -> str | None:
-    """What a worker believes to be gone does not exist.
-
-    It is enough to look at what exists: if a view is vacant up to ``p``, it is vacant up to everything below.
-    """
-    for w in workers:
-        for p in rec:
-            if vacant(order, glob[w], p):
-                return f"{p!r} exists, but the view of {w!r} is vacant up to it: {glob[w]!r}"
-    return None
-
-
-def not_mono(order: PartialOrder[Any], workers: tuple[Worker, ...], glob: Views, then: Views) -> str | None:
-    """What a worker believes to be gone stays gone."""
-    for w in workers:
-        for p in then[w]:
-            if vacant(order, glob[w], p):
-                return f"the view of {w!r} was vacant up to {p!r}, and then has {then[w][p]} of it"
-    return None
