@@ -9,7 +9,19 @@ from sqlglot import TokenType, exp, parse_one
 from sqlglot import tokenize as _tokenize
 from sqlglot.errors import ParseError
 
-__all__ = ["Token", "TokenType", "Tree", "exp", "parse", "place", "place_of_error", "span", "tokenize"]
+__all__ = [
+    "Token",
+    "TokenType",
+    "Tree",
+    "exp",
+    "parse",
+    "parse_query",
+    "place",
+    "place_of_error",
+    "relations_of",
+    "span",
+    "tokenize",
+]
 
 #: A node of a parsed text. The parser's versions differ in the name of the class that all nodes have in common.
 Tree: TypeAlias = Any
@@ -39,6 +51,23 @@ def parse(sql: str) -> Tree:
             if key in node.meta:
                 node.meta[key] -= len(_PREFIX)
     return tree
+
+
+@lru_cache(maxsize=1024)
+def parse_query(sql: str) -> Tree:
+    """Answer the parsed form of a whole query; it is shared, so copy it before changing it."""
+    return parse_one(sql, dialect="spark")
+
+
+def relations_of(query: Tree) -> list[Tree]:
+    """Answer the tables that a query reads, without those that it defines itself with WITH.
+
+    >>> [table.name for table in relations_of(parse_query("WITH a AS (SELECT * FROM b) SELECT * FROM a, c"))]
+    ['b', 'c']
+    """
+    own = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
+    found = [table for table in query.find_all(exp.Table) if table.name.lower() not in own]
+    return sorted(found, key=lambda table: place(table.this))
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,119 @@
+"""The queries of a loop, in the form that engines need: unions of selections from joined relations, and any other.
+
+A `Branch` is one member of a union: it can be rendered with every relation replaced by a table of the engine's choice,
+so that new facts meet all rows, and new rows meet all facts; and with the time of what it derives.
+
+>>> branch = Branch(
+...     outputs=(Expression("node", "`e`.dst", "INT"), Expression("label", "`k`.label", "INT")),
+...     relations=(Relation("k", "known"), Relation("e", "input")),
+...     joins=(Expression("", "`e`.src = `k`.node", "BOOLEAN"),),
+... )
+>>> print(branch.select({"k": "fresh", "e": "edges"}))
+SELECT `e`.dst AS node, `k`.label AS label FROM fresh AS `k` JOIN edges AS `e` ON `e`.src = `k`.node
+>>> branch.times(["version"])
+('greatest(`k`.version, `e`.version) AS version',)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tidegate.flow import sqltypes
+from tidegate.flow.expressions import Expression, render
+from tidegate.flow.schema import Column
+from tidegate.flow.sql import parse_query, place, relations_of, tokenize
+
+__all__ = ["INPUT", "KNOWN", "Branch", "Query", "Relation"]
+
+#: What the stream that a loop is built on is called in its queries, and what the loop knows.
+INPUT, KNOWN = "input", "known"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One occurrence of a relation in a FROM: ``name`` is ``input``, a key of ``also`` or ``known``.
+
+    ``alias`` is unlike those of the other relations of its branch. A table of ``also`` is not ``timed``: its rows have
+    no time columns, and hold from the beginning.
+    """
+
+    alias: str
+    name: str
+    timed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One member of a union: ``SELECT outputs FROM relations JOIN … ON joins WHERE where``; all joins are inner.
+
+    ``outputs`` are the columns of a fact, in the order of `Query.columns` and under those names. Expressions read
+    columns as ``alias.column``, never time columns. ``joins`` has a condition, or None for all pairs, for each relation
+    but the first. At most one relation is ``known``.
+    """
+
+    outputs: tuple[Expression, ...]
+    relations: tuple[Relation, ...]
+    joins: tuple[Expression | None, ...] = ()
+    where: Expression | None = None
+
+    @property
+    def known(self) -> str | None:
+        """The alias of ``known``, or None: then what the branch gives depends on rows only, and not on the round."""
+        return next((r.alias for r in self.relations if r.name == KNOWN), None)
+
+    def select(self, tables: Mapping[str, str], *, extra: Sequence[str] = ()) -> str:
+        """Answer the branch as Spark SQL; ``tables`` says what to read for each *alias*, ``extra`` is selected first."""
+        outputs = [f"{e.sql} AS {sqltypes.quoted(e.name)}" for e in self.outputs]
+        first, *others = (f"{tables[r.alias]} AS `{r.alias}`" for r in self.relations)
+        parts = [f"SELECT {', '.join([*extra, *outputs])} FROM {first}"]
+        for table, condition in zip(others, self.joins, strict=True):
+            parts.append(f"JOIN {table} ON {condition.sql}" if condition else f"CROSS JOIN {table}")
+        if self.where:
+            parts.append(f"WHERE {self.where.sql}")
+        return " ".join(parts)
+
+    def times(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Answer, for each time column, its value for a fact that the branch derives: the join of the rows' times.
+
+        On every order of a flow, total or a product, the join is the greatest in each column. A fact made from rows of
+        tables alone has no time, NULL: it holds from the beginning. As ``greatest`` passes over NULL, such facts need no
+        case of their own.
+        """
+        timed = [r.alias for r in self.relations if r.timed]
+        found = []
+        for name in map(sqltypes.quoted, columns):
+            each = [f"`{alias}`.{name}" for alias in timed]
+            joined = f"greatest({', '.join(each)})" if len(each) > 1 else (each or ["NULL"])[0]
+            found.append(f"{joined} AS {name}")
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What ``start`` or ``step`` is: a query that gives facts.
+
+    ``columns`` are those of a fact: the key, then what ``keep`` reads. ``branches`` are the members of the union that
+    it is; together, as a multiset, they give what ``sql`` gives. With ``rounds`` a query may be of any form, and
+    ``branches`` is empty if it is no such union: then only ``sql`` says what it is. ``relations`` are the names of
+    those that it reads.
+    """
+
+    sql: str
+    columns: tuple[Column, ...]
+    branches: tuple[Branch, ...]
+    relations: tuple[str, ...]
+
+    def select(self, tables: Mapping[str, str]) -> str:
+        """Answer the query as Spark SQL; ``tables`` names what to read for each *relation*, without time columns.
+
+        >>> query = Query("SELECT dst AS node FROM input", (Column("node", "INT"),), (), ("input",))
+        >>> query.select({"input": "edges_at_3"})
+        'SELECT dst AS node FROM edges_at_3 AS input'
+        """
+        spelled = {}
+        for table in relations_of(parse_query(self.sql)):
+            name = table.name.lower()
+            alias = "" if table.alias else f" AS {sqltypes.quoted(name)}"
+            spelled[place(table.this)[0]] = f"{tables[name]}{alias}"
+        return render(self.sql, tokenize(self.sql), spelled)
