@@ -300,23 +300,23 @@ class Iterate(Operator):
     below it, of a table all rows, without time columns. ``names`` are those of the relations: ``names[i]`` is
     ``inputs[i]``; the first is ``input``, and ``known`` is what the loop knows, with the columns of ``known``.
 
-    Without ``rounds``, what is known in a version is the fixpoint of merging in what ``step`` gives, beginning with what
-    ``start`` gives: facts are merged, key by key, by ``keep``. Its rules are idempotent, commutative and associative,
-    and a better fact never leads to a worse one, so that the order in which facts are found does not matter. A fact
-    found in one version holds in all later ones. It is an error if that takes more than ``limit`` rounds.
+    Without ``rounds``, what is known in a version is the fixpoint of merging in what ``step`` gives, beginning with
+    what ``start`` gives: facts are merged, key by key, by ``keep``. Its rules are idempotent, commutative and
+    associative, and a better fact never leads to a worse one, so that the order in which facts are found does not
+    matter. A fact found in one version holds in all later ones. More rounds than ``limit`` are an error.
 
     With ``rounds``, it is what results when so many times ``known`` is *replaced* by the facts of ``step`` alone, each
     time merged by ``keep``; it begins as the facts of ``start``, merged. Versions share nothing. ``start`` and ``step``
     may be any query, and ``keep`` any aggregates.
 
-    ``emit="complete"`` answers all that is known in each version. ``"update"`` answers a key in a version unless what is
-    known of it is the merge of what was known of it in the versions strictly below; with ``rounds``, unless it is the
-    same in every maximal version strictly below.
+    ``emit="complete"`` answers all that is known in each version. ``"update"`` answers a key in a version unless what
+    is known of it is the merge of what was known of it in the versions strictly below; with ``rounds``, unless it is
+    the same in every maximal version strictly below.
 
     ``keep`` is bound to the columns of facts (``start.columns``, which ``step.columns`` are too), and grouped by the
     key; each of its outputs is Spark SQL that gives a value of the merged fact. Without ``rounds``, ``rules`` are the
-    same in words, one for each output: ``start.columns`` and ``known`` are alike, and ``keep`` merges facts with what is
-    known. With ``rounds`` there are no ``rules``.
+    same in words, one for each output: ``start.columns`` and ``known`` are alike, and ``keep`` merges facts with what
+    is known. With ``rounds`` there are no ``rules``.
     """
 
     verb: ClassVar[str] = "iterate"

@@ -1,4 +1,4 @@
-"""How a loop makes one fact of several for a key: the rules that may be applied in any order, and as often as one likes.
+"""How a loop makes one fact of several for a key: rules that may be applied in any order, and any number of times.
 
 >>> str(Rule("via", "min_by", "dist"))
 'min_by(via, dist) AS via'
@@ -14,7 +14,8 @@ __all__ = ["RULES", "Rule"]
 
 #: Aggregates that are idempotent, commutative and associative (those with two arguments by breaking ties).
 RULES = (
-    "min", "max", "min_by", "max_by", "bit_or", "bit_and", "bool_or", "bool_and", "any", "some", "every", "collect_union",
+    "min", "max", "min_by", "max_by", "bit_or", "bit_and", "bool_or", "bool_and", "any", "some", "every",
+    "collect_union",
 )  # fmt: skip
 
 

@@ -63,7 +63,7 @@ class Branch:
         return next((r.alias for r in self.relations if r.name == KNOWN), None)
 
     def select(self, tables: Mapping[str, str], *, extra: Sequence[str] = ()) -> str:
-        """Answer the branch as Spark SQL; ``tables`` says what to read for each *alias*, ``extra`` is selected first."""
+        """Answer the branch as Spark SQL; ``tables`` says what to read for each *alias*, ``extra`` comes first."""
         outputs = [f"{e.sql} AS {sqltypes.quoted(e.name)}" for e in self.outputs]
         first, *others = (f"{tables[r.alias]} AS `{r.alias}`" for r in self.relations)
         parts = [f"SELECT {', '.join([*extra, *outputs])} FROM {first}"]
@@ -77,8 +77,8 @@ class Branch:
         """Answer, for each time column, its value for a fact that the branch derives: the join of the rows' times.
 
         On every order of a flow, total or a product, the join is the greatest in each column. A fact made from rows of
-        tables alone has no time, NULL: it holds from the beginning. As ``greatest`` passes over NULL, such facts need no
-        case of their own.
+        tables alone has no time, NULL: it holds from the beginning. As ``greatest`` passes over NULL, such facts need
+        no case of their own.
         """
         timed = [r.alias for r in self.relations if r.timed]
         found = []
