@@ -249,9 +249,7 @@ def _trailing(tokens: tuple[Token, ...], last: int) -> int:
 
 def _call(parsed: Parsed, first: int, last: int, schema: Schema, calls: dict[str, AggregateCall]) -> AggregateCall:
     piece = parsed.tokens[first : last + 1]
-    # Blanks before it keep places in the tree where they are in the whole text, for the carets.
-    text = " " * piece[0].start + parsed.text[piece[0].start : piece[-1].end + 1]
-    whole = bound(Parsed(parsed.text, piece, parse(text), None), Scope(schema))
+    whole = bound(Parsed.part(parsed.text, piece), Scope(schema))
     tokens = tokenize(whole.sql)
     close = _closing(tokens, 1)
     inside, after = tokens[2:close], tokens[close + 1 :]

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "AmbiguousColumn",
     "BadArgument",
     "BadExpression",
     "BadInput",
+    "BadLoop",
     "BadResult",
     "BadSchema",
     "BadSpan",
@@ -24,9 +25,11 @@ __all__ = [
     "NameTaken",
     "NotAScalar",
     "NotAnAggregate",
+    "NotConverging",
     "NotSupported",
     "TimesDiffer",
     "UnknownColumn",
+    "UnknownRelation",
     "nearest",
     "pointed",
 ]
@@ -46,6 +49,10 @@ class BadExpression(FlowError, ValueError):
 
 class UnknownColumn(FlowError, LookupError):
     """An expression or an argument names a column that is not there."""
+
+
+class UnknownRelation(FlowError, LookupError):
+    """A query of a loop reads a relation that is not there."""
 
 
 class AmbiguousColumn(FlowError, LookupError):
@@ -90,6 +97,24 @@ class BadInput(FlowError, ValueError):
 
 class BadResult(FlowError, ValueError):
     """A Python function or operator of the user's gave something other than it declared."""
+
+
+class BadLoop(FlowError, ValueError):
+    """A loop is not one whose answer is the same in whatever order its facts are found."""
+
+
+class NotConverging(FlowError, RuntimeError):
+    """A loop went round as often as it may, and facts still change."""
+
+    @classmethod
+    def after(cls, changed: Sequence[int]) -> NotConverging:
+        """Build the error from the number of facts that were new or better in each round."""
+        last = ", ".join(map(str, changed[-10:]))
+        return cls(
+            f"expected a loop that comes to rest, got facts that still change after {len(changed)} rounds\n"
+            f"  facts that changed in the last rounds: {last}",
+            hint="bound what a step derives with WHERE; or limit=… if it only needs more rounds, rounds=… for so many",
+        )
 
 
 class NotSupported(FlowError, NotImplementedError):

@@ -93,8 +93,8 @@ class Scope:
         shared = any(first.lower() == name.lower() for name in self.shared)
         if len(hits) > 1 and not shared:
             raise AmbiguousColumn(
-                pointed(f"column {first} is on both sides", text, start, end),
-                hint=f"write left.{first} or right.{first}",
+                pointed(f"column {first} is on {'both' if len(hits) == 2 else 'several'} sides", text, start, end),
+                hint=f"write {' or '.join(f'{name}.{first}' for name, _ in hits)}",
             )
         name, column = hits[0]
         return f"{name}.{column.name}", [f"`{name}`.{sqltypes.quoted(column.name)}"], column.type
@@ -128,7 +128,17 @@ class Parsed:
             raise BadArgument(f"expected {what} as Spark SQL text, got {got}", hint='for example "bytes > 100"')
         if not text.strip():
             raise BadExpression(f"expected {what} as Spark SQL text, got an empty text")
-        tree, tokens = _parse(text)
+        return cls._of(text, *_parse(text))
+
+    @classmethod
+    def part(cls, text: str, tokens: tuple[Token, ...]) -> Parsed:
+        """Parse some tokens of ``text``, which is shown in errors."""
+        # Blanks before it keep places in the tree where they are in the whole text, for the carets.
+        piece = " " * tokens[0].start + text[tokens[0].start : tokens[-1].end + 1]
+        return cls._of(text, _parse(piece)[0], tokens)
+
+    @classmethod
+    def _of(cls, text: str, tree: Tree, tokens: tuple[Token, ...]) -> Parsed:
         alias = None
         if tokens[-1].token_type == TokenType.ALIAS:
             raise BadExpression(pointed("AS is not followed by a name", text, *span(tokens[-1])), hint=f'"{text} name"')
@@ -212,7 +222,7 @@ def bound(parsed: Parsed, scope: Scope, *, name: str | None = None) -> Expressio
         typed[id(column)] = type_
     sql = render(parsed.text, parsed.tokens, spelled)
     type_ = derive(parsed.tree, lambda column: typed.get(id(column)))
-    return Expression(name or parsed.alias or _own_name(parsed, found), sql, type_, tuple(found))
+    return Expression(name or parsed.alias or _own_name(parsed, found, scope), sql, type_, tuple(found))
 
 
 def _is_parameter(column: Tree, name: str) -> bool:
@@ -239,10 +249,11 @@ def _field_of(type_: str | None, part: Tree, text: str) -> str | None:
     return inner
 
 
-def _own_name(parsed: Parsed, found: Mapping[str, str | None]) -> str:
+def _own_name(parsed: Parsed, found: Mapping[str, str | None], scope: Scope) -> str:
     tree = parsed.tree
     if isinstance(tree, exp.Column) and len(tree.parts) == 1:
-        return next(iter(found))
+        listed = next(iter(found))
+        return listed.split(".", 1)[1] if scope.sides else listed
     return str(tree.parts[-1].name) if isinstance(tree, exp.Column | exp.Dot) else ""
 
 

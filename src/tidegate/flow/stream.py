@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tidegate.flow import joins, plan, sqltypes
@@ -11,6 +11,7 @@ from tidegate.flow.arguments import one_of
 from tidegate.flow.building import Building
 from tidegate.flow.errors import BadArgument, ColumnClash
 from tidegate.flow.expressions import Expression, bind, reference_to
+from tidegate.flow.loops.build import loop_fields, relations_of_loop
 from tidegate.flow.schema import Column, Schema, parse_schema
 from tidegate.flow.spans import parse_span
 from tidegate.flow.windows import Windowed, session_frame, window_frame
@@ -326,6 +327,44 @@ class Stream(Building):
                 left_columns=sides.left_columns,
                 right_columns=sides.right_columns,
             )
+
+    def iterate(
+        self,
+        start: str,
+        step: str,
+        key: Any,
+        keep: Any,
+        *,
+        emit: str = "update",
+        also: Mapping[str, Stream] | None = None,
+        rounds: int | None = None,
+        limit: int = 10_000,
+    ) -> Stream:
+        """Go round in a loop: at each time that carries a row, what follows from the rows at or below it.
+
+        ``start`` and ``step`` are queries in Spark SQL that give facts. In them this stream is ``input``, other streams
+        and tables are the keys of ``also``, and what the loop knows is ``known``. Of all facts for a ``key`` one is
+        kept, by the rules of ``keep``, such as ``min(label) AS label``. The loop begins with what ``start`` gives, and
+        goes round until ``step`` gives nothing better; more than ``limit`` rounds are an error. With ``rounds``, it
+        goes round exactly so often, ``known`` being replaced each time, and queries and ``keep`` may be of any form.
+
+        ``emit="update"`` answers the facts that are new or better at a time, ``"complete"`` all that hold.
+
+        >>> edges = _example().flow.source("edges", "ts TIMESTAMP, src STRING, dst STRING", time="ts")
+        >>> home = edges.iterate(
+        ...     start="SELECT src AS page, 0 AS clicks FROM input WHERE src = 'home'",
+        ...     step="SELECT e.dst AS page, k.clicks + 1 AS clicks FROM known k JOIN input e ON e.src = k.page",
+        ...     key="page",
+        ...     keep="min(clicks) AS clicks",
+        ... )
+        >>> print(home.schema)
+        ts TIMESTAMP, page STRING, clicks INT; time: ts
+        """
+        with self._building("iterate", timed=True):
+            streams = relations_of_loop(self, {} if also is None else also)
+            fields = loop_fields(streams, start, step, key, keep, emit, rounds, limit)
+            result = self._result((*self.schema.times, *fields["keep"].columns))
+            return self._add(plan.Iterate, result, others=tuple(streams.values())[1:], **fields)
 
     def process(self, operator: Any, by: Any, schema: Any) -> Stream:
         """Run one copy of a specification operator for each key; data are dicts of all columns.

@@ -6,11 +6,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from tidegate.flow import sqltypes
+from tidegate.flow.aggregates import AggregateExpression, Aggregation, aggregation
+from tidegate.flow.arguments import names_of
+from tidegate.flow.errors import BadLoop
+from tidegate.flow.expressions import reference_to
+from tidegate.flow.schema import Schema
 
-__all__ = ["RULES", "Rule"]
+__all__ = ["RULES", "Rule", "kept", "rules_of"]
 
 #: Aggregates that are idempotent, commutative and associative (those with two arguments by breaking ties).
 RULES = (
@@ -55,3 +61,78 @@ class Rule:
         together = [r.name for r in rules if (r.function, r.by) == (self.function, self.by)]
         by, fields = sqltypes.quoted(self.by), ", ".join(map(sqltypes.quoted, [self.by, *together]))
         return f"{self.function[:3]}(CASE WHEN {by} IS NOT NULL THEN struct({fields}) END).{name}"
+
+
+def kept(keep: Any, key: tuple[str, ...], facts: Schema) -> Aggregation:
+    """Bind what is kept of the facts of a key; none means that a fact is its key, and nothing more."""
+    texts = names_of(keep, "keep")
+    if not texts:
+        return Aggregation(tuple(reference_to(name, facts[name].type) for name in key), ())
+    return aggregation(key, texts, {}, facts)
+
+
+def rules_of(wanted: Aggregation, facts: Schema) -> tuple[Aggregation, tuple[Rule, ...]]:
+    """Answer what is kept as rules, and as aggregates that do not mind the order of facts; or raise if it is no such.
+
+    >>> from tidegate.flow.schema import parse_schema
+    >>> facts = parse_schema("node INT, dist INT, via INT")
+    >>> merged, rules = rules_of(kept(["min(dist) AS dist", "min_by(via, dist) AS via"], ("node",), facts), facts)
+    >>> [str(rule) for rule in rules]
+    ['min(dist) AS dist', 'min_by(via, dist) AS via']
+    """
+    keys = [e.name for e in wanted.by]
+    rules = tuple(_rule(output, facts, keys) for output in wanted.outputs)
+    for rule in rules:
+        least = rule.function[:3]
+        if rule.by and not any((r.name, r.function) == (rule.by, least) for r in rules):
+            by = sqltypes.quoted(rule.by)
+            raise BadLoop(
+                f"expected {rule.by} to be kept too, as {rule} compares facts by it", hint=f'"{least}({by}) AS {by}"'
+            )
+    if not rules:
+        return wanted, ()
+    texts = [f"{rule.merge(rules)} AS {sqltypes.quoted(rule.name)}" for rule in rules]
+    merged = aggregation(tuple(map(sqltypes.quoted, keys)), texts, {}, facts)
+    # A merged value is of the type of those that it is made of, which is more than can be derived.
+    outputs = tuple(replace(output, type=facts[output.name].type) for output in merged.outputs)
+    return Aggregation(merged.by, outputs), rules
+
+
+def _rule(output: AggregateExpression, facts: Schema, keys: list[str]) -> Rule:
+    call = output.calls[0]
+    if call.function not in RULES or not output.is_call or call.distinct or call.where or call.rest:
+        culprit = next((c.function for c in output.calls if c.function not in RULES), output.sql)
+        raise BadLoop(
+            f"expected in keep a rule that is idempotent and commutative, got {output}: with {culprit}, what is kept "
+            "would depend on how often and in which order facts are found",
+            hint=f"one of {', '.join(RULES)}, of a column as it is; or say with rounds=… how many rounds there are",
+        )
+    columns = {sqltypes.quoted(c.name): c for c in facts.columns}
+    arguments = [columns.get(argument) for argument in call.arguments]
+    wanted = 2 if call.function.endswith("_by") else 1
+    first = arguments[0] if len(arguments) == wanted and all(arguments) else None
+    if first is None or first.name != output.name or first.name in keys:
+        name = sqltypes.quoted(first.name if first else output.name)
+        more = ", other" if wanted == 2 else ""
+        raise BadLoop(
+            f"expected in keep a column as it is, under its own name, that is not in the key, got {output}",
+            hint=f'for example "{call.function}({name}{more}) AS {name}": what is kept is merged again in every round',
+        )
+    _check_type(call.function, first.name, first.type)
+    return Rule(output.name, call.function, arguments[1].name if wanted == 2 and arguments[1] else "")
+
+
+def _check_type(function: str, name: str, type_: str | None) -> None:
+    wanted = {
+        "bit": ("an integer", type_ in sqltypes.INTEGERS),
+        "bool": ("a BOOLEAN", type_ == "BOOLEAN"),
+        "any": ("a BOOLEAN", type_ == "BOOLEAN"),
+        "some": ("a BOOLEAN", type_ == "BOOLEAN"),
+        "every": ("a BOOLEAN", type_ == "BOOLEAN"),
+        "collect": ("an ARRAY", (type_ or "").startswith("ARRAY")),
+        "min": ("a type with an order", not (type_ or "").startswith("MAP")),
+        "max": ("a type with an order", not (type_ or "").startswith("MAP")),
+    }
+    what, fits = wanted[function.split("_")[0]]
+    if type_ is not None and not fits:
+        raise BadLoop(f"expected {what} in {function}({name}), got {type_}", hint="cast it in start and step")

@@ -104,6 +104,9 @@ class Query:
     branches: tuple[Branch, ...]
     relations: tuple[str, ...]
 
+    def __str__(self) -> str:
+        return self.sql
+
     def select(self, tables: Mapping[str, str]) -> str:
         """Answer the query as Spark SQL; ``tables`` names what to read for each *relation*, without time columns.
 

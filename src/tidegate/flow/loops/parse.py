@@ -1,0 +1,379 @@
+"""From the text of a query to the form that engines need; and what is wrong with it, with the place where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot.errors import OptimizeError, ParseError, TokenError
+from sqlglot.optimizer.qualify import qualify
+
+from tidegate.flow import sqltypes
+from tidegate.flow.aggregates import named, separated
+from tidegate.flow.derive import derive
+from tidegate.flow.errors import (
+    BadArgument,
+    BadExpression,
+    BadLoop,
+    BadTime,
+    ColumnClash,
+    UnknownColumn,
+    UnknownRelation,
+    nearest,
+    pointed,
+)
+from tidegate.flow.expressions import Expression, Parsed, Scope, bound, is_call, reference_to, render
+from tidegate.flow.functions import AGGREGATES
+from tidegate.flow.loops.query import KNOWN, Branch, Query, Relation
+from tidegate.flow.schema import Column, Schema, distinct_names
+from tidegate.flow.sql import (
+    Token,
+    TokenType,
+    Tree,
+    exp,
+    parse_query,
+    place,
+    place_of_error,
+    relations_of,
+    span,
+    tokenize,
+)
+
+__all__ = ["Relations", "parse_loop_query"]
+
+Tokens = tuple[Token, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """What a query may read: the columns of each relation, without time; which are tables; and the time columns."""
+
+    columns: Mapping[str, Schema]
+    tables: frozenset[str]
+    times: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Schema:
+        return self.columns[name]
+
+
+def parse_loop_query(text: Any, what: str, relations: Relations, *, any_form: bool) -> Query:
+    """Answer the query that ``text`` is; unless ``any_form``, it must be a union of selections from joins."""
+    if not isinstance(text, str) or not text.strip():
+        got = "an empty text" if isinstance(text, str) else f"{text!r} ({type(text).__name__})"
+        raise BadArgument(
+            f"expected {what} as a query in Spark SQL, got {got}", hint=f'{what}="SELECT src AS node FROM input"'
+        )
+    tree, tokens = _parsed(text, what)
+    _check_relations(tree, text, what, relations)
+    obstacle = next(_obstacles(tree, tokens, any_form=any_form), None)
+    if obstacle and not any_form:
+        found, hint, where = obstacle
+        raise BadLoop(
+            pointed(f"expected {what} to be a union of selections from joined relations, got {found}", text, *where),
+            hint=hint or "compute it before the loop; or say with rounds=… how many rounds there are",
+        )
+    reads = tuple(dict.fromkeys(table.name.lower() for table in relations_of(tree)))
+    sql = render(text, tokens, {})
+    if obstacle:
+        return Query(sql, _columns_of_any(tree, text, what, relations), (), reads)
+    pieces = _members(tokens)
+    selects = list(_selects(tree))
+    branches = [_branch(text, piece, s, relations) for piece, s in zip(pieces, selects, strict=True)]
+    return _united(Query(sql, (), tuple(branches), reads), text, what)
+
+
+def _parsed(text: str, what: str) -> tuple[Tree, Tokens]:
+    hint = "a query of Spark SQL: SELECT … FROM … JOIN … ON … WHERE … UNION ALL SELECT …"
+    try:
+        tokens, tree = tokenize(text), parse_query(text)
+    except ParseError as error:
+        where = place_of_error(text, error, before=0)
+        raise BadExpression(pointed(f"{what} does not parse", text, *where), hint=hint) from None
+    except TokenError:
+        message = pointed(f"{what} does not parse: a quote or a comment is not closed", text, 0, len(text))
+        raise BadExpression(message, hint=hint) from None
+    if not isinstance(tree, exp.Select | exp.SetOperation):
+        raise BadExpression(pointed(f"expected {what} to be a query", text, 0, len(text)), hint=hint)
+    return tree, tokens
+
+
+def _check_relations(tree: Tree, text: str, what: str, relations: Relations) -> None:
+    found = relations_of(tree)
+    for table in found:
+        name = table.name.lower()
+        if name in relations.columns and not table.args.get("db"):
+            continue
+        if name == KNOWN:
+            message = pointed("known stands in start, which says what is known at first", text, *place(table.this))
+            raise BadLoop(message, hint="read known in step")
+        near = nearest(table.name, relations.columns)
+        listed = ", ".join(relations.columns)
+        raise UnknownRelation(
+            pointed(f"unknown relation {table.name}", text, *place(table.this)) + f"\n  relations: {listed}",
+            hint=f"did you mean {near}?" if near else f"other streams and tables: also={{{table.name!r}: …}}",
+        )
+    if not found:
+        raise BadLoop(pointed(f"{what} reads no relation", text, 0, len(text)), hint="SELECT … FROM input")
+
+
+# What stands in the way of reading a query as a union of selections from joins.
+
+_CLAUSES = {
+    TokenType.GROUP_BY: "GROUP BY",
+    TokenType.HAVING: "HAVING",
+    TokenType.ORDER_BY: "ORDER BY",
+    TokenType.LIMIT: "LIMIT",
+    TokenType.OFFSET: "OFFSET",
+    TokenType.WITH: "WITH",
+    TokenType.LATERAL: "LATERAL VIEW",
+    TokenType.QUALIFY: "QUALIFY",
+    TokenType.EXCEPT: "EXCEPT",
+    TokenType.INTERSECT: "INTERSECT",
+    TokenType.TABLE_SAMPLE: "TABLESAMPLE",
+    TokenType.PIVOT: "PIVOT",
+    TokenType.UNPIVOT: "UNPIVOT",
+    TokenType.USING: "USING",
+    TokenType.NATURAL: "NATURAL JOIN",
+    TokenType.SEMI: "a SEMI JOIN",
+    TokenType.ANTI: "an ANTI JOIN",
+    TokenType.OVER: "OVER",
+}
+_OUTER = (TokenType.LEFT, TokenType.RIGHT, TokenType.FULL)
+_HINTS = {
+    TokenType.USING: "write the condition with ON",
+    TokenType.NATURAL: "write JOIN … ON …",
+    TokenType.SEMI: "an inner JOIN gives the same facts: those found twice are kept once",
+}
+#: The parts of a SELECT that a branch has.
+_PARTS = ("expressions", "from_", "from", "joins", "where")
+
+Obstacle = tuple[str, str, tuple[int, int]]
+
+
+def _obstacles(tree: Tree, tokens: Tokens, *, any_form: bool) -> Iterator[Obstacle]:
+    """Answer what is in the way: in words, a hint, and where."""
+    depth = 0
+    for i, token in enumerate(tokens):
+        kind, where = token.token_type, span(token)
+        after = tokens[i + 1].token_type if i + 1 < len(tokens) else None
+        before = tokens[i - 1].token_type if i else None
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(kind, 0)
+        if is_call(tokens, i) and token.text.lower() in AGGREGATES:
+            yield f"the aggregate {token.text}", "", where
+        elif kind == TokenType.SELECT and depth:
+            yield (
+                "a query inside of it",
+                "write it as a join, without parentheses; or say with rounds=… how often",
+                where,
+            )
+        elif kind == TokenType.DISTINCT and before == TokenType.SELECT:
+            yield "DISTINCT", "leave it out: keep makes one fact of several", where
+        elif kind in _OUTER and after in (TokenType.JOIN, TokenType.OUTER):
+            yield f"a {token.text.upper()} JOIN", "", where
+        elif kind in _CLAUSES and not is_call(tokens, i):
+            yield _CLAUSES[kind], _HINTS.get(kind, ""), where
+        elif kind == TokenType.UNION and any_form and after != TokenType.ALL:
+            yield "UNION", "write UNION ALL", where
+    for node in _selects(tree):
+        others = [name for name, value in node.args.items() if value and name not in _PARTS]
+        tables = _tables(node)
+        if others or not tables or not all(isinstance(table, exp.Table) for table in tables):
+            everything = (tokens[0].start, tokens[-1].end + 1)
+            yield f"a SELECT with {others[0] if others else 'no FROM of relations'}", "", everything
+        known = [table for table in tables if table.name.lower() == KNOWN]
+        if len(known) > 1 and not any_form:
+            hint = "a branch may read it once: keep what is needed in one fact, or join the answer of an earlier loop"
+            yield "known twice in a branch", hint, place(known[1].this)
+
+
+def _tables(select: Tree) -> list[Tree]:
+    """Answer what stands in the FROM of a SELECT."""
+    first = select.args.get("from_") or select.args.get("from")
+    return [part.this for part in [first, *(select.args.get("joins") or ())] if part is not None]
+
+
+def _selects(tree: Tree) -> Iterator[Tree]:
+    """Answer the members of a union, from the left."""
+    if isinstance(tree, exp.SetOperation):
+        yield from _selects(tree.this)
+        yield from _selects(tree.expression)
+    else:
+        yield tree
+
+
+# A union of selections from joins.
+
+
+def _split(tokens: Tokens, at: Callable[[Tokens, int], bool]) -> list[Tokens]:
+    """Split tokens where ``at(tokens, i)`` holds, outside of parentheses; each piece begins with that token."""
+    pieces: list[list[Token]] = [[]]
+    depth = 0
+    for i, token in enumerate(tokens):
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
+        if depth == 0 and at(tokens, i):
+            pieces.append([])
+        pieces[-1].append(token)
+    return [tuple(piece) for piece in pieces]
+
+
+def _members(tokens: Tokens) -> list[Tokens]:
+    pieces = _split(tokens, lambda ts, i: ts[i].token_type == TokenType.UNION)
+    united = (TokenType.UNION, TokenType.ALL, TokenType.DISTINCT)
+    return [tuple(t for j, t in enumerate(piece) if j > 1 or t.token_type not in united) for piece in pieces]
+
+
+def _is_clause(tokens: Tokens, i: int) -> bool:
+    # The FROM of IS DISTINCT FROM is no clause.
+    kind, before = tokens[i].token_type, tokens[i - 1].token_type if i else None
+    return kind == TokenType.WHERE or (kind == TokenType.FROM and before != TokenType.DISTINCT)
+
+
+def _is_joined(tokens: Tokens, i: int) -> bool:
+    return tokens[i].token_type in (TokenType.JOIN, TokenType.COMMA)
+
+
+def _branch(text: str, tokens: Tokens, tree: Tree, relations: Relations) -> Branch:
+    select, from_, *where = _split(tokens, _is_clause)
+    found: list[Relation] = []
+    for table in _tables(tree):
+        alias, name = (table.alias or table.name).lower(), table.name.lower()
+        if any(r.alias == alias for r in found):
+            raise ColumnClash(
+                pointed(f"two relations are called {alias}", text, *place(table.this)),
+                hint=f"give them names: {name} AS a, {name} AS b",
+            )
+        found.append(Relation(alias, name, name not in relations.tables))
+    scope = _scope(found, relations)
+
+    def expression(piece: Tokens) -> Expression:
+        return _bound(text, piece, scope, relations.times)
+
+    on = [_after_on(piece) for piece in _split(from_, _is_joined)[1:]]
+    joins = tuple(_condition(expression(piece)) if piece else None for piece in on)
+    outputs: list[Expression] = []
+    for item in separated(select[1:]):
+        outputs += list(_starred(item, found, relations)) or [expression(item)]
+    condition = _condition(expression(where[0][1:])) if where else None
+    return Branch(tuple(outputs), tuple(found), joins, condition)
+
+
+def _scope(found: list[Relation], relations: Relations) -> Scope:
+    sides = tuple((r.alias, relations[r.name]) for r in found)
+    everything = {c.name.lower(): c for _, schema in sides for c in schema.columns}
+    return Scope(Schema(tuple(everything.values())), sides=sides)
+
+
+def _after_on(tokens: Tokens) -> Tokens:
+    """Answer the tokens of the condition of a join: after ON, without the words that begin the next join."""
+    start = next((i for i, t in enumerate(tokens) if t.token_type == TokenType.ON), None)
+    if start is None:
+        return ()
+    found = list(tokens[start + 1 :])
+    while found and found[-1].token_type in (TokenType.INNER, TokenType.CROSS):
+        found.pop()
+    return tuple(found)
+
+
+def _bound(text: str, tokens: Tokens, scope: Scope, times: tuple[str, ...]) -> Expression:
+    try:
+        return bound(Parsed.part(text, tokens), scope)
+    except UnknownColumn:
+        lower = {name.lower() for name in times}
+        token = next((t for t in tokens if t.text.lower() in lower), None)
+        if token is None:
+            raise
+        raise _time_named(text, token.text, *span(token)) from None
+
+
+def _time_named(text: str, name: str, start: int, end: int) -> BadTime:
+    return BadTime(
+        pointed(f"the time column {name} stands in a query of a loop", text, start, end),
+        hint="leave it out: a fact holds from the join of the times of its rows on; to compute with a time, "
+        f'copy it before the loop: with_columns(at="{name}")',
+    )
+
+
+def _condition(condition: Expression) -> Expression:
+    if condition.type not in ("BOOLEAN", None):
+        raise BadArgument(
+            f"expected a condition, got {condition.sql} of type {condition.type}", hint="compare it with something"
+        )
+    return condition
+
+
+def _starred(piece: Tokens, found: list[Relation], relations: Relations) -> Iterator[Expression]:
+    if piece[-1].token_type != TokenType.STAR or len(piece) not in (1, 3):
+        return
+    for relation in found:
+        if len(piece) == 1 or piece[0].text.lower() == relation.alias:
+            for column in relations[relation.name].columns:
+                plain = reference_to(column.name, column.type)
+                yield replace(
+                    plain, sql=f"`{relation.alias}`.{plain.sql}", columns=(f"{relation.alias}.{column.name}",)
+                )
+
+
+def _united(query: Query, text: str, what: str) -> Query:
+    """Give all branches the names of the first, and find the types that they have in common."""
+    first = query.branches[0].outputs
+    names = [named(e, e.sql).name for e in first]
+    branches = []
+    for branch in query.branches:
+        if len(branch.outputs) != len(names):
+            raise BadLoop(
+                f"expected as many columns in each branch of {what}, got {len(names)} in the first and "
+                f"{len(branch.outputs)} in another\n  {text}",
+                hint=f"each branch gives {', '.join(names)}",
+            )
+        outputs = tuple(replace(e, name=name) for e, name in zip(branch.outputs, names, strict=True))
+        branches.append(replace(branch, outputs=outputs))
+    columns = []
+    for i, name in enumerate(names):
+        types = dict.fromkeys(b.outputs[i].type for b in branches if b.outputs[i].type is not None)
+        if len(types) > 1:
+            raise BadLoop(
+                f"expected {name} of one type in all branches of {what}, got {' and '.join(map(str, types))}\n  {text}",
+                hint=f"CAST({sqltypes.quoted(name)} AS {list(types)[-1]})",
+            )
+        columns.append(Column(name, next(iter(types), None)))
+    distinct_names(columns, hint="give it another name with AS")
+    return replace(query, columns=tuple(columns), branches=tuple(branches))
+
+
+# Any other query.
+
+
+def _columns_of_any(tree: Tree, text: str, what: str, relations: Relations) -> tuple[Column, ...]:
+    """Answer the columns of any query; types where they follow from the columns of relations or from a CAST."""
+    tables: dict[str, object] = {
+        name: {c.name: c.type or "UNKNOWN" for c in schema.columns} for name, schema in relations.columns.items()
+    }
+    try:
+        qualified = qualify(tree.copy(), schema=tables, dialect="spark", quote_identifiers=False)
+    except OptimizeError as error:
+        time = next((t for t in tokenize(text) if t.text.lower() in map(str.lower, relations.times)), None)
+        if time is not None:
+            raise _time_named(text, time.text, *span(time)) from None
+        listed = "\n".join(f"  {name}: {schema}" for name, schema in relations.columns.items())
+        raise UnknownColumn(f"in {what}: {str(error).splitlines()[0]}\n  {text}\n{listed}") from None
+    found: list[Column] = []
+    for i, name in enumerate(qualified.named_selects):
+        if not name or name.startswith("_col"):
+            raise BadExpression(f"column {i + 1} of {what} needs a name\n  {text}", hint="give it one with AS")
+        types = {_type_of(select, i, relations) for select in _selects(qualified)}
+        found.append(Column(name, types.pop() if len(types) == 1 else None))
+    return distinct_names(found, hint="give it another name with AS")
+
+
+def _type_of(select: Tree, i: int, relations: Relations) -> str | None:
+    if not isinstance(select, exp.Select):
+        return None
+    sources = {table.alias.lower(): table.name.lower() for table in select.find_all(exp.Table)}
+
+    def lookup(column: Tree) -> str | None:
+        schema = relations.columns.get(sources.get(column.table.lower(), ""))
+        found = schema.find(column.name) if schema else None
+        return found.type if found else None
+
+    return derive(select.selects[i].unalias(), lookup)
