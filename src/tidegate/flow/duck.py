@@ -13,8 +13,9 @@ from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.arrow import rows_of, table_of
 from tidegate.flow.errors import NotSupported
 from tidegate.flow.expressions import Expression
+from tidegate.flow.loops.query import Query
 from tidegate.flow.schema import Column, Schema
-from tidegate.flow.translate import duckdb_aggregate, duckdb_scalar, duckdb_type
+from tidegate.flow.translate import duckdb_aggregate, duckdb_query, duckdb_scalar, duckdb_type
 
 __all__ = ["Duck"]
 
@@ -99,6 +100,16 @@ class Duck:
         sql = f"SELECT {', '.join(finished)} FROM ({inner}) JOIN keys_ USING (__group) ORDER BY __group"
         found = self._query(sql, {"rows_": table, "keys_": key_table}, aggregation.outputs)
         return [tuple(row.values()) for row in found]
+
+    def query(
+        self, query: Query, relations: Mapping[str, tuple[Sequence[Row], Sequence[Column]]]
+    ) -> list[dict[str, Any]]:
+        """Answer the facts that a query of a loop gives, from the rows and columns of the relations that it reads."""
+        tables = {f"{name}_": table_of(rows, columns) for name, (rows, columns) in relations.items()}
+        given = tuple((name, tuple(columns)) for name, (_, columns) in relations.items())
+        outputs = [_cast(f'"{c.name}"', c.type) + f' AS "{c.name}"' for c in query.columns]
+        sql = f"SELECT {', '.join(outputs)} FROM ({duckdb_query(query, given)})"
+        return self._query(sql, tables, [query])
 
     def _scalar(self, sql: str, type_: str | None, types: Mapping[str, str | None]) -> str:
         return _cast(duckdb_scalar(sql, types), type_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from tidegate.flow import sqltypes
 from tidegate.flow.aggregates import AggregateCall
@@ -10,9 +11,11 @@ from tidegate.flow.derive import derive
 from tidegate.flow.errors import NotSupported, pointed
 from tidegate.flow.expressions import is_call
 from tidegate.flow.functions import words
-from tidegate.flow.sql import Tree, exp, parse, span, tokenize
+from tidegate.flow.loops.query import Query
+from tidegate.flow.schema import Column
+from tidegate.flow.sql import Tree, exp, parse, parse_query, relations_of, span, tokenize
 
-__all__ = ["duckdb_aggregate", "duckdb_scalar", "duckdb_type"]
+__all__ = ["duckdb_aggregate", "duckdb_query", "duckdb_scalar", "duckdb_type"]
 
 Types = Mapping[str, str | None]
 
@@ -33,7 +36,12 @@ AGREED = words(
 )
 
 #: The parenthesis of these belongs to a keyword, not to a function.
-_KEYWORDS = words("and or not in then else when case end like ilike between is over filter where within group as on")
+_KEYWORDS = words(
+    """
+    all and as between by case else end exists filter from group having ilike in is join like not on or over select then
+    union using when where within
+    """
+)
 
 #: Aggregates that are written otherwise in DuckDB; {x} is the first argument, {y} the second, {o} the order of rows.
 _TEMPLATES = {
@@ -102,6 +110,25 @@ def duckdb_aggregate(call: AggregateCall, types: Types, *, order: str) -> str:
         d="DISTINCT " if call.distinct else "",
         f=f" FILTER (WHERE {' AND '.join(f'({c})' for c in conditions)})" if conditions else "",
     )
+
+
+@lru_cache(maxsize=256)
+def duckdb_query(query: Query, relations: tuple[tuple[str, tuple[Column, ...]], ...]) -> str:
+    """Answer a query of a loop in DuckDB's SQL; the table of a relation is its name and an underscore.
+
+    >>> query = Query("SELECT src % 2 AS node FROM input", (Column("node", "INT"),), (), ("input",))
+    >>> duckdb_query(query, (("input", (Column("src", "INT"),)),))
+    'SELECT "src" % 2 AS "node" FROM "input_" AS "input"'
+    """
+    _check_functions(query.sql)
+    tree = parse_query(query.select({name: f"{name}_" for name in query.relations}))
+    columns = dict(relations)
+    types: dict[str, str | None] = {}
+    for table in relations_of(tree):
+        for column in columns[table.name.lower().removesuffix("_")]:
+            types[f"{table.alias}.{column.name}"] = column.type
+            types[column.name] = column.type if types.get(column.name, column.type) == column.type else None
+    return str(_translated(tree, types).sql("duckdb", identify=True))
 
 
 def _check_functions(sql: str) -> None:

@@ -64,7 +64,7 @@ def on_time(events: Iterable[Event | Late]) -> list[Event]:
 
 def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]]) -> Results:
     """Run a plan on finite inputs: ``DT(t, row)`` and ``WM(t)`` for sources, rows for tables."""
-    from tidegate.flow.reference import framed, held, paired, processed, rowwise  # noqa: F401  # they register their rules
+    from tidegate.flow.reference import framed, held, looped, paired, processed, rowwise  # noqa: F401  # their rules
 
     if plan.timezone != "UTC":
         raise NotSupported(f"the reference computes in UTC only, got {plan.timezone}", hint='Flow(…, timezone="UTC")')
