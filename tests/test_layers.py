@@ -14,7 +14,7 @@ LAYERS = [
     ("progress",),
     ("sim",),
     ("flow",),
-    ("queries",),
+    ("graph", "queries"),
     ("spark",),
     ("check",),
     ("ui", "demos", "cli"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
+    from tidegate import graph
     from tidegate.flow import Flow, Stream, at_end, bounded, published, punctuated
     from tidegate.spark.streaming import Run, console, foreach, memory, parquet, read
     from tidegate.spec import DT, WM
@@ -24,6 +25,7 @@ __all__ = [
     "bounded",
     "console",
     "foreach",
+    "graph",
     "memory",
     "parquet",
     "published",
@@ -53,6 +55,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "graph":
+        return import_module("tidegate.graph")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -16,13 +16,13 @@ SELECT `e`.dst AS node, `k`.label AS label FROM fresh AS `k` JOIN edges AS `e` O
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from tidegate.flow import sqltypes
 from tidegate.flow.expressions import Expression, render
 from tidegate.flow.schema import Column
-from tidegate.flow.sql import parse_query, place, relations_of, tokenize
+from tidegate.flow.sql import Token, TokenType, parse_query, place, relations_of, tokenize
 
 __all__ = ["INPUT", "KNOWN", "Branch", "Query", "Relation"]
 
@@ -120,3 +120,57 @@ class Query:
             alias = "" if table.alias else f" AS {sqltypes.quoted(name)}"
             spelled[place(table.this)[0]] = f"{tables[name]}{alias}"
         return render(self.sql, tokenize(self.sql), spelled)
+
+    def hoisted(self) -> tuple[dict[str, Query], Query]:
+        """Answer the queries that it defines with WITH and that do not read ``known``; and what remains without them.
+
+        They give the same rows in every round of a version, so that an engine need ask them only once. Each may read
+        those before it, under their names, and so may what remains.
+
+        >>> degree = "SELECT src, count(*) AS n FROM input GROUP BY src"
+        >>> query = Query(f"WITH d AS ({degree}) SELECT k.node FROM known k JOIN d ON d.src = k.node", (), (), ())
+        >>> found, rest = query.hoisted()
+        >>> print(found["d"])
+        SELECT src, count(*) AS n FROM input GROUP BY src
+        >>> print(rest)
+        SELECT k.node FROM known k JOIN d ON d.src = k.node
+        """
+        tokens = tokenize(self.sql)
+        found: dict[str, Query] = {}
+        kept: list[str] = []
+        bound_to_round = {KNOWN}
+        end = 0
+        for name, first, last in _definitions(tokens):
+            query = _query(render(self.sql, tokens[first:last], {}))
+            if bound_to_round.isdisjoint(query.relations):
+                found[name] = query
+            else:
+                bound_to_round.add(name)
+                kept.append(f"{sqltypes.quoted(name)} AS ({query.sql})")
+            end = last + 1
+        if not found:
+            return {}, self
+        begin = f"WITH {', '.join(kept)} " if kept else ""
+        return found, replace(_query(begin + render(self.sql, tokens[end:], {})), columns=self.columns)
+
+
+def _query(sql: str) -> Query:
+    names = dict.fromkeys(table.name.lower() for table in relations_of(parse_query(sql)))
+    return Query(sql, (), (), tuple(names))
+
+
+def _definitions(tokens: tuple[Token, ...]) -> Iterator[tuple[str, int, int]]:
+    """Answer the name of each query in the WITH of a query, and which tokens it is: from the first up to the last."""
+    if tokens[0].token_type != TokenType.WITH or tokens[1].token_type == TokenType.RECURSIVE:
+        return
+    i = 1
+    while tokens[i + 1].token_type == TokenType.ALIAS and tokens[i + 2].token_type == TokenType.L_PAREN:
+        first = last = i + 3
+        depth = 1
+        while depth:
+            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(tokens[last].token_type, 0)
+            last += 1
+        yield tokens[i].text.lower(), first, last - 1
+        if tokens[last].token_type != TokenType.COMMA:
+            return
+        i = last + 1

@@ -1,0 +1,202 @@
+"""Graphs that change: components, reachability, distances, ranks and triangles, exact at every time with an edge.
+
+Each is a short composition of what a `Stream` has; read them as examples of `iterate`. Edges are rows of a stream, with
+the columns of their two ends; an edge holds from its time on. An edge with a NULL in a column that is used is passed
+over. Self-loops and parallel edges are edges. Where there is no edge, there is no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidegate.flow import sqltypes
+from tidegate.flow.building import not_a_stream
+from tidegate.flow.errors import BadArgument
+from tidegate.flow.sql import exp
+from tidegate.flow.stream import Stream
+
+__all__ = ["components", "pagerank", "reachable", "shortest_paths", "triangles"]
+
+
+def components(edges: Stream, src: str, dst: str, *, emit: str = "update") -> Stream:
+    """Answer the weakly connected component of each node: ``label`` is the least node of it.
+
+    >>> print(components(_example(), "src", "dst").schema)
+    version INT, node STRING, label STRING; time: version
+    """
+    return _edges(edges, src, dst).iterate(
+        start="SELECT src AS node, src AS label FROM input UNION ALL SELECT dst, dst FROM input",
+        step="SELECT e.dst AS node, k.label FROM known k JOIN input e ON e.src = k.node "
+        "UNION ALL SELECT e.src, k.label FROM known k JOIN input e ON e.dst = k.node",
+        key="node",
+        keep="min(label) AS label",
+        emit=emit,
+    )
+
+
+def reachable(edges: Stream, src: str, dst: str, sources: Any, *, emit: str = "update") -> Stream:
+    """Answer the nodes that can be reached from ``sources``, which are reached themselves.
+
+    ``sources`` is a stream or a table with one column besides time, or values: those hold as soon as an edge has them.
+
+    >>> print(reachable(_example(), "src", "dst", "home").schema)
+    version INT, node STRING; time: version
+    """
+    start, also = _sources(sources, "node")
+    return _edges(edges, src, dst).iterate(
+        start=start,
+        step="SELECT e.dst AS node FROM known k JOIN input e ON e.src = k.node",
+        key="node",
+        keep=(),
+        also=also,
+        emit=emit,
+    )
+
+
+def shortest_paths(edges: Stream, src: str, dst: str, weight: str, sources: Any, *, emit: str = "update") -> Stream:
+    """Answer the ``distance`` of each node that can be reached from ``sources``: the least sum of weights on a path.
+
+    ``weight`` is an expression; ``sources`` are as in `reachable`. Weights may be negative as long as no cycle is:
+    around such a one distances fall for ever, and the loop stops with an error. The sum of integers is a BIGINT.
+
+    >>> print(shortest_paths(_example(), "src", "dst", "ms", "home").schema)
+    version INT, node STRING, distance BIGINT; time: version
+    """
+    weighed = _edges(edges, src, dst, weight=weight)
+    type_ = _sum_type(weighed.schema["weight"].type)
+    start, also = _sources(sources, f"node, CAST(0 AS {type_}) AS distance")
+    return weighed.iterate(
+        start=start,
+        step=f"SELECT e.dst AS node, CAST(k.distance + e.weight AS {type_}) AS distance "
+        "FROM known k JOIN input e ON e.src = k.node",
+        key="node",
+        keep="min(distance) AS distance",
+        also=also,
+        emit=emit,
+    )
+
+
+def pagerank(
+    edges: Stream, src: str, dst: str, *, rounds: int = 20, damping: float = 0.85, emit: str = "complete"
+) -> Stream:
+    """Answer the ``rank`` of each node after so many rounds of the power iteration, from equal ranks; ranks sum to 1.
+
+    In a round a node gives ``damping`` of its rank to where its edges lead, in equal parts, parallel edges counting
+    each; one from which no edge leads gives it to all nodes. The rest is given to all nodes. Sums of DOUBLE depend on
+    the order of summation, in the last digits: so all ranks are answered at each time, and not those that differ.
+
+    >>> print(pagerank(_example(), "src", "dst").schema)
+    version INT, node STRING, rank DOUBLE; time: version
+    """
+    if not isinstance(damping, int | float) or not 0 <= damping <= 1:
+        raise BadArgument(f"expected damping as a number from 0 to 1, got {damping!r}", hint="damping=0.85")
+    linked = _edges(edges, src, dst)
+    node = linked.schema["src"].type
+    if node is None:
+        raise BadArgument(f"expected {src} of a type that is known, got one that is open", hint="cast it before")
+    return linked.iterate(
+        start=_EQUAL_RANKS.format(node=node),
+        step=_GIVEN_RANKS.format(node=node, damping=damping, rest=1 - damping),
+        key="node",
+        keep="sum(rank) AS rank",
+        rounds=rounds,
+        emit=emit,
+    )
+
+
+_NODES = """
+    WITH nodes AS (SELECT src AS node FROM input UNION SELECT dst FROM input),
+    total AS (SELECT count(*) AS n FROM nodes)"""
+# Types are said where they come out of a query inside of the query, as only Spark could tell them.
+_EQUAL_RANKS = f"""{_NODES}
+    SELECT CAST(nodes.node AS {{node}}) AS node, CAST(1 / total.n AS DOUBLE) AS rank FROM nodes CROSS JOIN total"""
+_GIVEN_RANKS = f"""{_NODES},
+    degrees AS (SELECT src, count(*) AS n FROM input GROUP BY src),
+    links AS (SELECT e.src, e.dst, CAST({{damping}} AS DOUBLE) / d.n AS share
+              FROM input e JOIN degrees d ON d.src = e.src),
+    ends AS (SELECT nodes.node FROM nodes LEFT JOIN degrees d ON d.src = nodes.node WHERE d.src IS NULL),
+    lost AS (SELECT coalesce(sum(k.rank), CAST(0 AS DOUBLE)) AS rank FROM known k JOIN ends ON ends.node = k.node)
+    SELECT CAST(l.dst AS {{node}}) AS node, CAST(k.rank * l.share AS DOUBLE) AS rank
+    FROM known k JOIN links l ON l.src = k.node
+    UNION ALL
+    SELECT CAST(nodes.node AS {{node}}),
+           CAST((CAST({{rest}} AS DOUBLE) + CAST({{damping}} AS DOUBLE) * lost.rank) / total.n AS DOUBLE)
+    FROM nodes CROSS JOIN total CROSS JOIN lost"""
+
+
+def triangles(edges: Stream, src: str, dst: str, *, emit: str = "update") -> Stream:
+    """Answer the triples ``a < b < c`` of nodes that are joined by edges each with each, whatever their direction.
+
+    A loop without rounds: what is found at first is all there is.
+
+    >>> print(triangles(_example(), "src", "dst").schema)
+    version INT, a STRING, b STRING, c STRING; time: version
+    """
+    pairs = _edges(edges, src, dst).where("src <> dst").select("least(src, dst) AS lo", "greatest(src, dst) AS hi")
+    return pairs.iterate(
+        start="SELECT x.lo AS a, x.hi AS b, y.hi AS c FROM input x JOIN input y ON y.lo = x.hi "
+        "JOIN input z ON z.lo = x.lo AND z.hi = y.hi",
+        step="SELECT a, b, c FROM known",
+        key=("a", "b", "c"),
+        keep=(),
+        emit=emit,
+    )
+
+
+def _edges(edges: Any, src: str, dst: str, **more: str) -> Stream:
+    """Answer the edges with columns src, dst and others under fixed names, none of them NULL."""
+    if not isinstance(edges, Stream):
+        raise not_a_stream(edges)
+    columns = {"src": _column(edges, src), "dst": _column(edges, dst), **more}
+    named = edges.select(*(f"{value} AS {name}" for name, value in columns.items()))
+    return named.where(" AND ".join(f"{name} IS NOT NULL" for name in columns))
+
+
+def _column(edges: Stream, name: Any) -> str:
+    return sqltypes.quoted(edges._column(name).name)
+
+
+def _sources(sources: Any, outputs: str) -> tuple[str, dict[str, Stream]]:
+    """Answer the query that a loop starts from, and what it reads besides the edges."""
+    if isinstance(sources, Stream):
+        columns = sources.schema.data
+        if len(columns) != 1:
+            raise BadArgument(
+                f"expected sources with one column besides time, got {sources.id}: {sources.schema}",
+                hint=f'{sources.id}.select("…")',
+            )
+        node = sqltypes.quoted(columns[0].name)
+        return f"SELECT {node} AS {outputs} FROM sources WHERE {node} IS NOT NULL", {"sources": sources}
+    values = [sources] if isinstance(sources, str | int) else sources
+    if not isinstance(values, Sequence) or not values or not all(isinstance(v, str | int) for v in values):
+        raise BadArgument(
+            f"expected sources as a stream, a table, or nodes that are texts or whole numbers, got {sources!r}",
+            hint='"home", or flow.table("sources", "node STRING")',
+        )
+    listed = ", ".join(map(_literal, values))
+    return (
+        " UNION ALL ".join(f"SELECT {end} AS {outputs} FROM input WHERE {end} IN ({listed})" for end in ("src", "dst")),
+        {},
+    )
+
+
+def _literal(value: str | int) -> str:
+    return str(exp.convert(value).sql("spark"))
+
+
+def _sum_type(type_: str | None) -> str:
+    if type_ in sqltypes.INTEGERS:
+        return "BIGINT"
+    if type_ is not None and type_.startswith("DECIMAL"):
+        return f"DECIMAL(38,{type_.rstrip(')').split(',')[1]})"
+    if type_ is None or type_ in sqltypes.FRACTIONS:
+        return "DOUBLE"
+    raise BadArgument(f"expected a number as weight, got {type_}", hint="cast it")
+
+
+def _example() -> Stream:
+    """Build the stream that the examples of this module are about."""
+    from tidegate.flow import Flow
+
+    return Flow("links").source("links", "version INT, src STRING, dst STRING, ms INT", time="version")
