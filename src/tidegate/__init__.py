@@ -10,7 +10,7 @@ from tidegate.errors import TidegateError
 if TYPE_CHECKING:
     from tidegate import graph
     from tidegate.flow import Flow, Stream, at_end, bounded, published, punctuated
-    from tidegate.spark.streaming import Run, console, foreach, memory, parquet, read
+    from tidegate.spark.streaming import Run, console, foreach, memory, parquet, postgres, read
     from tidegate.spec import DT, WM
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "graph",
     "memory",
     "parquet",
+    "postgres",
     "published",
     "punctuated",
     "read",
@@ -50,6 +51,7 @@ _HOMES = {
     "foreach": "tidegate.spark.streaming",
     "memory": "tidegate.spark.streaming",
     "parquet": "tidegate.spark.streaming",
+    "postgres": "tidegate.spark.streaming",
     "read": "tidegate.spark.streaming",
 }
 

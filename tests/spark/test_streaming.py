@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from tests.spark.place import DDL, Feed, Place, counts
 from typer.testing import CliRunner
 
 import tidegate as tg
@@ -18,73 +15,7 @@ from tidegate.cli import app
 from tidegate.flow.errors import BadArgument, BadInput, NotSupported
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, CheckpointInUse, FlowChanged, LateRow
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 pytestmark = pytest.mark.spark
-
-SCHEMA = pa.schema([("t", pa.int32()), ("k", pa.string()), ("x", pa.int32())])
-DDL = "t INT, k STRING, x INT"
-
-
-class Feed:
-    """A directory that a file source reads, one file a step."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.path.mkdir()
-        self.files = 0
-
-    def add(self, *rows: tuple[Any, ...]) -> None:
-        """Add a file of rows; files are read in the order in which they were added."""
-        name = self.path / f"{self.files:04}.parquet"
-        columns = [[row[i] for row in rows] for i in range(len(SCHEMA))]
-        table = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
-        pq.write_table(table, self.path / f".{self.files:04}")
-        os.utime(self.path / f".{self.files:04}", (1_000_000 + self.files, 1_000_000 + self.files))
-        os.replace(self.path / f".{self.files:04}", name)
-        self.files += 1
-
-    def stream(self, spark: SparkSession) -> DataFrame:
-        return spark.readStream.schema(DDL).option("maxFilesPerTrigger", 1).parquet(str(self.path))
-
-
-class Place:
-    """A feed, a checkpoint and outputs in one directory."""
-
-    def __init__(self, spark: SparkSession, path: Path) -> None:
-        self.spark = spark
-        self.path = path
-        self.feed = Feed(path / "in")
-
-    def start(self, flow: tg.Flow, **options: Any) -> tg.Run:
-        outputs = {s.name: tg.parquet(str(self.path / s.name)) for s in flow.plan.sinks} | options.pop("outputs", {})
-        inputs = {"s": self.feed.stream(self.spark)} | options.pop("inputs", {})
-        options.setdefault("trigger", {"availableNow": True})
-        return flow.start(self.spark, inputs, outputs, str(self.path / "checkpoint"), **options)
-
-    def run(self, flow: tg.Flow, **options: Any) -> tg.Run:
-        run = self.start(flow, **options)
-        run.await_termination(120)
-        return run
-
-    def rows(self, sink: str = "out") -> list[tuple[Any, ...]]:
-        return sorted(tuple(row) for row in tg.read(self.spark, str(self.path / sink)).collect())
-
-
-@pytest.fixture
-def place(spark: SparkSession, tmp_path: Path) -> Iterator[Place]:
-    """A place to run a flow in; queries that a test leaves behind are stopped."""
-    yield Place(spark, tmp_path)
-    for query in spark.streams.active:
-        query.stop()
-
-
-def counts(delay: int = 2, late: str = "divert") -> tg.Flow:
-    flow = tg.Flow("counts")
-    rows = flow.source("s", DDL, time="t", watermark=tg.bounded(delay), late=late)
-    flow.sink("out", rows.aggregate(by="k", n="count(*)"))
-    return flow
 
 
 def test_answers_come_when_times_are_complete_and_late_rows_are_kept(place: Place) -> None:

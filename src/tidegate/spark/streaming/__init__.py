@@ -1,5 +1,6 @@
 """Flows on streams: steps that are committed whole or not at all."""
 
+from tidegate.spark.streaming.postgres import Postgres, postgres
 from tidegate.spark.streaming.reading import read
 from tidegate.spark.streaming.run import Run, Status
 from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, console, foreach, memory, parquet
@@ -9,12 +10,14 @@ __all__ = [
     "Foreach",
     "Output",
     "Parquet",
+    "Postgres",
     "Run",
     "Status",
     "console",
     "foreach",
     "memory",
     "parquet",
+    "postgres",
     "read",
     "start",
 ]

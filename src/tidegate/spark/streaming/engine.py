@@ -44,6 +44,7 @@ POINTS = (
     "during commit",
     "after commit",
     "publishing",
+    "handed over",
     "published",
     "cleaning",
 )
@@ -93,7 +94,7 @@ class Engine:
             return None
         check_meaning(self.flow, found["flow"], self._meaning)
         commit = Commit.decode(self.flow, found)
-        publish(self.files, self._runtime, commit, self.outputs)
+        publish(self.flow, self.files, self._runtime, commit, self.outputs)
         self._sweep(commit)
         if commit.ended:
             raise CheckpointClosed(
@@ -191,7 +192,9 @@ class Engine:
             raise
         self._probe("after commit", number)
         before, self.last, self.marks = self.last, commit, marks
-        publish(self.files, self._runtime, commit, self.outputs, probe=lambda: self._probe("publishing", number))
+        publish(
+            self.flow, self.files, self._runtime, commit, self.outputs, probe=lambda point: self._probe(point, number)
+        )
         self._probe("published", number)
         self._clean(before, commit, step.made)
         self.metrics.append(

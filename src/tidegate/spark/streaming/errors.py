@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidegate.flow.errors import FlowError
 
-__all__ = ["BadCheckpoint", "CheckpointClosed", "CheckpointInUse", "FlowChanged", "LateRow", "Superseded"]
+__all__ = ["BadCheckpoint", "CheckpointClosed", "CheckpointInUse", "FlowChanged", "LateRow", "SinkFailed", "Superseded"]
 
 
 class BadCheckpoint(FlowError, ValueError):
@@ -25,6 +25,10 @@ class FlowChanged(FlowError, ValueError):
 
 class LateRow(FlowError, ValueError):
     """A row came after its time was complete, at a source that was declared with ``late="fail"``."""
+
+
+class SinkFailed(FlowError, RuntimeError):
+    """Rows could not be handed over. They are kept, and handed over when the flow is started again."""
 
 
 class Superseded(FlowError, RuntimeError):

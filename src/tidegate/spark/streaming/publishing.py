@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from tidegate.errors import TidegateError
+from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.commits import Commit, Publication
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.sinks import Foreach, Output
+from tidegate.spark.streaming.sinks import Foreach, Output, Sender, Transactional
 
 if TYPE_CHECKING:
     from tidegate.spark.streaming.operators import Step
 
-__all__ = ["PENDING", "publish", "staged"]
+__all__ = ["PENDING", "publish", "sender_of", "staged"]
 
 #: The directory of what is not published yet. Spark overlooks names that begin so.
 PENDING = "_pending"
@@ -28,31 +30,36 @@ def staged(directory: str, step: Step) -> str:
 
 
 def publish(
+    flow: Plan,
     files: Files,
     runtime: Runtime,
     commit: Commit,
     outputs: Mapping[str, Output],
     *,
-    probe: Callable[[], None] | None = None,
+    probe: Callable[[str], None] | None = None,
 ) -> None:
     """Make visible what a commit names; what is visible already stays as it is.
 
-    ``probe`` is called before each part. Without one, the commit is of an earlier run, which may have published it.
+    ``probe`` is called before each part, and when it is visible. Without one, the commit is of an earlier run, which
+    may have published it.
     """
     for publication in commit.publish:
         if probe:
-            probe()
+            probe("publishing")
         place = files if publication.root == files.root else Files(runtime.session, publication.root)
         if place.exists(publication.staged) and not place.exists(publication.name):
             if publication.call:
-                _call(place, runtime, commit, publication, outputs)
-                place.delete(publication.staged)
+                _hand_over(flow, place, runtime, commit, publication, outputs)
             elif not place.rename(publication.staged, publication.name):
                 raise BadCheckpoint(
                     f"step {commit.step} is committed, and {place.path(publication.staged)} could not be moved to "
                     f"{place.path(publication.name)}",
                     hint="see that both can be written to, and start again: what is committed is published then",
                 )
+            if probe:
+                probe("handed over")
+            # Of what was moved, nothing is there any more.
+            place.delete(publication.staged)
         elif probe and not place.exists(publication.name):
             raise BadCheckpoint(
                 f"step {commit.step} is committed, and its rows are not in {place.path(publication.staged)}",
@@ -60,10 +67,34 @@ def publish(
             )
 
 
-def _call(
-    files: Files, runtime: Runtime, commit: Commit, publication: Publication, outputs: Mapping[str, Output]
+def sender_of(flow: Plan, checkpoint: Files, sink: str) -> Sender:
+    """Answer as whom a sink writes to places that others may write to as well."""
+    time = next(flow[s.input].schema.time for s in flow.sinks if s.name == sink)
+    return Sender(checkpoint.read("id")["id"], flow.name, sink, time)
+
+
+def _hand_over(
+    flow: Plan,
+    files: Files,
+    runtime: Runtime,
+    commit: Commit,
+    publication: Publication,
+    outputs: Mapping[str, Output],
 ) -> None:
+    """Give the rows of a step to the sink that they were computed for; they are dropped if the flow has it no more."""
     output = outputs.get(publication.call)
-    if isinstance(output, Foreach):
-        rows = runtime.session.read.parquet(files.path(publication.staged))
-        output.function(rows, commit.step)
+    if output is None:
+        return
+    rows = runtime.session.read.parquet(files.path(publication.staged))
+    try:
+        if isinstance(output, Foreach):
+            output.function(rows, commit.step)
+        elif isinstance(output, Transactional):
+            output.deliver(sender_of(flow, files, publication.call), rows, commit.step)
+        else:
+            raise BadCheckpoint(
+                f"rows of step {commit.step} were to be handed over, and the output is a directory now",
+                hint="start once more with the output that it had, so that nothing is lost; then change it",
+            )
+    except TidegateError as error:
+        raise error.at(f"sink {publication.call!r}").at(f"flow {flow.name!r}") from None

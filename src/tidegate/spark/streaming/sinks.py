@@ -1,17 +1,18 @@
-"""Where results go: directories of Parquet files, or a function of the user's, step by step."""
+"""Where results go: directories of Parquet files, functions of the user's, or systems that have transactions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from tidegate.flow.errors import BadArgument
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
-__all__ = ["Foreach", "Output", "Parquet", "console", "foreach", "memory", "parquet"]
+__all__ = ["Foreach", "Output", "Parquet", "Sender", "Transactional", "console", "foreach", "memory", "parquet"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,30 @@ class Foreach:
     function: Callable[[DataFrame, int], Any]
 
 
-Output: TypeAlias = Parquet | Foreach
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Whose rows they are: a sink of a flow with this checkpoint; the first columns are the times."""
+
+    checkpoint: str
+    flow: str
+    sink: str
+    time: tuple[str, ...]
+
+
+@runtime_checkable
+class Transactional(Protocol):
+    """A place that stores the number of a step together with its rows, so that no step is written twice."""
+
+    def claim(self, sender: Sender, schema: StructType) -> None:
+        """Make ready for rows of a sender, or raise if they do not fit or the place is someone else's."""
+        ...
+
+    def deliver(self, sender: Sender, rows: DataFrame, step: int) -> None:
+        """Write the rows of a step and its number in one transaction; nothing if the step is there already."""
+        ...
+
+
+Output: TypeAlias = Parquet | Foreach | Transactional
 
 
 def parquet(path: str) -> Parquet:

@@ -17,10 +17,10 @@ from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.lock import Lock
-from tidegate.spark.streaming.publishing import PENDING
+from tidegate.spark.streaming.publishing import PENDING, sender_of
 from tidegate.spark.streaming.reading import claim
 from tidegate.spark.streaming.run import Run
-from tidegate.spark.streaming.sinks import Foreach, Output, Parquet
+from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, Transactional
 from tidegate.spark.streaming.sources import united
 
 if TYPE_CHECKING:
@@ -83,6 +83,11 @@ def prepare(
             claim(spark, output.path, files, sink.name, engine.schemas[sink.input])
             # What the last commit names is published; the rest is of attempts that did not get so far.
             Files(spark, output.path).delete(PENDING)
+        elif isinstance(output, Transactional):
+            try:
+                output.claim(sender_of(flow, files, sink.name), engine.schemas[sink.input])
+            except TidegateError as error:
+                raise error.at(f"sink {sink.name!r}") from None
     return engine
 
 
@@ -130,7 +135,7 @@ def _check_outputs(flow: Plan, outputs: Any) -> None:
                 f"got an output {name!r} that the flow has no sink for",
                 hint=f"did you mean {near!r}?" if near else f"sinks are {', '.join(names)}",
             )
-        if not isinstance(output, Parquet | Foreach):
+        if not isinstance(output, Parquet | Foreach | Transactional):
             got = f"{output!r} ({type(output).__name__})"
             raise BadArgument(f"expected a place for sink {name!r}, got {got}", hint="tg.parquet(path), tg.foreach(fn)")
     paths = [output.path for output in outputs.values() if isinstance(output, Parquet)]

@@ -1,0 +1,40 @@
+"""Rows on their way out of Spark: batches of Arrow data that reach the driver one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidegate.spark.arrow import map_in_arrow
+from tidegate.spark.wire import in_utc
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["arrow_batches"]
+
+
+def arrow_batches(rows: DataFrame) -> Iterator[pa.RecordBatch]:
+    """Answer the rows of a DataFrame as Arrow batches; one partition is on the driver at a time.
+
+    Spark's own ways out collect everything (`toArrow`) or give one Python object for each row (`toLocalIterator`).
+    Here a row of the second is a whole batch of the first. Instants that have a zone are in UTC.
+    """
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    packed = map_in_arrow(rows, _packed, StructType([StructField("batch", BinaryType())]))
+    for row in packed.toLocalIterator(prefetchPartitions=True):
+        for batch in pa.ipc.open_stream(row["batch"]):
+            if batch.num_rows:
+                columns = [in_utc(column) for column in batch.columns]
+                yield pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["batch"])

@@ -1,0 +1,310 @@
+"""Results in a table of PostgreSQL: the rows of a step and its number are written in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from tidegate.flow.errors import BadArgument, NotSupported
+from tidegate.spark.lowering.rows import quoted
+from tidegate.spark.streaming.batches import arrow_batches
+from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
+from tidegate.spark.streaming.sinks import Sender
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.sql import Composed, Identifier
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+__all__ = ["Postgres", "postgres"]
+
+_STEPS = "tidegate_steps"
+#: Columns of Spark, by the name that Spark gives their type, as columns of PostgreSQL.
+_TYPES = {
+    "boolean": "boolean",
+    "tinyint": "smallint",
+    "smallint": "smallint",
+    "int": "integer",
+    "bigint": "bigint",
+    "float": "real",
+    "double": "double precision",
+    "string": "text",
+    "binary": "bytea",
+    "date": "date",
+    "timestamp": "timestamptz",
+    "timestamp_ntz": "timestamp",
+}
+_NULL_KEYS = 150_000  # PostgreSQL 15 can take a null for a value in a key
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """A table of PostgreSQL. What it takes to connect is not shown: there may be a password in it."""
+
+    table: str
+    key: tuple[str, ...]
+    dsn: str = field(repr=False)
+    password: str | Callable[[], str] | None = field(repr=False)
+
+    def claim(self, sender: Sender, schema: StructType) -> None:
+        """See that the table is there and fits, make it if it is not, and note that it is this sender's."""
+        from psycopg import sql
+
+        missing = [name for name in self.key if name not in schema.names]
+        if missing:
+            raise BadArgument(
+                f"expected a key of columns that the results have ({', '.join(schema.names)}), got {missing[0]!r}"
+            )
+        wanted = {f.name: _column_type(f.name, f.dataType) for f in schema.fields}
+        with self._transaction() as connection:
+            columns = self._columns(connection)
+            if not columns:
+                # A null group is a group: it must be possible as a part of a key.
+                unique = "UNIQUE NULLS NOT DISTINCT" if connection.info.server_version >= _NULL_KEYS else "UNIQUE"
+                parts = [sql.SQL("{} " + type_).format(sql.Identifier(name)) for name, type_ in wanted.items()]
+                if self.key:
+                    parts.append(sql.SQL(unique + " ({})").format(_names(self.key)))
+                connection.execute(sql.SQL("CREATE TABLE {} ({})").format(self._name, sql.SQL(", ").join(parts)))
+            elif not set(wanted) <= set(columns):
+                strange = ", ".join(name for name in wanted if name not in columns)
+                raise BadCheckpoint(
+                    f"expected a table with columns {', '.join(wanted)}, got {self.table} without {strange}",
+                    hint="add the columns, or choose another table: one that is not there is made",
+                )
+            elif self.key and not self._has_key(connection):
+                raise BadCheckpoint(
+                    f"expected a unique index on ({', '.join(self.key)}), and {self.table} has none",
+                    hint=f"CREATE UNIQUE INDEX ON {self.table} ({', '.join(self.key)})",
+                )
+            self._claim(connection, sender)
+
+    def deliver(self, sender: Sender, rows: DataFrame, step: int) -> None:
+        """Write the rows of a step and its number in one transaction; nothing if the step is there already."""
+        from psycopg import sql
+
+        flat = rows.select(*(_flat(f.name, f.dataType) for f in rows.schema.fields))
+        with self._transaction() as connection:
+            # The lock on this row also keeps a run out that was taken for dead.
+            noted = connection.execute(
+                sql.SQL(
+                    "UPDATE {} SET step = %s WHERE target = %s AND checkpoint = %s AND sink = %s AND step < %s"
+                ).format(self._steps),
+                (step, self._parts[-1], sender.checkpoint, sender.sink, step),
+            )
+            if noted.rowcount == 0:
+                self._check_owner(connection, sender)
+                return
+            target = sql.Identifier(_STEPS + "_rows") if self.key else self._name
+            if self.key:
+                copied = "CREATE TEMP TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA"
+                connection.execute(sql.SQL(copied).format(target, _names(rows.columns), self._name))
+            into = sql.SQL("COPY {} ({}) FROM STDIN").format(target, _names(rows.columns))
+            with connection.cursor() as cursor, cursor.copy(into) as copy:
+                for batch in arrow_batches(flat):
+                    for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                        copy.write_row(row)
+            if self.key:
+                connection.execute(self._merge(target, rows.columns, sender.time))
+
+    def _merge(self, source: Identifier, columns: Sequence[str], time: Sequence[str]) -> Composed:
+        """Answer the statement that keeps, for each key, the row with the greatest time.
+
+        So the table is the same wherever steps begin and end. Of rows with the same time, the last by all columns is
+        kept within a step, and then that of the later step. On several time columns the first counts most, which
+        agrees with the order of times.
+        """
+        from psycopg import sql
+
+        rest = [name for name in columns if name not in self.key]
+        latest = [sql.SQL("{} DESC NULLS LAST").format(sql.Identifier(name)) for name in [*time, *rest]]
+        chosen = sql.SQL("SELECT DISTINCT ON ({keys}) {columns} FROM {source} ORDER BY {keys}, {latest}").format(
+            keys=_names(self.key), columns=_names(columns), source=source, latest=sql.SQL(", ").join(latest)
+        )
+        changes = [sql.SQL("{0} = EXCLUDED.{0}").format(sql.Identifier(name)) for name in rest]
+        new, old = (sql.SQL(", ").join(sql.Identifier(of, name) for name in time) for of in ("excluded", "kept"))
+        change = sql.SQL("UPDATE SET {} WHERE (({}) >= ({})) IS NOT FALSE").format(
+            sql.SQL(", ").join(changes), new, old
+        )
+        return sql.SQL("INSERT INTO {} AS kept ({}) {} ON CONFLICT ({}) DO {}").format(
+            self._name, _names(columns), chosen, _names(self.key), change if rest else sql.SQL("NOTHING")
+        )
+
+    @property
+    def _parts(self) -> list[str]:
+        return self.table.split(".")
+
+    @property
+    def _name(self) -> Identifier:
+        from psycopg.sql import Identifier
+
+        return Identifier(*self._parts)
+
+    @property
+    def _steps(self) -> Identifier:
+        """The table of steps is in the schema of the table that they were written to."""
+        from psycopg.sql import Identifier
+
+        return Identifier(*self._parts[:-1], _STEPS)
+
+    def _columns(self, connection: Connection[Any]) -> list[str]:
+        found = connection.execute(
+            "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
+            (self._name.as_string(connection),),
+        )
+        return [name for (name,) in found]
+
+    def _has_key(self, connection: Connection[Any]) -> bool:
+        found = connection.execute(
+            "SELECT array_agg(a.attname::text) FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid "
+            "AND a.attnum = ANY(i.indkey) WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indpred IS NULL "
+            "GROUP BY i.indexrelid",
+            (self._name.as_string(connection),),
+        )
+        return any(set(names) == set(self.key) for (names,) in found)
+
+    def _claim(self, connection: Connection[Any], sender: Sender) -> None:
+        from psycopg import sql
+
+        connection.execute(
+            sql.SQL(
+                "CREATE TABLE IF NOT EXISTS {} (target text PRIMARY KEY, checkpoint text NOT NULL, flow text NOT NULL, "
+                "sink text NOT NULL, step bigint NOT NULL)"
+            ).format(self._steps)
+        )
+        connection.execute(
+            sql.SQL("INSERT INTO {} VALUES (%s, %s, %s, %s, -1) ON CONFLICT DO NOTHING").format(self._steps),
+            (self._parts[-1], sender.checkpoint, sender.flow, sender.sink),
+        )
+        self._check_owner(connection, sender)
+
+    def _check_owner(self, connection: Connection[Any], sender: Sender) -> None:
+        from psycopg import sql
+
+        found = connection.execute(
+            sql.SQL("SELECT checkpoint, flow, sink FROM {} WHERE target = %s").format(self._steps), (self._parts[-1],)
+        ).fetchone()
+        if found is None or (found[0], found[2]) != (sender.checkpoint, sender.sink):
+            whose = f"sink {found[2]!r} of flow {found[1]!r} with another checkpoint" if found else "nobody"
+            raise BadCheckpoint(
+                f"expected a table of its own, and {self.table} belongs to {whose}",
+                hint=f"choose another table; or delete its row in {_STEPS}, if that checkpoint is gone",
+            )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection[Any]]:
+        """Connect, and commit at the end. What goes wrong is told without what it takes to connect."""
+        import psycopg
+        from psycopg.conninfo import make_conninfo
+
+        password = self._secret()
+        secret = {"password": password} if password else {}
+        try:
+            with psycopg.connect(make_conninfo(self.dsn, **secret)) as connection:
+                yield connection
+        except psycopg.Error as error:
+            said = self._without_secrets(str(error).strip(), password)
+            raise SinkFailed(
+                f"PostgreSQL did not take the rows for table {self.table}: {said}",
+                hint="the rows are kept: they are written when the flow is started again",
+            ) from None
+
+    def _secret(self) -> str:
+        if not callable(self.password):
+            return self.password or ""
+        try:
+            return str(self.password())
+        except Exception as error:
+            # Its text may be about the password.
+            raise SinkFailed(f"the function that gives the password failed with {type(error).__name__}") from None
+
+    def _without_secrets(self, text: str, password: str) -> str:
+        from psycopg.conninfo import conninfo_to_dict
+
+        settings = conninfo_to_dict(self.dsn)
+        for secret in (password, settings.get("password"), settings.get("sslpassword")):
+            for form in {str(secret or ""), quote(str(secret or ""), safe="")} - {""}:
+                text = text.replace(form, "…")
+        return text
+
+
+def postgres(
+    table: str,
+    *,
+    key: str | Sequence[str] = (),
+    dsn: str = "",
+    password: str | Callable[[], str] | None = None,
+) -> Postgres:
+    """Write results to a table of PostgreSQL, in one transaction for each step, so that each row is there once.
+
+    With a ``key``, the table has for each key the row with the greatest time; without one, rows are added. A table that
+    is not there is made. ``dsn`` is a URL or ``"host=… dbname=…"``; what it lacks is taken from where libpq looks
+    (``PGHOST``, ``PGPASSWORD``, ``~/.pgpass``). ``password`` may be a function, which is called for each connection. It
+    is in no plan, commit, metric, log or error.
+
+    >>> postgres("hourly", key="page", dsn="postgresql://me:secret@localhost/edits")
+    Postgres(table='hourly', key=('page',))
+    """
+    try:
+        from psycopg import ProgrammingError
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError:
+        raise NotSupported("postgres(…) needs psycopg", hint="pip install 'tidegate[postgres]'") from None
+    if not isinstance(table, str) or not all(table.split(".")) or table.count(".") > 1:
+        raise BadArgument(f"expected a table in postgres(…), got {table!r}", hint='postgres("public.hourly", …)')
+    keys = (key,) if isinstance(key, str) else tuple(key)
+    if not all(isinstance(name, str) and name for name in keys):
+        raise BadArgument(f"expected names of columns as key of {table}, got {key!r}", hint='key=("ts", "page")')
+    if not (password is None or isinstance(password, str) or callable(password)):
+        raise BadArgument(
+            f"expected a password as text or a function, got {type(password).__name__}",
+            hint='password=lambda: os.environ["DB_PASSWORD"]',
+        )
+    try:
+        hosts = str(conninfo_to_dict(dsn).get("host") or "")
+    except (ProgrammingError, TypeError):
+        hosts = "@"
+    if "@" in hosts.removeprefix("@/"):
+        # Not quoted here: a part of the password may have been taken for the host.
+        raise BadArgument(
+            "expected a URL or settings that libpq can read in postgres(…, dsn=…), got something else",
+            hint="postgresql://user@host:5432/database, with %40 for @ in a password",
+        )
+    return Postgres(table, keys, dsn, password)
+
+
+def _names(names: Sequence[str]) -> Composed:
+    from psycopg.sql import SQL, Identifier
+
+    return SQL(", ").join(Identifier(name) for name in names)
+
+
+def _column_type(name: str, type_: DataType) -> str:
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    text = type_.simpleString()
+    if text in _TYPES:
+        return _TYPES[text]
+    if text.startswith("decimal"):
+        return text.replace("decimal", "numeric")
+    if isinstance(type_, ArrayType) and type_.elementType.simpleString() in _TYPES:
+        return _TYPES[type_.elementType.simpleString()] + "[]"
+    if isinstance(type_, ArrayType | MapType | StructType):
+        return "jsonb"
+    raise NotSupported(
+        f"column {name} is of type {text}, which has no form in PostgreSQL",
+        hint="cast it in a select(…) before the sink",
+    )
+
+
+def _flat(name: str, type_: DataType) -> Any:
+    """Answer a column as it is written: nested values as JSON."""
+    from pyspark.sql.functions import col, to_json
+
+    if _column_type(name, type_) != "jsonb":
+        return col(quoted(name))
+    options = {"timeZone": "UTC", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+    return to_json(col(quoted(name)), options).alias(name)

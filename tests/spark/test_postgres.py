@@ -1,0 +1,287 @@
+"""Results in PostgreSQL, on a server that is started for these tests."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import traceback
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.spark.engine import frame
+from tests.spark.place import DDL, Place, counts
+from tests.spark.postgres import PASSWORD, binaries, server
+
+import tidegate as tg
+from tidegate.flow.errors import BadArgument, NotSupported
+from tidegate.spark.runtime import spark_runtime
+from tidegate.spark.streaming.batches import arrow_batches
+from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
+from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.sinks import Sender
+from tidegate.spark.streaming.sources import united
+from tidegate.spark.streaming.start import prepare
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'tidegate[postgres]'")
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(binaries() is None, reason="no PostgreSQL server is installed (Debian: postgresql)"),
+]
+
+SENDER = Sender("checkpoint", "flow", "out", ("t",))
+
+
+class Database:
+    """A server, and what is in it."""
+
+    def __init__(self, dsn: str) -> None:
+        self.dsn = dsn
+
+    def sql(self, statement: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.dsn, password=PASSWORD) as connection:
+            done = connection.execute(statement)
+            return sorted(done.fetchall(), key=repr) if done.description else []
+
+    def output(self, table: str, **options: Any) -> Any:
+        return tg.postgres(table, dsn=self.dsn, password=lambda: PASSWORD, **options)
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Database]:
+    """A server with nothing in it."""
+    with server() as dsn:
+        yield Database(dsn)
+
+
+def test_a_table_has_the_latest_row_of_each_key(place: Place, database: Database) -> None:
+    """With a key, later answers replace earlier ones, also within a step, over restarts."""
+    flow = tg.Flow("balances")
+    rows = flow.source("s", DDL, time="t", watermark=tg.bounded(0))
+    flow.sink("out", rows.accumulate(by="k", total="sum(x)"))
+    outputs = {"out": database.output("balances", key="k")}
+    place.feed.add((1, "a", 1), (1, None, 5), (2, "a", 2), (3, "b", 3), (4, "c", 0))
+    place.run(flow, outputs=outputs)
+    assert database.sql("SELECT k, t, total FROM balances") == [("a", 2, 3), ("b", 3, 3), (None, 1, 5)]
+    place.feed.add((4, "a", 4), (4, None, 1))
+    place.feed.add((9, "z", 9))
+    place.run(flow, outputs=outputs)
+    expected = [("a", 4, 7), ("b", 3, 3), ("c", 4, 0), (None, 4, 6)]
+    assert database.sql("SELECT k, t, total FROM balances") == expected
+    assert database.sql("SELECT target, flow, sink, step FROM tidegate_steps WHERE target = 'balances'") == [
+        ("balances", "balances", "out", 2)
+    ]
+
+
+class Died(BaseException):
+    """The run is over; nothing of it runs any more."""
+
+
+@pytest.mark.parametrize("point", ["during commit", "publishing", "handed over"])
+def test_rows_are_added_once_whatever_point_a_run_dies_at(
+    spark: SparkSession, tmp_path: Path, database: Database, point: str
+) -> None:
+    """Without a key nothing but the number of the step keeps a row from being there twice."""
+    table, plan = f"added_{point.replace(' ', '_')}", counts(delay=0).plan
+    died = []
+
+    def probe(at: str, step: int) -> None:
+        if (at, step) == (point, 1) and not died:
+            died.append(at)
+            raise Died
+
+    def engine() -> Any:
+        files = Files(spark, str(tmp_path / "checkpoint"))
+        return prepare(plan, spark, {}, {"out": database.output(table)}, files, probe=probe)
+
+    running, number = engine(), 0
+    cuts = [[(1, "a", 1), (2, "b", 1)], [(2, "a", 1), (3, "b", 1)], [(3, "b", 1), (4, "c", 1)]]
+    while number < len(cuts):
+        batch = united(plan, spark_runtime(spark), {"s": frame(spark, plan.sources[0].schema, cuts[number])})
+        try:
+            running.step(batch, number)
+            number += 1
+        except Died:
+            running = engine()
+    assert died
+    assert database.sql(f"SELECT * FROM {table}") == [(1, "a", 1), (2, "a", 1), (2, "b", 1), (3, "b", 2)]
+
+
+def test_the_table_does_not_depend_on_the_cuts(spark: SparkSession, database: Database) -> None:
+    """For each key the row with the greatest time, in whatever steps and order the rows come."""
+    rng = random.Random(7)
+    rows = [(t, rng.choice("abc"), rng.randint(0, 9)) for t in range(12)]
+    tables = []
+    for cut in range(3):
+        rng.shuffle(rows)
+        output, at = database.output(f"cuts_{cut}", key="k"), rng.randint(1, 11)
+        first, second = (spark.createDataFrame(part, DDL) for part in (rows[:at], rows[at:]))
+        output.claim(SENDER, first.schema)
+        output.deliver(SENDER, first, 0)
+        output.deliver(SENDER, second, 1)
+        tables.append(database.sql(f"SELECT k, t, x FROM cuts_{cut}"))
+    latest = sorted((k, *max((t, x) for t, other, x in rows if other == k)) for k in {k for _, k, _ in rows})
+    assert tables == [latest] * 3
+
+
+def test_values_of_every_type_arrive(spark: SparkSession, database: Database) -> None:
+    """Numbers, texts with anything in them, instants with a zone and without, nested values as JSON; and nulls."""
+    values = {
+        "t": ("1", 1),
+        "yes": ("true", True),
+        "tiny": ("CAST(7 AS TINYINT)", 7),
+        "large": ("9223372036854775807L", 9223372036854775807),
+        "price": ("CAST('-12345678901234567890.50' AS DECIMAL(38, 2))", Decimal("-12345678901234567890.50")),
+        "ratio": ("CAST('-Infinity' AS DOUBLE)", float("-inf")),
+        "text": (r"'tab\t, line\n, \\N, \'quote\' and ü'", "tab\t, line\n, \\N, 'quote' and ü"),
+        "bytes": ("X'00ff'", b"\x00\xff"),
+        "day": ("DATE '0099-12-31'", date(99, 12, 31)),
+        "at": ("TIMESTAMP '2026-01-01 00:00:00.000001+02:00'", datetime(2025, 12, 31, 22, 0, 0, 1, UTC)),
+        "local": ("TIMESTAMP_NTZ '2026-01-01 00:00:00.000001'", datetime(2026, 1, 1, 0, 0, 0, 1)),
+        "several": ("array('a', NULL, '{,}')", ["a", None, "{,}"]),
+        "pair": ("struct(1 AS a, TIMESTAMP '2026-01-01 00:00:00Z' AS b)", {"a": 1, "b": "2026-01-01T00:00:00.000000Z"}),
+        "map": ("map('k', array(1, 2))", {"k": [1, 2]}),
+    }
+    full = spark.sql("SELECT " + ", ".join(f"{sql} AS `{name}`" for name, (sql, _) in values.items()))
+    empty = full.selectExpr("t + 1 AS t", *(f"IF(t = 0, `{name}`, NULL) AS `{name}`" for name in full.columns[1:]))
+    output = database.output("types")
+    output.claim(SENDER, full.schema)
+    output.deliver(SENDER, full.unionAll(empty), 0)
+    first, second = sorted(database.sql("SELECT * FROM types"), key=lambda row: row[0])
+    assert first == tuple(value for _, value in values.values())
+    assert second == (2, *[None] * (len(values) - 1))
+    with pytest.raises(NotSupported, match="column span is of type interval day"):
+        output.claim(SENDER, spark.sql("SELECT 1 AS t, INTERVAL 1 DAY AS span").schema)
+
+
+def test_rows_leave_spark_in_batches(spark: SparkSession) -> None:
+    """No batch holds all rows, and none is lost."""
+    with spark_runtime(spark).settings(spark__sql__execution__arrow__maxRecordsPerBatch="100"):
+        batches = list(arrow_batches(spark.range(1000).repartition(3)))
+    assert max(batch.num_rows for batch in batches) <= 100
+    assert sorted(value for batch in batches for value in batch.column(0).to_pylist()) == list(range(1000))
+
+
+def test_a_table_that_does_not_fit_is_refused_at_the_start(place: Place, database: Database) -> None:
+    """A column that is missing, a key without an index, a key of no column, a table of another checkpoint."""
+    database.sql("CREATE TABLE narrow (t integer, k text)")
+    with pytest.raises(BadCheckpoint, match=r"without n\n.*sink 'out'"):
+        place.start(counts(), outputs={"out": database.output("narrow")})
+    database.sql("ALTER TABLE narrow ADD n bigint, ADD more text DEFAULT 'x'")
+    with pytest.raises(BadCheckpoint, match=r"a unique index on \(t, k\)"):
+        place.start(counts(), outputs={"out": database.output("narrow", key=["t", "k"])})
+    with pytest.raises(BadArgument, match="expected a key of columns"):
+        place.start(counts(), outputs={"out": database.output("narrow", key="page")})
+    database.sql("CREATE UNIQUE INDEX ON narrow (k, t)")
+    place.feed.add((1, "a", 1), (5, "a", 1))
+    place.run(counts(), outputs={"out": database.output("narrow", key=["t", "k"])})
+    assert database.sql("SELECT * FROM narrow") == [(1, "a", 1, "x")]
+    other = Files(place.spark, str(place.path / "other"))
+    with pytest.raises(BadCheckpoint, match="narrow belongs to sink 'out' of flow 'counts' with another checkpoint"):
+        prepare(counts().plan, place.spark, {}, {"out": database.output("public.narrow")}, other)
+
+
+def test_rows_that_were_not_taken_are_written_at_the_next_start(place: Place, database: Database) -> None:
+    """A step that is committed when the database fails is not lost, and not computed again."""
+    place.feed.add((1, "a", 1), (5, "a", 1))
+    place.run(counts(), outputs={"out": database.output("away")})
+    database.sql("ALTER TABLE away RENAME TO elsewhere")
+    row = place.spark.createDataFrame([(1, "a", 1)], "t INT, k STRING, n LONG")
+    with pytest.raises(SinkFailed, match='relation "away" does not exist'):
+        database.output("away").deliver(_sender(database, "away"), row, 9)
+    database.sql("ALTER TABLE elsewhere RENAME TO away")
+    database.sql("ALTER TABLE away ADD CHECK (t < 2)")
+    place.feed.add((3, "b", 1), (9, "a", 1))
+    with pytest.raises(SinkFailed, match="violates check constraint") as failed:
+        place.run(counts(), outputs={"out": database.output("away")})
+    assert "at: sink 'out'" in str(failed.value)
+    with pytest.raises(BadCheckpoint, match="the output is a directory now"):
+        place.start(counts())
+    database.sql("ALTER TABLE away DROP CONSTRAINT away_t_check")
+    place.run(counts(), outputs={"out": database.output("away")})
+    assert database.sql("SELECT * FROM away") == [(1, "a", 1), (3, "b", 1), (5, "a", 1)]
+
+
+def _sender(database: Database, table: str) -> Sender:
+    ((checkpoint, flow, sink),) = database.sql(
+        f"SELECT checkpoint, flow, sink FROM tidegate_steps WHERE target = '{table}'"
+    )
+    return Sender(checkpoint, flow, sink, ("t",))
+
+
+def _url(database: Database) -> str:
+    from urllib.parse import quote
+
+    host = dict(part.split("=") for part in database.dsn.split())["host"]
+    return f"postgresql://tidegate:{quote(PASSWORD, safe='')}@/postgres?host={quote(host, safe='')}"
+
+
+@pytest.mark.parametrize("way", ["url", "function"])
+def test_a_password_is_nowhere_to_be_seen(
+    place: Place,
+    database: Database,
+    way: str,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Not in files of the checkpoint, logs, prints, plans, metrics, nor in errors."""
+    caplog.set_level(logging.DEBUG)
+    options: dict[str, dict[str, Any]] = {
+        "url": {"dsn": _url(database)},
+        "function": {"dsn": database.dsn, "password": lambda: PASSWORD},
+    }
+    output, flow = tg.postgres(f"secret_{way}", **options[way]), counts()
+    place.spark.sparkContext.setLogLevel("INFO")
+    try:
+        place.feed.add((1, "a", 1), (5, "a", 1))
+        run = place.run(flow, outputs={"out": output})
+        database.sql(f"ALTER TABLE secret_{way} ADD CHECK (t < 2)")
+        place.feed.add((9, "a", 1))
+        with pytest.raises(SinkFailed) as refused:
+            place.run(flow, outputs={"out": output})
+    finally:
+        place.spark.sparkContext.setLogLevel("ERROR")
+    assert database.sql(f"SELECT * FROM secret_{way}") == [(1, "a", 1)]
+    said = [repr(output), str(refused.value), repr(run), str(run.status()), json.dumps(run.metrics())]
+    said += [
+        str(flow.explain()),
+        repr(flow.plan),
+        json.dumps(flow.plan.fingerprints()),
+        caplog.text,
+        *capfd.readouterr(),
+    ]
+    files = [path for path in place.path.rglob("*") if path.is_file()]
+    assert len(files) > 10
+    for text in [*said, *(path.read_bytes().decode("latin-1") for path in files)]:
+        assert PASSWORD not in text
+        assert PASSWORD.replace("/", "%2F").replace(":", "%3A") not in text
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda dsn: {"dsn": dsn, "password": "wrong-but-secret"},
+        lambda dsn: {"dsn": f"{dsn} password=wrong-but-secret"},
+        lambda dsn: {"dsn": "postgresql://me:wrong-but-secret@127.0.0.1:1/x"},
+        lambda dsn: {"dsn": "host=wrong-but-secret.invalid", "password": "wrong-but-secret"},
+        lambda dsn: {"dsn": dsn, "password": lambda: {}["wrong-but-secret"]},
+        lambda dsn: {"dsn": "postgresql://me:of@wrong-but-secret@127.0.0.1/x"},
+        lambda dsn: {"dsn": "postgresql://me:wrong-but-secret@[127.0.0.1/x"},
+        lambda dsn: {"dsn": "pasword=wrong-but-secret"},
+    ],
+)
+def test_an_error_does_not_tell_a_password(
+    place: Place, database: Database, given: Callable[[str], dict[str, Any]]
+) -> None:
+    """Whether the server refuses it, is not there, or the settings can't be read."""
+    with pytest.raises((SinkFailed, BadArgument)) as failed:
+        place.start(counts(), outputs={"out": tg.postgres("unreached", **given(database.dsn))})
+    assert "secret" not in "".join(traceback.format_exception(failed.value))
