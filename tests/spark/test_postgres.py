@@ -284,4 +284,4 @@ def test_an_error_does_not_tell_a_password(
     """Whether the server refuses it, is not there, or the settings can't be read."""
     with pytest.raises((SinkFailed, BadArgument)) as failed:
         place.start(counts(), outputs={"out": tg.postgres("unreached", **given(database.dsn))})
-    assert "secret" not in "".join(traceback.format_exception(failed.value))
+    assert "wrong-but-secret" not in "".join(traceback.format_exception(failed.value))
