@@ -133,10 +133,10 @@ def triangles(edges: Stream, src: str, dst: str, *, emit: str = "update") -> Str
     >>> print(triangles(_example(), "src", "dst").schema)
     version INT, a STRING, b STRING, c STRING; time: version
     """
-    pairs = _edges(edges, src, dst).where("src <> dst").select("least(src, dst) AS lo", "greatest(src, dst) AS hi")
+    pairs = _edges(edges, src, dst).select("least(src, dst) AS lo", "greatest(src, dst) AS hi")
     return pairs.iterate(
         start="SELECT x.lo AS a, x.hi AS b, y.hi AS c FROM input x JOIN input y ON y.lo = x.hi "
-        "JOIN input z ON z.lo = x.lo AND z.hi = y.hi",
+        "JOIN input z ON z.lo = x.lo AND z.hi = y.hi WHERE x.lo < x.hi AND y.lo < y.hi",
         step="SELECT a, b, c FROM known",
         key=("a", "b", "c"),
         keep=(),

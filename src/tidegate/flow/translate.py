@@ -70,6 +70,7 @@ _TEMPLATES = {
 _SKIP_NULLS = ("collect_list", "array_agg", "collect_set")
 
 
+@lru_cache(maxsize=1024)
 def duckdb_type(type_: str) -> str:
     """Answer DuckDB's name of a type; instants are naive, in UTC.
 
