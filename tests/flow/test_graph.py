@@ -71,7 +71,15 @@ def best(rows: list[tuple[int, int]]) -> set[tuple[int, int]]:
     return {(node, min(label for n, label in rows if n == node)) for node, _ in rows}
 
 
-@given(drawn=either_order, rounds=st.integers(1, 3), damping=st.sampled_from([0.0, 0.5, 0.85, 1.0]))
+@given(
+    # Versions share nothing: two times, or three of a product, show all that more would.
+    drawn=st.one_of(
+        st.tuples(st.just(False), graphs.edges(st.integers(0, 1))),
+        st.tuples(st.just(True), graphs.edges(st.sampled_from([(0, 1), (1, 0), (1, 1)]))),
+    ),
+    rounds=st.integers(1, 3),
+    damping=st.sampled_from([0.0, 0.5, 0.85, 1.0]),
+)
 def test_pagerank_is_a_power_iteration(drawn: tuple[bool, list[Edge]], rounds: int, damping: float) -> None:
     """In every version ranks are those of a plain power iteration, within 1e-12 of each other, and sum to one."""
 
