@@ -92,8 +92,9 @@ class Scope:
             raise self.columns.unknown(first, text=text, start=start)
         shared = any(first.lower() == name.lower() for name in self.shared)
         if len(hits) > 1 and not shared:
+            where = "on both sides" if self.shared else "in several relations"
             raise AmbiguousColumn(
-                pointed(f"column {first} is on {'both' if len(hits) == 2 else 'several'} sides", text, start, end),
+                pointed(f"column {first} is {where}", text, start, end),
                 hint=f"write {' or '.join(f'{name}.{first}' for name, _ in hits)}",
             )
         name, column = hits[0]

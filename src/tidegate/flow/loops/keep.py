@@ -103,9 +103,9 @@ def _rule(output: AggregateExpression, facts: Schema, keys: list[str]) -> Rule:
     if call.function not in RULES or not output.is_call or call.distinct or call.where or call.rest:
         culprit = next((c.function for c in output.calls if c.function not in RULES), output.sql)
         raise BadLoop(
-            f"expected in keep a rule that is idempotent and commutative, got {output}: with {culprit}, what is kept "
-            "would depend on how often and in which order facts are found",
-            hint=f"one of {', '.join(RULES)}, of a column as it is; or say with rounds=… how many rounds there are",
+            f"expected in keep a rule that is idempotent and commutative, got {output}\n"
+            f"  with {culprit}, what is kept would depend on how often and in which order facts are found",
+            hint="min, max, min_by, max_by, bit_or, bit_and, bool_or, bool_and, collect_union of a column; or rounds=…",
         )
     columns = {sqltypes.quoted(c.name): c for c in facts.columns}
     arguments = [columns.get(argument) for argument in call.arguments]

@@ -10,7 +10,7 @@ from sqlglot.errors import OptimizeError, ParseError, TokenError
 from sqlglot.optimizer.qualify import qualify
 
 from tidegate.flow import sqltypes
-from tidegate.flow.aggregates import named, separated
+from tidegate.flow.aggregates import separated
 from tidegate.flow.derive import derive
 from tidegate.flow.errors import (
     BadArgument,
@@ -171,7 +171,7 @@ def _obstacles(tree: Tree, tokens: Tokens, *, any_form: bool) -> Iterator[Obstac
             yield "DISTINCT", "leave it out: keep makes one fact of several", where
         elif kind in _OUTER and after in (TokenType.JOIN, TokenType.OUTER):
             yield f"a {token.text.upper()} JOIN", "", where
-        elif kind in _CLAUSES and not is_call(tokens, i):
+        elif kind in _CLAUSES and before != TokenType.DOT:
             yield _CLAUSES[kind], _HINTS.get(kind, ""), where
         elif kind == TokenType.UNION and any_form and after != TokenType.ALL:
             yield "UNION", "write UNION ALL", where
@@ -289,8 +289,7 @@ def _bound(text: str, tokens: Tokens, scope: Scope, times: tuple[str, ...]) -> E
 def _time_named(text: str, name: str, start: int, end: int) -> BadTime:
     return BadTime(
         pointed(f"the time column {name} stands in a query of a loop", text, start, end),
-        hint="leave it out: a fact holds from the join of the times of its rows on; to compute with a time, "
-        f'copy it before the loop: with_columns(at="{name}")',
+        hint=f'facts get their time from their rows; to compute with it, copy it: with_columns(at="{name}") before',
     )
 
 
@@ -316,8 +315,9 @@ def _starred(piece: Tokens, found: list[Relation], relations: Relations) -> Iter
 
 def _united(query: Query, text: str, what: str) -> Query:
     """Give all branches the names of the first, and find the types that they have in common."""
-    first = query.branches[0].outputs
-    names = [named(e, e.sql).name for e in first]
+    names = [e.name for e in query.branches[0].outputs]
+    if "" in names:
+        raise _nameless(names.index(""), text, what)
     branches = []
     for branch in query.branches:
         if len(branch.outputs) != len(names):
@@ -341,6 +341,10 @@ def _united(query: Query, text: str, what: str) -> Query:
     return replace(query, columns=tuple(columns), branches=tuple(branches))
 
 
+def _nameless(i: int, text: str, what: str) -> BadExpression:
+    return BadExpression(f"column {i + 1} of {what} needs a name\n  {text}", hint="give it one with AS")
+
+
 # Any other query.
 
 
@@ -353,14 +357,14 @@ def _columns_of_any(tree: Tree, text: str, what: str, relations: Relations) -> t
         qualified = qualify(tree.copy(), schema=tables, dialect="spark", quote_identifiers=False)
     except OptimizeError as error:
         time = next((t for t in tokenize(text) if t.text.lower() in map(str.lower, relations.times)), None)
-        if time is not None:
+        if time is not None and time.text.lower() in str(error).lower():
             raise _time_named(text, time.text, *span(time)) from None
         listed = "\n".join(f"  {name}: {schema}" for name, schema in relations.columns.items())
         raise UnknownColumn(f"in {what}: {str(error).splitlines()[0]}\n  {text}\n{listed}") from None
     found: list[Column] = []
     for i, name in enumerate(qualified.named_selects):
         if not name or name.startswith("_col"):
-            raise BadExpression(f"column {i + 1} of {what} needs a name\n  {text}", hint="give it one with AS")
+            raise _nameless(i, text, what)
         types = {_type_of(select, i, relations) for select in _selects(qualified)}
         found.append(Column(name, types.pop() if len(types) == 1 else None))
     return distinct_names(found, hint="give it another name with AS")
