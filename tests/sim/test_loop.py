@@ -35,11 +35,11 @@ LOOPS: dict[str, Build] = {
         key="node",
         keep=("min(dist) AS dist", "min_by(via, dist) AS via"),
     ),
-    "all that leads to a node, where it is enough": lambda edges: edges.iterate(
-        start="SELECT dst AS node, array(src) AS origins FROM input",
-        step="SELECT e.dst AS node, k.origins FROM known k JOIN input e ON e.src = k.node WHERE size(k.origins) > 1",
+    "marks that go on together only": lambda edges: edges.iterate(
+        start="SELECT src AS node, weight AS marks FROM input WHERE src < 2",
+        step="SELECT dst AS node, k.marks FROM known k, input e WHERE e.src = k.node AND (node < 2 OR k.marks & 3 = 3)",
         key="node",
-        keep="collect_union(origins) AS origins",
+        keep="bit_or(marks) AS marks",
     ),
 }
 small = st.one_of(
@@ -115,11 +115,11 @@ class Apart(Facts):
 
 CHAIN: list[Edge] = [(0, 0, 1, 1), (0, 1, 2, 1), (0, 2, 3, 1), (1, 3, 4, 1)]
 FORK: list[Edge] = [(0, 0, 1, 1), (1, 0, 2, 1)]
-DIAMOND: list[Edge] = [((0, 0), 2, 3, 1), ((0, 1), 0, 2, 1), ((1, 0), 1, 2, 1), ((1, 1), 9, 9, 1)]
+DIAMOND: list[Edge] = [((0, 0), 2, 3, 1), ((0, 1), 0, 2, 1), ((1, 0), 1, 2, 2), ((1, 1), 9, 9, 1)]
 MUTANTS: list[tuple[type[Facts], str, bool, list[Edge]]] = [
     (Hasty, "components", False, CHAIN),
     (OneSided, "distances with the last node", False, FORK),
-    (Apart, "all that leads to a node, where it is enough", True, DIAMOND),
+    (Apart, "marks that go on together only", True, DIAMOND),
 ]
 
 
