@@ -114,7 +114,7 @@ def test_a_history_has_two_clocks(repository: Path) -> None:
     found = history.commits(repository)
     assert [c.written.day for c in found] == [2, 8]
     assert [c.committed.day for c in found] == [10, 9]
-    assert history.period(found) == timedelta(hours=3)
+    assert history.period([c.committed for c in found]) == timedelta(hours=3)
 
 
 def test_a_directory_without_a_history(tmp_path: Path) -> None:

@@ -44,6 +44,26 @@ def test_the_text_says_what_is_done_held_and_moved() -> None:
         assert said in text, text
 
 
+def test_a_loop_is_shown() -> None:
+    """What is kept, for how long it goes round, each branch of its queries, and the edge that leads back."""
+    flow = tg.Flow("graph")
+    edges = flow.source("edges", "t INT, src INT, dst INT", time="t", watermark=tg.bounded(1))
+    flow.sink("parts", tg.graph.components(edges, "src", "dst"))
+    flow.sink("ranks", tg.graph.pagerank(edges, "src", "dst", rounds=3))
+    text = str(flow.explain())
+    for said in (
+        "emit update, until nothing changes, at most 10000 rounds",
+        "keep min(label) AS label, for each node",
+        "start: SELECT dst, dst FROM input",
+        "↻ step: SELECT e.src, k.label FROM known k JOIN input e ON e.dst = k.node",
+        "holds rows of all inputs, and what is known of each key, for ever",
+        "emit complete, exactly 3 rounds, known being replaced",
+        "↻ step: degrees = SELECT src, count(*) AS n FROM input GROUP BY src",
+    ):
+        assert said in text, text
+    assert flow.explain().mermaid().count('-->|"round + 1"|') == 2
+
+
 def test_a_sound_flow_has_no_warnings() -> None:
     """Nothing is pointed out where times complete and state is bounded."""
     assert example().explain().warnings == ()
@@ -62,6 +82,8 @@ WARNED: dict[str, Callable[[tg.Flow], tg.Stream]] = {
     "one session of all rows ends only when all are silent": lambda f: ints(f).session(5).aggregate(n="count(*)"),
     "times × groups rows": lambda f: ints(f).accumulate(by="k", emit="complete", n="count(*)"),
     "all pairs of rows of a time": lambda f: ints(f, "l").join(ints(f, "r", "y INT"), on=()),
+    "times × keys rows": lambda f: tg.graph.components(ints(f), "x", "x", emit="complete"),
+    "goes its 3 rounds from the beginning": lambda f: tg.graph.pagerank(ints(f), "x", "x", rounds=3),
     "each row is in 1000 windows": lambda f: ints(f).window(1000, every=1).aggregate(n="count(*)"),
 }
 

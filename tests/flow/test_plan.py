@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -72,6 +73,28 @@ def test_a_fingerprint_is_the_same_in_another_process() -> None:
         "print(flow.plan.fingerprint('accumulate#1'))"
     )
     assert len({run_python(program) for _ in range(2)}) == 1
+
+
+def test_the_fingerprint_of_a_loop_is_what_it_computes() -> None:
+    """Another step, rule or number of rounds is another loop; another limit, or other blanks in a query, is not."""
+
+    def fingerprint(**changed: Any) -> str:
+        flow = tg.Flow("loop")
+        arguments: dict[str, Any] = {
+            "start": "SELECT x AS node, x AS label FROM input",
+            "step": "SELECT e.x AS node, k.label FROM known k JOIN input e ON e.x = k.node + 1",
+            "key": "node",
+            "keep": "min(label) AS label",
+        }
+        stream = flow.source("s", "t INT, x INT", time="t").iterate(**(arguments | changed))
+        flow.sink("out", stream)
+        return flow.plan.fingerprint(stream.id)
+
+    same = fingerprint()
+    assert fingerprint(limit=5) == same
+    assert fingerprint(start="SELECT  x AS node,\n x AS label FROM input") == same
+    assert len({same, fingerprint(keep="max(label) AS label"), fingerprint(rounds=2), fingerprint(rounds=3)}) == 4
+    assert fingerprint(step="SELECT e.x AS node, k.label FROM known k JOIN input e ON e.x = k.node + 2") != same
 
 
 def test_the_plan_keeps_only_what_sinks_need() -> None:

@@ -25,7 +25,7 @@ from tidegate.ui import INK
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Commit", "NoHistory", "commits", "history_flow", "period", "show"]
+__all__ = ["Commit", "NoHistory", "commits", "git_log", "history_flow", "period", "show", "span"]
 
 #: The newest commits are enough for a picture.
 MOST = 20_000
@@ -51,10 +51,9 @@ class Commit:
     subject: str
 
 
-def commits(directory: Path) -> list[Commit]:
-    """Answer the commits of the repository that a directory is in, newest first."""
-    form = "%at%x1f%ct%x1f%an%x1f%h%x1f%s"
-    command = ["git", "-C", str(directory), "log", f"--max-count={MOST}", "--no-merges", f"--format={form}"]
+def git_log(directory: Path, *options: str) -> list[str]:
+    """Answer the lines of the log of the repository that a directory is in, newest first."""
+    command = ["git", "-C", str(directory), "log", "--no-merges", *options]
     try:
         run = subprocess.run(command, capture_output=True, check=False)
     except FileNotFoundError:
@@ -64,8 +63,13 @@ def commits(directory: Path) -> list[Commit]:
             f"expected a directory inside of a git repository with a history, got {directory}",
             hint="change to a repository of yours and run it again: cd …; tidegate demo git",
         )
+    return run.stdout.decode(errors="replace").split("\n")
+
+
+def commits(directory: Path) -> list[Commit]:
+    """Answer the commits of the repository that a directory is in, newest first."""
     found = []
-    for line in run.stdout.decode(errors="replace").split("\n"):
+    for line in git_log(directory, f"--max-count={MOST}", "--format=%at%x1f%ct%x1f%an%x1f%h%x1f%s"):
         parts = line.split("\x1f")
         if len(parts) == 5:
             written, committed = (datetime.fromtimestamp(int(part), UTC) for part in parts[:2])
@@ -75,14 +79,13 @@ def commits(directory: Path) -> list[Commit]:
     return found
 
 
-def period(found: list[Commit]) -> timedelta:
-    """Answer a period of which the history has about eight.
+def period(times: Sequence[datetime]) -> timedelta:
+    """Answer a period of which a history has about eight.
 
-    >>> at = datetime(2026, 1, 1, tzinfo=UTC)
-    >>> period([Commit(at, at, "a", "1", "x"), Commit(at, at + timedelta(days=40), "a", "2", "y")])
+    >>> period([datetime(2026, 1, 1), datetime(2026, 2, 10)])
     datetime.timedelta(days=7)
     """
-    whole = max(c.committed for c in found) - min(c.committed for c in found)
+    whole = max(times) - min(times)
     return next((length for length in NICE if whole <= length * PERIODS), NICE[-1])
 
 
@@ -107,7 +110,7 @@ def show(console: Console, *, session: AbstractContextManager[SparkSession] | No
         raise SystemExit(1) from None
     story.title("Tidegate", "the history of this repository, on two clocks")
     _clocks(story, found)
-    length = period(found)
+    length = period([commit.committed for commit in found])
     with session or story.spark() as spark, console.status("   computing"):
         known, waited = _computed(spark, history_flow(length), found)
     _known(story, known, length)
@@ -128,7 +131,7 @@ def _clocks(story: Story, found: list[Commit]) -> None:
     for commit in sorted(found, key=lambda c: c.written - c.committed)[:5]:
         clocks = [f"{at:%Y-%m-%d %H:%M}" for at in (commit.written, commit.committed)]
         subject = commit.subject[: max(10, story.width - 66)]
-        rows.append([*clocks, _span(commit.committed - commit.written), f"{commit.hash} {subject}"])
+        rows.append([*clocks, span(commit.committed - commit.written), f"{commit.hash} {subject}"])
     story.table(("written", "committed", "took", "change"), rows, numbers=("took",))
 
 
@@ -145,7 +148,7 @@ def _computed(
 def _known(story: Story, known: list[dict[str, Any]], length: timedelta) -> None:
     story.chapter(
         "What was known when",
-        f"`accumulate` on both clocks, in periods of {_span(length)}: the number of changes that were written by the "
+        f"`accumulate` on both clocks, in periods of {span(length)}: the number of changes that were written by the "
         "end of the row's period, as the history had them at the end of the column's.",
     )
     form = "%Y-%m-%d" if length >= _DAY else "%d. %H:%M"
@@ -189,14 +192,14 @@ def _waited(story: Story, waited: Iterable[dict[str, Any]]) -> None:
         "Who waits longest", "The same by author: how many changes, and how long the slowest took to come in."
     )
     slowest = sorted(last.values(), key=lambda row: -row["longest"])[:5]
-    rows = [[r["author"], f"{r['changes']:,}", _span(timedelta(seconds=r["longest"]))] for r in slowest]
+    rows = [[r["author"], f"{r['changes']:,}", span(timedelta(seconds=r["longest"]))] for r in slowest]
     story.table(("author", "changes", "slowest"), rows, numbers=("changes", "slowest"))
 
 
-def _span(span: timedelta) -> str:
+def span(span: timedelta) -> str:
     """Answer a span in its largest unit.
 
-    >>> _span(timedelta(days=7)), _span(timedelta(hours=3)), _span(timedelta(minutes=1)), _span(timedelta(seconds=5))
+    >>> span(timedelta(days=7)), span(timedelta(hours=3)), span(timedelta(minutes=1)), span(timedelta(seconds=5))
     ('7 days', '3 hours', '1 minute', '5 seconds')
     """
     units = {"day": _DAY, "hour": _HOUR, "minute": timedelta(minutes=1), "second": timedelta(seconds=1)}

@@ -148,12 +148,12 @@ def _shown(value: Any) -> str:
 def plain(value: Any) -> Any:
     """Answer a value as lists, dicts and texts, the same for the same meaning in every process.
 
-    Types that were derived are left out: how much can be derived may change from version to version.
+    What was derived is left out, as types are: how much can be derived may change from version to version.
     """
     if isinstance(value, Schema):
         return [[c.name, c.type] for c in value.columns] + [list(value.time)]
     if is_dataclass(value) and not isinstance(value, type):
-        names = [f.name for f in fields(value) if f.name not in ("type", "columns")]
+        names = [f.name for f in fields(value) if f.name not in ("type", "columns", "branches", "relations")]
         return {"": type(value).__name__} | {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, tuple | list):
         return [plain(v) for v in value]

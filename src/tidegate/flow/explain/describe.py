@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tidegate.flow import plan as p
 from tidegate.flow import watermarks
 from tidegate.flow.aggregates import Aggregation
+from tidegate.flow.loops.query import Query
 from tidegate.flow.plan import Operator, Plan, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import show_span
@@ -71,6 +72,8 @@ def describe(plan: Plan, operator: Operator) -> list[str]:
             return [f"{_join(how, on)}, the latest at or below{span}"]
         case p.WindowJoin(frame=frame, on=on, where=where, how=how):
             return [_frame(frame, _input(plan, operator)), _join(how, on) + (f" where {where.sql}" if where else "")]
+        case p.Iterate():
+            return _loop(operator)
         case p.Process(operator=user, by=by):
             return [f"{type(user).__name__}, a copy for each {', '.join(map(str, by)) or 'flow'}"]
     return []
@@ -116,6 +119,13 @@ def holds(plan: Plan, operator: Operator) -> str:
             return f"rows until their time is complete on both sides; the latest right row for each key{back}"
         case p.WindowJoin(frame=frame):
             return f"rows of both sides, until {_end(frame, _input(plan, operator))} on both"
+        case p.Iterate(rounds=None):
+            what = "rows of all inputs, and what is known of each key, for ever"
+            return (
+                what if len(operator.schema.time) == 1 else f"{what}; per time until later times cannot tell them apart"
+            )
+        case p.Iterate():
+            return "rows of all inputs, for ever"
         case p.Process():
             return "rows until their time is complete; a copy of the operator for each key, for ever"
     return ""
@@ -205,6 +215,18 @@ def _exploding(operator: Operator) -> Iterator[Concern]:
                 "every group is answered again at every time that carries a row: times × groups rows",
                 'emit="update", or fewer times: every=…',
             )
+        case p.Iterate(rounds=None, emit="complete"):
+            yield Concern(
+                operator.id,
+                "every fact is answered again at every time that carries a row: times × keys rows",
+                'emit="update", or fewer times: a window before it',
+            )
+        case p.Iterate(rounds=int() as rounds):
+            yield Concern(
+                operator.id,
+                f"every time that carries a row goes its {rounds} rounds from the beginning, with all rows so far",
+                "fewer times: a window before it",
+            )
         case p.Join(on=(), where=None, how=how) | p.WindowJoin(on=(), where=None, how=how) if how not in (
             "semi",
             "anti",
@@ -265,6 +287,28 @@ def _frame(frame: WindowFrame | SessionFrame, schema: Schema) -> str:
     parts += [f"shifted by {show_span(frame.offset, type_)}"] if frame.offset else []
     parts += [f"revised for {show_span(frame.lateness, type_)}"] if frame.lateness else []
     return ", ".join(parts)
+
+
+def _loop(operator: p.Iterate) -> list[str]:
+    often = f"until nothing changes, at most {operator.limit} rounds"
+    if operator.rounds is not None:
+        often = f"exactly {operator.rounds} rounds, known being replaced"
+    keys = ", ".join(operator.key)
+    kept = ", ".join(map(str, operator.rules or operator.keep.outputs)) or "the key alone"
+    return [
+        f"emit {operator.emit}, {often}",
+        f"keep {kept}, for each {keys}",
+        *(f"start: {part}" for part in _members(operator.start)),
+        *(f"↻ step: {part}" for part in _members(operator.step)),
+    ]
+
+
+def _members(query: Query) -> list[str]:
+    """Answer a query as lines: the members of the union that it is; or what it defines, and the rest."""
+    if query.branches:
+        return query.sql.split(" UNION ALL ")
+    defined, rest = query.hoisted()
+    return [*(f"{name} = {part.sql}" for name, part in defined.items()), rest.sql]
 
 
 def _join(how: str, on: tuple[str, ...]) -> str:

@@ -7,7 +7,7 @@ from html import escape
 
 from tidegate.flow.explain.describe import Concern, describe, holds, later, verb_of, warnings_of
 from tidegate.flow.explain.draw import Box, Link, svg
-from tidegate.flow.plan import Operator, Plan, Sink, Source, Table
+from tidegate.flow.plan import Iterate, Operator, Plan, Sink, Source, Table
 
 __all__ = ["Explanation", "explain"]
 
@@ -47,6 +47,8 @@ class Explanation:
                 change = later(self.plan, operator)
                 arrow = f'-->|"{_mermaid_text(change)}"|' if change else "-->"
                 lines.append(f"  {names[input_]} {arrow} {names[operator.id]}")
+            if isinstance(operator, Iterate):
+                lines.append(f'  {names[operator.id]} -->|"round + 1"| {names[operator.id]}')
         lines += [f"  {names[sink.input]} --> s{i}" for i, sink in enumerate(self.plan.sinks)]
         held = ",".join(names[operator.id] for operator in self.plan if holds(self.plan, operator))
         if held:

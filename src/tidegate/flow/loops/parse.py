@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot.errors import OptimizeError, ParseError, TokenError
-from sqlglot.optimizer.qualify import qualify
 
 from tidegate.flow import sqltypes
 from tidegate.flow.aggregates import separated
@@ -350,6 +349,9 @@ def _nameless(i: int, text: str, what: str) -> BadExpression:
 
 def _columns_of_any(tree: Tree, text: str, what: str, relations: Relations) -> tuple[Column, ...]:
     """Answer the columns of any query; types where they follow from the columns of relations or from a CAST."""
+    # It takes a while to load, and few loops need it.
+    from sqlglot.optimizer.qualify import qualify
+
     tables: dict[str, object] = {
         name: {c.name: c.type or "UNKNOWN" for c in schema.columns} for name, schema in relations.columns.items()
     }
