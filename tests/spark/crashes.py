@@ -1,9 +1,10 @@
-"""Kill running flows with SIGKILL at named points and at random times, and compare what comes out in the end.
+"""Kill running flows with SIGKILL at named points, at random times and while they recover, and compare what comes out.
 
-    python -m tests.spark.crashes --kills 200
+    python -m tests.spark.crashes --kills 200 --report crashes.jsonl
 
 A process runs a flow to the end of its input. It is killed, with its JVM, at the point that it was told; the next one
 goes on from the checkpoint. In the end the rows of all sinks, and the late rows, must be those of an undisturbed run.
+With a report, a second call goes on where the first one stopped.
 """
 
 from __future__ import annotations
@@ -17,23 +18,32 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
 import tidegate as tg
-from tidegate.spark.streaming.engine import POINTS
+from tidegate.spark.streaming.engine import POINTS, RECOVERY
+from tidegate.spec import DT, WM
 
-__all__ = ["FLOWS", "STEPS", "Report", "torment"]
+__all__ = ["FLOWS", "STEPS", "Report", "plan", "torment"]
 
 STEPS = 9
 DDL = "t INT, u INT, k STRING, x INT"
-Point = tuple[str, int]
+#: A point and a step, which is -1 for any; or no point, and a share of the time that an undisturbed run takes.
+Point = tuple[str, float]
+#: How long a process may take before it counts as hanging.
+_PATIENCE = 1800
 
 
-def _total(flow: tg.Flow) -> tg.Stream:
-    return flow.source("s", DDL, time="t", watermark=tg.bounded(3))
+def _total(flow: tg.Flow, name: str = "s") -> tg.Stream:
+    return flow.source(name, DDL, time="t", watermark=tg.bounded(3))
 
 
 def _pairs(flow: tg.Flow) -> tg.Stream:
@@ -46,43 +56,95 @@ def _deduplicated(flow: tg.Flow) -> tg.Stream:
     return rows.deduplicate(["k", "x % 4 AS rest"], within=4).join_asof(latest, on="k", how="left")
 
 
-#: The flows that are killed: every kind of state is in one of them.
+def _joined(flow: tg.Flow) -> tg.Stream:
+    others = _total(flow, "r").aggregate(by="k", least="min(x)")
+    return _total(flow).accumulate(by="k", total="sum(x)").join(others, on="k", how="full")
+
+
+@dataclass(frozen=True)
+class Balance:
+    """An operator of one's own: what the rows of a key come to, at each time."""
+
+    total: int = 0
+
+    def apply(self, event: Any) -> tuple[Balance, list[Any]]:
+        if isinstance(event, WM):
+            return self, [DT(event.t, {"total": self.total})]
+        return Balance(self.total + event.d["x"]), []
+
+    def exit(self) -> list[Any]:
+        return []
+
+
+#: The flows that are killed: every kind of state is in one of them. Those in ``_STORED`` also write to PostgreSQL.
 FLOWS: dict[str, Callable[[tg.Flow], tg.Stream]] = {
     "windows": lambda f: _total(f).window(6, every=3).aggregate(by="k", n="count(*)", total="sum(x)"),
     "sessions": lambda f: _total(f).where("x % 5 > 1").session(2).aggregate(by="k", n="count(*)"),
     "pairs": lambda f: _pairs(f).aggregate(by="k", total="sum(x)").accumulate(most="max(total)"),
     "deduplicated": _deduplicated,
-    "running": lambda f: _total(f).accumulate(by="k", total="sum(x)").join(_total_again(f), on="k", how="full"),
+    "joined": _joined,
+    "processed": lambda f: _total(f).process(Balance(), by="k", schema="total INT"),
+    "stored": lambda f: _total(f).accumulate(by="k", total="sum(x)"),
 }
-
-
-def _total_again(flow: tg.Flow) -> tg.Stream:
-    return flow.source("r", DDL, time="t", watermark=tg.bounded(3)).aggregate(by="k", least="min(x)")
+_STORED = {"stored"}
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How often a flow was killed, and whether its output was the same in the end."""
+    """How often a flow was killed, where, and whether its output was the same in the end."""
 
     flow: str
+    seed: int
     kills: int
+    places: dict[str, int]
     same: bool
 
 
+def plan(name: str, seed: int, *, steps: int = STEPS) -> list[Point]:
+    """Answer where the processes that run a flow die: once in each step, after some of those while recovering.
+
+    Every named point comes, at a step that the seed chooses. The end of the input is a step too.
+    """
+    rng = random.Random(f"{name} {seed}")
+    places: list[Point] = []
+    for step, point in enumerate(rng.sample(POINTS, len(POINTS))[: steps + 1]):
+        places.append((point, step))
+        if POINTS.index(point) > POINTS.index("during commit") or rng.random() < 0.25:
+            places.append((rng.choice(RECOVERY), -1))
+        if rng.random() < 0.3:
+            places.append(("", rng.uniform(0.2, 0.6)))
+    return places
+
+
 def torment(name: str, directory: Path, points: list[Point], *, steps: int = STEPS, seed: int = 0) -> Report:
-    """Run a flow once undisturbed, and once killed at each of the points in turn; ``("", ms)`` kills after a while."""
+    """Run a flow once undisturbed, and once killed at each of the points in turn."""
     rng = random.Random(f"{name} {seed}")
     for source in ("s", "r"):
         _write_input(directory / source, rng, steps)
-    expected = _run(name, directory, "calm", None)
-    assert expected is not None, "the undisturbed run failed"
-    kills, found = 0, None
-    for point in [*points, None, None]:
-        found = _run(name, directory, "killed", point)
-        if found is not None:
-            break
-        kills += 1
-    return Report(name, kills, found == expected)
+    with _database(name) as dsn:
+        started = time.monotonic()
+        expected = _run(name, directory, "calm", None, dsn)
+        calm = time.monotonic() - started
+        assert expected is not None, "the undisturbed run was killed"
+        places: Counter[str] = Counter()
+        for point, where in [*points, ("never", 0.0)]:
+            found = _run(name, directory, "killed", (point, where if point else where * calm), dsn)
+            if found is not None:
+                break
+            places[point or "at random"] += 1
+        return Report(name, seed, places.total(), dict(places), found == expected)
+
+
+@contextmanager
+def _database(name: str) -> Iterator[str]:
+    """A PostgreSQL server, for flows that write to one."""
+    from tests.spark.postgres import binaries, server
+
+    if name in _STORED and binaries():
+        with server() as dsn:
+            yield dsn
+    else:
+        yield ""
 
 
 def _write_input(directory: Path, rng: random.Random, steps: int) -> None:
@@ -103,20 +165,32 @@ def _write_input(directory: Path, rng: random.Random, steps: int) -> None:
         os.utime(path, (1_000_000 + step, 1_000_000 + step))
 
 
-def _run(name: str, directory: Path, place: str, point: Point | None) -> Any:
+def _run(name: str, directory: Path, place: str, point: Point | None, dsn: str) -> Any:
     """Run a flow in a process of its own; answer what came out, or None if it was killed."""
     command = [sys.executable, "-m", "tests.spark.crashes", "--work", str(directory), "--flow", name, "--place", place]
     if point is not None:
-        command += ["--point", point[0], "--step", str(point[1])]
+        command += ["--point", point[0], "--at", str(point[1])]
     root = Path(__file__).parents[2]
-    environment = os.environ | {"PYTHONPATH": f"{root / 'src'}:{root}", "SPARK_LOCAL_IP": "127.0.0.1"}
-    process = subprocess.run(
-        command, cwd=root, env=environment, start_new_session=True, capture_output=True, text=True, check=False
+    environment = os.environ | {"PYTHONPATH": f"{root / 'src'}:{root}", "SPARK_LOCAL_IP": "127.0.0.1", "DSN": dsn}
+    process = subprocess.Popen(
+        command,
+        cwd=root,
+        env=environment,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
+    try:
+        out, err = process.communicate(timeout=_PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        raise AssertionError(f"{name} hangs after it was told to die at {point}: {err[-3000:]}") from None
     if process.returncode == -signal.SIGKILL:
         return None
-    assert process.returncode == 0, process.stderr[-3000:]
-    return json.loads(process.stdout.splitlines()[-1])
+    assert process.returncode == 0, f"{name}, told to die at {point}, failed: {err[-3000:]}"
+    return json.loads(out.splitlines()[-1])
 
 
 def _kill() -> None:
@@ -124,63 +198,109 @@ def _kill() -> None:
     os.killpg(os.getpgid(0), signal.SIGKILL)
 
 
-def _work(directory: Path, name: str, place: str, point: str | None, step: int) -> None:
+def _work(directory: Path, name: str, place: str, point: str | None, where: float) -> None:
     from tidegate.spark.session import local_session
     from tidegate.spark.streaming.errors import CheckpointClosed
     from tidegate.spark.streaming.start import start
 
-    spark = local_session("crashes", master="local[2]", spark__sql__shuffle__partitions="2")
+    began = time.monotonic()
+    # A process lives for seconds: half of its time would go into making its code fast.
+    java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    options = {"spark__driver__extraJavaOptions": java, "spark__sql__shuffle__partitions": "2"}
+    spark = local_session("crashes", master="local[2]", **options)
     flow = tg.Flow(name)
-    flow.sink("out", FLOWS[name](flow))
-    schema = "t INT, u INT, k STRING, x INT"
+    stream = FLOWS[name](flow)
+    home = directory / place
+    flow.sink("out", stream)
+    outputs: dict[str, Any] = {"out": tg.parquet(str(home / "out"))}
+    if os.environ["DSN"]:
+        from tests.spark.postgres import PASSWORD
+
+        flow.sink("table", stream)
+        outputs["table"] = tg.postgres(place, dsn=os.environ["DSN"], password=PASSWORD)
     inputs = {
-        s.id: spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(directory / s.id))
+        s.id: spark.readStream.schema(DDL).option("maxFilesPerTrigger", 1).parquet(str(directory / s.id))
         for s in flow.plan.sources
     }
 
     def probe(at: str, number: int) -> None:
-        if (at, number) == (point, step):
+        if at == point and where in (number, -1):
             _kill()
 
     if point == "":
-        threading.Timer(step / 1000, _kill).start()
-    home = directory / place
-    outputs = {"out": tg.parquet(str(home / "out"))}
+        threading.Timer(max(0.0, where - (time.monotonic() - began)), _kill).start()
     try:
         run = start(flow.plan, spark, inputs, outputs, str(home / "ck"), trigger={"availableNow": True}, probe=probe)
         run.await_termination()
+        run = start(flow.plan, spark, inputs, outputs, str(home / "ck"), probe=probe)
+        run.finish()
     except CheckpointClosed:
         pass
     rows = [list(map(repr, row)) for row in tg.read(spark, str(home / "out")).collect()]
     late = spark.read.parquet(*(str(home / "ck" / "late" / source) for source in inputs)).drop("step")
-    print(json.dumps({"rows": sorted(rows), "late": sorted([repr(r) for r in late.collect()])}))
+    found = {"rows": sorted(rows), "late": sorted(repr(row) for row in late.collect())}
+    if os.environ["DSN"]:
+        found["table"] = _table(place)
+        assert len(found["table"]) == len(rows)
+    # A timer that has not gone off yet must not kill what has ended.
+    print(json.dumps(found), flush=True)
+    os._exit(0)
+
+
+def _table(name: str) -> list[Any]:
+    import psycopg
+    from tests.spark.postgres import PASSWORD
+
+    with psycopg.connect(os.environ["DSN"], password=PASSWORD) as connection:
+        return sorted(repr(row) for row in connection.execute(f"SELECT * FROM {name}"))
 
 
 def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kills", type=int, default=200, help="how many in all, those in the report included")
+    parser.add_argument("--jobs", type=int, default=2, help="how many flows run at a time")
+    parser.add_argument("--report", type=Path, help="a file with a line for each flow that was run")
     for option in ("work", "flow", "place", "point"):
-        parser.add_argument(f"--{option}")
-    parser.add_argument("--step", type=int, default=0)
+        parser.add_argument(f"--{option}", help=argparse.SUPPRESS)
+    parser.add_argument("--at", type=float, default=0, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
-        _work(Path(given.work), given.flow, given.place, given.point, given.step)
+        _work(Path(given.work), given.flow, given.place, given.point, given.at)
         return
-    rng, kills, seed = random.Random(given.seed), 0, given.seed
-    while kills < given.kills:
-        for name in FLOWS:
-            places = [(rng.choice(POINTS), step) for step in range(STEPS)]
-            places += [("", rng.randint(4000, 15000)) for _ in range(3)]
-            rng.shuffle(places)
-            with tempfile.TemporaryDirectory() as directory:
-                report = torment(name, Path(directory), sorted(places, key=lambda p: p[1] % 100), seed=seed)
-            kills += report.kills
+    lines = given.report.read_text().splitlines() if given.report and given.report.exists() else []
+    done = [Report(**json.loads(line)) for line in lines]
+    lock = threading.Lock()
+
+    def one(task: tuple[str, int]) -> None:
+        if sum(report.kills for report in done) >= given.kills:
+            return
+        with tempfile.TemporaryDirectory() as directory:
+            report = torment(task[0], Path(directory), plan(*task), seed=task[1])
+        with lock:
+            done.append(report)
             print(f"{report.flow}: {report.kills} kills, {'the same' if report.same else 'DIFFERENT'}", flush=True)
-            if not report.same:
-                sys.exit(1)
-        seed += 1
-    print(f"{kills} kills in all")
+            if given.report:
+                with given.report.open("a") as file:
+                    file.write(json.dumps(asdict(report)) + "\n")
+
+    known = {(report.flow, report.seed) for report in done}
+    for seed in takewhile(lambda _: sum(report.kills for report in done) < given.kills, count()):
+        with ThreadPoolExecutor(given.jobs) as pool:
+            list(pool.map(one, [(name, seed) for name in FLOWS if (name, seed) not in known]))
+    _summary(done)
+    sys.exit(0 if all(report.same for report in done) else 1)
+
+
+def _summary(reports: list[Report]) -> None:
+    places: Counter[str] = Counter()
+    for report in reports:
+        places.update(report.places)
+    for place, kills in places.most_common():
+        print(f"{kills:5} {place}")
+    flows = len({report.flow for report in reports})
+    different = [f"{report.flow} with seed {report.seed}" for report in reports if not report.same]
+    outcome = f"DIFFERENT: {', '.join(different)}" if different else "all the same"
+    print(f"{places.total():5} kills of {flows} flows; {outcome}")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["POINTS", "Engine"]
+__all__ = ["POINTS", "RECOVERY", "Engine"]
 
 #: The named points of a step, in order: what a crash test stops at.
 POINTS = (
@@ -48,6 +48,8 @@ POINTS = (
     "published",
     "cleaning",
 )
+#: The named points of a recovery: before what was committed is published again, and before leftovers are deleted.
+RECOVERY = ("recovering", "sweeping")
 
 
 class Engine:
@@ -94,7 +96,9 @@ class Engine:
             return None
         check_meaning(self.flow, found["flow"], self._meaning)
         commit = Commit.decode(self.flow, found)
+        self._probe("recovering", commit.step)
         publish(self.flow, self.files, self._runtime, commit, self.outputs)
+        self._probe("sweeping", commit.step)
         self._sweep(commit)
         if commit.ended:
             raise CheckpointClosed(
