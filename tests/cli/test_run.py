@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +79,21 @@ def test_results_are_not_overwritten(directory: Path) -> None:
     assert "is there already" in said(directory, "-i", "edits=a.csv", "-i", "pages=b.csv", "-o", f"hourly={out}")
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--once"], "expected --checkpoint for a run on streams"),
+        (["--every", "10s", "--once", "--checkpoint", "ck"], "expected --every or --once, got both"),
+        (["--every", "soon", "--checkpoint", "ck"], "expected a --every as text"),
+        (["--checkpoint", "ck"], "got --checkpoint for a run on files"),
+        (["--once", "--checkpoint", "ck", "--overwrite"], "--rejected and --overwrite are for runs on files"),
+    ],
+)
+def test_options_that_do_not_go_together(directory: Path, options: list[str], message: str) -> None:
+    """A run is on files or on streams; one on streams has a checkpoint."""
+    assert message in said(directory, "-i", "edits=a", "-i", "pages=b", "-o", "hourly=out", *options)
+
+
 @pytest.mark.spark
 def test_a_flow_runs_on_files(directory: Path) -> None:
     """CSV and JSON in, CSV out; rows that do not parse and rows without a time are counted, and can be kept."""
@@ -104,3 +121,58 @@ def test_a_flow_runs_on_files(directory: Path) -> None:
         ("2026-01-01T01:59:59.999999Z", "botany", "1", "50"),
     ]
     assert {path.name for path in (directory / "bad").iterdir()} == {"edits", "edits-unreadable"}
+
+
+STREAM = """
+import tidegate as tg
+
+flow = tg.Flow("edits")
+edits = flow.source("edits", "ts TIMESTAMP, page STRING", time="ts", watermark=tg.bounded("0 seconds"))
+flow.sink("counts", edits.aggregate(by="page", n="count(*)"))
+flow.sink("pages", edits.select("page"))
+"""
+
+
+def streamed(directory: Path, *options: str) -> subprocess.Popen[str]:
+    """Start the command on streams, where its output is no terminal."""
+    (directory / "flow.py").write_text(STREAM)
+    arguments = ["run", "flow.py", "-i", "edits=in/*.csv", "-o", "counts=out", "-o", "pages=console", *options]
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "SPARK_LOCAL_IP": "127.0.0.1"}
+    # A process that lives for seconds is not worth compiling well.
+    environment |= {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
+    return subprocess.Popen(
+        [sys.executable, "-c", "from tidegate.cli import app; app()", *arguments, "--checkpoint", "ck"],
+        cwd=directory,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.spark
+def test_a_flow_runs_on_a_stream_of_files(tmp_path: Path) -> None:
+    """With --every until Ctrl-C, a line for each step; with --once it goes on from there, and ends by itself."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.csv").write_text("ts,page\n2026-01-01 00:00:00,a\n2026-01-01 00:00:01,b\n")
+    first = streamed(tmp_path, "--every", "1s")
+    assert first.stderr is not None
+    lines = []
+    for line in first.stderr:
+        lines.append(line)
+        if line.startswith("step 0: 2 rows"):
+            first.send_signal(signal.SIGINT)
+            break
+    out, err = first.communicate(timeout=300)
+    assert first.returncode == 0, [*lines, err]
+    assert "1 out" in lines[-1] or "3 out" in lines[-1]
+    assert "edits from 2026-01-01 00:00:01, " in lines[-1]
+    assert "flow edits: stopped, step 0" in err
+    assert "|a   |" in out
+    (tmp_path / "in" / "2.csv").write_text("ts,page\n2026-01-01 00:00:01,b\n2026-01-01 00:00:02,c\n")
+    second = streamed(tmp_path, "--once", "--metrics", "metrics.jsonl")
+    out, err = second.communicate(timeout=300)
+    assert second.returncode == 0, err
+    (metrics,) = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert (metrics["step"], metrics["rows"], metrics["outputs"]) == (1, {"edits": 2}, {"counts": 1, "pages": 2})
+    assert {path.name for path in (tmp_path / "out").glob("step=*")} == {"step=0", "step=1"}

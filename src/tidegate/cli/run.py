@@ -1,4 +1,4 @@
-"""``tidegate run``: run the flow in a Python file on files, and write its results to files."""
+"""``tidegate run``: run the flow in a Python file on files or on streams of files, and write its results to files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rich.table import Table
 
 from tidegate.cli.app import app
 from tidegate.cli.load import load_flow
+from tidegate.cli.streaming import run_stream, trigger_of
 from tidegate.errors import TidegateError
 from tidegate.flow.errors import BadArgument, nearest
 from tidegate.flow.plan import Plan, Source
@@ -40,13 +41,26 @@ def run(
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     rejected: Annotated[str, typer.Option(help="Write rows that could not take part to this directory.")] = "",
     overwrite: Annotated[bool, typer.Option(help="Replace results that are there already.")] = False,
+    every: Annotated[str, typer.Option(help="Run on streams: a step so often, such as 10s, until Ctrl-C.")] = "",
+    once: Annotated[bool, typer.Option("--once", help="Run on streams: read what is new, and end.")] = False,
+    checkpoint: Annotated[str, typer.Option(help="On streams: the directory that a later run goes on from.")] = "",
+    metrics: Annotated[str, typer.Option(help="On streams: add a line of JSON for each step to this file.")] = "",
 ) -> None:
-    """Run a flow on bounded inputs: the end of the input completes everything."""
+    """Run a flow on files, or with --every or --once on directories that files are added to.
+
+    On files, the end of the input completes everything. On streams, an output may also be "console".
+    """
     console = Console(stderr=True)
     try:
         plan = load_flow(file, flow).plan
         inputs = named_paths(input_, "--input", [o.id for o in (*plan.sources, *plan.tables)], everyone=True)
-        outputs = named_paths(output, "--output", [sink.name for sink in plan.sinks])
+        streaming = bool(every or once)
+        outputs = named_paths(output, "--output", [sink.name for sink in plan.sinks], everyone=streaming)
+        _check_options(streaming=streaming, bounded_only=bool(rejected or overwrite), checkpoint=checkpoint)
+        if streaming:
+            trigger = trigger_of(every, once=once)
+            run_stream(plan, inputs, outputs, checkpoint, trigger, master=master, metrics=metrics, console=console)
+            return
         _run(plan, inputs, outputs, master, rejected, overwrite=overwrite, console=console)
     except TidegateError as error:
         failed(console, str(error))
@@ -55,6 +69,18 @@ def run(
             raise
         # What went wrong inside of Spark: its words, without the stack of the JVM.
         failed(console, str(error).split("JVM stacktrace:")[0].strip())
+
+
+def _check_options(*, streaming: bool, bounded_only: bool, checkpoint: str) -> None:
+    if streaming and not checkpoint:
+        raise BadArgument("expected --checkpoint for a run on streams, got none", hint="--checkpoint checkpoints/edits")
+    if streaming and bounded_only:
+        raise BadArgument(
+            "--rejected and --overwrite are for runs on files",
+            hint="on streams, rows that could not take part are in the checkpoint, below late/",
+        )
+    if checkpoint and not streaming:
+        raise BadArgument("got --checkpoint for a run on files", hint="on streams: --every 10s, or --once")
 
 
 def failed(console: Console, message: str) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from tidegate.flow.reference import Results
     from tidegate.spark import Tables
-    from tidegate.spark.streaming import Output, Run
+    from tidegate.spark.streaming import Output, Reporter, Run
 
 __all__ = ["Flow"]
 
@@ -198,17 +199,19 @@ class Flow:
         checkpoint: str,
         *,
         trigger: Mapping[str, Any] | None = None,
+        metrics: str | Path | Reporter | None = None,
     ) -> Run:
         """Run the flow on streams: each answer comes once, when its time is complete, whatever fails in between.
 
         ``inputs`` gives a streaming DataFrame for each source and a bounded one for each table, ``outputs`` a place for
         each sink, such as ``tg.parquet(path)``. ``checkpoint`` is a directory that belongs to this run; a later start
         goes on from it. ``trigger`` is what ``DataStreamWriter.trigger`` takes. With ``availableNow`` or ``once``, the
-        end of what there is completes sources that are declared `at_end`, and closes the checkpoint.
+        end of what there is completes sources that are declared `at_end`, and closes the checkpoint. ``metrics`` is a
+        file of this machine that gets a line of JSON for each step, or a function that gets a mapping.
         """
         from tidegate.spark.streaming import start
 
-        return start(self.plan, spark, inputs, outputs, checkpoint, trigger=trigger)
+        return start(self.plan, spark, inputs, outputs, checkpoint, trigger=trigger, metrics=metrics)
 
     def _with(self, plan: Plan) -> Flow:
         """Answer a flow of another plan."""

@@ -1,5 +1,6 @@
 """Flows on streams: steps that are committed whole or not at all."""
 
+from tidegate.spark.streaming.metrics import Reporter
 from tidegate.spark.streaming.postgres import Postgres, postgres
 from tidegate.spark.streaming.reading import read
 from tidegate.spark.streaming.run import Run, Status
@@ -11,6 +12,7 @@ __all__ = [
     "Output",
     "Parquet",
     "Postgres",
+    "Reporter",
     "Run",
     "Status",
     "console",

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -64,6 +65,7 @@ class Engine:
         outputs: Mapping[str, Output],
         *,
         probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
+        report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
     ) -> None:
         self.flow = flow
         self.files = files
@@ -74,6 +76,7 @@ class Engine:
         self.failure: BaseException | None = None
         self._runtime = runtime
         self._probe = probe
+        self._report = report
         self._attempt = uuid4().hex[:8]
         self._keys = state_keys(flow)
         self._schemas = _schemas(flow, runtime, self.tables)
@@ -201,9 +204,9 @@ class Engine:
         )
         self._probe("published", number)
         self._clean(before, commit, step.made)
-        self.metrics.append(
-            metrics_of(commit, {name: found.seen for name, found in taken.items()}, time.monotonic() - started)
-        )
+        seen = {name: found.seen for name, found in taken.items()}
+        self.metrics.append(metrics_of(self.flow, commit, seen, time.monotonic() - started, datetime.now(UTC)))
+        self._report(self.metrics[-1])
         del self.metrics[:-1000]
 
     def _refuse_late(self, taken: Mapping[str, Taken]) -> None:

@@ -1,37 +1,111 @@
-"""Metrics: what a step took in and gave out, and how long it took."""
+"""Metrics: what a step took in and gave out, how long it took, and how far it got."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tidegate.flow.errors import BadArgument
+from tidegate.flow.plan import Plan
+from tidegate.flow.schema import Schema
+from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.commits import Commit
+from tidegate.spark.streaming.frontiers import Frontier, parts_of, shown
 from tidegate.spark.streaming.marks import Seen
 
-__all__ = ["StepMetrics", "metrics_of"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Reporter", "StepMetrics", "metrics_of", "observed", "reporter"]
+
+#: What is called with the metrics of each step.
+Reporter: TypeAlias = Callable[[Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class StepMetrics:
-    """What a step took in and gave out."""
+    """What a step took in and gave out. Rows are by source, outputs by sink, frontiers by source."""
 
+    flow: str
     step: int
+    #: When the step was over, by the clock, in UTC.
+    at: str
     seconds: float
     rows: Mapping[str, int]
     late: Mapping[str, int]
     rejected: Mapping[str, int]
     outputs: Mapping[str, int]
     state_rows: int
+    #: The least times that may still come.
+    frontiers: Mapping[str, str]
+    #: By how many seconds those are before the clock; None where times are not instants, or nothing is complete yet.
+    behind: Mapping[str, float | None]
 
 
-def metrics_of(commit: Commit, seen: Mapping[str, Seen], seconds: float) -> StepMetrics:
+def metrics_of(flow: Plan, commit: Commit, seen: Mapping[str, Seen], seconds: float, now: datetime) -> StepMetrics:
     """Answer what a step did, from its commit and what it saw of each source."""
+    frontiers = {source: (flow[source].schema, marks.frontier) for source, marks in commit.marks.items()}
     return StepMetrics(
+        flow.name,
         commit.step,
+        now.isoformat(timespec="milliseconds"),
         seconds,
         {name: s.rows for name, s in seen.items()},
         {name: s.late for name, s in seen.items()},
         {name: s.rejected for name, s in seen.items()},
         dict(commit.outputs),
         sum(state.rows for states in commit.state.values() for state in states),
+        {source: shown(schema, frontier) for source, (schema, frontier) in frontiers.items()},
+        {source: _behind(schema, frontier, now) for source, (schema, frontier) in frontiers.items()},
     )
+
+
+def _behind(schema: Schema, frontier: Frontier, now: datetime) -> float | None:
+    """Answer how long ago the least times of a frontier are; the first time column counts."""
+    firsts = [parts_of(schema, t)[0] for t in frontier]
+    if not firsts or not all(isinstance(t, date) for t in firsts):
+        return None
+    least = min(t if isinstance(t, datetime) else datetime(t.year, t.month, t.day) for t in firsts)
+    return (now.astimezone(UTC).replace(tzinfo=None) - least).total_seconds()
+
+
+def reporter(target: str | Path | Reporter | None) -> Callable[[StepMetrics], None]:
+    """Answer what is done with the metrics of a step: a line of JSON in a file, or a call.
+
+    What goes wrong there is logged: the step is committed, and stands.
+    """
+    if target is None:
+        return lambda metrics: None  # noqa: ARG005
+    if not (callable(target) or isinstance(target, Path) or (isinstance(target, str) and target)):
+        raise BadArgument(f"expected a path or a function for metrics, got {target!r}", hint='metrics="metrics.jsonl"')
+
+    def report(metrics: StepMetrics) -> None:
+        try:
+            if callable(target):
+                target(asdict(metrics))
+            else:
+                with Path(target).open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(metrics)) + "\n")
+        except Exception:
+            logging.getLogger("tidegate").warning("the metrics of step %d got lost", metrics.step, exc_info=True)
+
+    return report
+
+
+def observed(flow: Plan, runtime: Runtime, rows: DataFrame) -> DataFrame:
+    """Let Spark's listeners see how many rows come from each source, and how many of them have no time.
+
+    They are in ``observedMetrics`` of a query's progress, under the name of the flow. Which rows are late is not known
+    there: the plan of a query is made once, and what is late changes with each step.
+    """
+    counts = {}
+    for i, source in enumerate(flow.sources):
+        missing = " OR ".join(f"__{i}.`{name}` IS NULL" for name in source.schema.time)
+        counts[f"{source.id}_rows"] = f"count_if(__source = {i})"
+        counts[f"{source.id}_untimed"] = f"count_if(__source = {i} AND ({missing}))"
+    return rows.observe(flow.name, *runtime.exprs(counts))

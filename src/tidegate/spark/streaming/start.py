@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.lock import Lock
+from tidegate.spark.streaming.metrics import Reporter, StepMetrics, observed, reporter
 from tidegate.spark.streaming.publishing import PENDING, sender_of
 from tidegate.spark.streaming.reading import claim
 from tidegate.spark.streaming.run import Run
@@ -37,19 +39,22 @@ def start(
     checkpoint: str,
     *,
     trigger: Mapping[str, Any] | None = None,
+    metrics: str | Path | Reporter | None = None,
     probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
 ) -> Run:
     """Start a flow, or go on from its checkpoint. ``probe`` is called at the named points of each step."""
     try:
         runtime = spark_runtime(spark)
         given = check_inputs(flow, inputs, streaming=True)
+        report = reporter(metrics)
         files = Files(spark, _checked_path(checkpoint))
         lock = Lock(files)
         lock.acquire()
         try:
-            engine = prepare(flow, spark, {t.id: given[t.id] for t in flow.tables}, outputs, files, probe=probe)
+            tables = {t.id: given[t.id] for t in flow.tables}
+            engine = prepare(flow, spark, tables, outputs, files, probe=probe, report=report)
             with runtime.settings(spark__sql__session__timeZone=flow.timezone):
-                rows = united(flow, runtime, {s.id: given[s.id] for s in flow.sources})
+                rows = observed(flow, runtime, united(flow, runtime, {s.id: given[s.id] for s in flow.sources}))
             writer = rows.writeStream.foreachBatch(engine.guarded).option("checkpointLocation", files.path("spark"))
             query = writer.trigger(**dict(trigger)).start() if trigger else writer.start()
         except BaseException:
@@ -70,13 +75,14 @@ def prepare(
     files: Files,
     *,
     probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
+    report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
 ) -> Engine:
     """Answer an engine that goes on from a checkpoint; its outputs are its own from now on."""
     _refuse(flow)
     _check_outputs(flow, outputs)
     _check_halves(files)
     files.create("id", {"id": uuid4().hex, "flow": flow.name})
-    engine = Engine(flow, spark_runtime(spark), files, tables, outputs, probe=probe)
+    engine = Engine(flow, spark_runtime(spark), files, tables, outputs, probe=probe, report=report)
     for sink in flow.sinks:
         output = outputs[sink.name]
         if isinstance(output, Parquet):

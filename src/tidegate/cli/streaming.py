@@ -1,0 +1,125 @@
+"""``tidegate run`` on streams: directories that files are added to, until Ctrl-C or until all is read."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from tidegate.cli.progress import progress_line
+from tidegate.flow.errors import BadArgument
+from tidegate.flow.plan import Plan
+from tidegate.flow.spans import parse_span
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tidegate.spark.streaming import Output, Run
+
+__all__ = ["run_stream", "trigger_of"]
+
+_SHORT = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "min": "minutes", "h": "hours", "d": "days"}
+
+
+def trigger_of(every: str, *, once: bool) -> dict[str, Any]:
+    """Answer the trigger that ``--every`` and ``--once`` stand for.
+
+    >>> trigger_of("10s", once=False), trigger_of("", once=True)
+    ({'processingTime': '10000000 microseconds'}, {'availableNow': True})
+    """
+    if every and once:
+        raise BadArgument("expected --every or --once, got both", hint="--once reads what there is, and ends")
+    if once:
+        return {"availableNow": True}
+    short = re.fullmatch(r"\s*(\d+)\s*([a-z]+)\s*", every, re.IGNORECASE)
+    text = f"{short[1]} {_SHORT.get(short[2].lower(), short[2])}" if short else every
+    return {"processingTime": f"{parse_span(text, 'TIMESTAMP', what='--every', least=0)} microseconds"}
+
+
+def run_stream(
+    plan: Plan,
+    inputs: dict[str, str],
+    outputs: dict[str, str],
+    checkpoint: str,
+    trigger: dict[str, Any],
+    *,
+    master: str,
+    metrics: str,
+    console: Console,
+) -> None:
+    """Run a flow on directories of files, and say how it goes on: one line, or without a terminal one for each step."""
+    # PySpark takes a while to load: not before everything that can be wrong without it was looked at.
+    from tidegate.spark.files import read_rows
+    from tidegate.spark.session import local_session
+    from tidegate.spark.streaming import console as shown
+    from tidegate.spark.streaming import parquet, start
+
+    with console.status("starting Spark"):
+        spark = local_session(f"tidegate {plan.name}", master=master)
+    try:
+        given = {s.id: _files(spark, plan, s.id, inputs[s.id]) for s in plan.sources}
+        given |= {t.id: read_rows(spark, t, inputs[t.id]).rows for t in plan.tables}
+        places: dict[str, Output] = {
+            name: shown() if path == "console" else parquet(path) for name, path in outputs.items()
+        }
+        with _interruptible():
+            run = start(plan, spark, given, places, checkpoint, trigger=trigger, metrics=metrics or None)
+            try:
+                _follow(run, console)
+            except KeyboardInterrupt:
+                console.print("stopping …")
+                run.stop()
+        console.print(str(run.status()), highlight=False)
+        if run.status().state == "stopped":
+            console.print(f"start it again with --checkpoint {checkpoint} to go on", highlight=False)
+    finally:
+        spark.stop()
+
+
+def _files(spark: SparkSession, plan: Plan, source: str, path: str) -> DataFrame:
+    from tidegate.spark.arrow import struct_type
+    from tidegate.spark.files import file_format
+
+    kind = file_format(path)
+    if "://" not in path and "*" not in path and not Path(path).is_dir():
+        raise BadArgument(
+            f"expected a directory for source {source!r}, got {path}", hint="files that are added are read"
+        )
+    # A value that does not parse must not become a null in silence: it ends the run.
+    options = {"header": "true", "enforceSchema": "false", "mode": "FAILFAST"} if kind != "parquet" else {}
+    return spark.readStream.format(kind).schema(struct_type(plan[source].schema.columns)).options(**options).load(path)
+
+
+def _follow(run: Run, console: Console) -> None:
+    """Say what each step did, until the run is over."""
+    said, total, over = -1, 0, False
+    with console.status("waiting for rows") as status:
+        while not over:
+            over = run.await_termination(0.2)
+            for step in run.metrics():
+                if step["step"] > said:
+                    said, total = step["step"], total + sum(step["rows"].values())
+                    line = progress_line(step, total)
+                    status.update(line)
+                    if not console.is_terminal:
+                        console.print(line, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C and a request to terminate end the waiting; PySpark's own handler would make the step fail."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
