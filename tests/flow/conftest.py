@@ -52,11 +52,16 @@ ENGINES: dict[str, Engine] = {"reference": by_reference, "reference, watermarks"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave most cases on streams to the long run: each takes several jobs of Spark a step."""
-    streaming = [i for i in items if getattr(i, "callspec", None) and i.callspec.params.get("engine") == "streaming"]
-    for number, item in enumerate(streaming):
-        if number % 8:
-            item.add_marker(pytest.mark.slow)
+    """Leave most cases on streams, and of loops, to the long run: each takes several jobs of Spark a step or round."""
+    cases = [i for i in items if getattr(i, "callspec", None) and "case" in i.callspec.params]
+    streaming = [i for i in cases if i.callspec.params.get("engine") == "streaming"]
+    loops = [
+        i for i in cases if i.callspec.params.get("engine") == "spark" and "[iterate: " in i.name.replace("spark-", "")
+    ]
+    for some in (streaming, loops):
+        for number, item in enumerate(some):
+            if number % 8:
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(params=[*ENGINES, *(pytest.param(name, marks=pytest.mark.spark) for name in ("spark", "streaming"))])

@@ -83,6 +83,7 @@ FLOWS: dict[str, Callable[[tg.Flow], tg.Stream]] = {
     "pairs": lambda f: _pairs(f).aggregate(by="k", total="sum(x)").accumulate(most="max(total)"),
     "deduplicated": _deduplicated,
     "joined": _joined,
+    "loops": lambda f: tg.graph.components(_total(f).select("x AS src", "(x * 3 + u) % 10 AS dst"), "src", "dst"),
     "processed": lambda f: _total(f).process(Balance(), by="k", schema="total INT"),
     "stored": lambda f: _total(f).accumulate(by="k", total="sum(x)"),
 }
@@ -103,11 +104,13 @@ class Report:
 def plan(name: str, seed: int, *, steps: int = STEPS) -> list[Point]:
     """Answer where the processes that run a flow die: once in each step, after some of those while recovering.
 
-    Every named point comes, at a step that the seed chooses. The end of the input is a step too.
+    Every named point comes, at a step that the seed chooses; rounds, too. The end of the input is a step too.
     """
     rng = random.Random(f"{name} {seed}")
     places: list[Point] = []
     for step, point in enumerate(rng.sample(POINTS, len(POINTS))[: steps + 1]):
+        if name == "loops" and step in (3, 6):
+            places.append(("round", step))
         places.append((point, step))
         if POINTS.index(point) > POINTS.index("during commit") or rng.random() < 0.25:
             places.append((rng.choice(RECOVERY), -1))

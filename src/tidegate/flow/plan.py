@@ -103,6 +103,15 @@ class Plan:
         """Answer the operators that read the output of an operator."""
         return tuple(operator for operator in self.operators if id_ in operator.inputs)
 
+    def upstream(self, id_: str) -> set[str]:
+        """Answer an operator and all that it depends on."""
+        found, waiting = {id_}, [id_]
+        while waiting:
+            new = set(self[waiting.pop()].inputs) - found
+            found |= new
+            waiting += new
+        return found
+
     @property
     def sources(self) -> tuple[Source, ...]:
         """The sources, in the order in which they were declared."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tidegate.errors import TidegateError
-from tidegate.flow.plan import Plan
+from tidegate.flow.plan import Iterate, Plan
 from tidegate.spark.inputs import check_inputs, with_time, without_time
 from tidegate.spark.lowering import lower
 from tidegate.spark.runtime import Runtime, spark_runtime
@@ -19,7 +19,10 @@ __all__ = ["compute"]
 
 
 def compute(flow: Plan, spark: SparkSession, inputs: Mapping[str, DataFrame]) -> Tables:
-    """Answer a DataFrame for each sink; nothing is read before one of them is asked for its rows."""
+    """Answer a DataFrame for each sink; nothing is read before one of them is asked for its rows.
+
+    A sink that comes after a loop is an exception: the rounds of the loop are run when its DataFrame is asked for.
+    """
     try:
         runtime = spark_runtime(spark)
     except TidegateError as error:
@@ -34,5 +37,32 @@ def _tables(flow: Plan, given: Mapping[str, DataFrame], runtime: Runtime) -> Tab
     complete = {source.id: with_time(source, runtime, given[source.id]) for source in flow.sources}
     complete |= {table.id: given[table.id] for table in flow.tables}
     frames = lower(flow, complete, runtime)
+    sinks: Mapping[str, DataFrame] = {sink.name: frames[sink.input] for sink in flow.sinks}
+    if any(isinstance(operator, Iterate) for operator in flow):
+        sinks = _AfterLoops(flow, frames, runtime)
     rejected = {source.id: without_time(source, runtime, given[source.id]) for source in flow.sources}
-    return Tables({sink.name: frames[sink.input] for sink in flow.sinks}, Rejected(rejected))
+    return Tables(sinks, Rejected(rejected))
+
+
+class _AfterLoops(Mapping[str, "DataFrame"]):
+    """The sinks of a flow with loops: a loop goes round, once, when a sink is asked for that needs it."""
+
+    def __init__(self, flow: Plan, frames: Mapping[str, DataFrame], runtime: Runtime) -> None:
+        self._flow = flow
+        self._runtime = runtime
+        self._inputs = {sink.name: sink.input for sink in flow.sinks}
+        loops = {operator.id for operator in flow if isinstance(operator, Iterate)}
+        self._frames = {id_: frame for id_, frame in frames.items() if not flow.upstream(id_) & loops}
+
+    def __getitem__(self, sink: str) -> DataFrame:
+        wanted = self._inputs[sink]
+        if wanted not in self._frames:
+            with self._runtime.settings(spark__sql__session__timeZone=self._flow.timezone):
+                self._frames = lower(self._flow, self._frames, self._runtime, upto=wanted, run=True)
+        return self._frames[wanted]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._inputs)
+
+    def __len__(self) -> int:
+        return len(self._inputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,15 @@ class Runtime:
                     self.session.conf.unset(name)
                 else:
                     self.session.conf.set(name, old)
+
+    def in_steps(self, **values: str) -> AbstractContextManager[None]:
+        """Set the options that suit many small jobs: as many partitions as cores, and plans that are not changed."""
+        partitions = str(self.session.conf.get("spark.sql.shuffle.partitions"))
+        if partitions == "200":
+            partitions = str(self.session.sparkContext.defaultParallelism)
+        return self.settings(
+            spark__sql__adaptive__enabled="false", spark__sql__shuffle__partitions=partitions, **values
+        )
 
     @contextmanager
     def quiet(self) -> Iterator[None]:

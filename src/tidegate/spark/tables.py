@@ -42,7 +42,7 @@ class Tables(Mapping[str, "DataFrame"]):
     """A DataFrame for each sink, evaluated lazily; ``rejected`` has the rows that could not take part."""
 
     def __init__(self, frames: Mapping[str, DataFrame], rejected: Rejected) -> None:
-        self._frames = dict(frames)
+        self._frames = frames
         self.rejected = rejected
 
     def __getitem__(self, sink: str) -> DataFrame:

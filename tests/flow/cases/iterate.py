@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from tests.flow.case import Case, at, day
 
 import tidegate as tg
-
-#: Engines that have no loops yet, with the reason.
-NOT_YET = dict.fromkeys(("spark", "streaming"), "loops are not on Spark yet")
 
 COMPONENTS: dict[str, Any] = {
     "start": "SELECT src AS node, src AS label FROM input UNION ALL SELECT dst, dst FROM input",
@@ -370,5 +366,3 @@ CASES = [
         [(1, n, 0) for n in range(21)],
     ),
 ]
-
-CASES = [replace(case, except_on=NOT_YET) for case in CASES]

@@ -44,23 +44,29 @@ class Rule:
         arguments = f"{name}, {sqltypes.quoted(self.by)}" if self.by else name
         return f"{self.function}({arguments}) AS {name}"
 
-    def merge(self, rules: tuple[Rule, ...]) -> str:
+    def merge(self, rules: tuple[Rule, ...], over: str = "") -> str:
         """Answer Spark SQL for the merged value, whatever the order of facts; ``rules`` are those of all columns.
+
+        With ``over``, it is merged over that frame of rows.
 
         >>> dist, via = Rule("dist", "min"), Rule("via", "min_by", "dist")
         >>> via.merge((dist, via))
         'min(CASE WHEN dist IS NOT NULL THEN struct(dist, via) END).via'
         >>> Rule("tags", "collect_union").merge(())
         'array_sort(array_distinct(flatten(collect_list(tags))))'
+        >>> dist.merge((dist, via), over="PARTITION BY node ORDER BY version")
+        'min(dist) OVER (PARTITION BY node ORDER BY version)'
         """
         name = sqltypes.quoted(self.name)
+        frame = f" OVER ({over})" if over else ""
         if self.function == "collect_union":
-            return f"array_sort(array_distinct(flatten(collect_list({name}))))"
+            return f"array_sort(array_distinct(flatten(collect_list({name}){frame})))"
         if not self.by:
-            return f"{self.function}({name})"
+            return f"{self.function}({name}){frame}"
         together = [r.name for r in rules if (r.function, r.by) == (self.function, self.by)]
         by, fields = sqltypes.quoted(self.by), ", ".join(map(sqltypes.quoted, [self.by, *together]))
-        return f"{self.function[:3]}(CASE WHEN {by} IS NOT NULL THEN struct({fields}) END).{name}"
+        best = f"{self.function[:3]}(CASE WHEN {by} IS NOT NULL THEN struct({fields}) END)"
+        return f"({best}{frame}).{name}" if over else f"{best}.{name}"
 
 
 def kept(keep: Any, key: tuple[str, ...], facts: Schema) -> Aggregation:

@@ -1,4 +1,4 @@
-"""The lowering: from plan to DataFrames, one function for each operator. It runs no action.
+"""The lowering: from plan to DataFrames, one function for each operator. It runs no action, unless loops are run.
 
 Operators are apart by what they need to know: `rowwise` ones look at a row, `per_time` ones at one time, and
 `windows`, `accumulate` and `across_time` look across times.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import TidegateError
 from tidegate.flow import plan
 from tidegate.flow.errors import NotSupported
+from tidegate.spark.loops.bounded import one_round, run_loop
 from tidegate.spark.lowering.accumulate import accumulate
 from tidegate.spark.lowering.across_time import deduplicate, join_asof, process
 from tidegate.spark.lowering.per_time import aggregate, distinct, gate, join
@@ -43,25 +44,36 @@ _LOWERINGS: dict[type[plan.Operator], Callable[..., Any]] = {
     plan.Deduplicate: deduplicate,
     plan.JoinAsof: join_asof,
     plan.Process: process,
+    plan.Iterate: one_round,
 }
 
 
-def lower(flow: plan.Plan, inputs: Mapping[str, DataFrame], runtime: Runtime) -> dict[str, DataFrame]:
-    """Answer the output of every operator, from the rows of sources and tables, as if all of time were complete."""
+def lower(
+    flow: plan.Plan, inputs: Mapping[str, DataFrame], runtime: Runtime, *, upto: str | None = None, run: bool = False
+) -> dict[str, DataFrame]:
+    """Answer the output of every operator, from the rows of sources and tables, as if all of time were complete.
+
+    ``inputs`` may hold other outputs, too. With ``upto``, only what this operator needs is answered. Loops go round
+    with ``run``; else they answer the right columns, and rows that are of no use.
+    """
     frames = dict(inputs)
+    wanted = None if upto is None else flow.upstream(upto)
     for operator in flow:
-        if operator.id in frames:
+        if operator.id in frames or (wanted is not None and operator.id not in wanted):
             continue
         try:
-            frames[operator.id] = lower_operator(operator, runtime, *(frames[name] for name in operator.inputs))
+            given = [frames[name] for name in operator.inputs]
+            frames[operator.id] = lower_operator(operator, runtime, *given, run=run)
         except TidegateError as error:
             raise error.at(f"{operator.verb}(…) on {', '.join(operator.inputs)}").at(f"flow {flow.name!r}") from None
     return frames
 
 
-def lower_operator(operator: plan.Operator, runtime: Runtime, *inputs: DataFrame) -> DataFrame:
+def lower_operator(operator: plan.Operator, runtime: Runtime, *inputs: DataFrame, run: bool = False) -> DataFrame:
     """Answer the output of one operator; what Spark refuses is told in our words."""
-    lowering = _LOWERINGS.get(type(operator))
+    lowering: Callable[..., Any] | None = _LOWERINGS.get(type(operator))
+    if run and isinstance(operator, plan.Iterate):
+        lowering = run_loop
     if lowering is None:
         raise NotSupported(f"the Spark engine has no rule for {operator.verb}")
     try:

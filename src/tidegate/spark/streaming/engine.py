@@ -13,13 +13,14 @@ from uuid import uuid4
 
 from tidegate.errors import TidegateError
 from tidegate.flow.errors import NotSupported
-from tidegate.flow.plan import Operator, Plan, Source, Table
+from tidegate.flow.plan import Iterate, Operator, Plan, Source, Table
+from tidegate.spark.loops.rounds import Least
 from tidegate.spark.lowering import lower, lower_operator
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.commits import Commit, Publication, last_commit, write_commit
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, LateRow
 from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.frontiers import shown
+from tidegate.spark.streaming.frontiers import shown, time_of
 from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.meaning import check_meaning, meaning, state_keys
 from tidegate.spark.streaming.metrics import StepMetrics, metrics_of
@@ -29,6 +30,7 @@ from tidegate.spark.streaming.sinks import Output, Parquet
 from tidegate.spark.streaming.sources import Taken, diverted, take
 from tidegate.spark.streaming.state import Part, State, empty_rows, write_part
 from tidegate.spark.streaming.tracking import Tracking
+from tidegate.spark.streaming.warm import Warm
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["POINTS", "RECOVERY", "Engine"]
 
-#: The named points of a step, in order: what a crash test stops at.
+#: The named points of a step, in order: what a crash test stops at. A loop has one more, "round", in each round.
 POINTS = (
     "begin",
     "writing",
@@ -77,6 +79,7 @@ class Engine:
         self._runtime = runtime
         self._probe = probe
         self._report = report
+        self._warm = Warm()
         self._attempt = uuid4().hex[:8]
         self._keys = state_keys(flow)
         self._schemas = _schemas(flow, runtime, self.tables)
@@ -146,15 +149,7 @@ class Engine:
             self._run(self._runtime, {}, batch=batch, query=last.query if last else "", offsets="", ended=True)
 
     def _settings(self, runtime: Runtime) -> Any:
-        conf = runtime.session.conf
-        partitions = str(conf.get("spark.sql.shuffle.partitions"))
-        if partitions == "200":
-            partitions = str(runtime.session.sparkContext.defaultParallelism)
-        return runtime.settings(
-            spark__sql__session__timeZone=self.flow.timezone,
-            spark__sql__adaptive__enabled="false",
-            spark__sql__shuffle__partitions=partitions,
-        )
+        return runtime.in_steps(spark__sql__session__timeZone=self.flow.timezone)
 
     def _run(
         self,
@@ -170,7 +165,17 @@ class Engine:
         number = self.last.step + 1 if self.last else 0
         self._probe("begin", number)
         self._refuse_late(taken)
-        step = Step(number, self._attempt, self.flow, self.files, runtime, self._schemas, ended)
+        step = Step(
+            number,
+            self._attempt,
+            self.flow,
+            self.files,
+            runtime,
+            self._schemas,
+            ended,
+            warm=self._warm,
+            watch=self._turn,
+        )
         marks = {
             s.id: self.marks[s.id].ended() if ended else self.marks[s.id].after(s, taken[s.id].seen)
             for s in self.flow.sources
@@ -195,6 +200,7 @@ class Engine:
             self._probe("before commit", number)
             write_commit(self.files, self.flow, commit, lambda: self._probe("during commit", number))
         except BaseException:
+            self._warm.forget()
             self.tracking.move({source: mark.frontier for source, mark in self.marks.items()})
             raise
         self._probe("after commit", number)
@@ -208,6 +214,12 @@ class Engine:
         self.metrics.append(metrics_of(self.flow, commit, seen, time.monotonic() - started, datetime.now(UTC)))
         self._report(self.metrics[-1])
         del self.metrics[:-1000]
+
+    def _turn(self, loop: Iterate, number: int, least: Least | None) -> None:
+        """Let the tracker know where a loop is."""
+        self.tracking.turn(loop, least and time_of(loop.schema, least), number)
+        if least is not None:
+            self._probe("round", self.last.step + 1 if self.last else 0)
 
     def _refuse_late(self, taken: Mapping[str, Taken]) -> None:
         for found in taken.values():
@@ -319,6 +331,7 @@ class Engine:
         self._probe("cleaning", commit.step)
         old = self._older
         self._older = before.paths if before else set()
+        self._warm.forget(commit.paths)
         for path in (old | made) - self._older - commit.paths:
             self.files.delete(path)
 

@@ -11,7 +11,7 @@ from tidegate.flow.spans import from_units, units
 from tidegate.spark.lowering.units import to_units
 from tidegate.time import BOTTOM, TOP, Antichain, Bound
 
-__all__ = ["Frontier", "complete", "decoded", "encoded", "newly_complete", "parts_of", "shown", "start_of"]
+__all__ = ["Frontier", "complete", "decoded", "encoded", "newly_complete", "parts_of", "shown", "start_of", "time_of"]
 
 #: The least times that may still appear: values, or tuples of values, with `BOTTOM` and `TOP` among them.
 Frontier: TypeAlias = Antichain[Any]
@@ -62,7 +62,7 @@ def encoded(schema: Schema, frontier: Iterable[Any]) -> list[list[Any]]:
 
 def decoded(schema: Schema, elements: Iterable[Sequence[Any]]) -> Frontier:
     """Answer the frontier that `encoded` wrote down."""
-    return Antichain(schema.order, [_time(schema, element) for element in elements])
+    return Antichain(schema.order, [time_of(schema, element) for element in elements])
 
 
 def shown(schema: Schema, frontier: Iterable[Any]) -> str:
@@ -82,7 +82,8 @@ def _coded(schema: Schema, t: Any) -> list[Any]:
     return [part.name if isinstance(part, Bound) else units(part, c.type or "") for part, c in pairs]
 
 
-def _time(schema: Schema, element: Sequence[Any]) -> Any:
+def time_of(schema: Schema, element: Sequence[Any]) -> Any:
+    """Answer the time that has so many units in each column, or a bound, given by its name."""
     convert: Callable[[Any, str], Any] = lambda part, type_: (  # noqa: E731
         Bound[part] if isinstance(part, str) else from_units(part, type_)
     )

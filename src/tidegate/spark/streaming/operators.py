@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidegate.flow import plan
 from tidegate.flow.plan import Operator, Plan
+from tidegate.spark.loops.rounds import Least
 from tidegate.spark.lowering import lower_operator
 from tidegate.spark.lowering.accumulate import cells_of
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.accumulated import accumulated, fresh_cells, kept_as_cells, merged_state
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import Frontier, newly_complete
+from tidegate.spark.streaming.looped import go_round, merged_known
 from tidegate.spark.streaming.resumed import resume
 from tidegate.spark.streaming.retention import PER_TIME, retained
 from tidegate.spark.streaming.state import State, empty_rows, read_parts, write_part
+from tidegate.spark.streaming.warm import Warm
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,6 +49,10 @@ class Step:
     ended: bool
     #: The paths of state that this step was given; those that its commit does not name can go.
     made: set[str] = field(default_factory=set)
+    #: Large parts of state that are read again and again.
+    warm: Warm = field(default_factory=Warm)
+    #: Called by loops after each round, with its number and the least time of what is fresh; None: nothing is.
+    watch: Callable[[plan.Iterate, int, Least | None], None] = lambda loop, number, least: None  # noqa: ARG005
 
     def path(self, key: str, port: int, kind: str) -> str:
         """Answer a path for state that no other attempt writes to."""
@@ -60,15 +68,19 @@ def holds(operator: Operator) -> bool:
 
 def ports(operator: Operator) -> int:
     """Answer how many states an operator has: one for each input, and one more for what has become of its rows."""
-    return len(operator.inputs) + (isinstance(operator, plan.Process) or kept_as_cells(operator))
+    more = isinstance(operator, plan.Process | plan.Iterate) or kept_as_cells(operator)
+    return len(operator.inputs) + more
 
 
 def let_go(
     step: Step, operator: Operator, key: str, given: list[Rows], states: list[State], old: Frontier, new: Frontier
 ) -> tuple[Rows, list[State]]:
     """Take in new rows, and answer for the times that became complete."""
+    tables = {i for i, stream in enumerate(step.flow.inputs(operator)) if not stream.schema.time}
     grown = [
-        state if rows.empty else state.grown(write_part(step.files, step.runtime, rows.frame, step.path(key, i, "new")))
+        state
+        if rows.empty or i in tables
+        else state.grown(write_part(step.files, step.runtime, rows.frame, step.path(key, i, "new")))
         for i, (rows, state) in enumerate(zip(given, states, strict=False))
     ]
     grown += states[len(given) :]
@@ -76,6 +88,11 @@ def let_go(
     nothing = not (moved and any(state.rows for state in grown))
     if nothing:
         return Rows(empty_rows(step.runtime, step.schemas[operator.id]), empty=True), grown
+    if isinstance(operator, plan.Iterate):
+        also = {operator.names[i]: given[i].frame for i in tables}
+        answers, grown = go_round(step, operator, key, grown, also, old, new)
+        none = Rows(empty_rows(step.runtime, step.schemas[operator.id]), empty=True)
+        return none if answers is None else Rows(answers), grown
     schemas = [step.schemas[name] for name in operator.inputs]
     held = [
         read_parts(step.files, step.runtime, state.parts, schema)
@@ -161,6 +178,9 @@ def fold(step: Step, operator: Operator, key: str, states: list[State], frontier
             none = empty_rows(runtime, step.schemas[operator.inputs[0]])
             rows = read_parts(files, runtime, state.parts, cells_of(operator, runtime, none).schema)
             rows = merged_state(operator, runtime, none, rows, frontier)
+        elif isinstance(operator, plan.Iterate):
+            rows = read_parts(files, runtime, state.parts, step.schemas[operator.id])
+            rows = merged_known(operator, runtime, rows)
         else:
             # What `process` has played is needed to the end.
             done = step.schemas[operator.inputs[0]]

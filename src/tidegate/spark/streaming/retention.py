@@ -35,6 +35,9 @@ def retained(
     match operator:
         case plan.Accumulate():
             return not_counted_yet(operator, schema, runtime, rows, frontier) if kept_as_cells(operator) else rows
+        case plan.Iterate():
+            # A row takes part in all later versions.
+            return rows
         case plan.WindowAggregate(frame=WindowFrame() as frame) | plan.WindowApply(frame=WindowFrame() as frame):
             return _in_open_windows(frame, schema, runtime, rows, frontier)
         case plan.WindowJoin(frame=frame):

@@ -1,0 +1,1 @@
+"""Loops on Spark: facts with the time from which on they hold, and the rounds in which they are found."""

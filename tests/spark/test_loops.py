@@ -1,0 +1,122 @@
+"""Loops on bounded inputs: in every version, the specification's answers."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from tests.flow import graphs
+from tests.flow.case import assert_same_rows
+from tests.spark.engine import by_spark, frame
+from tests.spark.loops import LOOPS, built, by_specification
+
+import tidegate as tg
+from tidegate.flow.errors import BadLoop, NotConverging
+from tidegate.spark.loops import rounds
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+# A loop takes several jobs of Spark a round.
+LOOPS_DRAWN = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 1
+
+
+def rows_of(drawn: tuple[bool, list[graphs.Edge]]) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of all inputs: sources and a table are made of the edges that there are."""
+    pairs, edges = drawn
+    found = graphs.rows(edges)
+    return {
+        "edges": found,
+        "sources": [(*row[: 1 + pairs], row[-2]) for row in found if row[-1] > 6],
+        "listed": [(row[-3],) for row in found if row[-1] == 5],
+    }
+
+
+drawn_graphs = st.one_of(
+    st.tuples(st.just(False), graphs.edges(st.integers(0, 3), most=14)),
+    st.tuples(st.just(True), graphs.edges(st.tuples(st.integers(0, 2), st.integers(0, 2)), most=10)),
+)
+some = settings(
+    max_examples=LOOPS_DRAWN,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+GRID = [
+    ((0, 1), 0, 1, 7),
+    ((1, 0), 1, 2, 5),
+    ((1, 1), 5, 4, 9),
+    ((0, 1), 2, 0, 5),
+    ((2, 0), 0, 4, 8),
+    ((1, 2), 2, 4, 1),
+]
+LINE = [(0, 3, 2, 5), (1, 0, 1, 9), (1, 2, 1, 1), (2, 4, 4, 5), (3, 4, 3, 8), (3, 1, 0, 2), (3, 3, 0, 7)]
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in ("bits", "seeded") else pytest.param(name, marks=pytest.mark.slow) for name in LOOPS]
+)
+@pytest.mark.parametrize("drawn", [(False, LINE), (True, GRID)], ids=["total", "pairs"])
+def test_loops_give_what_the_specification_gives(
+    spark: SparkSession, name: str, drawn: tuple[bool, list[graphs.Edge]]
+) -> None:
+    """Every kind of loop, on a total order and on a product, on a graph that changes in several versions."""
+    compare(spark, name, drawn)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOOPS)
+@some
+@given(drawn=drawn_graphs, sizes=st.sampled_from([(10_000, 20_000), (0, 20_000), (10_000, 0)]))
+def test_drawn_graphs(
+    spark: SparkSession, name: str, drawn: tuple[bool, list[graphs.Edge]], sizes: tuple[int, int]
+) -> None:
+    """On any graph, whatever counts as few facts and as much that is known: held, merged or looked up."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rounds, "_FEW", sizes[0])
+        patch.setattr(rounds, "_MANY", sizes[1])
+        compare(spark, name, drawn)
+
+
+def compare(spark: SparkSession, name: str, drawn: tuple[bool, list[graphs.Edge]]) -> None:
+    flow, rows = built(name, pairs=drawn[0]), rows_of(drawn)
+    assert_same_rows(by_spark(spark, flow, rows), by_specification(flow, rows))
+
+
+def test_rounds_run_when_a_sink_is_asked_for(spark: SparkSession) -> None:
+    """`compute` checks a flow with a loop and runs nothing; the loop goes round, once, when its sink is asked for."""
+    flow = tg.Flow("endless")
+    edges = graphs.source(flow)
+    step = "SELECT e.dst AS node, k.x + 1 AS x FROM known k JOIN input e ON e.src = k.node"
+    start = "SELECT src AS node, 0 AS x FROM input"
+    flow.sink("out", edges.iterate(start=start, step=step, key="node", keep="max(x) AS x", limit=4))
+    flow.sink("edges", edges.select("src"))
+    tables = flow.compute(spark, {"edges": frame(spark, edges.schema, [(1, 0, 1, 0), (1, 1, 0, 0)])})
+    assert tables["edges"].count() == 2
+    with pytest.raises(NotConverging, match="after 4 rounds\n  facts that changed in the last rounds: 2, 2, 2, 2"):
+        tables["out"]
+
+
+def test_start_and_step_give_facts_of_one_type(spark: SparkSession) -> None:
+    """Where a type was open when the flow was built, Spark settles it; it does not convert one in silence."""
+    flow = tg.Flow("types")
+    edges = graphs.source(flow)
+    start = "SELECT src AS node, nvl2(weight, 0, 1) AS x FROM input"
+    step = "SELECT e.dst AS node, bigint(bround(k.x, 0)) AS x FROM known k JOIN input e ON e.src = k.node"
+    flow.sink("out", edges.iterate(start=start, step=step, key="node", keep="min(x) AS x"))
+    with pytest.raises(BadLoop, match="expected x of one type, got INT from start and BIGINT from step"):
+        flow.compute(spark, {"edges": frame(spark, edges.schema, [])})
+
+
+@pytest.mark.slow
+def test_a_chain_of_a_thousand_rounds(spark: SparkSession) -> None:
+    """A thousand rounds come to the right end, and leave no blocks behind."""
+    flow = tg.Flow("chain")
+    flow.sink("out", tg.graph.components(graphs.source(flow), "src", "dst"))
+    found = by_spark(spark, flow, {"edges": [(1, n, n + 1, 0) for n in range(1000)]})
+    assert_same_rows(found, [(1, n, 0) for n in range(1001)])
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() < 10
