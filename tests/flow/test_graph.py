@@ -14,7 +14,7 @@ from tests.flow.graphs import SOURCE, Edge, Known
 
 import tidegate as tg
 from tidegate.flow.errors import BadArgument, UnknownColumn
-from tidegate.spec import DT
+from tidegate.spec import DT, WM
 
 Built = Callable[..., tg.Stream]
 
@@ -163,3 +163,35 @@ def test_arguments_are_checked() -> None:
         tg.graph.pagerank(edges, "src", "dst", rounds=0)
     with pytest.raises(BadArgument, match="expected a number as weight, got BOOLEAN"):
         tg.graph.shortest_paths(edges, "src", "dst", "weight > 3", 0)
+
+
+def test_an_edge_that_comes_late_does_not_get_in() -> None:
+    """A version is final: an edge below a watermark is set aside, and later versions do not have it either."""
+    flow = tg.Flow("graph")
+    edges = graphs.source(flow)
+    flow.sink("out", tg.graph.components(edges, "src", "dst"))
+    on_time, late, then = graphs.events(edges.schema, [(1, 2, 3, 0), (1, 1, 2, 0), (2, 3, 4, 0)])
+    results = flow.reference({"edges": [on_time, WM(1), late, then, WM(2)]})
+    assert results["out"] == [
+        DT(1, {"version": 1, "node": 2, "label": 2}),
+        DT(1, {"version": 1, "node": 3, "label": 2}),
+        WM(1),
+        DT(2, {"version": 2, "node": 4, "label": 2}),
+        WM(2),
+    ]
+    assert results.late == {"edges": [late]}
+
+
+def test_a_version_waits_for_all_inputs_that_have_a_time() -> None:
+    """An answer comes when the stream and those in also are complete there; a table holds nothing up."""
+    flow = tg.Flow("graph")
+    edges = graphs.source(flow)
+    seeds = flow.source("seeds", "version INT, seed INT", time="version")
+    flow.sink("out", tg.graph.reachable(edges, "src", "dst", seeds))
+    first, second = graphs.events(edges.schema, [(1, 4, 5, 0), (2, 5, 6, 0)])
+    events = flow.reference(
+        {"edges": [first, WM(1), second, WM(2)], "seeds": [DT(1, {"version": 1, "seed": 4}), WM(1)]}
+    )["out"]
+    assert events[:3] == [DT(1, {"version": 1, "node": 4}), DT(1, {"version": 1, "node": 5}), WM(1)]
+    # The end of the input completes the rest.
+    assert [event for event in events[3:] if event != WM(1)] == [DT(2, {"version": 2, "node": 6})]
