@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import tidegate as tg
-from tidegate.demos.history import NoHistory, git_log, period, span
+from tidegate.demos.history import NoHistory, git_log, period, read_here, span
 from tidegate.demos.story import Story
 from tidegate.spec import DT
 from tidegate.spec.canvas import Canvas
@@ -94,11 +94,7 @@ def labels(answers: Iterable[tuple[datetime, str, str]]) -> dict[datetime, dict[
 def show(console: Console) -> None:
     """Show who hangs together in the repository in the current directory, period by period."""
     story = Story(console)
-    try:
-        found = touches(Path.cwd())
-    except NoHistory as error:
-        console.print(str(error), style="red", markup=False, soft_wrap=True)
-        raise SystemExit(1) from None
+    found = read_here(console, touches)
     length = period([touch.at for touch in found])
     busy = Counter(touch.author for touch in found)
     busiest = busy.most_common(1)[0][0]

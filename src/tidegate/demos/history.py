@@ -7,13 +7,13 @@ written by then" has no answer with one clock: it depends on when you ask. With 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
 
@@ -25,7 +25,9 @@ from tidegate.ui import INK
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Commit", "NoHistory", "commits", "git_log", "history_flow", "period", "show", "span"]
+__all__ = ["Commit", "NoHistory", "commits", "git_log", "history_flow", "period", "read_here", "show", "span"]
+
+T = TypeVar("T")
 
 #: The newest commits are enough for a picture.
 MOST = 20_000
@@ -100,14 +102,19 @@ def history_flow(length: timedelta) -> tg.Flow:
     return flow
 
 
-def show(console: Console, *, session: AbstractContextManager[SparkSession] | None = None) -> None:
-    """Show the two clocks of the repository in the current directory, and what was known when."""
-    story = Story(console)
+def read_here(console: Console, read: Callable[[Path], T]) -> T:
+    """Read the history of the repository in the current directory; if there is none, say so and stop."""
     try:
-        found = commits(Path.cwd())
+        return read(Path.cwd())
     except NoHistory as error:
         console.print(str(error), style="red", markup=False, soft_wrap=True)
         raise SystemExit(1) from None
+
+
+def show(console: Console, *, session: AbstractContextManager[SparkSession] | None = None) -> None:
+    """Show the two clocks of the repository in the current directory, and what was known when."""
+    story = Story(console)
+    found = read_here(console, commits)
     story.title("Tidegate", "the history of this repository, on two clocks")
     _clocks(story, found)
     length = period([commit.committed for commit in found])

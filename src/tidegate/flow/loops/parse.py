@@ -94,7 +94,7 @@ def _parsed(text: str, what: str) -> tuple[Tree, Tokens]:
         raise BadExpression(message, hint=hint) from None
     if not isinstance(tree, exp.Select | exp.SetOperation):
         raise BadExpression(pointed(f"expected {what} to be a query", text, 0, len(text)), hint=hint)
-    return tree, tokens
+    return tree, tokens[:-1] if tokens[-1].token_type == TokenType.SEMICOLON else tokens
 
 
 def _check_relations(tree: Tree, text: str, what: str, relations: Relations) -> None:
