@@ -10,7 +10,7 @@ from tidegate.errors import TidegateError
 if TYPE_CHECKING:
     from tidegate import graph
     from tidegate.flow import Flow, Stream, at_end, bounded, published, punctuated
-    from tidegate.spark.streaming import Run, console, foreach, memory, parquet, postgres, read
+    from tidegate.spark.streaming import Run, console, foreach, memory, parquet, postgres, read, read_stream
     from tidegate.spec import DT, WM
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "published",
     "punctuated",
     "read",
+    "read_stream",
 ]
 
 __version__ = "0.1.0"
@@ -53,6 +54,7 @@ _HOMES = {
     "parquet": "tidegate.spark.streaming",
     "postgres": "tidegate.spark.streaming",
     "read": "tidegate.spark.streaming",
+    "read_stream": "tidegate.spark.streaming",
 }
 
 

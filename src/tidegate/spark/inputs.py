@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tidegate.flow.errors import BadInput, BadTime, FlowError, nearest
 from tidegate.flow.expressions import Expression
 from tidegate.flow.plan import Plan, Source, Table
-from tidegate.flow.watermarks import Punctuated
+from tidegate.flow.watermarks import Published, Punctuated
 from tidegate.spark.lowering.rows import columns_of, quoted
 from tidegate.spark.runtime import Runtime
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["check_inputs", "with_time", "without_time"]
+__all__ = ["STEP", "check_inputs", "with_time", "without_time"]
+
+#: The column of a published output that has the step of each row.
+STEP = "__step"
 
 
 def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[str, DataFrame]:
@@ -32,7 +35,8 @@ def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[st
     for operator in sources:
         try:
             streams = streaming and isinstance(operator, Source)
-            checked[operator.id] = _checked(operator, inputs[operator.id], streaming=streams)
+            also = [STEP] if streams and isinstance(getattr(operator, "watermark", None), Published) else []
+            checked[operator.id] = _checked(operator, inputs[operator.id], streaming=streams, also=also)
         except FlowError as error:
             raise error.at(f"{operator.verb} {operator.id!r}").at(f"flow {flow.name!r}") from None
     return checked
@@ -57,7 +61,7 @@ def _check_names(flow: Plan, inputs: Any) -> None:
         raise BadInput(f"got an input {name!r} that the flow has no source or table for", hint=hint)
 
 
-def _checked(operator: Source | Table, given: Any, *, streaming: bool) -> DataFrame:
+def _checked(operator: Source | Table, given: Any, *, streaming: bool, also: Sequence[str]) -> DataFrame:
     from pyspark.sql import DataFrame
 
     if not isinstance(given, DataFrame):
@@ -69,8 +73,14 @@ def _checked(operator: Source | Table, given: Any, *, streaming: bool) -> DataFr
     if given.isStreaming and not streaming:
         raise BadInput("expected a bounded DataFrame, got a streaming one", hint="flow.start(…) runs on streams")
     declared = operator.schema
-    found = {c.name.lower(): c for c in columns_of(given.schema)}
-    if len(found) < len(given.columns):
+    missing_too = [name for name in also if name not in given.columns]
+    if missing_too:
+        raise BadInput(
+            f"expected the stream of an output that publishes its frontier, got one without {', '.join(missing_too)}",
+            hint="tg.read_stream(spark, path) with the path of tg.published(path)",
+        )
+    found = {c.name.lower(): c for c in columns_of(given.schema) if c.name not in also}
+    if len(found) < len(given.columns) - len(also):
         raise BadInput(f"expected columns with different names, got {', '.join(given.columns)}", hint="rename some")
     missing = [c for c in declared.columns if c.name.lower() not in found]
     extra = [c for c in found.values() if c.name not in declared]
@@ -89,7 +99,8 @@ def _checked(operator: Source | Table, given: Any, *, streaming: bool) -> DataFr
                 hint=f'df.withColumn("{column.name}", F.col("{column.name}").cast("{str(column.type).lower()}")), '
                 "or declare the type that it has",
             )
-    return given.select(*(given[quoted(found[c.name.lower()].name)].alias(c.name) for c in declared.columns))
+    columns = (given[quoted(found[c.name.lower()].name)].alias(c.name) for c in declared.columns)
+    return given.select(*columns, *also)
 
 
 def _selection(operator: Source | Table, *, missing: bool) -> str:

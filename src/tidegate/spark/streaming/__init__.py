@@ -2,7 +2,7 @@
 
 from tidegate.spark.streaming.metrics import Reporter
 from tidegate.spark.streaming.postgres import Postgres, postgres
-from tidegate.spark.streaming.reading import read
+from tidegate.spark.streaming.reading import read, read_stream
 from tidegate.spark.streaming.run import Run, Status
 from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, console, foreach, memory, parquet
 from tidegate.spark.streaming.start import start
@@ -21,5 +21,6 @@ __all__ = [
     "parquet",
     "postgres",
     "read",
+    "read_stream",
     "start",
 ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tidegate.flow.plan import Plan
 from tidegate.spark.streaming.errors import BadCheckpoint, Superseded
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.marks import Marks
+from tidegate.spark.streaming.published import Outlet
 from tidegate.spark.streaming.state import State
 
 __all__ = ["Commit", "Publication", "last_commit", "last_step", "write_commit"]
@@ -44,6 +45,8 @@ class Commit:
     #: What the state belongs to: sources in order, and operators with state, by their fingerprints.
     flow: Mapping[str, Any]
     ended: bool = False
+    #: What is in the directories of sinks, and promised there.
+    outlets: Mapping[str, Outlet] = field(default_factory=dict)
 
     @property
     def paths(self) -> set[str]:
@@ -64,6 +67,7 @@ class Commit:
             "outputs": dict(self.outputs),
             "flow": dict(self.flow),
             "ended": self.ended,
+            "outlets": {sink: outlet.coded() for sink, outlet in self.outlets.items()},
         }
 
     @classmethod
@@ -80,6 +84,7 @@ class Commit:
             found["outputs"],
             found["flow"],
             found["ended"],
+            {sink: Outlet.decode(outlet) for sink, outlet in found["outlets"].items()},
         )
 
 

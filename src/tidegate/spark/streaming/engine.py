@@ -25,6 +25,7 @@ from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.meaning import check_meaning, meaning, state_keys
 from tidegate.spark.streaming.metrics import StepMetrics, metrics_of
 from tidegate.spark.streaming.operators import Rows, Step, fold, holds, let_go, ports
+from tidegate.spark.streaming.published import Outlet, final
 from tidegate.spark.streaming.publishing import PENDING, publish, staged
 from tidegate.spark.streaming.sinks import Output, Parquet
 from tidegate.spark.streaming.sources import Taken, diverted, take
@@ -94,6 +95,11 @@ class Engine:
     def schemas(self) -> dict[str, StructType]:
         """The columns that Spark gives the output of each operator."""
         return self._schemas
+
+    @property
+    def complete(self) -> bool:
+        """Whether no source can give rows any more."""
+        return not any(mark.frontier for mark in self.marks.values())
 
     def _recovered(self) -> Commit | None:
         """Answer the last commit, after what it had to publish is published and leftovers are gone."""
@@ -196,6 +202,7 @@ class Engine:
                 outputs,
                 self._meaning,
                 ended,
+                self._outlets(number, outputs),
             )
             self._probe("before commit", number)
             write_commit(self.files, self.flow, commit, lambda: self._probe("during commit", number))
@@ -315,6 +322,19 @@ class Engine:
             if part.rows:
                 written.append(publication)
         return outputs, written
+
+    def _outlets(self, step: int, rows: Mapping[str, int]) -> dict[str, Outlet]:
+        """Answer what is in the directories of sinks after a step, and which frontiers they promise."""
+        found = {}
+        for sink in self.flow.sinks:
+            output, operator = self.outputs[sink.name], self.flow[sink.input]
+            if isinstance(output, Parquet):
+                fresh = Outlet(Files(self._runtime.session, output.path).root)
+                before = self.last.outlets.get(sink.name, fresh) if self.last else fresh
+                outlet = before if before.root == fresh.root else fresh
+                frontier = final(operator, self.tracking.of_sink(sink.name))
+                found[sink.name] = outlet.after(step, rows[sink.name], operator.schema, frontier)
+        return found
 
     def _place(self, step: Step, sink: str, output: Output) -> tuple[Publication, Files]:
         if isinstance(output, Parquet):

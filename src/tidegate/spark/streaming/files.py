@@ -71,6 +71,24 @@ class Files:
             raise
         return True
 
+    def make(self, name: str) -> None:
+        """Make a directory, unless it is there."""
+        self._fs.mkdirs(self._path(name))
+
+    def put(self, name: str, text: str, *, mark: str) -> None:
+        """Write a small file that appears whole; if it is there already it stays. ``mark`` is the writer's own."""
+        if self.exists(name):
+            return
+        directory, _, last = name.rpartition("/")
+        hidden = f"{directory}/.{last}-{mark}"
+        stream = self._fs.create(self._path(hidden), True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        if not self._fs.rename(self._path(hidden), self._path(name)):
+            self.delete(hidden)
+
     def read(self, name: str) -> Any:
         """Answer the content of a file of JSON."""
         stream = self._fs.open(self._path(name))

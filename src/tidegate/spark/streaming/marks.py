@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tidegate.flow.plan import Source
 from tidegate.flow.spans import from_units
-from tidegate.flow.watermarks import Bounded
+from tidegate.flow.watermarks import Bounded, Published
 from tidegate.spark.streaming.frontiers import Frontier, decoded, encoded, shown, start_of
+from tidegate.spark.streaming.published import Following, Promise
 from tidegate.time import TOP, Antichain, complete_times, frontier_times, maximal
 
 __all__ = ["Marks", "Seen"]
@@ -26,6 +27,9 @@ class Seen:
     greatest: tuple[int, ...] | None = None
     #: Watermarks; None stands for every value.
     marks: tuple[tuple[int | None, ...], ...] = ()
+    #: How many rows there were of each step of another flow, and the lines that it published.
+    steps: tuple[tuple[int, int], ...] = ()
+    told: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,7 @@ class Marks:
     late: int = 0
     rejected: int = 0
     watermarks: int = 0
+    following: Following | None = None
 
     @classmethod
     def start(cls, source: Source) -> Marks:
@@ -49,19 +54,23 @@ class Marks:
         greatest = self.greatest
         if seen.greatest is not None:
             greatest = seen.greatest if greatest is None else tuple(map(max, greatest, seen.greatest))
+        following, promise = self.following, None
+        if isinstance(source.watermark, Published):
+            told = [Promise.parse(text) for text in seen.told]
+            following, promise = (following or Following()).after(dict(seen.steps), told)
         return Marks(
-            _moved(source, self.frontier, greatest, seen),
+            _moved(source, self.frontier, greatest, seen, promise),
             greatest,
             self.rows + seen.rows,
             self.late + seen.late,
             self.rejected + seen.rejected,
             self.watermarks + seen.watermarks,
+            following,
         )
 
     def ended(self) -> Marks:
         """Answer the marks at the end of the input: nothing may appear any more."""
-        none = Antichain(self.frontier.order, [])
-        return Marks(none, self.greatest, self.rows, self.late, self.rejected, self.watermarks)
+        return replace(self, frontier=Antichain(self.frontier.order, []))
 
     def coded(self, source: Source) -> dict[str, Any]:
         """Answer the marks for a commit."""
@@ -74,6 +83,7 @@ class Marks:
             "late": self.late,
             "rejected": self.rejected,
             "watermarks": self.watermarks,
+            "following": None if self.following is None else self.following.coded(),
         }
 
     @classmethod
@@ -83,11 +93,14 @@ class Marks:
         return cls(
             decoded(source.schema, found["frontier"]),
             None if greatest is None else tuple(greatest),
-            *(found[name] for name in ("rows", "late", "rejected", "watermarks")),
+            **{name: found[name] for name in ("rows", "late", "rejected", "watermarks")},
+            following=None if found["following"] is None else Following.decode(found["following"]),
         )
 
 
-def _moved(source: Source, frontier: Frontier, greatest: tuple[int, ...] | None, seen: Seen) -> Frontier:
+def _moved(
+    source: Source, frontier: Frontier, greatest: tuple[int, ...] | None, seen: Seen, promise: Promise | None = None
+) -> Frontier:
     schema = source.schema
     types = [c.type or "" for c in schema.times]
     single = len(types) == 1
@@ -99,6 +112,8 @@ def _moved(source: Source, frontier: Frontier, greatest: tuple[int, ...] | None,
     for mark in seen.marks:
         parts = tuple(TOP if m is None else from_units(m, t) for m, t in zip(mark, types, strict=True))
         done.append(parts[0] if single else parts)
+    if promise is not None:
+        done += complete_times(schema.order, decoded(schema, promise.frontier))
     if not done:
         return frontier
     return frontier_times(schema.order, maximal(schema.order, [*complete_times(schema.order, frontier), *done]))

@@ -9,6 +9,7 @@ from typing import Any
 from tidegate.flow.plan import Plan
 from tidegate.spark.streaming.errors import FlowChanged
 from tidegate.spark.streaming.operators import holds
+from tidegate.spark.streaming.sources import signals_of
 
 __all__ = ["check_meaning", "meaning", "state_keys"]
 
@@ -29,7 +30,12 @@ def state_keys(flow: Plan) -> dict[str, str]:
 def meaning(flow: Plan, keys: Mapping[str, str]) -> dict[str, Any]:
     """Answer what the state of a flow depends on: its sources in order, and the operators that have state."""
     prints = flow.fingerprints()
-    return {"name": flow.name, "sources": [[s.id, prints[s.id]] for s in flow.sources], "state": sorted(keys.values())}
+    return {
+        "name": flow.name,
+        "sources": [[s.id, prints[s.id]] for s in flow.sources],
+        "signals": list(signals_of(flow)),
+        "state": sorted(keys.values()),
+    }
 
 
 def check_meaning(flow: Plan, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
@@ -37,6 +43,10 @@ def check_meaning(flow: Plan, old: Mapping[str, Any], new: Mapping[str, Any]) ->
     lines = []
     if old["sources"] != new["sources"]:
         lines.append(f"sources were {_named(old['sources'])}, and now are {_named(new['sources'])}")
+    if old["signals"] != new["signals"]:
+        # Each is a source of Spark's query, whose positions are by number.
+        before, now = (", ".join(found["signals"]) or "none" for found in (old, new))
+        lines.append(f"sources with a frontier from elsewhere were {before}, and now are {now}")
     gone = [key for key in old["state"] if key not in new["state"]]
     added = [key for key in new["state"] if key not in old["state"]]
     lines += [f"there is state of {key}, and the flow has no such operator" for key in gone]

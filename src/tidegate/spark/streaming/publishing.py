@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from tidegate.errors import TidegateError
 from tidegate.flow.plan import Plan
@@ -11,6 +12,7 @@ from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.commits import Commit, Publication
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.published import PROMISES
 from tidegate.spark.streaming.sinks import Foreach, Output, Sender, Transactional
 
 if TYPE_CHECKING:
@@ -65,6 +67,11 @@ def publish(
                 f"step {commit.step} is committed, and its rows are not in {place.path(publication.staged)}",
                 hint="something deleted them: only the run may touch what is in its checkpoint and its outputs",
             )
+    # Only now: who follows a promise should not have to wait for its rows.
+    for outlet in commit.outlets.values():
+        if outlet.step == commit.step:
+            name = f"{PROMISES}/{outlet.step}.json"
+            Files(runtime.session, outlet.root).put(name, outlet.line, mark=uuid4().hex[:8])
 
 
 def sender_of(flow: Plan, checkpoint: Files, sink: str) -> Sender:

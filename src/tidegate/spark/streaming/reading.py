@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tidegate.flow.schema import Schema
+from tidegate.spark.inputs import STEP
+from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.streaming.commits import last_commit
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.published import PROMISES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["claim", "read"]
+__all__ = ["claim", "published_time", "read", "read_promises", "read_stream"]
 
 _OWNER = "_tidegate.json"
 
+# Spark overlooks files that are older than the newest by a week, which a clock that was wrong for a while makes them.
+_EVER = {"maxFileAge": "36500d"}
 
-def claim(spark: SparkSession, path: str, checkpoint: Files, sink: str, schema: StructType) -> None:
-    """Mark a directory as the output of a checkpoint's sink, or raise if it is someone else's."""
+
+def claim(spark: SparkSession, path: str, checkpoint: Files, sink: str, schema: StructType, times: Schema) -> None:
+    """Mark a directory as the output of a checkpoint's sink, or raise if it is someone else's.
+
+    ``schema`` has the columns, ``times`` says which of them are time: others may follow the frontier of this output.
+    """
     files = Files(spark, path)
     owner = {"checkpoint": checkpoint.root, "id": checkpoint.read("id")["id"], "sink": sink, "schema": schema.json()}
+    owner["time"] = [[column.name, column.type] for column in times.times]
     if not files.exists(_OWNER) and files.names():
         raise BadCheckpoint(
             f"expected an empty directory for sink {sink!r}, got {files.root} with {len(files.names())} entries",
             hint="choose another path",
         )
+    files.make(PROMISES)
     if not files.create(_OWNER, owner):
         found = files.read(_OWNER)
         if (found["id"], found["sink"]) != (owner["id"], sink):
@@ -44,11 +56,7 @@ def read(spark: SparkSession, path: str) -> DataFrame:
     from pyspark.sql.types import StructType
 
     files = Files(spark, path)
-    if not files.exists(_OWNER):
-        raise BadCheckpoint(
-            f"expected the output of a flow in {files.root}, got none", hint="a path that was given to tg.parquet(…)"
-        )
-    owner = files.read(_OWNER)
+    owner = _owner(files)
     schema = StructType.fromJson(json.loads(owner["schema"]))
     checkpoint = Files(spark, owner["checkpoint"])
     if not checkpoint.exists("id") or checkpoint.read("id")["id"] != owner["id"]:
@@ -65,3 +73,41 @@ def read(spark: SparkSession, path: str) -> DataFrame:
             if publication["root"] == files.root and not files.exists(publication["name"]):
                 found.append(files.path(publication["staged"]))
     return spark.read.schema(schema).parquet(*found) if found else spark.createDataFrame([], schema)
+
+
+def read_stream(spark: SparkSession, path: str, **options: Any) -> DataFrame:
+    """Answer the rows that a flow writes to ``path`` with `parquet` as a stream, each once, as steps are published.
+
+    It is for sources that are declared with ``watermark=tg.published(path)``: the column ``__step`` lets the other flow
+    know when it has read all rows that a frontier speaks of. ``options`` are those of Spark's file source, such as
+    ``maxFilesPerTrigger``.
+    """
+    from pyspark.sql.types import StructType
+
+    files = Files(spark, path)
+    schema = StructType.fromJson(json.loads(_owner(files)["schema"]))
+    # A glob of directories, and not their parent: `step` is no column of the rows, and may be one of the user's.
+    rows = spark.readStream.schema(schema).options(**_EVER | options).parquet(files.path("step=*"))
+    step = "CAST(regexp_extract(_metadata.file_path, '/step=([0-9]+)/[^/]*$', 1) AS BIGINT)"
+    return rows.selectExpr(*(quoted(name) for name in schema.names), f"{step} AS {STEP}")
+
+
+def read_promises(spark: SparkSession, path: str) -> DataFrame:
+    """Answer the frontiers that are published beside an output as a stream of texts, ``value``."""
+    return spark.readStream.options(**_EVER).text(Files(spark, path).path(PROMISES))
+
+
+def published_time(spark: SparkSession, path: str) -> list[list[str]]:
+    """Answer the names and types of the time columns of an output."""
+    found: list[list[str]] = _owner(Files(spark, path))["time"]
+    return found
+
+
+def _owner(files: Files) -> dict[str, Any]:
+    if not files.exists(_OWNER):
+        raise BadCheckpoint(
+            f"expected the output of a flow in {files.root}, got none",
+            hint="a path that was given to tg.parquet(…), of a flow that was started",
+        )
+    found: dict[str, Any] = files.read(_OWNER)
+    return found

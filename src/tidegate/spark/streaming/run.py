@@ -66,8 +66,11 @@ class Run:
 
     def _watch(self) -> None:
         try:
-            self.query.awaitTermination()
-            if self._ends:
+            while not self.query.awaitTermination(1):
+                if self._engine.complete:
+                    # Nothing can come any more: the flows that this one follows have ended.
+                    self.query.stop()
+            if self._ends or self._engine.complete:
                 self._engine.finish()
         except BaseException as error:
             self._failure = self._engine.failure or error

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from tidegate.flow.expressions import Expression
 from tidegate.flow.plan import Plan, Source
-from tidegate.flow.watermarks import Bounded, Punctuated
+from tidegate.flow.watermarks import Bounded, Published, Punctuated
 from tidegate.spark.arrow import struct_type
+from tidegate.spark.inputs import STEP
 from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.lowering.units import units_of
 from tidegate.spark.runtime import Runtime
@@ -19,25 +21,46 @@ from tidegate.spark.streaming.marks import Marks, Seen
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Taken", "diverted", "take", "united"]
+__all__ = ["Taken", "diverted", "signals_of", "take", "united"]
 
-_ON_TIME, _LATE, _REJECTED, _WATERMARK = range(4)
+_ON_TIME, _LATE, _REJECTED, _WATERMARK, _SIGNAL = range(5)
 
 
-def united(flow: Plan, runtime: Runtime, inputs: Mapping[str, DataFrame]) -> DataFrame:
-    """Answer all sources as one DataFrame: a column that tells which, and a struct for each of them."""
-    parts = []
-    for i, source in enumerate(flow.sources):
+def signals_of(flow: Plan) -> tuple[str, ...]:
+    """Answer the sources that something beside their rows moves: it is read by the same query, after all sources."""
+    return tuple(source.id for source in flow.sources if isinstance(source.watermark, Published))
+
+
+def united(
+    flow: Plan, runtime: Runtime, inputs: Mapping[str, DataFrame], signals: Mapping[str, DataFrame] | None = None
+) -> DataFrame:
+    """Answer all sources as one DataFrame: a column that tells which, and a struct for each of them.
+
+    ``signals`` gives texts for sources that need them: rows that have no struct, and ``value`` in a column of its own.
+    """
+    names = [source.id for source in flow.sources]
+    types = [struct_type(source.schema.columns) for source in flow.sources]
+    wanted = signals_of(flow)
+
+    def part(frame: DataFrame, i: int, row: str = "NULL", step: str = "NULL", told: str = "NULL") -> DataFrame:
         columns = [runtime.F.lit(i).alias("__source")]
-        for j, other in enumerate(flow.sources):
-            whole = runtime.expr(f"struct({', '.join(quoted(name) for name in source.schema.names)})")
-            null = runtime.F.lit(None).cast(struct_type(other.schema.columns))
-            columns.append((whole.cast(struct_type(other.schema.columns)) if i == j else null).alias(f"__{j}"))
-        parts.append(inputs[source.id].select(*columns))
-    result = parts[0]
-    for part in parts[1:]:
-        result = result.unionByName(part)
-    return result
+        columns += [
+            runtime.expr(row if j == i else "NULL").cast(type_).alias(f"__{j}") for j, type_ in enumerate(types)
+        ]
+        extra = {STEP: f"CAST({step} AS BIGINT)", "__told": f"CAST({told} AS STRING)"} if wanted else {}
+        return frame.select(*columns, *runtime.exprs(extra))
+
+    parts = [
+        part(
+            inputs[source.id],
+            i,
+            row=f"struct({', '.join(quoted(name) for name in source.schema.names)})",
+            step=STEP if source.id in wanted else "NULL",
+        )
+        for i, source in enumerate(flow.sources)
+    ]
+    parts += [part(signals[name], names.index(name), told="value") for name in wanted if signals is not None]
+    return reduce(lambda one, other: one.unionByName(other), parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +73,33 @@ class Taken:
 
     def on_time(self, runtime: Runtime) -> DataFrame:
         """Answer the rows that take part."""
-        return self.rows.where(runtime.expr(f"__kind = {_ON_TIME}")).drop("__kind")
+        return self.rows.where(runtime.expr(f"__kind = {_ON_TIME}")).select(*map(quoted, self.source.schema.names))
 
 
 def take(sources: Sequence[Source], runtime: Runtime, batch: DataFrame, marks: Mapping[str, Marks]) -> dict[str, Taken]:
     """Take the rows of each source out of a batch, and see in one pass what there is; lateness is by the old marks."""
     rows = {
         source.id: batch.where(runtime.expr(f"__source = {i}"))
-        .select(f"__{i}.*")
+        .select(f"__{i}.*", *([STEP, "__told"] if isinstance(source.watermark, Published) else []))
         .withColumn("__kind", runtime.expr(_kind(source, marks[source.id].frontier)))
         for i, source in enumerate(sources)
     }
-    looks = [
-        rows[source.id].groupBy().agg(runtime.F.lit(i).alias("i"), *runtime.exprs(_look(source)))
-        for i, source in enumerate(sources)
-    ]
-    look = looks[0]
-    for other in looks[1:]:
-        look = look.unionByName(other)
-    found = {row["i"]: row for row in look.collect()}
-    return {source.id: Taken(source, rows[source.id], _seen(found[i])) for i, source in enumerate(sources)}
+    looks = []
+    for i, source in enumerate(sources):
+        part = _part(source)
+        grouped = rows[source.id].groupBy(*([runtime.expr(part, "part")] if part else []))
+        seen = grouped.agg(runtime.F.lit(i).alias("i"), *runtime.exprs(_look(source)))
+        looks.append(seen if part else seen.withColumn("part", runtime.expr("CAST(NULL AS STRING)")))
+    look = reduce(lambda one, other: one.unionByName(other), looks)
+    found: dict[int, list[Any]] = {i: [] for i in range(len(sources))}
+    for row in look.collect():
+        found[row["i"]].append(row)
+    return {source.id: Taken(source, rows[source.id], _seen(source, found[i])) for i, source in enumerate(sources)}
+
+
+def _part(source: Source) -> str:
+    """Answer what the rows of a source are looked at apart by, as text; empty if all are looked at together."""
+    return f"CAST({STEP} AS STRING)" if isinstance(source.watermark, Published) else ""
 
 
 def _kind(source: Source, frontier: Frontier) -> str:
@@ -82,6 +112,8 @@ def _kind(source: Source, frontier: Frontier) -> str:
         # On one time column there is no other that a null could stand for every value of.
         refused = f"WHEN ({sql}) AND {missing} THEN {_REJECTED} " if len(schema.time) == 1 else ""
         cases = f"{refused}WHEN {sql} THEN {_WATERMARK} {cases}"
+    if isinstance(source.watermark, Published):
+        cases = f"WHEN __told IS NOT NULL THEN {_SIGNAL} {cases}"
     return f"CASE {cases} END"
 
 
@@ -90,24 +122,31 @@ def _look(source: Source) -> dict[str, str]:
     timed = f"__kind IN ({_ON_TIME}, {_LATE})"
     greatest = ", ".join(f"max(IF({timed}, {unit}, NULL))" for unit in units)
     marks = f"collect_set(IF(__kind = {_WATERMARK}, array({', '.join(units)}), NULL))"
-    counts = {"rows": "count(*)", "late": f"count_if(__kind = {_LATE})", "rejected": f"count_if(__kind = {_REJECTED})"}
+    counts = {
+        "rows": f"count_if(__kind != {_SIGNAL})",
+        "late": f"count_if(__kind = {_LATE})",
+        "rejected": f"count_if(__kind = {_REJECTED})",
+    }
     counts["watermarks"] = f"count_if(__kind = {_WATERMARK})"
     wanted = {
         "greatest": f"array({greatest})" if isinstance(source.watermark, Bounded) else "CAST(NULL AS ARRAY<BIGINT>)",
         "marks": marks if isinstance(source.watermark, Punctuated) else "CAST(NULL AS ARRAY<ARRAY<BIGINT>>)",
+        "told": "collect_list(__told)" if isinstance(source.watermark, Published) else "CAST(NULL AS ARRAY<STRING>)",
     }
     return counts | wanted
 
 
-def _seen(row: Any) -> Seen:
-    greatest = row["greatest"]
+def _seen(source: Source, parts: Sequence[Any]) -> Seen:
+    counts = {name: sum(part[name] for part in parts) for name in ("rows", "late", "rejected", "watermarks")}
+    if isinstance(source.watermark, Published):
+        steps = tuple((int(part["part"]), part["rows"]) for part in parts if part["part"] is not None)
+        return Seen(**counts, steps=steps, told=tuple(text for part in parts for text in part["told"]))
+    (whole,) = parts
+    greatest = whole["greatest"]
     return Seen(
-        rows=row["rows"],
-        late=row["late"],
-        rejected=row["rejected"],
-        watermarks=row["watermarks"],
+        **counts,
         greatest=tuple(greatest) if greatest and None not in greatest else None,
-        marks=tuple(tuple(mark) for mark in row["marks"] or ()),
+        marks=tuple(tuple(mark) for mark in whole["marks"] or ()),
     )
 
 

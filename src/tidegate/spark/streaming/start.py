@@ -20,7 +20,7 @@ from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.metrics import Reporter, StepMetrics, observed, reporter
 from tidegate.spark.streaming.publishing import PENDING, sender_of
-from tidegate.spark.streaming.reading import claim
+from tidegate.spark.streaming.reading import claim, published_time, read_promises
 from tidegate.spark.streaming.run import Run
 from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, Transactional
 from tidegate.spark.streaming.sources import united
@@ -54,7 +54,8 @@ def start(
             tables = {t.id: given[t.id] for t in flow.tables}
             engine = prepare(flow, spark, tables, outputs, files, probe=probe, report=report)
             with runtime.settings(spark__sql__session__timeZone=flow.timezone):
-                rows = observed(flow, runtime, united(flow, runtime, {s.id: given[s.id] for s in flow.sources}))
+                rows = united(flow, runtime, {s.id: given[s.id] for s in flow.sources}, _signals(flow, spark))
+                rows = observed(flow, runtime, rows)
             writer = rows.writeStream.foreachBatch(engine.guarded).option("checkpointLocation", files.path("spark"))
             query = writer.trigger(**dict(trigger)).start() if trigger else writer.start()
         except BaseException:
@@ -86,7 +87,7 @@ def prepare(
     for sink in flow.sinks:
         output = outputs[sink.name]
         if isinstance(output, Parquet):
-            claim(spark, output.path, files, sink.name, engine.schemas[sink.input])
+            claim(spark, output.path, files, sink.name, engine.schemas[sink.input], flow[sink.input].schema)
             # What the last commit names is published; the rest is of attempts that did not get so far.
             Files(spark, output.path).delete(PENDING)
         elif isinstance(output, Transactional):
@@ -111,10 +112,7 @@ def _refuse(flow: Plan) -> None:
         raise BadArgument("expected a flow with a sink, got none", hint="flow.sink(name, stream)")
     for source in flow.sources:
         watermark = source.watermark
-        if isinstance(watermark, Published):
-            what = "a published frontier can't be followed yet"
-            hint = "bounded(…) or punctuated(…)"
-        elif isinstance(watermark, Bounded) and watermark.by is not None:
+        if isinstance(watermark, Bounded) and watermark.by is not None:
             what = "bounded(…, by=…) has no way to run on streams yet"
             hint = "bounded(…) with a delay that covers all partitions"
         else:
@@ -122,6 +120,27 @@ def _refuse(flow: Plan) -> None:
         raise NotSupported(what, hint=hint).at(f"source {source.id!r}")
     if not flow.sources:
         raise BadInput("expected a flow with a source, got none", hint="a flow of tables alone: flow.compute(…)")
+
+
+def _signals(flow: Plan, spark: SparkSession) -> dict[str, DataFrame]:
+    """Answer the frontiers that sources follow, as streams; their times must be those that the sources declare."""
+    found = {}
+    for source in flow.sources:
+        if isinstance(source.watermark, Published):
+            path = source.watermark.path
+            declared = [[column.name, column.type] for column in source.schema.times]
+            times = published_time(spark, path)
+            if times != declared:
+                raise BadInput(
+                    f"expected a frontier of times {_listed(declared)}, got one of {_listed(times)} from {path}",
+                    hint="declare the time columns that the published output has",
+                ).at(f"source {source.id!r}")
+            found[source.id] = read_promises(spark, path)
+    return found
+
+
+def _listed(times: list[list[Any]]) -> str:
+    return ", ".join(f"{name} {type_}" for name, type_ in times)
 
 
 def _check_outputs(flow: Plan, outputs: Any) -> None:
