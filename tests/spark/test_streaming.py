@@ -178,10 +178,6 @@ def test_what_can_not_run_on_streams_is_refused_at_the_start(place: Place) -> No
     flow.sink("out", rows.window(5, lateness=2).aggregate(n="count(*)"))
     with pytest.raises(NotSupported, match="lateness"):
         place.start(flow)
-    per = tg.Flow("f")
-    per.sink("out", per.source("s", DDL, time="t", watermark=tg.bounded(1, by="k")))
-    with pytest.raises(NotSupported, match="by="):
-        place.start(per)
     with pytest.raises(BadInput, match="a streaming DataFrame"):
         place.start(counts(), inputs={"s": place.spark.createDataFrame([], DDL)})
     with pytest.raises(BadArgument, match="no sink for"):

@@ -21,6 +21,7 @@ from tidegate.spark.streaming.commits import Commit, Publication, last_commit, w
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, LateRow
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import shown, time_of
+from tidegate.spark.streaming.heartbeat import forget
 from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.meaning import check_meaning, meaning, state_keys
 from tidegate.spark.streaming.metrics import StepMetrics, metrics_of
@@ -95,6 +96,11 @@ class Engine:
     def schemas(self) -> dict[str, StructType]:
         """The columns that Spark gives the output of each operator."""
         return self._schemas
+
+    @property
+    def beat(self) -> int:
+        """The number of the last beat of the clock that a step has heard."""
+        return _beat(self.marks)
 
     @property
     def complete(self) -> bool:
@@ -354,6 +360,8 @@ class Engine:
         self._warm.forget(commit.paths)
         for path in (old | made) - self._older - commit.paths:
             self.files.delete(path)
+        if before and _beat(before.marks) >= 0:
+            forget(self.files, _beat(before.marks))
 
     def _sweep(self, commit: Commit) -> None:
         """Delete what the last commit does not name: of attempts that did not get so far, and of commits before it."""
@@ -383,6 +391,11 @@ class Engine:
             hint="was one of its directories, spark or commits, deleted, or put back from another day? "
             "restore both of the same moment, or begin with a new checkpoint and other outputs",
         ).at(f"flow {self.flow.name!r}")
+
+
+def _beat(marks: Mapping[str, Marks]) -> int:
+    heard = [m.partitions.beat.number for m in marks.values() if m.partitions and m.partitions.beat]
+    return min(heard, default=-1)
 
 
 def _schemas(flow: Plan, runtime: Runtime, tables: Mapping[str, DataFrame]) -> dict[str, StructType]:

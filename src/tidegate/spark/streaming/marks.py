@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tidegate.flow.plan import Source
+from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units
 from tidegate.flow.watermarks import Bounded, Published
 from tidegate.spark.streaming.frontiers import Frontier, decoded, encoded, shown, start_of
+from tidegate.spark.streaming.partitions import Beat, Partitions
 from tidegate.spark.streaming.published import Following, Promise
 from tidegate.time import TOP, Antichain, complete_times, frontier_times, maximal
 
@@ -27,7 +30,9 @@ class Seen:
     greatest: tuple[int, ...] | None = None
     #: Watermarks; None stands for every value.
     marks: tuple[tuple[int | None, ...], ...] = ()
-    #: How many rows there were of each step of another flow, and the lines that it published.
+    #: The greatest value of each time column, by partition; None if its rows had no time.
+    partitions: tuple[tuple[str | None, tuple[int, ...] | None], ...] = ()
+    #: How many rows there were of each step of another flow; and the lines that it published, or the clock's.
     steps: tuple[tuple[int, int], ...] = ()
     told: tuple[str, ...] = ()
 
@@ -43,6 +48,7 @@ class Marks:
     rejected: int = 0
     watermarks: int = 0
     following: Following | None = None
+    partitions: Partitions | None = None
 
     @classmethod
     def start(cls, source: Source) -> Marks:
@@ -54,19 +60,47 @@ class Marks:
         greatest = self.greatest
         if seen.greatest is not None:
             greatest = seen.greatest if greatest is None else tuple(map(max, greatest, seen.greatest))
-        following, promise = self.following, None
-        if isinstance(source.watermark, Published):
-            told = [Promise.parse(text) for text in seen.told]
-            following, promise = (following or Following()).after(dict(seen.steps), told)
-        return Marks(
-            _moved(source, self.frontier, greatest, seen, promise),
-            greatest,
-            self.rows + seen.rows,
-            self.late + seen.late,
-            self.rejected + seen.rejected,
-            self.watermarks + seen.watermarks,
-            following,
+        moved = replace(
+            self,
+            greatest=greatest,
+            rows=self.rows + seen.rows,
+            late=self.late + seen.late,
+            rejected=self.rejected + seen.rejected,
+            watermarks=self.watermarks + seen.watermarks,
         )
+        match source.watermark:
+            case Published():
+                return moved._followed(source, seen)
+            case Bounded(by=str()) as bounded:
+                return moved._by_partition(source, bounded, seen)
+        return replace(moved, frontier=_moved(source, self.frontier, greatest, seen))
+
+    def _followed(self, source: Source, seen: Seen) -> Marks:
+        promises = [Promise.parse(text) for text in seen.told]
+        following, promise = (self.following or Following()).after(dict(seen.steps), promises)
+        frontier = self.frontier
+        if promise is not None:
+            schema = source.schema
+            frontier = _joined(schema, frontier, complete_times(schema.order, decoded(schema, promise.frontier)))
+        return replace(self, following=following, frontier=frontier)
+
+    def _by_partition(self, source: Source, bounded: Bounded, seen: Seen) -> Marks:
+        schema, idle = source.schema, bounded.idle
+        beats = [Beat.parse(text) for text in seen.told]
+        partitions = (self.partitions or Partitions()).after(dict(seen.partitions), beats, idle)
+        bounds = [_time(schema, bound) for bound in partitions.bounds(bounded.delays, idle)]
+        if not bounds:
+            return replace(self, partitions=partitions)
+        least = Antichain.minimal(schema.order, bounds)
+        frontier = _joined(schema, self.frontier, complete_times(schema.order, least))
+        # A silent partition that is behind the frontier has nothing to add, whether it is remembered or not.
+        silent = set(partitions.members) - set(partitions.active(idle))
+        behind = [
+            member
+            for member in silent
+            if all(schema.order.le(_time(schema, _less(member.greatest, bounded.delays)), f) for f in frontier)
+        ]
+        return replace(self, partitions=partitions.without(behind), frontier=frontier)
 
     def ended(self) -> Marks:
         """Answer the marks at the end of the input: nothing may appear any more."""
@@ -84,6 +118,7 @@ class Marks:
             "rejected": self.rejected,
             "watermarks": self.watermarks,
             "following": None if self.following is None else self.following.coded(),
+            "partitions": None if self.partitions is None else self.partitions.coded(),
         }
 
     @classmethod
@@ -95,25 +130,30 @@ class Marks:
             None if greatest is None else tuple(greatest),
             **{name: found[name] for name in ("rows", "late", "rejected", "watermarks")},
             following=None if found["following"] is None else Following.decode(found["following"]),
+            partitions=None if found["partitions"] is None else Partitions.decode(found["partitions"]),
         )
 
 
-def _moved(
-    source: Source, frontier: Frontier, greatest: tuple[int, ...] | None, seen: Seen, promise: Promise | None = None
-) -> Frontier:
+def _moved(source: Source, frontier: Frontier, greatest: tuple[int, ...] | None, seen: Seen) -> Frontier:
     schema = source.schema
-    types = [c.type or "" for c in schema.times]
-    single = len(types) == 1
     done: list[Any] = []
     if isinstance(source.watermark, Bounded) and greatest is not None:
-        delays = source.watermark.delays
-        bound = tuple(from_units(g - d, t) for g, d, t in zip(greatest, delays, types, strict=True))
-        done = list(complete_times(schema.order, [bound[0] if single else bound]))
-    for mark in seen.marks:
-        parts = tuple(TOP if m is None else from_units(m, t) for m, t in zip(mark, types, strict=True))
-        done.append(parts[0] if single else parts)
-    if promise is not None:
-        done += complete_times(schema.order, decoded(schema, promise.frontier))
-    if not done:
-        return frontier
+        done = list(complete_times(schema.order, [_time(schema, _less(greatest, source.watermark.delays))]))
+    done += [_time(schema, mark) for mark in seen.marks]
+    return _joined(schema, frontier, done) if done else frontier
+
+
+def _joined(schema: Schema, frontier: Frontier, done: Iterable[Any]) -> Frontier:
+    """Answer the frontier with more times complete; what was complete stays so."""
     return frontier_times(schema.order, maximal(schema.order, [*complete_times(schema.order, frontier), *done]))
+
+
+def _less(greatest: Sequence[int], delays: Sequence[int]) -> tuple[int, ...]:
+    return tuple(g - d for g, d in zip(greatest, delays, strict=True))
+
+
+def _time(schema: Schema, parts: Sequence[int | None]) -> Any:
+    """Answer a time from units; None stands for every value."""
+    types = [c.type or "" for c in schema.times]
+    found = tuple(TOP if p is None else from_units(p, t) for p, t in zip(parts, types, strict=True))
+    return found[0] if len(found) == 1 else found

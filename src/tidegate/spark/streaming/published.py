@@ -58,7 +58,7 @@ class Outlet:
         """Answer the outlet after a step; what was promised is not taken back."""
         grown = replace(self, rows=self.rows + rows)
         before = start_of(schema) if self.frontier is None else decoded(schema, self.frontier)
-        goes_back = not all(any(schema.order.le(old, new) for old in before) for new in frontier)
+        goes_back = not all(map(before.reaches, frontier))
         if goes_back or set(before) == set(frontier):
             return grown
         return replace(grown, frontier=_tuples(encoded(schema, frontier)), step=step)

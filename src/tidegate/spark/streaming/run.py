@@ -14,6 +14,7 @@ from tidegate.progress import Reason
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.frontiers import Frontier, shown
+from tidegate.spark.streaming.heartbeat import Heart
 from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.times import parse_time
 
@@ -49,7 +50,16 @@ class Status:
 class Run:
     """A running flow: one streaming query of Spark, whose batches are the steps."""
 
-    def __init__(self, spark: SparkSession, engine: Engine, query: StreamingQuery, lock: Lock, *, ends: bool) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        engine: Engine,
+        query: StreamingQuery,
+        lock: Lock,
+        *,
+        ends: bool,
+        heart: Heart | None = None,
+    ) -> None:
         self._spark = spark
         self._engine = engine
         self._lock = lock
@@ -58,6 +68,9 @@ class Run:
         self._failure: BaseException | None = None
         #: Spark's own query, for its progress and its listeners.
         self.query = query
+        self._heart = heart
+        if heart:
+            heart.start()
         Thread(target=self._watch, name=f"tidegate {engine.flow.name}", daemon=True).start()
 
     def __repr__(self) -> str:
@@ -75,6 +88,8 @@ class Run:
         except BaseException as error:
             self._failure = self._engine.failure or error
         finally:
+            if self._heart:
+                self._heart.stop()
             try:
                 self._lock.release()
             except Exception as error:  # the session is gone, and the lock is left to be found dead

@@ -21,14 +21,22 @@ from tidegate.spark.streaming.marks import Marks, Seen
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Taken", "diverted", "signals_of", "take", "united"]
+__all__ = ["CLOCK", "Taken", "diverted", "signals_of", "take", "united"]
+
+#: The signal that all sources with idle partitions share. No source is called so.
+CLOCK = "the clock"
 
 _ON_TIME, _LATE, _REJECTED, _WATERMARK, _SIGNAL = range(5)
 
 
 def signals_of(flow: Plan) -> tuple[str, ...]:
-    """Answer the sources that something beside their rows moves: it is read by the same query, after all sources."""
-    return tuple(source.id for source in flow.sources if isinstance(source.watermark, Published))
+    """Answer what moves frontiers beside the rows of sources: it is read by the same query, after all sources."""
+    found = [source.id for source in flow.sources if isinstance(source.watermark, Published)]
+    return (*found, CLOCK) if any(map(_hears_the_clock, flow.sources)) else tuple(found)
+
+
+def _hears_the_clock(source: Source) -> bool:
+    return isinstance(source.watermark, Bounded) and source.watermark.idle is not None
 
 
 def united(
@@ -36,7 +44,7 @@ def united(
 ) -> DataFrame:
     """Answer all sources as one DataFrame: a column that tells which, and a struct for each of them.
 
-    ``signals`` gives texts for sources that need them: rows that have no struct, and ``value`` in a column of its own.
+    ``signals`` gives texts for those that need them: rows that have no struct, and ``value`` in a column of its own.
     """
     names = [source.id for source in flow.sources]
     types = [struct_type(source.schema.columns) for source in flow.sources]
@@ -59,7 +67,9 @@ def united(
         )
         for i, source in enumerate(flow.sources)
     ]
-    parts += [part(signals[name], names.index(name), told="value") for name in wanted if signals is not None]
+    for name in wanted:
+        if signals is not None:
+            parts.append(part(signals[name], -1 if name == CLOCK else names.index(name), told="value"))
     return reduce(lambda one, other: one.unionByName(other), parts)
 
 
@@ -90,16 +100,31 @@ def take(sources: Sequence[Source], runtime: Runtime, batch: DataFrame, marks: M
         grouped = rows[source.id].groupBy(*([runtime.expr(part, "part")] if part else []))
         seen = grouped.agg(runtime.F.lit(i).alias("i"), *runtime.exprs(_look(source)))
         looks.append(seen if part else seen.withColumn("part", runtime.expr("CAST(NULL AS STRING)")))
-    look = reduce(lambda one, other: one.unionByName(other), looks)
-    found: dict[int, list[Any]] = {i: [] for i in range(len(sources))}
+    if any(map(_hears_the_clock, sources)):
+        looks.append(_beats(runtime, batch))
+    look = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), looks)
+    found: dict[int, list[Any]] = {i: [] for i in range(-1, len(sources))}
     for row in look.collect():
         found[row["i"]].append(row)
-    return {source.id: Taken(source, rows[source.id], _seen(source, found[i])) for i, source in enumerate(sources)}
+    beats = tuple(text for row in found[-1] for text in row["told"])
+    return {
+        source.id: Taken(source, rows[source.id], _seen(source, found[i], beats)) for i, source in enumerate(sources)
+    }
+
+
+def _beats(runtime: Runtime, batch: DataFrame) -> DataFrame:
+    heard = batch.where(runtime.expr("__source = -1")).groupBy()
+    return heard.agg(runtime.F.lit(-1).alias("i"), runtime.expr("collect_list(__told)", "told"))
 
 
 def _part(source: Source) -> str:
     """Answer what the rows of a source are looked at apart by, as text; empty if all are looked at together."""
-    return f"CAST({STEP} AS STRING)" if isinstance(source.watermark, Published) else ""
+    match source.watermark:
+        case Published():
+            return f"CAST({STEP} AS STRING)"
+        case Bounded(by=str() as by):
+            return f"CAST({quoted(by)} AS STRING)"
+    return ""
 
 
 def _kind(source: Source, frontier: Frontier) -> str:
@@ -136,18 +161,22 @@ def _look(source: Source) -> dict[str, str]:
     return counts | wanted
 
 
-def _seen(source: Source, parts: Sequence[Any]) -> Seen:
+def _seen(source: Source, parts: Sequence[Any], beats: tuple[str, ...]) -> Seen:
     counts = {name: sum(part[name] for part in parts) for name in ("rows", "late", "rejected", "watermarks")}
     if isinstance(source.watermark, Published):
         steps = tuple((int(part["part"]), part["rows"]) for part in parts if part["part"] is not None)
         return Seen(**counts, steps=steps, told=tuple(text for part in parts for text in part["told"]))
+    if _part(source):
+        greatest = tuple((part["part"], _greatest(part)) for part in parts)
+        return Seen(**counts, partitions=greatest, told=beats if _hears_the_clock(source) else ())
     (whole,) = parts
-    greatest = whole["greatest"]
-    return Seen(
-        **counts,
-        greatest=tuple(greatest) if greatest and None not in greatest else None,
-        marks=tuple(tuple(mark) for mark in whole["marks"] or ()),
-    )
+    marks = tuple(tuple(mark) for mark in whole["marks"] or ())
+    return Seen(**counts, greatest=_greatest(whole), marks=marks)
+
+
+def _greatest(part: Any) -> tuple[int, ...] | None:
+    found = part["greatest"]
+    return tuple(found) if found and None not in found else None
 
 
 def diverted(taken: Taken, runtime: Runtime, frontier: Frontier, step: int) -> DataFrame:

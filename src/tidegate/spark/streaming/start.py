@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from tidegate.errors import TidegateError
-from tidegate.flow.errors import BadArgument, BadInput, NotSupported, nearest
+from tidegate.flow.errors import BadArgument, BadInput, nearest
 from tidegate.flow.plan import Plan
-from tidegate.flow.watermarks import AtEnd, Bounded, Published
+from tidegate.flow.watermarks import AtEnd, Published
 from tidegate.spark.inputs import check_inputs
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.commits import last_step
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.heartbeat import heart_of, read_beats
 from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.metrics import Reporter, StepMetrics, observed, reporter
 from tidegate.spark.streaming.publishing import PENDING, sender_of
 from tidegate.spark.streaming.reading import claim, published_time, read_promises
 from tidegate.spark.streaming.run import Run
 from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, Transactional
-from tidegate.spark.streaming.sources import united
+from tidegate.spark.streaming.sources import CLOCK, united
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,7 +55,11 @@ def start(
             tables = {t.id: given[t.id] for t in flow.tables}
             engine = prepare(flow, spark, tables, outputs, files, probe=probe, report=report)
             with runtime.settings(spark__sql__session__timeZone=flow.timezone):
-                rows = united(flow, runtime, {s.id: given[s.id] for s in flow.sources}, _signals(flow, spark))
+                signals = _signals(flow, spark)
+                heart = heart_of(flow, files, after=engine.beat)
+                if heart:
+                    signals[CLOCK] = read_beats(spark, files)
+                rows = united(flow, runtime, {s.id: given[s.id] for s in flow.sources}, signals)
                 rows = observed(flow, runtime, rows)
             writer = rows.writeStream.foreachBatch(engine.guarded).option("checkpointLocation", files.path("spark"))
             query = writer.trigger(**dict(trigger)).start() if trigger else writer.start()
@@ -65,7 +70,7 @@ def start(
         raise error if any("flow" in place for place in error.places) else error.at(f"flow {flow.name!r}") from None
     ends_itself = bool(trigger) and any(dict(trigger or {}).get(kind) for kind in ("availableNow", "once"))
     ends = ends_itself and any(isinstance(source.watermark, AtEnd) for source in flow.sources)
-    return Run(spark, engine, query, lock, ends=ends)
+    return Run(spark, engine, query, lock, ends=ends, heart=heart)
 
 
 def prepare(
@@ -110,14 +115,6 @@ def _refuse(flow: Plan) -> None:
     """Refuse what has no way to run on streams yet, rather than give wrong answers."""
     if not flow.sinks:
         raise BadArgument("expected a flow with a sink, got none", hint="flow.sink(name, stream)")
-    for source in flow.sources:
-        watermark = source.watermark
-        if isinstance(watermark, Bounded) and watermark.by is not None:
-            what = "bounded(…, by=…) has no way to run on streams yet"
-            hint = "bounded(…) with a delay that covers all partitions"
-        else:
-            continue
-        raise NotSupported(what, hint=hint).at(f"source {source.id!r}")
     if not flow.sources:
         raise BadInput("expected a flow with a source, got none", hint="a flow of tables alone: flow.compute(…)")
 

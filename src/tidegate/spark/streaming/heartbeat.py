@@ -1,0 +1,80 @@
+"""The heartbeat of a run: small files that carry the clock, read by the same query as the sources.
+
+Spark calls a step only for new rows. So that silence can move a frontier, the clock comes as rows, too: what a file
+says is what a replay reads again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+from tidegate.flow.plan import Plan
+from tidegate.flow.watermarks import Bounded
+from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.partitions import Beat, period
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Heart", "forget", "heart_of", "read_beats"]
+
+_DIRECTORY = "clock"
+
+
+class Heart:
+    """Writes beats into a checkpoint, one at once and then as often as ``seconds`` says, until it is stopped."""
+
+    def __init__(self, files: Files, *, after: int, seconds: float, clock: Callable[[], float] = time.time) -> None:
+        files.make(_DIRECTORY)
+        self._files = files
+        self._seconds = seconds
+        self._clock = clock
+        self._next = 1 + max([after, *(_number(name) for name in files.names(_DIRECTORY))])
+        self._stopped = Event()
+        self.beat()
+
+    def beat(self) -> None:
+        """Write down what the clock shows."""
+        beat = Beat(self._next, int(self._clock() * 1_000_000))
+        self._files.put(f"{_DIRECTORY}/{beat.number}.json", beat.line, mark="new")
+        self._next += 1
+
+    def start(self) -> None:
+        """Go on beating beside the run."""
+        Thread(target=self._go_on, name="tidegate heartbeat", daemon=True).start()
+
+    def stop(self) -> None:
+        """Stop beating."""
+        self._stopped.set()
+
+    def _go_on(self) -> None:
+        while not self._stopped.wait(self._seconds):
+            try:
+                self.beat()
+            except Exception:  # the next beat is tried; without any, partitions are held to their promises
+                continue
+
+
+def heart_of(flow: Plan, files: Files, *, after: int) -> Heart | None:
+    """Answer the heartbeat that a flow needs, which goes on after the beat of that number; None if it needs none."""
+    spans = [s.watermark.idle for s in flow.sources if isinstance(s.watermark, Bounded) and s.watermark.idle]
+    return Heart(files, after=after, seconds=max(1.0, period(min(spans)) / 1_000_000)) if spans else None
+
+
+def read_beats(spark: SparkSession, files: Files) -> DataFrame:
+    """Answer the beats as a stream of texts, ``value``."""
+    return spark.readStream.option("maxFileAge", "36500d").text(files.path(_DIRECTORY))
+
+
+def forget(files: Files, number: int) -> None:
+    """Delete the beats up to a number: they were heard, and are in a commit."""
+    for name in files.names(_DIRECTORY):
+        if _number(name) <= number:
+            files.delete(f"{_DIRECTORY}/{name}")
+
+
+def _number(name: str) -> int:
+    return int(name.partition(".")[0])

@@ -1,0 +1,268 @@
+"""Promises by partition: what holds a frontier back, what is let go, and clocks that can't be trusted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.spark.engine import frame, rows
+from tests.spark.steps import engine_in
+from tests.spark.test_streaming import DDL, Place
+from tests.spark.test_streaming_crashes import Died, Killer
+
+import tidegate as tg
+from tidegate.flow.errors import BadArgument
+from tidegate.flow.plan import Plan, Source
+from tidegate.flow.schema import Schema, parse_schema
+from tidegate.flow.watermarks import Bounded
+from tidegate.spark.runtime import spark_runtime
+from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.errors import FlowChanged
+from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.heartbeat import Heart, forget
+from tidegate.spark.streaming.marks import Marks, Seen
+from tidegate.spark.streaming.partitions import Beat, Partitions, period
+from tidegate.spark.streaming.sources import CLOCK, united
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ONE = parse_schema("t INT, k STRING", time=("t",))
+PAIR = parse_schema("v INT, w INT, k STRING", time=("v", "w"))
+IDLE = 40
+NAMES = st.sampled_from(["a", "b", None])
+SEEN = st.dictionaries(NAMES, st.integers(0, 50), max_size=3)
+#: A step: what it saw of partitions, and how far the clock moved before it; it may jump anywhere.
+STEPS = st.lists(st.tuples(SEEN, st.integers(-300, 300)), max_size=12)
+
+
+def source(schema: Schema, idle: int | None = IDLE) -> Source:
+    delays = (5,) * len(schema.time)
+    return Source(id="s", schema=schema, watermark=Bounded(delays, by="k", idle=idle), late="divert")
+
+
+def moved(marks: Marks, of: Source, seen: dict[Any, Any], *beats: Beat) -> Marks:
+    """The marks after a step, which were in a commit meanwhile."""
+    n = len(of.schema.time)
+    greatest = {k: (g,) * n if isinstance(g, int) else g for k, g in seen.items()}
+    told = tuple(beat.line for beat in beats)
+    after = marks.after(of, Seen(rows=len(seen), partitions=tuple(greatest.items()), told=told))
+    return Marks.decode(of, json.loads(json.dumps(after.coded(of))))
+
+
+def test_the_slowest_partition_holds_the_frontier_back() -> None:
+    """Without idle for ever; on a product order the bounds of all partitions are its elements."""
+    marks = moved(Marks.start(source(ONE, None)), source(ONE, None), {"a": 100, "b": 20})
+    assert list(marks.frontier) == [15]
+    assert list(moved(marks, source(ONE, None), {"b": 60}).frontier) == [55]
+    pair = moved(Marks.start(source(PAIR, None)), source(PAIR, None), {"a": (30, 10), None: (10, 30)})
+    assert set(pair.frontier) == {(25, 5), (5, 25)}
+
+
+def test_a_silent_partition_is_let_go_and_what_it_brings_later_is_late_below_the_frontier() -> None:
+    """It comes back where it is; the frontier stays, and waits for it from now on."""
+    marks = moved(Marks.start(source(ONE)), source(ONE), {"a": 100, "b": 20}, Beat(0, 0))
+    for n in range(1, 6):
+        assert list(marks.frontier) == [15]
+        marks = moved(marks, source(ONE), {"a": 100}, Beat(n, 10 * n))
+    assert list(marks.frontier) == [95]
+    back = moved(marks, source(ONE), {"b": 30}, Beat(6, 60))
+    assert list(back.frontier) == [95]
+    ahead = moved(back, source(ONE), {"a": 200})
+    assert list(ahead.frontier) == [95]
+    assert list(moved(ahead, source(ONE), {"b": 150}).frontier) == [145]
+
+
+def test_when_all_are_silent_the_furthest_promise_holds() -> None:
+    """In whatever order they fell silent, and not the end of all time: nobody promised that."""
+    for last in ("a", "b"):
+        marks = moved(Marks.start(source(ONE)), source(ONE), {"a": 100, "b": 20}, Beat(0, 0))
+        marks = moved(marks, source(ONE), {last: 20}, Beat(1, 10))
+        for n in range(2, 9):
+            marks = moved(marks, source(ONE), {}, Beat(n, 10 * n))
+        assert list(marks.frontier) == [95]
+
+
+def run_of(steps: list[tuple[dict[Any, int], int]], kind: type[Partitions]) -> str:
+    """Move through steps with a clock that jumps; answer what went wrong, or nothing."""
+    of, at = source(ONE), 1_000_000
+    marks = replace(Marks.start(of), partitions=kind())
+    silent: dict[Any, int] = {}
+    for n, (seen, jump) in enumerate(steps):
+        at += jump
+        before = marks
+        told = (Beat(n, at).line,)
+        greatest = tuple((k, (g,)) for k, g in seen.items())
+        marks = marks.after(of, Seen(rows=len(seen), partitions=greatest, told=told))
+        silent = {k: 0 if k in seen else silent.get(k, 0) + 1 for k in {*silent, *seen}}
+        if not all(map(before.frontier.reaches, marks.frontier)):
+            return "the frontier went back"
+        assert marks.partitions is not None
+        active = {member.value for member in marks.partitions.active(IDLE)}
+        if any(steps_ < 3 and k not in active for k, steps_ in silent.items()):
+            return "a partition was let go that had not been silent"
+    return ""
+
+
+@given(STEPS)
+def test_no_jump_of_the_clock_lets_a_partition_go_or_moves_a_frontier_back(steps: list[Any]) -> None:
+    """Whatever the clock does, a partition is let go only after several steps without its rows."""
+    assert run_of(steps, Partitions) == ""
+
+
+class _Trusting(Partitions):
+    """The time that passed is what the clock shows."""
+
+    def after(self, seen: Any, beats: Any, idle: Any) -> Any:
+        beats = list(beats)
+        found = Partitions.after(self, seen, [], idle)
+        elapsed = max(beats).at if beats else self.elapsed
+        heard = tuple(replace(m, heard=elapsed) if m.value in seen else m for m in found.members)
+        return _Trusting(heard, None, elapsed)
+
+
+def test_a_clock_that_is_trusted_is_caught() -> None:
+    """A jump ahead lets go what was heard a moment ago."""
+    found: list[str] = []
+
+    @given(STEPS)
+    def look(steps: list[Any]) -> None:
+        found.append(run_of(steps, _Trusting))
+
+    look()
+    assert any("had not been silent" in text for text in found)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(4, 100))
+def test_with_a_true_clock_a_partition_is_let_go_after_its_silence_and_not_before(heard: list[bool], idle: int) -> None:
+    """Beats come in time; rows come between two of them. Let go between idle and half as much again, and a beat."""
+    partitions, at, last = Partitions(), 0, None
+    for n, here in enumerate(heard):
+        at += period(idle)
+        partitions = partitions.after({"a": (1,)} if here else {}, [Beat(n, at)], idle)
+        # At the latest just before the next beat.
+        last = at + period(idle) - 1 if here else last
+        if last is not None:
+            silence = at - last
+            active = bool(partitions.active(idle))
+            assert active or silence >= idle
+            assert not active or silence <= idle + 2 * period(idle)
+
+
+def test_what_is_said_of_partitions_is_checked() -> None:
+    """A column that is there, and idle only together with it."""
+    flow = tg.Flow("f")
+    with pytest.raises(tg.TidegateError, match="unknown column kk"):
+        flow.source("s", DDL, time="t", watermark=tg.bounded(1, by="kk"))
+    with pytest.raises(BadArgument, match="expected by= together with idle="):
+        tg.bounded(1, idle="1 minute")
+
+
+def flow() -> Plan:
+    found = tg.Flow("devices")
+    read = found.source("s", DDL, time="t", watermark=tg.bounded(2, by="k", idle="40 seconds"))
+    found.sink("out", read.aggregate(by="k", total="sum(x)"))
+    return found.plan
+
+
+SECOND = 1_000_000
+#: Rows and beats, in steps: b falls silent and is let go, and comes back with a late row and one on time.
+SCRIPT: list[tuple[list[tuple[Any, ...]], list[Beat]]] = [
+    ([(10, "a", 1), (3, "b", 2), (4, None, 5)], [Beat(0, 0)]),
+    ([(20, "a", 1), (9, None, 1)], [Beat(1, 30 * SECOND)]),
+    ([(30, "a", 1), (28, None, 1)], [Beat(2, 50 * SECOND)]),
+    ([(31, None, 1)], [Beat(3, 90 * SECOND)]),
+    ([(40, "a", 1), (5, "b", 2), (39, "b", 7), (41, None, 1)], [Beat(4, 91 * SECOND)]),
+]
+
+
+def through(spark: SparkSession, directory: Path, probe: Any = lambda point, step: None) -> dict[str, Any]:
+    """Run the script to its end; after a death, a new engine is given the batch once more, as Spark would."""
+    plan = flow()
+    engine, number = engine_in(spark, plan, {}, directory, probe=probe), 0
+    while number < len(SCRIPT):
+        given, beats = SCRIPT[number]
+        signals = {CLOCK: spark.createDataFrame([(beat.line,) for beat in beats], "value STRING")}
+        batch = united(plan, spark_runtime(spark), {"s": frame(spark, plan.sources[0].schema, given)}, signals)
+        try:
+            engine.step(batch, number)
+            number += 1
+        except Died:
+            engine = engine_in(spark, plan, {}, directory, probe=probe)
+    found = sorted(rows(tg.read(spark, str(directory / "out"))), key=str)
+    return {"out": found, "late": engine.marks["s"].late, "frontier": list(engine.marks["s"].frontier)}
+
+
+@pytest.mark.spark
+def test_a_partition_that_was_let_go_is_let_go_in_a_replay_too(spark: SparkSession, tmp_path: Path) -> None:
+    """The clock is in the rows of the batch, and marks are in the commit."""
+    calm = through(spark, tmp_path / "calm")
+    assert (calm["late"], calm["frontier"]) == (1, [37])
+    complete = [row for given, _ in SCRIPT for row in given if row[0] < 37 and row != (5, "b", 2)]
+    assert calm["out"] == sorted(complete, key=str)
+    assert through(spark, tmp_path / "killed", Killer("before commit", 3)) == calm
+
+
+@pytest.mark.spark
+def test_an_engine_that_looks_at_its_own_clock_is_caught(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replay that takes the time from the wall lets go what the first try did not."""
+    real = Beat.parse
+
+    def broken(name: str, probe: Any) -> Any:
+        wall = iter(range(0, 10**12, 15 * SECOND))
+        monkeypatch.setattr(Beat, "parse", lambda text: replace(real(text), at=next(wall)))
+        return through(spark, tmp_path / name, probe)
+
+    assert broken("calm", Killer("", -1)) != broken("killed", Killer("before commit", 1))
+
+
+@pytest.mark.spark
+def test_beats_are_numbered_on_and_forgotten_when_they_were_heard(spark: SparkSession, tmp_path: Path) -> None:
+    """Whatever the clock says; a heart goes on after the last beat that there is, or that was committed."""
+    files = Files(spark, str(tmp_path))
+    shown = iter([5.0, 3.0, 9.0])
+    heart = Heart(files, after=6, seconds=1, clock=lambda: next(shown))
+    heart.beat()
+    assert [Beat.parse(files.text(f"clock/{n}.json")) for n in (7, 8)] == [Beat(7, 5 * SECOND), Beat(8, 3 * SECOND)]
+    forget(files, 7)
+    Heart(files, after=2, seconds=1, clock=lambda: next(shown))
+    assert files.names("clock") == ["8.json", "9.json"]
+
+
+@pytest.fixture
+def place(spark: SparkSession, tmp_path: Path) -> Iterator[Place]:
+    """A place to run a flow in; queries that a test leaves behind are stopped."""
+    yield Place(spark, tmp_path)
+    for query in spark.streams.active:
+        query.stop()
+
+
+@pytest.mark.spark
+def test_a_run_lets_a_silent_partition_go_by_itself(place: Place) -> None:
+    """No row comes any more, and still times become complete: the clock is a source of the query."""
+    found = tg.Flow("devices")
+    read = found.source("s", DDL, time="t", watermark=tg.bounded(2, by="k", idle="1 second"))
+    found.sink("out", read.aggregate(by="k", total="sum(x)"))
+    place.feed.add((10, "a", 1), (3, "b", 2))
+    run = place.start(found, trigger={"processingTime": "0 seconds"})
+    engine: Engine = run._engine
+    waited = 0
+    while list(engine.marks["s"].frontier) != [8] and waited < 600:
+        assert not run.await_termination(0.1)
+        waited += 1
+    run.stop()
+    assert place.rows() == [(3, "b", 2)]
+    assert run.status().late == {"s": 0}
+    without = tg.Flow("devices")
+    read = without.source("s", DDL, time="t", watermark=tg.bounded(2, by="k"))
+    without.sink("out", read.aggregate(by="k", total="sum(x)"))
+    with pytest.raises(FlowChanged, match="from elsewhere were the clock, and now are none"):
+        place.start(without)
