@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import tidegate as tg
 from tidegate.cli import app
-from tidegate.flow.errors import BadArgument, BadInput, NotSupported
+from tidegate.flow.errors import BadArgument, BadInput
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, CheckpointInUse, FlowChanged, LateRow
 
 pytestmark = pytest.mark.spark
@@ -173,11 +173,6 @@ def test_functions_are_called_with_the_rows_and_the_number_of_each_step(place: P
 
 def test_what_can_not_run_on_streams_is_refused_at_the_start(place: Place) -> None:
     """Refused with a word, before anything is read or written."""
-    flow = tg.Flow("f")
-    rows = flow.source("s", DDL, time="t")
-    flow.sink("out", rows.window(5, lateness=2).aggregate(n="count(*)"))
-    with pytest.raises(NotSupported, match="lateness"):
-        place.start(flow)
     with pytest.raises(BadInput, match="a streaming DataFrame"):
         place.start(counts(), inputs={"s": place.spark.createDataFrame([], DDL)})
     with pytest.raises(BadArgument, match="no sink for"):

@@ -94,9 +94,6 @@ def source_events(source: Source, given: Iterable[Any]) -> tuple[list[Event | La
                 hint="DT(t, row) with t from the row's time columns",
             )
         if any(order.le(t, wm) for wm in watermarks):
-            if source.late == "fail":
-                hint = 'late="divert" sets late rows aside'
-                raise BadInput(f"a row at {t!r} of {source.id} came after its time was complete: {row}", hint=hint)
             events.append(Late(t, row, (source.id, i)))
         else:
             events.append(DT(t, row))

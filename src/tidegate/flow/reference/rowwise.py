@@ -75,11 +75,13 @@ def _map_batches(operator: plan.MapBatches, running: Running, inputs: list[Event
     held: list[Any] = []
 
     def let_go() -> None:
-        # A batch is what came between two watermarks; late rows make batches of their own.
-        for late in (False, True):
-            batch = [event for event in held if isinstance(event, Late) is late]
-            if batch:
-                out.extend(_mapped(operator, schema, batch))
+        # A batch is what came between two watermarks; a late row is one of its own, to tell what became of it.
+        batch = [event for event in held if not isinstance(event, Late)]
+        if batch:
+            out.extend(_mapped(operator, schema, batch))
+        for event in held:
+            if isinstance(event, Late):
+                out.extend(_mapped(operator, schema, [event]))
         held.clear()
 
     for event in inputs[0]:

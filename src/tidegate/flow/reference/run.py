@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from tidegate.errors import TidegateError
 from tidegate.flow.duck import Duck
-from tidegate.flow.errors import NotSupported
+from tidegate.flow.errors import BadInput, NotSupported
 from tidegate.flow.plan import Operator, Plan, Source, Table
 from tidegate.flow.reference.inputs import Late, Rejected, check_names, source_events, table_rows
 from tidegate.flow.schema import Schema
@@ -93,5 +93,11 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]]) -> Results:
         source.id: [DT(e.t, e.d) for e in streams[source.id] if isinstance(e, Late) and e.origin not in running.taken]
         for source in plan.sources
     }
+    for source in plan.sources:
+        for event in late[source.id] if source.late == "fail" else ():
+            raise BadInput(
+                f"a row at {event.t!r} of {source.id} came after its time was complete: {event.d}",
+                hint='late="divert" sets late rows aside',
+            ).at(f"flow {plan.name!r}")
     events = {sink.name: on_time(streams[sink.input]) for sink in plan.sinks}
     return Results(events, late, rejected)

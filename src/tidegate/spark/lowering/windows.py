@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["in_sessions", "in_windows", "window_aggregate", "window_apply", "window_join"]
 
+# Rows that are in windows already have these: where their window begins, and how often it was answered before.
+_PLACED = ("__start", "__revision")
+
 
 def in_windows(frame: WindowFrame, schema: Schema, runtime: Runtime, rows: DataFrame) -> DataFrame:
     """Add ``__start``, in units: a row comes once for each window that it is in."""
@@ -31,6 +34,10 @@ def in_windows(frame: WindowFrame, schema: Schema, runtime: Runtime, rows: DataF
         return rows.withColumn("__start", runtime.expr(last))
     first = f"{last} - {every}L * (({last} + {size}L - 1L - {at}) DIV {every}L)"
     return rows.withColumn("__start", runtime.expr(f"explode(sequence({first}, {last}, {every}L))"))
+
+
+def _placed(frame: WindowFrame, schema: Schema, runtime: Runtime, rows: DataFrame) -> DataFrame:
+    return rows if "__start" in rows.columns else in_windows(frame, schema, runtime, rows)
 
 
 def in_sessions(
@@ -49,20 +56,21 @@ def window_aggregate(operator: plan.WindowAggregate, runtime: Runtime, rows: Dat
     """Answer one row for each window or session and group that has rows."""
     aggregation, schema, frame = operator.aggregation, operator.schema, operator.frame
     groups = _others(frame, schema) | {e.name: e.sql for e in aggregation.by}
-    calls = named_calls(aggregation, row_order(rows))
+    calls = named_calls(aggregation, row_order(rows.drop(*_PLACED)))
     if isinstance(frame, SessionFrame):
         framed = in_sessions(frame, schema, runtime, rows, groups)
         bounds = {"__start": "min(__at)", "__end": f"max(__at) + {frame.gap}L"}
         keys = groups | {"__session": "__session"}
         results = framed.groupBy(*runtime.exprs(keys)).agg(*runtime.exprs(bounds | calls))
     else:
-        framed = in_windows(frame, schema, runtime, rows)
-        results = framed.groupBy(*runtime.exprs({"__start": "__start"} | groups)).agg(*runtime.exprs(calls))
+        framed = _placed(frame, schema, runtime, rows)
+        keys = {name: name for name in _PLACED if name in framed.columns} | groups
+        results = framed.groupBy(*runtime.exprs(keys)).agg(*runtime.exprs(calls))
         results = results.withColumn("__end", runtime.expr(f"__start + {frame.size}L"))
     # What is computed at the end may read the bounds of the window.
     bounded = results.withColumn(_name(frame), runtime.expr(_bounds(frame, schema)))
     columns = _times(frame, schema) | {_name(frame): quoted(_name(frame))} | finished(aggregation)
-    return bounded.select(*runtime.exprs(columns | _revision(frame)))
+    return bounded.select(*runtime.exprs(columns | _revision(frame, rows)))
 
 
 def window_apply(operator: plan.WindowApply, runtime: Runtime, rows: DataFrame) -> DataFrame:
@@ -71,6 +79,7 @@ def window_apply(operator: plan.WindowApply, runtime: Runtime, rows: DataFrame) 
     groups = _others(frame, schema) | {e.name: e.sql for e in operator.by}
     by = {f"__k{i}": e.sql for i, e in enumerate(operator.by)}
     given = rows.withColumns({name: runtime.expr(sql) for name, sql in by.items()})
+    rows = rows.drop("__start")
     if isinstance(frame, SessionFrame):
         given = in_sessions(frame, schema, runtime, given, groups)
         within = f"(PARTITION BY {', '.join([*groups.values(), '__session'])})"
@@ -81,12 +90,14 @@ def window_apply(operator: plan.WindowApply, runtime: Runtime, rows: DataFrame) 
             }
         )
     else:
-        given = in_windows(frame, schema, runtime, given)
+        given = _placed(frame, schema, runtime, given)
         given = given.withColumn("__end", runtime.expr(f"__start + {frame.size}L"))
     keys = {f"__t{i}": sql for i, sql in enumerate(_times(frame, schema).values())}
     keys |= {"__frame": _bounds(frame, schema)}
     given = given.withColumns({name: runtime.expr(sql) for name, sql in keys.items()})
-    names = [*keys, *by]
+    revised = [name for name in rows.columns if name == "__revision"]
+    rows = rows.drop(*revised)
+    names = [*keys, *by, *revised]
     # The order is settled here, where it is the same for all types; Arrow only has to follow a number.
     order = f"row_number() OVER (PARTITION BY {', '.join(names)} ORDER BY {', '.join(sort_columns(rows))})"
     given = given.select(*names, *map(quoted, rows.columns), runtime.expr(order, "__order"))
@@ -94,9 +105,9 @@ def window_apply(operator: plan.WindowApply, runtime: Runtime, rows: DataFrame) 
     function = applied(operator, columns_of(rows.schema), _key(operator, names))
     key_fields = [given.schema[name] for name in names]
     result = apply_in_arrow(given.groupBy(*names), function, struct_type(declared, key_fields))
-    columns = dict(zip([*schema.time, _name(frame), *(e.name for e in operator.by)], names, strict=True))
+    columns = dict(zip([*schema.time, _name(frame), *(e.name for e in operator.by)], names, strict=False))
     columns |= {name: quoted(name) for name in operator.columns}
-    return result.select(*runtime.exprs(columns | _revision(frame)))
+    return result.select(*runtime.exprs(columns | _revision(frame, result)))
 
 
 def window_join(operator: plan.WindowJoin, runtime: Runtime, left: DataFrame, right: DataFrame) -> DataFrame:
@@ -113,7 +124,7 @@ def window_join(operator: plan.WindowJoin, runtime: Runtime, left: DataFrame, ri
 def _key(operator: plan.WindowApply, names: list[str]) -> dict[str, str]:
     """Answer which of the grouping columns a function of two parameters is given, and under which names."""
     inner = [_name(operator.frame), *(e.name for e in operator.by)]
-    return dict(zip(inner, names[len(operator.schema.time) :], strict=True))
+    return dict(zip(inner, names[len(operator.schema.time) :], strict=False))
 
 
 def _name(frame: WindowFrame | SessionFrame) -> str:
@@ -136,5 +147,7 @@ def _times(frame: WindowFrame | SessionFrame, schema: Schema, *, ends: bool = Tr
     return {name: last if name == frame.over else quoted(name) for name in schema.time}
 
 
-def _revision(frame: WindowFrame | SessionFrame) -> dict[str, str]:
-    return {"revision": "0"} if getattr(frame, "lateness", 0) else {}
+def _revision(frame: WindowFrame | SessionFrame, rows: DataFrame) -> dict[str, str]:
+    if not getattr(frame, "lateness", 0):
+        return {}
+    return {"revision": "__revision" if "__revision" in rows.columns else "0"}

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from tidegate.errors import TidegateError
-from tidegate.flow.errors import NotSupported
 from tidegate.flow.plan import Iterate, Operator, Plan, Source, Table
 from tidegate.spark.loops.rounds import Least
 from tidegate.spark.lowering import lower, lower_operator
@@ -22,6 +21,7 @@ from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, Lat
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import shown, time_of
 from tidegate.spark.streaming.heartbeat import forget
+from tidegate.spark.streaming.lateness import admit
 from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.meaning import check_meaning, meaning, state_keys
 from tidegate.spark.streaming.metrics import StepMetrics, metrics_of
@@ -176,7 +176,6 @@ class Engine:
         started = time.monotonic()
         number = self.last.step + 1 if self.last else 0
         self._probe("begin", number)
-        self._refuse_late(taken)
         step = Step(
             number,
             self._attempt,
@@ -188,12 +187,15 @@ class Engine:
             warm=self._warm,
             watch=self._turn,
         )
+        old = {o.id: self.tracking.frontier(o) for o in self.flow if o.schema.time}
+        taken, late = admit(step, taken, old, self.tables)
+        step.late.update(late)
+        self._refuse_late(taken)
         marks = {
             s.id: self.marks[s.id].ended() if ended else self.marks[s.id].after(s, taken[s.id].seen)
             for s in self.flow.sources
         }
         publications = self._divert(step, taken)
-        old = {o.id: self.tracking.frontier(o) for o in self.flow if o.schema.time}
         self.tracking.move({source: mark.frontier for source, mark in marks.items()})
         try:
             state, outputs, written = self._compute(step, taken, old)
@@ -402,16 +404,6 @@ def _schemas(flow: Plan, runtime: Runtime, tables: Mapping[str, DataFrame]) -> d
     """Answer what Spark makes of the flow, on no rows: what it refuses is refused before anything runs."""
     from tidegate.spark.arrow import struct_type
 
-    for operator in flow:
-        if getattr(getattr(operator, "frame", None), "lateness", 0):
-            raise (
-                NotSupported(
-                    "windows with lateness run on bounded inputs only, so far",
-                    hint="leave lateness out: late rows are set aside, see run.late(source)",
-                )
-                .at(f"operator {operator.id}")
-                .at(f"flow {flow.name!r}")
-            )
     inputs = {s.id: empty_rows(runtime, struct_type(s.schema.columns)) for s in flow.sources} | dict(tables)
     with runtime.settings(spark__sql__session__timeZone=flow.timezone):
         return {id_: frame.schema for id_, frame in lower(flow, inputs, runtime).items()}

@@ -8,10 +8,22 @@ from typing import Any, TypeAlias
 from tidegate.flow import sqltypes
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, units
+from tidegate.spark.lowering.units import from_units as time_from
 from tidegate.spark.lowering.units import to_units
 from tidegate.time import BOTTOM, TOP, Antichain, Bound
 
-__all__ = ["Frontier", "complete", "decoded", "encoded", "newly_complete", "parts_of", "shown", "start_of", "time_of"]
+__all__ = [
+    "Frontier",
+    "complete",
+    "complete_at",
+    "decoded",
+    "encoded",
+    "newly_complete",
+    "parts_of",
+    "shown",
+    "start_of",
+    "time_of",
+]
 
 #: The least times that may still appear: values, or tuples of values, with `BOTTOM` and `TOP` among them.
 Frontier: TypeAlias = Antichain[Any]
@@ -48,6 +60,13 @@ def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> s
             return "false"
         above.append(f"({' AND '.join(tests)})")
     return f"NOT ({' OR '.join(above)})" if above else "true"
+
+
+def complete_at(schema: Schema, frontier: Frontier, over: str, count: str) -> str:
+    """Answer the condition that a row's time is complete, with the column ``over`` at so many units."""
+    moved = f"({time_from(count, schema[over].type or '')})"
+    times = [moved if name == over else sqltypes.quoted(name) for name in schema.time]
+    return complete(schema, frontier, times)
 
 
 def newly_complete(schema: Schema, old: Frontier, new: Frontier) -> str:

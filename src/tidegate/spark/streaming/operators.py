@@ -15,6 +15,7 @@ from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.accumulated import accumulated, fresh_cells, kept_as_cells, merged_state
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import Frontier, newly_complete
+from tidegate.spark.streaming.lateness import revised, still_open, takes_late, windowed_schema
 from tidegate.spark.streaming.looped import go_round, merged_known
 from tidegate.spark.streaming.resumed import resume
 from tidegate.spark.streaming.retention import PER_TIME, retained
@@ -53,6 +54,8 @@ class Step:
     warm: Warm = field(default_factory=Warm)
     #: Called by loops after each round, with its number and the least time of what is fresh; None: nothing is.
     watch: Callable[[plan.Iterate, int, Least | None], None] = lambda loop, number, least: None  # noqa: ARG005
+    #: Late rows that windows take, by the operator.
+    late: dict[str, DataFrame] = field(default_factory=dict)
 
     def path(self, key: str, port: int, kind: str) -> str:
         """Answer a path for state that no other attempt writes to."""
@@ -76,6 +79,10 @@ def let_go(
     step: Step, operator: Operator, key: str, given: list[Rows], states: list[State], old: Frontier, new: Frontier
 ) -> tuple[Rows, list[State]]:
     """Take in new rows, and answer for the times that became complete."""
+    if takes_late(operator):
+        answers, state = revised(step, operator, key, None if given[0].empty else given[0].frame, states[0], old, new)
+        none = answers is None
+        return Rows(empty_rows(step.runtime, step.schemas[operator.id]) if answers is None else answers, none), [state]
     tables = {i for i, stream in enumerate(step.flow.inputs(operator)) if not stream.schema.time}
     grown = [
         state
@@ -170,7 +177,11 @@ def fold(step: Step, operator: Operator, key: str, states: list[State], frontier
             folded.append(state)
             continue
         runtime, files = step.runtime, step.files
-        if port < len(operator.inputs):
+        if takes_late(operator):
+            given = step.flow.inputs(operator)[port]
+            rows = read_parts(files, runtime, state.parts, windowed_schema(step.schemas[given.id]))
+            rows = still_open(operator, given.schema, runtime, rows, frontier)
+        elif port < len(operator.inputs):
             given = step.flow.inputs(operator)[port]
             rows = read_parts(files, runtime, state.parts, step.schemas[given.id])
             rows = retained(operator, port, given.schema, runtime, rows, frontier)

@@ -80,10 +80,22 @@ class Taken:
     source: Source
     rows: DataFrame
     seen: Seen
+    #: The rows that were late, if some of those that the batch has as late were taken after all.
+    late: DataFrame | None = None
 
     def on_time(self, runtime: Runtime) -> DataFrame:
         """Answer the rows that take part."""
         return self.rows.where(runtime.expr(f"__kind = {_ON_TIME}")).select(*map(quoted, self.source.schema.names))
+
+    def late_rows(self, runtime: Runtime) -> DataFrame:
+        """Answer the rows that came too late for this source."""
+        if self.late is not None:
+            return self.late
+        return self.rows.where(runtime.expr(f"__kind = {_LATE}")).select(*map(quoted, self.source.schema.names))
+
+    def rejected(self, runtime: Runtime) -> DataFrame:
+        """Answer the rows that have no time."""
+        return self.rows.where(runtime.expr(f"__kind = {_REJECTED}")).select(*map(quoted, self.source.schema.names))
 
 
 def take(sources: Sequence[Source], runtime: Runtime, batch: DataFrame, marks: Mapping[str, Marks]) -> dict[str, Taken]:
@@ -186,15 +198,17 @@ def diverted(taken: Taken, runtime: Runtime, frontier: Frontier, step: int) -> D
     times = [quoted(name) for name in schema.time]
     bound = shown(schema, frontier).replace("\\", "\\\\").replace("'", "\\'")
     missing = ", ".join(f"IF({quoted(name)} IS NULL, '{name}', NULL)" for name in schema.time)
-    reason = f"IF(__kind = {_LATE}, 'late', concat('null time in ', concat_ws(', ', {missing})))"
+    reason = f"IF(__late, 'late', concat('null time in ', concat_ws(', ', {missing})))"
     columns = {
         "time": f"struct({', '.join(times)})",
         "source": f"'{taken.source.id}'",
         "step": f"{step}L",
         "reason": reason,
-        "bound": f"IF(__kind = {_LATE}, '{bound}', NULL)",
+        "bound": f"IF(__late, '{bound}', NULL)",
         "row": f"struct({', '.join(names)})",
     }
-    kinds = [_REJECTED] if taken.source.late == "drop" else [_LATE, _REJECTED]
-    chosen = taken.rows.where(runtime.expr(f"__kind IN ({', '.join(map(str, kinds))})"))
+    chosen = taken.rejected(runtime).withColumn("__late", runtime.expr("false"))
+    if taken.source.late != "drop":
+        late = taken.late_rows(runtime).select(*names)
+        chosen = chosen.unionByName(late.withColumn("__late", runtime.expr("true")))
     return chosen.select(*runtime.exprs(columns))
