@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.spark.engine import frame, rows
+from tests.spark.place import DDL, Place
 from tests.spark.steps import engine_in
-from tests.spark.test_streaming import DDL, Place
 from tests.spark.test_streaming_crashes import Died, Killer
 
 import tidegate as tg
@@ -235,14 +234,6 @@ def test_beats_are_numbered_on_and_forgotten_when_they_were_heard(spark: SparkSe
     forget(files, 7)
     Heart(files, after=2, seconds=1, clock=lambda: next(shown))
     assert files.names("clock") == ["8.json", "9.json"]
-
-
-@pytest.fixture
-def place(spark: SparkSession, tmp_path: Path) -> Iterator[Place]:
-    """A place to run a flow in; queries that a test leaves behind are stopped."""
-    yield Place(spark, tmp_path)
-    for query in spark.streams.active:
-        query.stop()
 
 
 @pytest.mark.spark

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.spark.place import DDL, Place
 from tests.spark.steps import engine_in
-from tests.spark.test_streaming import DDL, Place
 from tests.spark.test_streaming_crashes import Died, Killer
 
 import tidegate as tg
@@ -127,14 +126,6 @@ def test_an_outlet_promises_what_moves_and_takes_nothing_back() -> None:
     ended = outlet.after(2, 0, schema, Antichain(schema.order, []))
     assert (ended.frontier, ended.step) == ((), 2)
     assert Outlet.decode(json.loads(json.dumps(ended.coded()))) == ended
-
-
-@pytest.fixture
-def place(spark: SparkSession, tmp_path: Path) -> Iterator[Place]:
-    """A place to run the first flow in; queries that a test leaves behind are stopped."""
-    yield Place(spark, tmp_path)
-    for query in spark.streams.active:
-        query.stop()
 
 
 def first(flow: tg.Flow) -> tg.Stream:
