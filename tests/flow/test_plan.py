@@ -14,12 +14,14 @@ import tidegate as tg
 from tidegate.flow.plan import Plan, Where, WindowAggregate
 
 
-def edits_flow(*, condition: str = "bytes > 100", delay: str = "10 minutes", name: str = "edits") -> tg.Flow:
+def edits_flow(
+    *, condition: str = "bytes > 100", delay: str = "10 minutes", name: str = "edits", count: str = "count(*)"
+) -> tg.Flow:
     flow = tg.Flow(name)
     edits = flow.source(
         "edits", "ts TIMESTAMP, page STRING, bytes INT", time="ts", watermark=tg.bounded(delay), late="drop"
     )
-    hourly = edits.where(condition).window("1 hour").aggregate(by="page", n="count(*)")
+    hourly = edits.where(condition).window("1 hour").aggregate(by="page", n=count)
     flow.sink("hourly", hourly)
     return flow
 
@@ -47,9 +49,10 @@ def test_operators_hold_what_an_engine_needs() -> None:
 
 
 def test_a_fingerprint_follows_the_meaning() -> None:
-    """Only the meaning counts: not watermarks, blanks, comments, or the case of names."""
+    """Only the meaning counts: not watermarks, blanks, comments, or the case of names and functions."""
     base = edits_flow().plan.fingerprint("window#1")
     assert edits_flow(condition="BYTES   >  100 /* large */").plan.fingerprint("window#1") == base
+    assert edits_flow(count="COUNT(*)").plan.fingerprint("window#1") == base
     assert edits_flow(delay="1 hour", name="other").plan.fingerprint("window#1") == base
     assert edits_flow(condition="bytes > 101").plan.fingerprint("window#1") != base
     plan = edits_flow().plan

@@ -63,12 +63,14 @@ class Flow:
         time: str | tuple[str, ...] | list[str],
         watermark: Watermark | None = None,
         late: str = "divert",
+        was: str = "",
     ) -> Stream:
         """Declare a source of rows: its columns, which of them are its time, and how times become complete.
 
         ``schema`` is DDL text, a mapping from name to type, or a ``StructType``. ``time`` is one column (a total order)
         or several (a product order), of an integer type, DATE or TIMESTAMP. ``watermark`` is `at_end` by default. Late
-        rows are diverted, ``"fail"`` the run, or are dropped; they are counted in any case.
+        rows are diverted, ``"fail"`` the run, or are dropped; they are counted in any case. ``was`` is the name that it
+        had before, so that a checkpoint of then goes on.
 
         >>> flow = Flow("edits")
         >>> flow.source("edits", "ts TIMESTAMP, page STRING", time="ts", watermark=watermarks.bounded("10 minutes"))
@@ -79,13 +81,16 @@ class Flow:
             self._free(name)
             parsed = parse_schema(schema, time=_time_columns(time))
             one_of(late, "late", _LATE)
+            _checked_was(was, name)
             resolved = watermarks.resolve(at_end() if watermark is None else watermark, parsed)
         except FlowError as error:
             raise error.at(f"source {name!r}").at(f"flow {self.name!r}") from None
-        return self._add(Source(id=name, schema=parsed, watermark=resolved, late=late))
+        return self._add(Source(id=name, schema=parsed, watermark=resolved, late=late, was=was))
 
-    def table(self, name: str, schema: Any) -> Stream:
+    def table(self, name: str, schema: Any, *, was: str = "") -> Stream:
         """Declare a table: rows without a time, complete from the start, to be joined with streams.
+
+        ``was`` is the name that it had before, so that a checkpoint of then goes on.
 
         >>> Flow("edits").table("pages", "page STRING, topic STRING")
         Stream(pages: page STRING, topic STRING; a table)
@@ -93,10 +98,11 @@ class Flow:
         try:
             checked_name(name, "a table")
             self._free(name)
+            _checked_was(was, name)
             parsed = parse_schema(schema)
         except FlowError as error:
             raise error.at(f"table {name!r}").at(f"flow {self.name!r}") from None
-        return self._add(Table(id=name, schema=parsed))
+        return self._add(Table(id=name, schema=parsed, was=was))
 
     def sink(self, name: str, stream: Stream) -> None:
         """Let a stream leave the flow under a name."""
@@ -243,6 +249,13 @@ def _time_columns(time: Any) -> tuple[str, ...]:
             hint='time="ts" or time=("valid", "version")',
         )
     return names
+
+
+def _checked_was(was: Any, name: str) -> None:
+    if was == name:
+        raise BadArgument(f"expected in was= another name than {name!r}", hint="leave it out: nothing was renamed")
+    if was != "":
+        checked_name(was, "what was renamed")
 
 
 def _checked_timezone(timezone: Any) -> str:

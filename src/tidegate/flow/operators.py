@@ -64,10 +64,12 @@ class Source(Operator):
     """Rows from outside; ``watermark`` is resolved against ``schema``; ``late`` is ``divert``, ``fail`` or ``drop``."""
 
     verb: ClassVar[str] = "source"
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "watermark", "late")
+    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "watermark", "late", "was")
 
     watermark: Watermark
     late: str
+    #: The name that it had before, in checkpoints.
+    was: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,10 @@ class Table(Operator):
     """Rows without a time, complete from the start."""
 
     verb: ClassVar[str] = "table"
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs")
+    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "was")
+
+    #: The name that it had before, in checkpoints.
+    was: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

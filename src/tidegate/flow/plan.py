@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -39,6 +39,7 @@ from tidegate.flow.operators import (
     WindowJoin,
 )
 from tidegate.flow.schema import Schema
+from tidegate.flow.sql import normal
 
 __all__ = [
     "Accumulate",
@@ -126,48 +127,95 @@ class Plan:
         """Answer the fingerprint of an operator: what it does and what comes before it, in 16 hexadecimal digits."""
         return self.fingerprints()[id_]
 
-    def fingerprints(self) -> dict[str, str]:
-        """Answer the fingerprints of all operators."""
+    def fingerprints(self, origins: Mapping[str, str] | None = None, *, exact: bool = False) -> dict[str, str]:
+        """Answer the fingerprints of all operators.
+
+        ``origins`` gives the first names of sources and tables that were renamed. With ``exact``, functions of one name
+        that are not the same count as different: good for this process only.
+        """
         found: dict[str, str] = {}
         for operator in self.operators:
-            content = {
-                f.name: plain(getattr(operator, f.name)) for f in fields(operator) if f.name not in operator.incidental
-            }
-            origin = operator.id if isinstance(operator, Source | Table) else ""
+            names = [f.name for f in fields(operator) if f.name not in operator.incidental]
+            content = {name: plain(getattr(operator, name), exact=exact) for name in names}
+            named = (origins or {}).get(operator.id, operator.id)
+            origin = named if isinstance(operator, Source | Table) else ""
             text = json.dumps([operator.verb, origin, content, [found[i] for i in operator.inputs]], sort_keys=True)
             found[operator.id] = hashlib.sha256(text.encode()).hexdigest()[:16]
         return found
 
+    def text(self, id_: str) -> str:
+        """Answer an operator, with all that comes before it, on one line.
+
+        >>> from tidegate.flow import Flow
+        >>> flow = Flow("edits")
+        >>> edits = flow.source("edits", "ts TIMESTAMP, page STRING, bytes INT", time="ts")
+        >>> flow.sink("out", edits.where("bytes > 100").aggregate(by="page", n="count(*)"))
+        >>> flow.plan.text("aggregate#1")
+        'edits.where(condition=bytes > 100).aggregate(aggregation=count(*) AS n by page)'
+        """
+        operator = self[id_]
+        if not operator.inputs:
+            return operator.id
+        first, *others = (self.text(name) for name in operator.inputs)
+        unsaid = (*_UNSAID, *_FOLLOWING)
+        own = [(f.name, getattr(operator, f.name)) for f in fields(operator) if f.name not in unsaid]
+        given = [*others, *(f"{name}={_shown(value)}" for name, value in own if value not in (None, (), ""))]
+        return f"{first}.{operator.verb}({', '.join(given)})"
+
     def __str__(self) -> str:
         lines = [f"flow {self.name}"]
         for operator in self.operators:
-            own = {
-                f.name: getattr(operator, f.name) for f in fields(operator) if f.name not in ("id", "inputs", "schema")
-            }
-            arguments = [*operator.inputs, *(f"{name}={_shown(value)}" for name, value in own.items())]
+            own = {f.name: getattr(operator, f.name) for f in fields(operator) if f.name not in _UNSAID}
+            given = {name: value for name, value in own.items() if name != "was" or value}
+            arguments = [*operator.inputs, *(f"{name}={_shown(value)}" for name, value in given.items())]
             lines.append(f"  {operator.id} = {operator.verb}({', '.join(arguments)}) -> {operator.schema}")
         lines += [f"  sink {sink.name} = {sink.input}" for sink in self.sinks]
         return "\n".join(lines)
 
 
+#: Fields that are said by other means.
+_UNSAID = ("id", "inputs", "schema")
+
+#: Fields that follow from the others, and from the inputs.
+_FOLLOWING = ("left_columns", "right_columns", "with_table", "keyed", "columns")
+
+#: Fields that hold Spark SQL.
+_SQL = ("sql", "arguments", "where", "rest", "finish")
+
+
 def _shown(value: Any) -> str:
-    return f"[{', '.join(map(_shown, value))}]" if isinstance(value, tuple) else str(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_shown, value))}]"
+    return str(getattr(value, "__qualname__", value))
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, *, exact: bool = False) -> Any:
     """Answer a value as lists, dicts and texts, the same for the same meaning in every process.
 
-    What was derived is left out, as types are: how much can be derived may change from version to version.
+    Types that were derived are left out: how much can be derived may change from version to version. With ``exact``,
+    functions and other objects are told apart even if they have one name, in this process.
     """
     if isinstance(value, Schema):
         return [[c.name, c.type] for c in value.columns] + [list(value.time)]
     if is_dataclass(value) and not isinstance(value, type):
         names = [f.name for f in fields(value) if f.name not in ("type", "columns", "branches", "relations")]
-        return {"": type(value).__name__} | {name: plain(getattr(value, name)) for name in names}
+        given = {name: getattr(value, name) for name in names}
+        return {"": type(value).__name__} | {
+            name: _normal(field) if name in _SQL else plain(field, exact=exact) for name, field in given.items()
+        }
     if isinstance(value, tuple | list):
-        return [plain(v) for v in value]
+        return [plain(v, exact=exact) for v in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if callable(value):
-        return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+        name = f"{value.__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+        return f"{name} {id(getattr(value, '__func__', value))}" if exact else name
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    return f"{name} {id(value)}" if exact else name
+
+
+def _normal(field: Any) -> Any:
+    """Answer Spark SQL in one spelling; what is something else by that name is taken as it is."""
+    if isinstance(field, str):
+        return normal(field)
+    return [_normal(part) for part in field] if isinstance(field, tuple) else plain(field)

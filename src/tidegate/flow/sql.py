@@ -14,6 +14,7 @@ __all__ = [
     "TokenType",
     "Tree",
     "exp",
+    "normal",
     "parse",
     "parse_query",
     "place",
@@ -74,6 +75,20 @@ def relations_of(query: Tree) -> list[Tree]:
 def tokenize(sql: str) -> tuple[Token, ...]:
     """Answer the tokens of a text."""
     return tuple(_tokenize(sql, dialect="spark"))
+
+
+def normal(sql: str) -> str:
+    """Answer a text with its words in small letters, but for what is quoted: their case means nothing.
+
+    >>> normal("SUM(Bytes) FILTER (WHERE kind = 'WM') + `A b`")
+    "sum(bytes) filter (where kind = 'WM') + `A b`"
+    """
+    letters = list(sql)
+    for token in tokenize(sql):
+        if token.token_type != TokenType.IDENTIFIER and "STRING" not in token.token_type.name:
+            start, end = span(token)
+            letters[start:end] = sql[start:end].lower()
+    return "".join(letters)
 
 
 def span(token: Token) -> tuple[int, int]:

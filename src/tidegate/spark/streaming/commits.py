@@ -78,7 +78,8 @@ class Commit:
             found["batch"],
             found["query"],
             found["offsets"],
-            {source.id: Marks.decode(source, found["sources"][source.id]) for source in flow.sources},
+            # By position: a source may have another name now.
+            {s.id: Marks.decode(s, marks) for s, marks in zip(flow.sources, found["sources"].values(), strict=True)},
             {key: tuple(State.decode(state) for state in states) for key, states in found["state"].items()},
             tuple(Publication(**publication) for publication in found["publish"]),
             found["outputs"],

@@ -23,7 +23,7 @@ from tidegate.spark.streaming.frontiers import shown, time_of
 from tidegate.spark.streaming.heartbeat import forget
 from tidegate.spark.streaming.lateness import admit
 from tidegate.spark.streaming.marks import Marks
-from tidegate.spark.streaming.meaning import check_meaning, meaning, state_keys
+from tidegate.spark.streaming.meaning import check_meaning, meaning, origins_of, state_keys
 from tidegate.spark.streaming.metrics import StepMetrics, metrics_of
 from tidegate.spark.streaming.operators import Rows, Step, fold, holds, let_go, ports
 from tidegate.spark.streaming.published import Outlet, final
@@ -83,12 +83,15 @@ class Engine:
         self._report = report
         self._warm = Warm()
         self._attempt = uuid4().hex[:8]
-        self._keys = state_keys(flow)
+        found = last_commit(files)
+        #: The names under which the checkpoint knows sources and tables.
+        self.origins = origins_of(flow, found["flow"] if found else None)
+        self._keys = state_keys(flow, self.origins)
         self._schemas = _schemas(flow, runtime, self.tables)
-        self._meaning = meaning(flow, self._keys)
+        self._meaning = meaning(flow, self._keys, self.origins)
         #: State that the commit before the last one names.
         self._older: set[str] = set()
-        self.last = self._recovered()
+        self.last = self._recovered(found) if found else None
         self.marks = dict(self.last.marks) if self.last else {s.id: Marks.start(s) for s in flow.sources}
         self.tracking = Tracking(flow, {source: marks.frontier for source, marks in self.marks.items()})
 
@@ -107,11 +110,12 @@ class Engine:
         """Whether no source can give rows any more."""
         return not any(mark.frontier for mark in self.marks.values())
 
-    def _recovered(self) -> Commit | None:
+    def late_rows(self, source: str) -> str:
+        """Answer the directory of rows of a source that were late or had no time."""
+        return f"late/{self.origins[source]}"
+
+    def _recovered(self, found: dict[str, Any]) -> Commit:
         """Answer the last commit, after what it had to publish is published and leftovers are gone."""
-        found = last_commit(self.files)
-        if found is None:
-            return None
         check_meaning(self.flow, found["flow"], self._meaning)
         commit = Commit.decode(self.flow, found)
         self._probe("recovering", commit.step)
@@ -250,11 +254,11 @@ class Engine:
         for found in taken.values():
             late = 0 if found.source.late == "drop" else found.seen.late
             if late + found.seen.rejected:
-                place = staged(f"late/{found.source.id}", step)
+                directory = self.late_rows(found.source.id)
+                place = staged(directory, step)
                 rows = diverted(found, step.runtime, self.marks[found.source.id].frontier, step.number)
                 write_part(self.files, step.runtime, rows, place)
-                name = f"late/{found.source.id}/step={step.number}"
-                written.append(Publication(self.files.root, place, name))
+                written.append(Publication(self.files.root, place, f"{directory}/step={step.number}"))
         return written
 
     def _compute(
@@ -368,7 +372,8 @@ class Engine:
     def _sweep(self, commit: Commit) -> None:
         """Delete what the last commit does not name: of attempts that did not get so far, and of commits before it."""
         self._older = commit.paths
-        for directory in [*(f"late/{s.id}" for s in self.flow.sources), *(f"output/{s.name}" for s in self.flow.sinks)]:
+        late = [self.late_rows(source.id) for source in self.flow.sources]
+        for directory in [*late, *(f"output/{s.name}" for s in self.flow.sinks)]:
             self.files.delete(f"{directory}/{PENDING}")
         for key in self.files.names("state"):
             for port in self.files.names(f"state/{key}"):

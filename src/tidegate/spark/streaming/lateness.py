@@ -93,9 +93,8 @@ def _written(step: Step, taken: Taken, number: int) -> DataFrame:
     """Answer the late rows of a source, each with a number of its own; they are written down, so that it stays."""
     id_ = f"monotonically_increasing_id() * {len(step.flow.sources)} + {number}"
     rows = taken.late_rows(step.runtime).withColumn(ORIGIN, step.runtime.expr(id_))
-    path = f"late/{taken.source.id}/_pending/{step.number}-{step.suffix}-candidates"
-    step.made.add(path)
-    return read_parts(step.files, step.runtime, [write_part(step.files, step.runtime, rows, path)], rows.schema)
+    part = write_part(step.files, step.runtime, rows, step.path("late", number, "candidates"))
+    return read_parts(step.files, step.runtime, [part], rows.schema)
 
 
 def _passed(

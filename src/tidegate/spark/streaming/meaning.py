@@ -2,62 +2,90 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from tidegate.flow.plan import Plan
+from tidegate.flow.errors import BadArgument
+from tidegate.flow.plan import Plan, Source, Table
 from tidegate.spark.streaming.errors import FlowChanged
 from tidegate.spark.streaming.operators import holds
 from tidegate.spark.streaming.sources import signals_of
 
-__all__ = ["check_meaning", "meaning", "state_keys"]
+__all__ = ["check_meaning", "meaning", "origins_of", "state_keys"]
 
 
-def state_keys(flow: Plan) -> dict[str, str]:
-    """Answer a name for the state of each operator, that says what it means and not what it is called."""
-    prints = flow.fingerprints()
-    seen: Counter[str] = Counter()
+def origins_of(flow: Plan, old: Mapping[str, Any] | None) -> dict[str, str]:
+    """Answer the names under which a checkpoint knows sources and tables: their own, or the first that they had."""
+    known = old["origins"] if old else {}
+    named: list[Source | Table] = [*flow.sources, *flow.tables]
+    return {o.id: known.get(o.id) or known.get(o.was) or o.id for o in named}
+
+
+def state_keys(flow: Plan, origins: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Answer a name for the state of each operator, that says what it means and not what it is called.
+
+    Operators that mean the same and read the same hold the same rows: which of them has which state is all one. If they
+    only look the same, because functions share a name, nobody could tell after a change whose state is whose.
+    """
+    prints, exact = flow.fingerprints(origins), flow.fingerprints(origins, exact=True)
+    seen: dict[str, list[str]] = {}
     keys = {}
     for operator in flow:
         if holds(operator):
             mark = prints[operator.id]
-            keys[operator.id] = f"{operator.verb.replace('.', '-')}-{mark}" + (f"-{seen[mark]}" if seen[mark] else "")
-            seen[mark] += 1
+            same = seen.setdefault(mark, [])
+            if any(exact[other] != exact[operator.id] for other in same):
+                raise BadArgument(
+                    "expected operators that can be told apart in a checkpoint, "
+                    f"got {same[0]} and {operator.id}, whose functions differ and have one name",
+                    hint="use functions with names of their own, defined with def at the top of a module",
+                ).at(f"flow {flow.name!r}")
+            keys[operator.id] = f"{operator.verb.replace('.', '-')}-{mark}" + (f"-{len(same)}" if same else "")
+            same.append(operator.id)
     return keys
 
 
-def meaning(flow: Plan, keys: Mapping[str, str]) -> dict[str, Any]:
+def meaning(flow: Plan, keys: Mapping[str, str], origins: Mapping[str, str]) -> dict[str, Any]:
     """Answer what the state of a flow depends on: its sources in order, and the operators that have state."""
-    prints = flow.fingerprints()
+    prints = flow.fingerprints(origins)
     return {
         "name": flow.name,
-        "sources": [[s.id, prints[s.id]] for s in flow.sources],
-        "signals": list(signals_of(flow)),
-        "state": sorted(keys.values()),
+        "sources": [[origins[s.id], prints[s.id], str(s.schema)] for s in flow.sources],
+        "signals": [origins.get(name, name) for name in signals_of(flow)],
+        "origins": dict(origins),
+        "state": {key: flow.text(id_) for id_, key in keys.items()},
     }
 
 
 def check_meaning(flow: Plan, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     """Raise unless the state of a checkpoint means what the flow takes it for."""
-    lines = []
-    if old["sources"] != new["sources"]:
-        lines.append(f"sources were {_named(old['sources'])}, and now are {_named(new['sources'])}")
+    lines = _sources(old["sources"], new["sources"])
     if old["signals"] != new["signals"]:
         # Each is a source of Spark's query, whose positions are by number.
         before, now = (", ".join(found["signals"]) or "none" for found in (old, new))
         lines.append(f"sources with a frontier from elsewhere were {before}, and now are {now}")
-    gone = [key for key in old["state"] if key not in new["state"]]
-    added = [key for key in new["state"] if key not in old["state"]]
-    lines += [f"there is state of {key}, and the flow has no such operator" for key in gone]
-    lines += [f"the flow has {key}, and there is no state of it" for key in added]
+    # If the sources differ, all that comes after them does.
+    lines = lines or _state(old["state"], new["state"])
     if lines:
         raise FlowChanged(
             "the flow is not the one that the checkpoint was made by:\n  " + "\n  ".join(lines),
-            hint="what comes after the last operator with state, sinks, delays and names may change; "
-            "for anything else begin with a new checkpoint and other outputs",
+            hint="what comes after the last operator with state, sinks and delays may change, and was= renames a "
+            "source or a table; for anything else begin with a new checkpoint and other outputs",
         ).at(f"flow {flow.name!r}")
 
 
-def _named(sources: list[list[str]]) -> str:
-    return ", ".join(f"{name} ({mark})" for name, mark in sources) or "none"
+def _sources(old: list[list[str]], new: list[list[str]]) -> list[str]:
+    before, now = ([name for name, *_ in found] for found in (old, new))
+    if before != now:
+        return [f"sources were {', '.join(before)}, and now are {', '.join(now)}"]
+    return [
+        f"source {name} had {columns}\n    and now has {found}"
+        for (name, mark, columns), (_, other, found) in zip(old, new, strict=True)
+        if mark != other
+    ]
+
+
+def _state(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    gone = [text for key, text in old.items() if key not in new]
+    added = [text for key, text in new.items() if key not in old]
+    return [f"there is state of {text}" for text in gone] + [f"there is no state of {text}" for text in added]

@@ -183,7 +183,8 @@ class Run:
         times = struct_type(schema.times).simpleString()
         row = struct_type(schema.columns).simpleString()
         columns = f"time {times}, source STRING, step BIGINT, reason STRING, bound STRING, row {row}"
-        found = [files.path(f"late/{source}/{name}") for name in files.names(f"late/{source}")]
+        directory = self._engine.late_rows(source)
+        found = [files.path(f"{directory}/{name}") for name in files.names(directory)]
         if not found:
             return self._spark.createDataFrame([], columns)
         return self._spark.read.schema(columns).parquet(*found)
