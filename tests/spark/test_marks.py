@@ -8,12 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tidegate as tg
+from tidegate import DT, WM
+from tidegate.flow.errors import BadInput
 from tidegate.flow.expressions import bind
 from tidegate.flow.plan import Source
 from tidegate.flow.schema import Schema, parse_schema
+from tidegate.flow.summaries import summary_of
 from tidegate.flow.watermarks import AtEnd, Bounded, Punctuated
 from tidegate.spark.streaming.frontiers import complete, decoded, encoded, newly_complete, start_of
 from tidegate.spark.streaming.marks import Marks, Seen
+from tidegate.spark.streaming.published import Promise
+from tidegate.spark.streaming.tracking import Tracking
 from tidegate.time import TOP, Antichain, minimal
 
 if TYPE_CHECKING:
@@ -77,6 +83,29 @@ def test_marks_are_what_they_were_after_a_commit(found: list[Any]) -> None:
     punctuated = source(PAIR, Punctuated(bind("k = 'w'", PAIR, what="mark")))
     marks = Marks.start(punctuated).after(punctuated, Seen(rows=3, late=1, rejected=1, marks=tuple(found)))
     assert Marks.decode(punctuated, marks.coded(punctuated)) == marks
+
+
+def test_a_session_that_is_open_holds_back_what_follows_it() -> None:
+    """Its rows are below the frontier, and its answer is not above it by a gap: the least change is not enough."""
+    flow = tg.Flow("sessions")
+    sessions = flow.source("s", "t INT, k STRING", time="t").session(5).aggregate(n="count(*)")
+    flow.sink("out", sessions.accumulate(n="count(*)"))
+    plan = flow.plan
+    (last,) = (o for o in plan if o.verb == "accumulate")
+    # A row at 1 was read, and the watermark 3.
+    tracking = Tracking(plan, {"s": Antichain(ONE.order, [4])})
+    (answer, *_) = flow.reference({"s": [DT(1, {"t": 1, "k": "a"}), WM(3), WM(9)]}).rows("out")
+    assert answer["t"] == 5
+    assert tracking.frontier(last).reaches(5)
+    with_summary = summary_of(plan[last.inputs[0]], plan["s"].schema)
+    assert not Antichain(ONE.order, [4 + with_summary]).reaches(5)
+
+
+def test_lines_that_are_no_promise_are_refused() -> None:
+    """Whoever else writes beside an output is told of; nothing of it is run."""
+    for text in ("", "[]", '{"step": 1}', '{"step": "x", "rows": 1, "frontier": []}'):
+        with pytest.raises(BadInput, match="a frontier that a flow has published, got"):
+            Promise.parse(text)
 
 
 @pytest.mark.spark

@@ -41,8 +41,14 @@ class Promise:
         >>> Promise.parse('{"step": 4, "rows": 17, "frontier": [[30]]}')
         Promise(step=4, rows=17, frontier=((30,),))
         """
-        found = json.loads(text)
-        return cls(int(found["step"]), int(found["rows"]), _tuples(found["frontier"]))
+        try:
+            found = json.loads(text)
+            return cls(int(found["step"]), int(found["rows"]), _tuples(found["frontier"]))
+        except (ValueError, KeyError, TypeError):
+            raise BadInput(
+                f"expected a frontier that a flow has published, got {text!r}",
+                hint=f"only the flow that writes an output may write to its directory {PROMISES}",
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)

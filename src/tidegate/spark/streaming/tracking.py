@@ -27,8 +27,10 @@ class Tracking:
     """The frontier of every operator, from those of the sources.
 
     A source holds one pointstamp for each element of its frontier, and no operator holds any: what was held for a time
-    is let go in the step that completes it. Along every operator the summary is neutral. A session answers later than
-    its rows, but which rows it holds is not known here, so that its answers count as possible from its frontier on.
+    is let go in the step that completes it. Along every operator the summary is neutral, also along sessions. An answer
+    of a session is later than its last row by a gap less one unit, but that row may have been read before: the session
+    is held, and not the row, and its answer may come anywhere from the frontier on. The summary of `flow.summaries` is
+    for whoever has a pointstamp for each row that is held.
 
     Inside a loop, time has one more component: the round. While a step goes round, there is a pointstamp for the least
     time and the round of what is fresh; its versions are complete when that is gone.
