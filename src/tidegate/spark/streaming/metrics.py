@@ -106,6 +106,7 @@ def observed(flow: Plan, runtime: Runtime, rows: DataFrame) -> DataFrame:
     counts = {}
     for i, source in enumerate(flow.sources):
         missing = " OR ".join(f"__{i}.`{name}` IS NULL" for name in source.schema.time)
-        counts[f"{source.id}_rows"] = f"count_if(__source = {i})"
-        counts[f"{source.id}_untimed"] = f"count_if(__source = {i} AND ({missing}))"
+        # What is no row of the source, such as a frontier that it follows, has no struct.
+        counts[f"{source.id}_rows"] = f"count(__{i})"
+        counts[f"{source.id}_untimed"] = f"count_if(__{i} IS NOT NULL AND ({missing}))"
     return rows.observe(flow.name, *runtime.exprs(counts))
