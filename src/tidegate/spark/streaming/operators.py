@@ -80,9 +80,11 @@ def let_go(
 ) -> tuple[Rows, list[State]]:
     """Take in new rows, and answer for the times that became complete."""
     if takes_late(operator):
-        answers, state = revised(step, operator, key, None if given[0].empty else given[0].frame, states[0], old, new)
-        none = answers is None
-        return Rows(empty_rows(step.runtime, step.schemas[operator.id]) if answers is None else answers, none), [state]
+        fresh = None if given[0].empty else given[0].frame
+        answers, state = revised(step, operator, key, fresh, states[0], old, new)
+        if answers is None:
+            return Rows(empty_rows(step.runtime, step.schemas[operator.id]), empty=True), [state]
+        return Rows(answers), [state]
     tables = {i for i, stream in enumerate(step.flow.inputs(operator)) if not stream.schema.time}
     grown = [
         state
