@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,27 +39,44 @@ MARK = "watermark"
 
 
 def run_steps(
-    spark: SparkSession, plan: Plan, cuts: Cuts, tables: Rows, directory: Path, *, restart: bool = False
+    spark: SparkSession,
+    plan: Plan,
+    cuts: Cuts,
+    tables: Rows,
+    directory: Path,
+    *,
+    restart: bool = False,
+    partitions: Callable[[], int] = lambda: 1,
 ) -> dict[str, list[tuple[Any, ...]]]:
     """Run the engine on batches that are handed to it, and to the end; answer the rows of each sink.
 
     This is the engine without Spark's query around it, which costs half a second a step. With ``restart``, each step
-    is run by an engine that knows nothing but the checkpoint. State is folded in every step, so that what is kept is
-    all that the next one has.
+    is run by an engine that knows nothing but the checkpoint. ``partitions`` is asked in each step. State is folded in
+    every step, so that what is kept is all that the next one has.
     """
     with patch.object(state, "_FEWEST_DELTAS", 1):
-        return _run_steps(spark, plan, cuts, tables, directory, restart=restart)
+        return _run_steps(spark, plan, cuts, tables, directory, restart=restart, partitions=partitions)
 
 
 def _run_steps(
-    spark: SparkSession, plan: Plan, cuts: Cuts, tables: Rows, directory: Path, *, restart: bool
+    spark: SparkSession,
+    plan: Plan,
+    cuts: Cuts,
+    tables: Rows,
+    directory: Path,
+    *,
+    restart: bool,
+    partitions: Callable[[], int],
 ) -> dict[str, list[tuple[Any, ...]]]:
     engine = None
     for number, cut in enumerate(cuts):
         if engine is None or restart:
             engine = engine_in(spark, plan, tables, directory)
         inputs = {s.id: frame(spark, s.schema, cut[s.id]) for s in plan.sources}
-        engine.step(united(plan, spark_runtime(spark), inputs), number)
+        runtime, size = spark_runtime(spark), partitions()
+        batch = united(plan, runtime, inputs)
+        with runtime.settings(spark__sql__shuffle__partitions=str(size)):
+            engine.step(batch.repartition(size) if size > 1 else batch, number)
     (engine or engine_in(spark, plan, tables, directory)).finish()
     return {sink.name: rows(tg.read(spark, str(directory / sink.name))) for sink in plan.sinks}
 

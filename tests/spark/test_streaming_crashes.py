@@ -8,6 +8,7 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from tests.spark import crashes
 from tests.spark.engine import frame, rows
 from tests.spark.steps import Cuts, engine_in
@@ -187,7 +188,33 @@ def _publish_once(monkeypatch: pytest.MonkeyPatch) -> Any:
     return Killer("after commit", 2)
 
 
-@pytest.mark.parametrize("mutant", [_output_after_commit, _old_state, _early_watermark, _no_delay, _publish_once])
+def _again(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A batch that is committed already is run once more."""
+    real = Engine.step
+
+    def step(self: Engine, batch: Any, number: int) -> None:
+        if self.last is not None and self.last.batch == number:
+            self.last = replace(self.last, batch=number - 1)
+        real(self, batch, number)
+
+    monkeypatch.setattr(Engine, "step", step)
+    return Killer("after commit", 1)
+
+
+def _swept(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Recovery that takes the state of the last commit for a leftover."""
+    real = Engine._sweep
+
+    def sweep(self: Engine, commit: Any) -> None:
+        real(self, replace(commit, state={}))
+
+    monkeypatch.setattr(Engine, "_sweep", sweep)
+    return Killer("published", 1)
+
+
+@pytest.mark.parametrize(
+    "mutant", [_output_after_commit, _old_state, _early_watermark, _no_delay, _publish_once, _again, _swept]
+)
 def test_broken_engines_are_caught(
     spark: SparkSession,
     tmp_path: Path,
@@ -199,7 +226,7 @@ def test_broken_engines_are_caught(
     probe = mutant(monkeypatch) or Killer("", -1)
     try:
         found = through(spark, tmp_path, probe)
-    except BadCheckpoint:
+    except (BadCheckpoint, AnalysisException):
         return
     assert found != undisturbed
 

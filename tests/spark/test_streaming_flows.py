@@ -46,7 +46,7 @@ def shuffled(events: list[Any], rng: random.Random) -> list[Any]:
 def test_steps_give_what_the_specification_gives(
     spark: SparkSession, drawn: DrawnFlow, rng: random.Random, restart: bool
 ) -> None:
-    """Wherever steps begin and end, in whatever order rows come between watermarks, with or without restarts."""
+    """Wherever steps begin and end, in whatever order and partitions rows come, with or without restarts."""
     compare(spark, drawn, rng, restart=restart)
 
 
@@ -57,5 +57,7 @@ def compare(spark: SparkSession, drawn: DrawnFlow, rng: random.Random, *, restar
     tables = {t.id: [tuple(row[name] for name in t.schema.names) for row in drawn.inputs[t.id]] for t in plan.tables}
     cuts = in_steps(rows, rng, steps=rng.choice([1, 2, 3]))
     with TemporaryDirectory() as directory:
-        got = run_steps(spark, plan, cuts, tables, Path(directory), restart=restart)
+        got = run_steps(
+            spark, plan, cuts, tables, Path(directory), restart=restart, partitions=lambda: rng.choice([1, 2, 3])
+        )
     assert_same_rows(got["out"], expected)

@@ -135,8 +135,9 @@ class Engine:
         last = self.last
         due = 0 if last is None or last.batch is None else last.batch + 1
         if last is not None and last.batch is not None and number <= last.batch:
-            if query != last.query or (number == last.batch and offsets != last.offsets):
-                raise self._torn(f"batch {number} is committed, and now comes with other rows")
+            # Spark goes on to the next batch only when this one is committed on both sides: no earlier one comes again.
+            if number < last.batch or query != last.query or offsets != last.offsets:
+                raise self._torn(f"batch {last.batch} is committed, and Spark gives batch {number} with other rows")
             return
         if number != due or (last is not None and query != last.query):
             raise self._torn(f"batch {due} of query {last.query if last else query} is due, Spark gives batch {number}")
