@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import io
 import subprocess
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from rich.console import Console
 
+import tidegate as tg
 from tidegate.demos import authors, history
 from tidegate.demos.authors import AUTHOR, FILE, Touch
+from tidegate.demos.story import Story
 from tidegate.spec import DT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: Who changed which files on which day.
 CHANGES = [(1, "Ann", "a x"), (1, "Bob", "b"), (9, "Cy", "c"), (17, "Dee [bot]", "b c"), (33, "Ann", "a c")]
@@ -48,12 +55,18 @@ def test_changes_of_files_are_read(repository: Path) -> None:
     ]
 
 
+def by_reference(flow: tg.Flow, rows: list[tuple[Any, ...]]) -> dict[str, list[dict[str, Any]]]:
+    """Run the flow on the specification."""
+    dicts = [dict(zip(("at", "author", "file"), row, strict=True)) for row in rows]
+    results = flow.reference({"touches": [DT(row["at"], row) for row in dicts]})
+    return {sink: results.rows(sink) for sink in results}
+
+
 def test_components_over_time(repository: Path) -> None:
     """By the end of each period, an author is called after the first of those that it hangs together with."""
-    flow = authors.authors_flow(timedelta(days=8), AUTHOR + "Ann")
-    rows = [{"at": t.at, "author": AUTHOR + t.author, "file": FILE + t.file} for t in authors.touches(repository)]
-    results = flow.reference({"touches": [DT(row["at"], row) for row in rows]})
-    known = authors.labels((r["at"], r["node"], r["label"]) for r in results.rows("parts"))
+    rows = [(t.at, AUTHOR + t.author, FILE + t.file) for t in authors.touches(repository)]
+    results = by_reference(authors.authors_flow(timedelta(days=8), AUTHOR + "Ann"), rows)
+    known = authors.labels((r["at"], r["node"], r["label"]) for r in results["parts"])
     by_period = [{n[2:]: label[2:] for n, label in known[t].items() if n.startswith(AUTHOR)} for t in sorted(known)]
     assert by_period == [
         {"Ann": "Ann", "Bob": "Bob"},
@@ -61,22 +74,32 @@ def test_components_over_time(repository: Path) -> None:
         {"Ann": "Ann", "Bob": "Bob", "Cy": "Bob", "Dee [bot]": "Bob"},
         {"Ann": "Ann", "Bob": "Ann", "Cy": "Ann", "Dee [bot]": "Ann"},
     ]
-    steps = {row["node"]: row["distance"] for row in results.rows("steps")}
+    steps = {row["node"]: row["distance"] for row in results["steps"]}
     assert {name: steps[AUTHOR + name] // 2 for name in by_period[-1]} == {"Ann": 0, "Cy": 1, "Dee [bot]": 1, "Bob": 2}
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_the_story_fits_the_terminal(repository: Path, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_story_fits_the_terminal(repository: Path, width: int) -> None:
     """The picture has a row for each author, and no line is wider than the terminal."""
-    monkeypatch.chdir(repository)
     file = io.StringIO()
-    authors.show(Console(file=file, width=width))
+    authors.tell(Story(Console(file=file, width=width)), authors.touches(repository), by_reference)
     lines = file.getvalue().split("\n")
     assert max(map(len, lines)) <= width
     assert all(line == line.rstrip() for line in lines)
     [bob] = [line.split() for line in lines if line.split()[:1] == ["Bob"]]
     assert bob == ["Bob", "B", "B", "B", "A"]
     assert any(line.split()[:2] == ["Dee", "[bot]"] for line in lines)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_spark_tells_the_same_story(spark: SparkSession, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo, which runs on Spark, says what the specification says."""
+    monkeypatch.chdir(repository)
+    shown, expected = io.StringIO(), io.StringIO()
+    authors.show(Console(file=shown, width=80), session=nullcontext(spark))
+    authors.tell(Story(Console(file=expected, width=80)), authors.touches(repository), by_reference)
+    assert shown.getvalue() == expected.getvalue()
 
 
 def test_a_history_without_files_is_met_with_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

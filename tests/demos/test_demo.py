@@ -26,7 +26,7 @@ def shown(width: int, *, colour: bool = False, name: str = "operators") -> str:
     return file.getvalue()
 
 
-@pytest.mark.parametrize("name", [demo.name for demo in DEMOS.values() if not (demo.spark or demo.git)])
+@pytest.mark.parametrize("name", [demo.name for demo in DEMOS.values() if not demo.spark])
 @pytest.mark.parametrize("width", [80, 100, 120, 200])
 def test_the_pictures_fit_the_terminal(width: int, name: str) -> None:
     """No line is wider than the terminal, and none ends with blanks."""

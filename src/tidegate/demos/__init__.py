@@ -21,8 +21,6 @@ class Demo:
     module: str
     #: Whether it starts Spark, which takes a while.
     spark: bool = False
-    #: Whether it looks at the git repository that it is shown in.
-    git: bool = False
 
     def show(self, console: Console) -> None:
         """Show it on a console."""
@@ -47,13 +45,12 @@ DEMOS: Final = {
             "the history of the git repository you are in, on two clocks, on Spark",
             "tidegate.demos.history",
             spark=True,
-            git=True,
         ),
         Demo(
             "authors",
-            "who works with whom in the git repository you are in: a loop, over a graph that grows",
+            "who works with whom in the git repository you are in: a loop on Spark, over a graph that grows",
             "tidegate.demos.authors",
-            git=True,
+            spark=True,
         ),
     ]
 }

@@ -7,10 +7,12 @@ a loop keeps the components up to date, and says what is new. A second loop coun
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -18,10 +20,12 @@ from rich.markup import escape
 import tidegate as tg
 from tidegate.demos.history import NoHistory, git_log, period, read_here, span
 from tidegate.demos.story import Story
-from tidegate.spec import DT
 from tidegate.spec.canvas import Canvas
 
-__all__ = ["Touch", "authors_flow", "labels", "show", "touches"]
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Touch", "authors_flow", "labels", "show", "tell", "touches"]
 
 #: The newest changes are enough for a picture.
 MOST = 1_000
@@ -31,6 +35,7 @@ MANY_FILES = 30
 AUTHORS = 14
 #: Authors come before files, so that a component is called after one of its authors.
 AUTHOR, FILE = "a ", "f "
+COLUMNS = "at TIMESTAMP, author STRING, file STRING"
 
 CODE = """\
 touches = flow.source(
@@ -68,7 +73,7 @@ def touches(directory: Path) -> list[Touch]:
 def authors_flow(length: timedelta, busiest: str) -> tg.Flow:
     """Build the flow: the component of each author and file by the end of each period; the steps from one author."""
     flow = tg.Flow("authors")
-    touched = flow.source("touches", "at TIMESTAMP, author STRING, file STRING", time="at")
+    touched = flow.source("touches", COLUMNS, time="at")
     edges = touched.window(length).aggregate(by=("author", "file"), n="count(*)")
     both = edges.select("author AS src", "file AS dst").union(edges.select("file AS src", "author AS dst"))
     flow.sink("parts", tg.graph.components(edges, "author", "file"))
@@ -91,10 +96,27 @@ def labels(answers: Iterable[tuple[datetime, str, str]]) -> dict[datetime, dict[
     return found
 
 
-def show(console: Console) -> None:
+def show(console: Console, *, session: AbstractContextManager[SparkSession] | None = None) -> None:
     """Show who hangs together in the repository in the current directory, period by period."""
-    story = Story(console)
     found = read_here(console, touches)
+
+    def computed(flow: tg.Flow, rows: list[tuple[datetime, str, str]]) -> dict[str, list[dict[str, Any]]]:
+        from tidegate.spark.wire import python_rows
+
+        with session or Story(console).spark() as spark, console.status("   going round"):
+            zoned = [(at.replace(tzinfo=UTC), author, file) for at, author, file in rows]
+            tables = flow.compute(spark, {"touches": spark.createDataFrame(zoned, COLUMNS)})
+            return {sink: python_rows(tables[sink]) for sink in ("parts", "steps")}
+
+    tell(Story(console), found, computed)
+
+
+def tell(
+    story: Story,
+    found: list[Touch],
+    computed: Callable[[tg.Flow, list[tuple[datetime, str, str]]], dict[str, list[dict[str, Any]]]],
+) -> None:
+    """Tell what the flow says about some touches; ``computed`` runs it, and answers the rows of its sinks."""
     length = period([touch.at for touch in found])
     busy = Counter(touch.author for touch in found)
     busiest = busy.most_common(1)[0][0]
@@ -109,14 +131,12 @@ def show(console: Console) -> None:
     for n, line in enumerate(CODE.splitlines()):
         code.put(0, n, line, "data")
     story.picture(code)
-    with console.status("   going round"):
-        flow = authors_flow(length, AUTHOR + busiest)
-        rows = [{"at": t.at, "author": AUTHOR + t.author, "file": FILE + t.file} for t in found]
-        results = flow.reference({"touches": [DT(row["at"], row) for row in rows]})
-    parts = [(row["at"], row["node"], row["label"]) for row in results.rows("parts")]
+    rows = [(touch.at, AUTHOR + touch.author, FILE + touch.file) for touch in found]
+    answers = computed(authors_flow(length, AUTHOR + busiest), rows)
+    parts = [(row["at"], row["node"], row["label"]) for row in answers["parts"]]
     _parts(story, labels(parts), busy, length, len(parts))
-    _steps(story, [(row["node"], row["distance"]) for row in results.rows("steps")], busiest)
-    console.print()
+    _steps(story, [(row["node"], row["distance"]) for row in answers["steps"]], busiest)
+    story.console.print()
 
 
 def _parts(
