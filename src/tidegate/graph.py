@@ -2,7 +2,8 @@
 
 Each is a short composition of what a `Stream` has; read them as examples of `iterate`. Edges are rows of a stream, with
 the columns of their two ends; an edge holds from its time on. An edge with a NULL in a column that is used is passed
-over. Self-loops and parallel edges are edges. Where there is no edge, there is no answer.
+over. Self-loops and parallel edges are edges. Where there is no edge, there is no answer. ``emit`` and ``limit`` are
+those of `iterate`.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import Any
 from tidegate.flow import sqltypes
 from tidegate.flow.building import not_a_stream
 from tidegate.flow.errors import BadArgument
+from tidegate.flow.loops.build import LIMIT
 from tidegate.flow.sql import exp
 from tidegate.flow.stream import Stream
 
 __all__ = ["components", "pagerank", "reachable", "shortest_paths", "triangles"]
 
 
-def components(edges: Stream, src: str, dst: str, *, emit: str = "update") -> Stream:
+def components(edges: Stream, src: str, dst: str, *, emit: str = "update", limit: int = LIMIT) -> Stream:
     """Answer the weakly connected component of each node: ``label`` is the least node of it.
 
     >>> print(components(_example(), "src", "dst").schema)
@@ -32,10 +34,11 @@ def components(edges: Stream, src: str, dst: str, *, emit: str = "update") -> St
         key="node",
         keep="min(label) AS label",
         emit=emit,
+        limit=limit,
     )
 
 
-def reachable(edges: Stream, src: str, dst: str, sources: Any, *, emit: str = "update") -> Stream:
+def reachable(edges: Stream, src: str, dst: str, sources: Any, *, emit: str = "update", limit: int = LIMIT) -> Stream:
     """Answer the nodes that can be reached from ``sources``, which are reached themselves.
 
     ``sources`` is a stream or a table with one column besides time, or values: those hold as soon as an edge has them.
@@ -51,10 +54,13 @@ def reachable(edges: Stream, src: str, dst: str, sources: Any, *, emit: str = "u
         keep=(),
         also=also,
         emit=emit,
+        limit=limit,
     )
 
 
-def shortest_paths(edges: Stream, src: str, dst: str, weight: str, sources: Any, *, emit: str = "update") -> Stream:
+def shortest_paths(
+    edges: Stream, src: str, dst: str, weight: str, sources: Any, *, emit: str = "update", limit: int = LIMIT
+) -> Stream:
     """Answer the ``distance`` of each node that can be reached from ``sources``: the least sum of weights on a path.
 
     ``weight`` is an expression; ``sources`` are as in `reachable`. Weights may be negative as long as no cycle is:
@@ -74,6 +80,7 @@ def shortest_paths(edges: Stream, src: str, dst: str, weight: str, sources: Any,
         keep="min(distance) AS distance",
         also=also,
         emit=emit,
+        limit=limit,
     )
 
 

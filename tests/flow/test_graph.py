@@ -13,7 +13,7 @@ from tests.flow import graphs
 from tests.flow.graphs import SOURCE, Edge, Known
 
 import tidegate as tg
-from tidegate.flow.errors import BadArgument, UnknownColumn
+from tidegate.flow.errors import BadArgument, NotConverging, UnknownColumn
 from tidegate.spec import DT, WM
 
 Built = Callable[..., tg.Stream]
@@ -195,3 +195,13 @@ def test_a_version_waits_for_all_inputs_that_have_a_time() -> None:
     assert events[:3] == [DT(1, {"version": 1, "node": 4}), DT(1, {"version": 1, "node": 5}), WM(1)]
     # The end of the input completes the rest.
     assert [event for event in events[3:] if event != WM(1)] == [DT(2, {"version": 2, "node": 6})]
+
+
+def test_a_negative_cycle_is_stopped() -> None:
+    """Distances that fall for ever are an error after as many rounds as are allowed."""
+
+    def build(edges: tg.Stream) -> tg.Stream:
+        return tg.graph.shortest_paths(edges, "src", "dst", "weight", SOURCE, limit=20)
+
+    with pytest.raises(NotConverging, match="still change after 20 rounds"):
+        answers(build, [(1, 0, 1, -1), (1, 1, 0, 0)], pairs=False)

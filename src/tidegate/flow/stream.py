@@ -11,7 +11,7 @@ from tidegate.flow.arguments import one_of
 from tidegate.flow.building import Building
 from tidegate.flow.errors import BadArgument, ColumnClash
 from tidegate.flow.expressions import Expression, bind, reference_to
-from tidegate.flow.loops.build import loop_fields, relations_of_loop
+from tidegate.flow.loops.build import LIMIT, loop_fields, relations_of_loop
 from tidegate.flow.schema import Column, Schema, parse_schema
 from tidegate.flow.spans import parse_span
 from tidegate.flow.windows import Windowed, session_frame, window_frame
@@ -338,7 +338,7 @@ class Stream(Building):
         emit: str = "update",
         also: Mapping[str, Stream] | None = None,
         rounds: int | None = None,
-        limit: int = 10_000,
+        limit: int = LIMIT,
     ) -> Stream:
         """Go round in a loop: at each time that carries a row, what follows from the rows at or below it.
 

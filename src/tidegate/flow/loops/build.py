@@ -17,7 +17,10 @@ from tidegate.flow.schema import Column, Schema
 if TYPE_CHECKING:
     from tidegate.flow.stream import Stream
 
-__all__ = ["loop_fields", "relations_of_loop"]
+__all__ = ["LIMIT", "loop_fields", "relations_of_loop"]
+
+#: After so many rounds a loop that still changes is an error, unless said otherwise.
+LIMIT = 10_000
 
 
 def relations_of_loop(stream: Stream, also: Any) -> dict[str, Stream]:
