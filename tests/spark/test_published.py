@@ -14,11 +14,13 @@ from tests.spark.steps import engine_in
 from tests.spark.test_streaming_crashes import Died, Killer
 
 import tidegate as tg
+from tidegate.cli.streaming import _files
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import parse_schema
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed
+from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import start_of
 from tidegate.spark.streaming.published import Following, Outlet, Promise
 from tidegate.spark.streaming.sources import united
@@ -213,13 +215,26 @@ def test_a_promise_is_published_once_whatever_point_a_run_dies_at(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("scheme", ["file:", ""])
+def test_a_small_file_is_written_once(spark: SparkSession, tmp_path: Path, scheme: str) -> None:
+    """On this machine's disk and through Hadoop, which is taken for whatever has no scheme here."""
+    files = Files(spark, str(tmp_path))
+    files.root = files.root.replace("file:", scheme)
+    files.put("promises/1.json", "one\n", mark="a")
+    files.put("promises/1.json", "two\n", mark="b")
+    assert files.text("promises/1.json") == "one\n"
+    assert [path.name for path in (tmp_path / "promises").iterdir() if path.suffix != ".crc"] == ["1.json"]
+
+
+@pytest.mark.spark
 def test_what_is_no_published_output_is_refused(place: Place) -> None:
-    """A stream without steps, other time columns, and a directory that no flow writes to."""
+    """A stream without steps, other time columns, and a directory that no flow writes to; one is read with its steps."""
     path = str(place.path / "counts")
     with pytest.raises(BadCheckpoint, match="the output of a flow"):
         tg.read_stream(place.spark, path)
     place.feed.add((1, "a", 1))
     place.run(upstream())
+    assert "__step" in _files(place.spark, downstream(path).plan, "counts", path).columns
     plain = {"counts": place.spark.readStream.schema(DDL).parquet(path)}
     outputs = {"out": tg.parquet(str(place.path / "out"))}
     with pytest.raises(BadInput, match="without __step"):

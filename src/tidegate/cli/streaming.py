@@ -15,6 +15,7 @@ from tidegate.cli.progress import progress_line
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.plan import Plan
 from tidegate.flow.spans import parse_span
+from tidegate.flow.watermarks import Published
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -84,7 +85,10 @@ def run_stream(
 def _files(spark: SparkSession, plan: Plan, source: str, path: str) -> DataFrame:
     from tidegate.spark.arrow import struct_type
     from tidegate.spark.files import file_format
+    from tidegate.spark.streaming import read_stream
 
+    if isinstance(getattr(plan[source], "watermark", None), Published):
+        return read_stream(spark, path)
     kind = file_format(path)
     if "://" not in path and "*" not in path and not Path(path).is_dir():
         raise BadArgument(

@@ -342,7 +342,7 @@ class Engine:
         for sink in self.flow.sinks:
             output, operator = self.outputs[sink.name], self.flow[sink.input]
             if isinstance(output, Parquet):
-                fresh = Outlet(Files(self._runtime.session, output.path).root)
+                fresh = Outlet(self.files.at(output.path).root)
                 before = self.last.outlets.get(sink.name, fresh) if self.last else fresh
                 outlet = before if before.root == fresh.root else fresh
                 frontier = final(operator, self.tracking.of_sink(sink.name))
@@ -351,7 +351,7 @@ class Engine:
 
     def _place(self, step: Step, sink: str, output: Output) -> tuple[Publication, Files]:
         if isinstance(output, Parquet):
-            files = Files(step.runtime.session, output.path)
+            files = self.files.at(output.path)
             return Publication(files.root, staged("", step), f"step={step.number}"), files
         place = staged(f"output/{sink}", step)
         return Publication(self.files.root, place, f"output/{sink}/step={step.number}", call=sink), self.files

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from copy import copy
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,12 +27,20 @@ class Files:
         context: Any = spark.sparkContext
         self._jvm = context._jvm
         self._conf = spark._jsparkSession.sessionState().newHadoopConf()
+        self._open(root)
+
+    def _open(self, root: str) -> None:
         given = self._jvm.org.apache.hadoop.fs.Path(root)
         self._fs = given.getFileSystem(self._conf)
-        path = self._fs.makeQualified(given)
         #: The directory, with its scheme.
-        self.root: str = path.toString()
+        self.root: str = self._fs.makeQualified(given).toString()
         self._manager: Any = None
+
+    def at(self, root: str) -> Files:
+        """Answer another directory; the configuration, which takes a while to make, is shared."""
+        other = copy(self)
+        other._open(root)
+        return other
 
     def path(self, name: str = "") -> str:
         """Answer the full path of a name."""
@@ -81,6 +91,13 @@ class Files:
             return
         directory, _, last = name.rpartition("/")
         hidden = f"{directory}/.{last}-{mark}"
+        if self.root.startswith("file:"):
+            # Hadoop runs a program to set the mode of each local file: that takes longer than all the rest.
+            place = Path(self.path(hidden).removeprefix("file:"))
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+            place.replace(place.with_name(last))
+            return
         stream = self._fs.create(self._path(hidden), True)
         try:
             stream.write(bytearray(text.encode()))

@@ -48,7 +48,7 @@ def publish(
     for publication in commit.publish:
         if probe:
             probe("publishing")
-        place = files if publication.root == files.root else Files(runtime.session, publication.root)
+        place = files if publication.root == files.root else files.at(publication.root)
         if place.exists(publication.staged) and not place.exists(publication.name):
             if publication.call:
                 _hand_over(flow, place, runtime, commit, publication, outputs)
@@ -71,7 +71,7 @@ def publish(
     for outlet in commit.outlets.values():
         if outlet.step == commit.step:
             name = f"{PROMISES}/{outlet.step}.json"
-            Files(runtime.session, outlet.root).put(name, outlet.line, mark=uuid4().hex[:8])
+            files.at(outlet.root).put(name, outlet.line, mark=uuid4().hex[:8])
 
 
 def sender_of(flow: Plan, checkpoint: Files, sink: str) -> Sender:
