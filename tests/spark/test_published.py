@@ -228,7 +228,7 @@ def test_a_small_file_is_written_once(spark: SparkSession, tmp_path: Path, schem
 
 @pytest.mark.spark
 def test_what_is_no_published_output_is_refused(place: Place) -> None:
-    """A stream without steps, other time columns, and a directory that no flow writes to; one is read with its steps."""
+    """A stream without steps, other time columns, and a directory that no flow writes to."""
     path = str(place.path / "counts")
     with pytest.raises(BadCheckpoint, match="the output of a flow"):
         tg.read_stream(place.spark, path)
