@@ -208,6 +208,7 @@ def test_a_partition_that_was_let_go_is_let_go_in_a_replay_too(spark: SparkSessi
     assert through(spark, tmp_path / "killed", Killer("before commit", 3)) == calm
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_an_engine_that_looks_at_its_own_clock_is_caught(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -200,7 +200,10 @@ def _promises(place: Path) -> list[Any]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("point", ["during commit", "after commit", "publishing", "published"])
+@pytest.mark.parametrize(
+    "point",
+    ["after commit", *(pytest.param(p, marks=pytest.mark.slow) for p in ("during commit", "publishing", "published"))],
+)
 def test_a_promise_is_published_once_whatever_point_a_run_dies_at(
     spark: SparkSession, tmp_path: Path, point: str
 ) -> None:
