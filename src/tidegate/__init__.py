@@ -10,7 +10,7 @@ from tidegate.errors import TidegateError
 if TYPE_CHECKING:
     from tidegate import graph
     from tidegate.flow import Flow, Stream, at_end, bounded, published, punctuated
-    from tidegate.spark.streaming import Run, console, foreach, memory, parquet, postgres, read, read_stream
+    from tidegate.spark.streaming import Run, console, delta, foreach, memory, parquet, postgres, read, read_stream
     from tidegate.spec import DT, WM
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "at_end",
     "bounded",
     "console",
+    "delta",
     "foreach",
     "graph",
     "memory",
@@ -49,6 +50,7 @@ _HOMES = {
     "punctuated": "tidegate.flow",
     "Run": "tidegate.spark.streaming",
     "console": "tidegate.spark.streaming",
+    "delta": "tidegate.spark.streaming",
     "foreach": "tidegate.spark.streaming",
     "memory": "tidegate.spark.streaming",
     "parquet": "tidegate.spark.streaming",

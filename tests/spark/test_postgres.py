@@ -9,11 +9,12 @@ import traceback
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.spark.engine import frame
+from tests.spark.deaths import Killer, run_dying
 from tests.spark.place import DDL, Place, counts
 from tests.spark.postgres import PASSWORD, binaries, server
 
@@ -23,8 +24,8 @@ from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.batches import arrow_batches
 from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
 from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.postgres import Postgres
 from tidegate.spark.streaming.sinks import Sender
-from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.start import prepare
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'tidegate[postgres]'")
@@ -81,38 +82,26 @@ def test_a_table_has_the_latest_row_of_each_key(place: Place, database: Database
     ]
 
 
-class Died(BaseException):
-    """The run is over; nothing of it runs any more."""
-
-
 @pytest.mark.parametrize("point", ["during commit", "publishing", "handed over"])
 def test_rows_are_added_once_whatever_point_a_run_dies_at(
     spark: SparkSession, tmp_path: Path, database: Database, point: str
 ) -> None:
     """Without a key nothing but the number of the step keeps a row from being there twice."""
-    table, plan = f"added_{point.replace(' ', '_')}", counts(delay=0).plan
-    died = []
-
-    def probe(at: str, step: int) -> None:
-        if (at, step) == (point, 1) and not died:
-            died.append(at)
-            raise Died
-
-    def engine() -> Any:
-        files = Files(spark, str(tmp_path / "checkpoint"))
-        return prepare(plan, spark, {}, {"out": database.output(table)}, files, probe=probe)
-
-    running, number = engine(), 0
+    table = f"added_{point.replace(' ', '_')}"
     cuts = [[(1, "a", 1), (2, "b", 1)], [(2, "a", 1), (3, "b", 1)], [(3, "b", 1), (4, "c", 1)]]
-    while number < len(cuts):
-        batch = united(plan, spark_runtime(spark), {"s": frame(spark, plan.sources[0].schema, cuts[number])})
-        try:
-            running.step(batch, number)
-            number += 1
-        except Died:
-            running = engine()
-    assert died
+    run_dying(spark, counts(delay=0).plan, database.output(table), tmp_path, cuts, Killer(point, 1))
     assert database.sql(f"SELECT * FROM {table}") == [(1, "a", 1), (2, "a", 1), (2, "b", 1), (3, "b", 2)]
+
+
+def test_a_sink_that_forgets_the_number_of_a_step_is_caught(
+    spark: SparkSession, tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it a step is written twice, and the test above would see it."""
+    real, calls = Postgres.deliver, count()
+    monkeypatch.setattr(Postgres, "deliver", lambda self, sender, rows, step: real(self, sender, rows, next(calls)))
+    cuts = [[(1, "a", 1), (2, "b", 1)], [(3, "b", 1)]]
+    run_dying(spark, counts(delay=0).plan, database.output("twice"), tmp_path, cuts, Killer("handed over", 1))
+    assert database.sql("SELECT * FROM twice") == [(1, "a", 1), (2, "b", 1), (2, "b", 1)]
 
 
 def test_the_table_does_not_depend_on_the_cuts(spark: SparkSession, database: Database) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import AnalysisException
 from tests.spark import crashes
+from tests.spark.deaths import Died, Killer
 from tests.spark.engine import frame, rows
 from tests.spark.steps import Cuts, engine_in
 
@@ -35,10 +36,6 @@ CUTS: Cuts = [
 ]
 
 
-class Died(BaseException):
-    """The run is over; nothing of it runs any more."""
-
-
 def flow() -> Plan:
     found = tg.Flow("crashing")
     source = found.source("s", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(1))
@@ -46,19 +43,6 @@ def flow() -> Plan:
     found.sink("windows", windows)
     found.sink("most", windows.accumulate(by="k", most="max(total)"))
     return found.plan
-
-
-class Killer:
-    """A probe that dies at a point of a step, the first time that it comes by."""
-
-    def __init__(self, point: str, step: int) -> None:
-        self.target = (point, step)
-        self.done = False
-
-    def __call__(self, point: str, step: int) -> None:
-        if not self.done and (point, step) == self.target:
-            self.done = True
-            raise Died
 
 
 def through(spark: SparkSession, directory: Path, probe: Any = lambda point, step: None) -> dict[str, list[Any]]:

@@ -1,5 +1,6 @@
 """Flows on streams: steps that are committed whole or not at all."""
 
+from tidegate.spark.streaming.delta import Delta, delta
 from tidegate.spark.streaming.metrics import Reporter
 from tidegate.spark.streaming.postgres import Postgres, postgres
 from tidegate.spark.streaming.reading import read, read_stream
@@ -8,6 +9,7 @@ from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, console, fo
 from tidegate.spark.streaming.start import start
 
 __all__ = [
+    "Delta",
     "Foreach",
     "Output",
     "Parquet",
@@ -16,6 +18,7 @@ __all__ = [
     "Run",
     "Status",
     "console",
+    "delta",
     "foreach",
     "memory",
     "parquet",
