@@ -21,12 +21,16 @@ SUMS = Folding(
 )
 
 
-@given(bounded_streams(Nat(), 3, data=ROWS), st.integers(1, 4))
-def test_accumulate_every_is_a_infinity(events, period):
-    """A-infinity answers at the end of every period, the flow in its last unit, and only where a row is new."""
+@given(bounded_streams(Nat(), 3, data=ROWS), st.integers(1, 4), st.sampled_from([None, "A", "A+"]))
+def test_accumulate_every_is_a_infinity(events, period, using):
+    """A-infinity answers at the end of every period, the flow in its last unit, and only where a row is new.
+
+    It does not matter whether the flow is dedicated or composed of Aggregates.
+    """
     flow = tg.Flow("so-far")
     rows = flow.source("s", "t BIGINT, k STRING, x BIGINT", time="t")
     flow.sink("out", rows.accumulate(by="k", every=period, total="sum(x)", n="count(*)"))
+    flow = flow.to_aggregates(using=using) if using else flow
     given_rows = [DT(e.t, {"t": e.t, "k": e.d[0], "x": e.d[1]}) if isinstance(e, DT) else WM(e.t) for e in events]
     out = [e for e in flow.reference({"s": given_rows})["out"] if isinstance(e, DT)]
     answered = {(e.t, e.d["k"], e.d["total"], e.d["n"]) for e in out}

@@ -61,6 +61,7 @@ month(ts) | day(dt) | dayofmonth(dt) | quarter(dt) | hour(ts) | minute(ts) | sec
 date_trunc('month', ts) | to_date(ts) | date_add(dt, 1) | date_sub(dt, 1) | datediff(dt, DATE'2026-01-01')
 last_day(dt) | ts + INTERVAL 1 HOUR | ts - INTERVAL 30 MINUTES | ts > TIMESTAMP'2026-01-01 00:00:00' | unix_micros(ts)
 unix_date(dt) | arr[0] | size(array(i, 2)) | array_contains(arr, 1) | array(i, 2) | transform(arr, x -> x + 1)
+flatten(array(arr, arr)) | filter(arr, x -> x > 1)
 array_distinct(arr) | array_max(arr) | array_min(arr) | named_struct('x', i, 'y', s) | struct(i, s) | st.a | st.b
 element_at(arr, 1) | 3000000000 | 1e3 | 1L | 'x' | TRUE | DATE'2026-01-01' | TIMESTAMP'2026-01-01 00:00:00'
 CAST(NULL AS INT) | hash(s) | xxhash64(s) | weekofyear(dt) | dayofweek(dt) | dayofyear(dt) | make_date(2026, 1, 2)

@@ -28,7 +28,18 @@ def test_each_composition_gives_the_same_rows(spark: SparkSession, name: str) ->
     """With duplicates, nulls as keys, empty arrays and no arrays."""
     flow = flow_of(OPERATORS[name][0])
     expected = [tuple(row.values()) for row in flow.reference(given_rows(flow)).rows("out")]
-    assert_same_rows(by_spark(spark, flow.to_aggregates(using="A"), ROWS), expected)
+    for using in ("A", "A+"):
+        assert_same_rows(by_spark(spark, flow.to_aggregates(using=using), ROWS), expected)
+
+
+@pytest.mark.parametrize("name", ["where and select", "explode", "join where", "accumulate all rows"])
+def test_a_loop_gives_the_same_rows(spark: SparkSession, name: str) -> None:
+    """Unfolding as a loop, a round for each element, gives what unfolding in one go gives."""
+    flow = flow_of(OPERATORS[name][0])
+    looped = flow.to_aggregates(using="A", looped=True)
+    assert any(getattr(operator, "looped", False) for operator in looped.plan)
+    expected = [tuple(row.values()) for row in flow.reference(given_rows(flow)).rows("out")]
+    assert_same_rows(by_spark(spark, looped, ROWS), expected)
 
 
 @settings(

@@ -21,7 +21,7 @@ from tidegate.flow.functions import AGGREGATES, GENERATORS, UNREPEATABLE, WINDOW
 from tidegate.flow.schema import Schema
 from tidegate.flow.sql import Token, TokenType, Tree, exp, parse, place, place_of_error, span, tokenize
 
-__all__ = ["Expression", "Scope", "bind", "reference_to"]
+__all__ = ["Expression", "Scope", "bind", "is_parameter", "reference_to"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def bound(parsed: Parsed, scope: Scope, *, name: str | None = None) -> Expressio
     typed: dict[int, str | None] = {}
     for column in parsed.tree.find_all(exp.Column):
         parts = list(column.parts)
-        if not all(isinstance(part, exp.Identifier) for part in parts) or _is_parameter(column, parts[0].name):
+        if not all(isinstance(part, exp.Identifier) for part in parts) or is_parameter(column, parts[0].name):
             continue
         listed, words, type_ = scope.resolve(parts, parsed.text)
         found[listed] = type_
@@ -226,7 +226,7 @@ def bound(parsed: Parsed, scope: Scope, *, name: str | None = None) -> Expressio
     return Expression(name or parsed.alias or _own_name(parsed, found, scope), sql, type_, tuple(found))
 
 
-def _is_parameter(column: Tree, name: str) -> bool:
+def is_parameter(column: Tree, name: str) -> bool:
     """Answer whether a name is a parameter of a lambda around it."""
     node: Tree = column.parent
     while node is not None:

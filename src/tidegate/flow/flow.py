@@ -143,10 +143,11 @@ class Flow:
         """
         return explain(self.plan)
 
-    def to_aggregates(self, *, using: str = "A+") -> Flow:
-        """Answer this flow written with Aggregates: Map, Filter, FlatMap, inner Join and distinct as compositions.
+    def to_aggregates(self, *, using: str = "A+", looped: bool = False) -> Flow:
+        """Answer this flow written with Aggregates: Map, Filter, FlatMap, inner Join, distinct and accumulate.
 
-        ``using`` is ``"A+"``, whose answers are many rows, or ``"A"``, whose answer is one, unfolded behind.
+        ``using`` is ``"A+"``, whose answers are many rows, or ``"A"``, whose answer is one, unfolded behind. Engines
+        unfold in one go; with ``looped``, Spark does it as a loop, a round for each element, at the price of a loop.
 
         >>> flow = Flow("edits")
         >>> edits = flow.source("edits", "ts TIMESTAMP, bytes INT", time="ts")
@@ -154,7 +155,7 @@ class Flow:
         >>> [operator.verb for operator in flow.to_aggregates(using="A").plan]
         ['source', 'aggregate', 'unfold', 'select']
         """
-        return self._with(to_aggregates(self.plan, using=using))
+        return self._with(to_aggregates(self.plan, using=using, looped=looped))
 
     def optimize(self) -> Flow:
         """Answer this flow with compositions of Aggregates, by whomever, replaced by the dedicated operators.

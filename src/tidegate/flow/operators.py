@@ -19,6 +19,7 @@ from tidegate.flow.watermarks import Watermark
 __all__ = [
     "Accumulate",
     "Aggregate",
+    "Carry",
     "Deduplicate",
     "Distinct",
     "Explode",
@@ -112,11 +113,16 @@ class Explode(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfold(Operator):
-    """The same rows as `Explode`, meant as an Aggregate with a loop: each round gives the next element of the array."""
+    """The same rows as `Explode`, meant as an Aggregate with a loop: each round gives the next element of the array.
+
+    Engines give all elements in one go, unless ``looped`` asks for rounds: then Spark runs them as jobs.
+    """
 
     verb: ClassVar[str] = "unfold"
+    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "schema", "looped")
 
     column: str
+    looped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,12 +145,18 @@ class Gate(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate(Operator):
-    """One row for each time and group that has rows."""
+    """One row for each time and group that has rows.
+
+    With ``embeds`` it is the paper's E: nothing but its lists is read, and they are unfolded. Then an engine may leave
+    out groups whose lists are empty, need not sort the lists, and need not keep the key.
+    """
 
     verb: ClassVar[str] = "aggregate"
     stateful: ClassVar[bool] = True
+    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "schema", "embeds")
 
     aggregation: Aggregation
+    embeds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +182,17 @@ class SessionFrame:
 class WindowAggregate(Operator):
     """One row for each window or session and group that has rows, at the time of its last unit.
 
-    Time columns other than ``frame.over`` group. With lateness, the column ``revision`` comes last.
+    Time columns other than ``frame.over`` group. With lateness, the column ``revision`` comes last. ``embeds`` is as in
+    `Aggregate`.
     """
 
     verb: ClassVar[str] = "window.aggregate"
     stateful: ClassVar[bool] = True
+    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "schema", "embeds")
 
     frame: WindowFrame | SessionFrame
     aggregation: Aggregation
+    embeds: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +228,13 @@ class Accumulate(Operator):
     aggregation: Aggregation
     emit: str
     every: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carry(Accumulate):
+    """The same rows as `Accumulate`, meant as an Aggregate with a loop: what a window answers falls into the next."""
+
+    verb: ClassVar[str] = "carry"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

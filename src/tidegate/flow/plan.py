@@ -16,6 +16,7 @@ from typing import Any
 from tidegate.flow.operators import (
     Accumulate,
     Aggregate,
+    Carry,
     Deduplicate,
     Distinct,
     Explode,
@@ -44,6 +45,7 @@ from tidegate.flow.sql import normal
 __all__ = [
     "Accumulate",
     "Aggregate",
+    "Carry",
     "Deduplicate",
     "Distinct",
     "Explode",

@@ -25,8 +25,8 @@ AGREED = words(
     abs array array_contains array_max array_min ascii avg bigint bit_and bit_or bit_xor
     bool_and bool_or boolean btrim cast ceil ceiling char_length coalesce concat concat_ws contains corr count count_if
     covar_pop covar_samp date date_add date_sub date_trunc datediff day dayofmonth double element_at endswith every exp
-    float floor greatest hour if ifnull int instr isnotnull isnull last_day lcase least left length ln locate log10
-    log2 lower lpad ltrim max md5 mean min minute mod month named_struct nullif nvl nvl2 pow power quarter
+    flatten float floor greatest hour if ifnull int instr isnotnull isnull last_day lcase least left length ln locate
+    log10 log2 lower lpad ltrim max md5 mean min minute mod month named_struct nullif nvl nvl2 pow power quarter
     regexp_replace repeat replace reverse right rlike round rpad rtrim second sign signum sin size smallint some split
     sqrt startswith std stddev stddev_pop stddev_samp string struct substr substring sum tinyint to_date transform trim
     try_cast ucase unix_date unix_micros upper var_pop var_samp variance year

@@ -17,24 +17,40 @@ CHUNK = 254
 #: The samples that a Join compares.
 COMPARED = 76
 
-_ANGLE = f"radians(-95 + i * 190 / {SAMPLES})"
-_POINTS = f"transform(dist, (d, i) -> struct(d * cos({_ANGLE}) AS x, d * sin({_ANGLE}) AS y))"
-_FROM_REFERENCE = "transform(points, p -> sqrt((p.x - 10) * (p.x - 10) + (p.y - 10) * (p.y - 10)))"
+#: Where the three chunks of a scan begin.
+_STARTS = f"array(0, {CHUNK}, {2 * CHUNK})"
 
 
-def _mean(column: str) -> str:
-    return f"{_sum(column)} / size({column})"
+def _angle(i: str) -> str:
+    return f"radians(-95 + ({i}) * 190 / {SAMPLES})"
+
+
+def _point(d: str, i: str) -> str:
+    return f"struct({d} * cos({_angle(i)}) AS x, {d} * sin({_angle(i)}) AS y)"
+
+
+def _far(d: str, i: str) -> str:
+    """The distance of a point to (10, 10)."""
+    x, y = f"({d} * cos({_angle(i)}) - 10)", f"({d} * sin({_angle(i)}) - 10)"
+    return f"sqrt({x} * {x} + {y} * {y})"
+
+
+def _each(what: Callable[[str, str], str]) -> str:
+    return f"transform(dist, (d, i) -> {what('d', 'i')})"
+
+
+def _in_chunks(what: Callable[[str, str], str]) -> str:
+    length = f"IF(start = {2 * CHUNK}, {SAMPLES - 2 * CHUNK}, {CHUNK})"
+    chunk = f"slice(dist, start + 1, {length})"
+    return f"transform({_STARTS}, start -> transform({chunk}, (d, i) -> {what('d', 'start + i')}))"
+
+
+def _mean(values: str) -> str:
+    return f"{_sum(values)} / size(dist)"
 
 
 def _sum(values: str) -> str:
     return f"reduce({values}, CAST(0 AS DOUBLE), (total, v) -> total + v)"
-
-
-def _chunks(column: str) -> str:
-    starts = [1, 1 + CHUNK, 1 + 2 * CHUNK]
-    lengths = [CHUNK, CHUNK, SAMPLES - 2 * CHUNK]
-    slices = (f"slice({column}, {start}, {length})" for start, length in zip(starts, lengths, strict=True))
-    return f"array({', '.join(slices)})"
 
 
 def _source(name: str) -> tuple[Flow, Stream]:
@@ -46,17 +62,17 @@ def _points(name: str, *, least: int = 0, chunks: bool = False) -> Flow:
     flow, scans = _source(name)
     if least:
         scans = scans.where(f"{_mean('dist')} >= {least}")
-    points = scans.select("id", f"{_POINTS} AS points")
-    flow.sink("out", points.select("id", f"{_chunks('points')} AS points").explode("points") if chunks else points)
+    points = scans.select("id", f"{_in_chunks(_point) if chunks else _each(_point)} AS points")
+    flow.sink("out", points.explode("points") if chunks else points)
     return flow
 
 
 def _from_reference(name: str, *, least: int = 0, chunks: bool = False) -> Flow:
     flow, scans = _source(name)
-    seen = scans.select("id", f"{_POINTS} AS points").select("id", f"{_FROM_REFERENCE} AS dist")
     if least:
-        seen = seen.where(f"{_mean('dist')} >= {least}")
-    flow.sink("out", seen.select("id", f"{_chunks('dist')} AS dist").explode("dist") if chunks else seen)
+        scans = scans.where(f"{_mean(_each(_far))} >= {least}")
+    seen = scans.select("id", f"{_in_chunks(_far) if chunks else _each(_far)} AS dist")
+    flow.sink("out", seen.explode("dist") if chunks else seen)
     return flow
 
 

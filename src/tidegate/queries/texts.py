@@ -40,10 +40,12 @@ def _frequent(name: str, k: int, least: int) -> Flow:
 def _frequent_in_all(name: str, k: int, least: int) -> Flow:
     """The words of all three columns beside each other, as many as each of them has."""
     flow, texts = _source(name)
-    tops = texts.select(*(f"{_top(column, k, least)} AS {column}" for column in ("orig", "change", "updated")))
-    shortest = "least(size(orig), size(change), size(updated))"
-    zipped = tops.select(f"slice(arrays_zip(orig, change, updated), 1, {shortest}) AS words").explode("words")
-    flow.sink("out", zipped.select("words.orig AS orig", "words.change AS change", "words.updated AS updated"))
+    columns = ("orig", "change", "updated")
+    tops = ", ".join(_top(column, k, least) for column in columns)
+    # Where one of them has fewer words, it is filled up with nulls.
+    full = " AND ".join(f"w.`{i}` IS NOT NULL" for i in range(len(columns)))
+    zipped = texts.select(f"filter(arrays_zip({tops}), w -> {full}) AS words").explode("words")
+    flow.sink("out", zipped.select(*(f"words.`{i}` AS {column}" for i, column in enumerate(columns))))
     return flow
 
 

@@ -1,7 +1,8 @@
-"""`to_aggregates`: Map, Filter, FlatMap, Join and distinct as compositions of Aggregates, from plan to plan.
+"""`to_aggregates`: Map, Filter, FlatMap, Join, distinct and accumulate as compositions of Aggregates, plan to plan.
 
-A composition is an `Aggregate` that packs, followed by operators that unpack. A ``select`` that only puts columns into
-a pack or takes them out names the attributes of tuples; it computes nothing, and stays.
+A composition is an `Aggregate` that packs, followed by operators that unpack. With A, what is packed are answers, and a
+loop unfolds them: E and X of the paper. With A+, what is packed are rows; unfolding them and computing answers of them
+is part of the Aggregate, whose answers are many.
 """
 
 from __future__ import annotations
@@ -11,37 +12,42 @@ from functools import singledispatchmethod
 
 from tidegate.flow import plan
 from tidegate.flow.errors import BadArgument
-from tidegate.flow.expressions import Expression, reference_to
+from tidegate.flow.expressions import Expression
 from tidegate.flow.plan import Operator, Plan
+from tidegate.flow.rewrite.carried import carried
+from tidegate.flow.rewrite.paired import paired
 from tidegate.flow.rewrite.pieces import (
-    LEFT,
-    RIGHT,
+    Form,
     aggregate,
     array_of,
-    exact,
-    exploded,
     field_of,
     free_name,
     packable,
     packed,
+    references,
     select,
     struct_of,
 )
-from tidegate.flow.schema import Column, Schema
-from tidegate.flow.sqltypes import quoted
+from tidegate.flow.rewrite.substitute import into_pack
+from tidegate.flow.schema import Column
 
 __all__ = ["to_aggregates"]
 
 
-def to_aggregates(flow: Plan, *, using: str = "A+") -> Plan:
+def to_aggregates(flow: Plan, *, using: str = "A+", looped: bool = False) -> Plan:
     """Answer the plan with dedicated operators replaced by compositions of ``"A"`` or of ``"A+"``.
 
-    Both have an Aggregate that packs. A+ unpacks by itself, which is an ``explode``; A needs a loop, an ``unfold``.
-    What is left as it is: Python functions, outer joins, joins with tables, operators on tables, and `accumulate`.
+    Both have an Aggregate that packs. A+ unpacks by itself, which is an ``explode``; A needs a loop, an ``unfold``,
+    which engines run in one go unless it is ``looped``. What is left as it is: Python functions, outer joins, joins
+    with tables, and operators on tables.
     """
     if using not in ("A", "A+"):
         raise BadArgument(f'expected using="A" or using="A+", got {using!r}').at(f"flow {flow.name!r}")
-    compose = _Compose(flow, plan.Unfold if using == "A" else plan.Explode)
+    if looped and using != "A":
+        raise BadArgument(
+            'expected looped=True with using="A" only, got it with A+', hint="A+ answers all at once: it has no loop"
+        ).at(f"flow {flow.name!r}")
+    compose = _Compose(flow, Form(using, looped))
     operators = [new for operator in flow for new in compose.of(operator)]
     return replace(flow, operators=tuple(operators))
 
@@ -49,13 +55,23 @@ def to_aggregates(flow: Plan, *, using: str = "A+") -> Plan:
 @dataclass(frozen=True, slots=True)
 class _Compose:
     flow: Plan
-    kind: type[plan.Explode] | type[plan.Unfold]
+    form: Form
 
     def of(self, operator: Operator) -> list[Operator]:
         """Answer the operators that take the place of one; the last of them has its name."""
+        return self._rule(operator) if self._simple(operator) else [operator]
+
+    def _simple(self, operator: Operator) -> bool:
+        """Answer whether an operator works on streams whose rows can be packed."""
         inputs = self.flow.inputs(operator)
-        simple = all(i.schema.time and packable(i.schema.columns) for i in inputs) and packable(operator.schema.columns)
-        return self._rule(operator) if inputs and simple else [operator]
+        given = all(i.schema.time and packable(i.schema.columns) for i in inputs)
+        return bool(inputs) and given and packable(operator.schema.columns)
+
+    def _only_reader(self, operator: Operator) -> Operator | None:
+        """Answer the one operator that reads another; None if there are more, or a sink does."""
+        readers = self.flow.consumers(operator.id)
+        read = any(sink.input == operator.id for sink in self.flow.sinks)
+        return readers[0] if len(readers) == 1 and not read else None
 
     @singledispatchmethod
     def _rule(self, operator: Operator) -> list[Operator]:
@@ -63,104 +79,76 @@ class _Compose:
 
     @_rule.register
     def _where(self, operator: plan.Where) -> list[Operator]:
+        if self._in_select(operator):
+            return []
         (before,) = self.flow.inputs(operator)
-        columns = [reference_to(c.name, c.type) for c in before.schema.data]
-        return self._map(before, columns, operator.condition, operator.id)
+        return self._map(before, references(before.schema.data), operator.condition, operator.id)
+
+    def _in_select(self, operator: plan.Where) -> bool:
+        """Answer whether a Filter goes into the Map behind it: a Map may answer nothing."""
+        reader = self._only_reader(operator)
+        return isinstance(reader, plan.Select) and self._simple(reader)
 
     @_rule.register
     def _select(self, operator: plan.Select) -> list[Operator]:
         (before,) = self.flow.inputs(operator)
+        where = None
+        if isinstance(before, plan.Where) and self._simple(before) and self._in_select(before):
+            where = before.condition
+            (before,) = self.flow.inputs(before)
         columns = [e for e in operator.outputs if e.name not in operator.schema.time]
-        return self._map(before, columns, None, operator.id)
+        return self._map(before, columns, where, operator.id)
 
-    def _map(
-        self, before: Operator, outputs: list[Expression], where: Expression | None, id_: str, *, part: str = ""
-    ) -> list[Operator]:
+    def _map(self, before: Operator, outputs: list[Expression], where: Expression | None, id_: str) -> list[Operator]:
         """Compose a Map: identical rows meet in a unit window with the whole row as key, and answer one pack."""
-        columns = [Column(e.name, e.type) for e in outputs]
         pack = free_name("pack", before.schema)
-        sql = f"collect_list({packed({e.name: e.sql for e in outputs})})"
+        read = {name for e in outputs for name in e.columns}
+        kept = outputs if self.form.using == "A" else references([c for c in before.schema.data if c.name in read])
+        fields = [Column(e.name, e.type) for e in kept]
+        sql = f"collect_list({packed({e.name: e.sql for e in kept})})"
         if where is not None:
             sql += f" FILTER (WHERE {where.sql})"
-        answers = {pack: (sql, array_of(struct_of(columns)))}
-        embed = aggregate(f"{id_}{part}.embed", before.id, before.schema, _names(before.schema), answers)
-        unfold = exploded(embed, pack, f"{id_}{part}.unfold", self.kind)
-        return [embed, unfold, select(unfold, [field_of(pack, c) for c in columns], id_)]
+        answers = {pack: (sql, array_of(struct_of(fields)))}
+        embed = aggregate(f"{id_}.embed", before, references(before.schema.data), answers)
+        unfold = self.form.unfolded(embed, pack, f"{id_}.unfold")
+        if self.form.using == "A":
+            return [embed, unfold, select(unfold, [field_of(pack, c) for c in fields], id_)]
+        return [embed, unfold, select(unfold, [into_pack(e, pack, [c.name for c in fields]) for e in outputs], id_)]
 
     @_rule.register
     def _explode(self, operator: plan.Explode) -> list[Operator]:
-        """The arrays of identical rows are collected, and unfolded twice."""
+        """What carries a list is unfolded; if no Map is before, one that changes nothing packs the rows first."""
         (before,) = self.flow.inputs(operator)
-        pack = free_name("pack", before.schema)
-        array = before.schema[operator.column]
-        if not exact([c for c in before.schema.data if c != array]):
-            return [operator]
-        answers = {pack: (f"collect_list({quoted(array.name)})", array_of(array.type))}
-        embed = aggregate(f"{operator.id}.embed", before.id, before.schema, _names(before.schema), answers)
-        arrays = exploded(embed, pack, f"{operator.id}.unfold", self.kind)
-        elements = exploded(arrays, pack, f"{operator.id}.unfold.unfold", self.kind)
-        outputs = [
-            Expression(c.name, quoted(pack), c.type, (pack,)) if c.name == array.name else reference_to(c.name, c.type)
-            for c in operator.schema.data
-        ]
-        return [embed, arrays, elements, select(elements, outputs, operator.id)]
+        mapped = isinstance(before, plan.Where | plan.Select) and self._simple(before)
+        if mapped and self._only_reader(before) is operator:
+            return [self.form.unfolded(before, operator.column, operator.id)]
+        rows = self._map(before, references(before.schema.data), None, f"{operator.id}.rows")
+        return [*rows, self.form.unfolded(rows[-1], operator.column, operator.id)]
 
     @_rule.register
     def _distinct(self, operator: plan.Distinct) -> list[Operator]:
         """Identical rows meet, and answer one."""
         (before,) = self.flow.inputs(operator)
         copies = free_name("copies", before.schema)
-        answers: dict[str, tuple[str, str | None]] = {copies: ("count(*)", "BIGINT")}
-        once = aggregate(f"{operator.id}.embed", before.id, before.schema, _names(before.schema), answers)
-        return [once, select(once, [reference_to(c.name, c.type) for c in before.schema.data], operator.id)]
+        row = references(before.schema.data)
+        once = aggregate(f"{operator.id}.embed", before, row, {copies: ("count(*)", "BIGINT")}, embeds=False)
+        return [once, select(once, row, operator.id)]
 
     @_rule.register
     def _join(self, operator: plan.Join) -> list[Operator]:
-        return [operator] if operator.with_table else self._paired(operator, None)
+        left, right = self.flow.inputs(operator)
+        return [operator] if operator.with_table else paired(operator, left, right, None, self.form) or [operator]
 
     @_rule.register
     def _window_join(self, operator: plan.WindowJoin) -> list[Operator]:
-        return self._paired(operator, operator.frame)
+        left, right = self.flow.inputs(operator)
+        return paired(operator, left, right, operator.frame, self.form) or [operator]
 
-    def _paired(self, operator: plan.Join | plan.WindowJoin, frame: plan.WindowFrame | None) -> list[Operator]:
-        """Compose a Join: both sides get one type, meet by key, and answer two packs that are unfolded into pairs."""
-        sides = self.flow.inputs(operator)
-        structs = [struct_of(side.schema.columns) for side in sides]
-        taken = {name.lower() for side in sides for name in side.schema.names} & {LEFT, RIGHT, "window"}
-        keys = [side.schema[name] for side in sides for name in operator.on]
-        if operator.how != "inner" or taken or None in structs or not exact(keys):
-            return [operator]
-        tags = [self._tagged(operator, side, structs, name) for side, name in zip(sides, (LEFT, RIGHT), strict=True)]
-        id_ = operator.id
-        union = plan.Union(id=f"{id_}.both", inputs=(tags[0].id, tags[1].id), schema=tags[0].schema)
-        known = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in operator.on)
-        chosen = f" FILTER (WHERE {known})" if known else ""
-        answers = {
-            name: (f"collect_list({quoted(name)}){chosen}", array_of(struct))
-            for name, struct in zip((LEFT, RIGHT), structs, strict=True)
-        }
-        embed = aggregate(f"{id_}.embed", union.id, union.schema, operator.on, answers, frame)
-        lefts = exploded(embed, LEFT, f"{id_}.unfold", self.kind)
-        pairs = exploded(lefts, RIGHT, f"{id_}.unfold.unfold", self.kind)
-        outputs = [reference_to(name, operator.schema[name].type) for name in operator.on]
-        outputs += [field_of(LEFT, sides[0].schema[name]) for name in operator.left_columns]
-        outputs += [field_of(RIGHT, sides[1].schema[name]) for name in operator.right_columns]
-        start: list[Operator] = [*tags, union, embed, lefts, pairs]
-        if operator.where is None:
-            return [*start, select(pairs, outputs, id_)]
-        return [*start, *self._map(pairs, outputs, operator.where, id_, part=".where")]
+    @_rule.register
+    def _accumulate(self, operator: plan.Accumulate) -> list[Operator]:
+        (before,) = self.flow.inputs(operator)
+        return carried(operator, before, self.form) or [operator]
 
-    def _tagged(
-        self, operator: plan.Join | plan.WindowJoin, side: Operator, structs: list[str | None], mine: str
-    ) -> plan.Select:
-        """Give a side the type of both: its rows as a pack in its place, and nothing in the other."""
-        whole = packed({c.name: quoted(c.name) for c in side.schema.columns})
-        outputs = [reference_to(name, side.schema[name].type) for name in operator.on]
-        for name, struct in zip((LEFT, RIGHT), structs, strict=True):
-            sql = whole if name == mine else f"CAST(NULL AS {struct})"
-            outputs.append(Expression(name, sql, struct, side.schema.names if name == mine else ()))
-        return select(side, outputs, f"{operator.id}.{mine}")
-
-
-def _names(schema: Schema) -> list[str]:
-    return [c.name for c in schema.data]
+    @_rule.register
+    def _carry(self, operator: plan.Carry) -> list[Operator]:
+        return [operator]

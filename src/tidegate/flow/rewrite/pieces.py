@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from tidegate.flow import plan, sqltypes
 from tidegate.flow.aggregates import Aggregation, aggregation
@@ -13,14 +14,16 @@ from tidegate.flow.schema import Column, Schema
 __all__ = [
     "LEFT",
     "RIGHT",
+    "Form",
     "aggregate",
     "array_of",
     "exact",
-    "exploded",
     "field_of",
     "free_name",
     "packable",
     "packed",
+    "references",
+    "select",
     "struct_of",
 ]
 
@@ -74,44 +77,63 @@ def field_of(pack: str, column: Column) -> Expression:
     return Expression(column.name, f"{sqltypes.quoted(pack)}.{sqltypes.quoted(column.name)}", column.type, (pack,))
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How compositions unfold what an Aggregate has packed: A+ by itself, A by a loop."""
+
+    using: str
+    looped: bool = False
+
+    def unfolded(self, operator: plan.Operator, column: str, id_: str) -> plan.Operator:
+        """Build the operator that makes a row of each element of a column of ``operator``."""
+        schema = operator.schema
+        columns = tuple(
+            Column(c.name, sqltypes.element(c.type) if c.type else None) if c.name == column else c
+            for c in schema.columns
+        )
+        result = Schema(columns, schema.time)
+        if self.using == "A":
+            return plan.Unfold(id=id_, inputs=(operator.id,), schema=result, column=column, looped=self.looped)
+        return plan.Explode(id=id_, inputs=(operator.id,), schema=result, column=column)
+
+
 def aggregate(
     id_: str,
-    input_: str,
-    schema: Schema,
-    by: Sequence[str],
+    before: plan.Operator,
+    by: Sequence[Expression],
     answers: Mapping[str, tuple[str, str | None]],
+    *,
     frame: plan.WindowFrame | None = None,
+    embeds: bool = True,
 ) -> plan.Aggregate | plan.WindowAggregate:
     """Build an Aggregate on units, or on windows; ``answers`` gives SQL and type by name."""
+    schema = before.schema
     times = schema.times
     window = []
     if frame is not None:
         type_ = schema[frame.over].type or ""
         window = [Column("window", sqltypes.struct(start=type_, end=type_))]
-    names = [sqltypes.quoted(name) for name in by]
-    found = aggregation(names, (), {name: sql for name, (sql, _) in answers.items()}, schema, grouped=[*times, *window])
-    outputs = tuple(replace(output, type=answers[output.name][1]) for output in found.outputs)
-    result = Aggregation(found.by, outputs)
-    columns = Schema((*times, *window, *result.columns), schema.time)
-    if frame is not None:
-        return plan.WindowAggregate(id=id_, inputs=(input_,), schema=columns, frame=frame, aggregation=result)
-    return plan.Aggregate(id=id_, inputs=(input_,), schema=columns, aggregation=result)
-
-
-def exploded(
-    operator: plan.Operator, column: str, id_: str, kind: type[plan.Explode] | type[plan.Unfold]
-) -> plan.Operator:
-    """Build the operator that makes a row of each element of a column of ``operator``."""
-    schema = operator.schema
-    columns = tuple(
-        Column(c.name, sqltypes.element(c.type) if c.type else None) if c.name == column else c for c in schema.columns
+    groups = [f"{e.sql} AS {sqltypes.quoted(e.name)}" for e in by]
+    found = aggregation(
+        groups, (), {name: sql for name, (sql, _) in answers.items()}, schema, grouped=[*times, *window]
     )
-    return kind(id=id_, inputs=(operator.id,), schema=Schema(columns, schema.time), column=column)
+    outputs = tuple(replace(output, type=answers[output.name][1]) for output in found.outputs)
+    result = Aggregation(tuple(by), outputs)
+    columns = Schema((*times, *window, *result.columns), schema.time)
+    shared: dict[str, Any] = {"id": id_, "inputs": (before.id,), "schema": columns, "embeds": embeds}
+    if frame is not None:
+        return plan.WindowAggregate(frame=frame, aggregation=result, **shared)
+    return plan.Aggregate(aggregation=result, **shared)
+
+
+def references(columns: Sequence[Column]) -> list[Expression]:
+    """Answer columns as expressions."""
+    return [reference_to(c.name, c.type) for c in columns]
 
 
 def select(operator: plan.Operator, outputs: Sequence[Expression], id_: str) -> plan.Select:
     """Build the operator that computes columns behind the time columns."""
     schema = operator.schema
-    everything = (*(reference_to(c.name, c.type) for c in schema.times), *outputs)
+    everything = (*references(schema.times), *outputs)
     columns = tuple(Column(e.name, e.type) for e in everything)
     return plan.Select(id=id_, inputs=(operator.id,), schema=Schema(columns, schema.time), outputs=everything)

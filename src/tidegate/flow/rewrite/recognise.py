@@ -7,16 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any
 
 from tidegate.flow import plan
-from tidegate.flow.aggregates import AggregateCall, separated
-from tidegate.flow.expressions import Expression, Parsed, Scope, bound, reference_to, render
+from tidegate.flow.aggregates import Aggregation
+from tidegate.flow.expressions import Expression
 from tidegate.flow.plan import Operator, Plan
-from tidegate.flow.rewrite.pieces import LEFT, RIGHT, exact
+from tidegate.flow.rewrite.pieces import exact
+from tidegate.flow.rewrite.recognise_carried import accumulate, accumulate_by_hand
+from tidegate.flow.rewrite.recognise_joins import join, join_by_hand
+from tidegate.flow.rewrite.shapes import (
+    alone,
+    as_explode,
+    bound_to,
+    call_of,
+    collected,
+    data_of,
+    fields_of,
+    is_embed,
+    only_reader,
+    selected,
+)
+from tidegate.flow.rewrite.substitute import from_pack, renamed
 from tidegate.flow.schema import Schema
-from tidegate.flow.sql import exp, tokenize
 
 __all__ = ["optimize"]
 
@@ -26,6 +38,7 @@ def optimize(flow: Plan) -> Plan:
 
     What comes out at each time stays the same. Rows no longer wait where a composition held them for nothing.
     """
+    flow = replace(flow, operators=tuple(map(as_explode, flow.operators)))
     for id_ in [operator.id for operator in flow]:
         # What a rule leaves may be the end of another composition.
         while (better := _better(flow, id_)) is not None:
@@ -55,45 +68,97 @@ def _better(flow: Plan, id_: str) -> Plan | None:
 
 
 def _map(flow: Plan, last: Operator) -> list[Operator] | None:
-    """A pack of each row, by the whole row, that is unpacked: a Filter, a Map, or both."""
-    unpacked = _unpacked(flow, last, times=1)
-    if unpacked is None:
+    """A pack of each row, that is unpacked: a Filter, a Map, or both. The key may be anything that is not read."""
+    embed = _unpacked(flow, last)
+    if embed is None or not isinstance(last, plan.Select):
         return None
-    fields = _fields(unpacked.call, unpacked.before.schema)
-    if fields is None:
+    (before,) = flow.inputs(embed)
+    (answer,) = embed.aggregation.outputs
+    packed = _pack(answer.calls[0].arguments[0], before.schema)
+    outputs = [_on_rows(output, answer.name, packed, embed.aggregation, before.schema) for output in data_of(last)]
+    if any(output is None for output in outputs):
         return None
-    outputs = []
-    for output in unpacked.outputs:
-        name = _field(output, unpacked.pack)
-        if name is None or name.lower() not in fields:
-            return None
-        outputs.append(replace(fields[name.lower()], name=output.name, type=output.type))
-    before, where = unpacked.before, unpacked.call.where
-    whole = [e.is_column for e in outputs] == [True] * len(before.schema.data)
-    if where is None:
-        return [_select(last, before, outputs, last.id)]
-    condition = _bound(where, before.schema)
-    if whole and [e.name for e in outputs] == [c.name for c in before.schema.data]:
+    found = [output for output in outputs if output is not None]
+    chosen = [sql for sql in (answer.calls[0].where, packed.where) if sql is not None]
+    if not chosen:
+        return [selected(last, before, found, last.id)]
+    condition = bound_to(chosen[0] if len(chosen) == 1 else " AND ".join(f"({sql})" for sql in chosen), before.schema)
+    if _is_whole(found, before.schema):
         return [plan.Where(id=last.id, inputs=(before.id,), schema=before.schema, condition=condition)]
     filtered = plan.Where(id=f"{last.id}.where", inputs=(before.id,), schema=before.schema, condition=condition)
-    return [filtered, _select(last, filtered, outputs, last.id)]
+    return [filtered, selected(last, filtered, found, last.id)]
 
 
-def _flat_map(flow: Plan, last: Operator) -> list[Operator] | None:
-    """The arrays of each row, by the whole row, unpacked twice: an explode."""
-    unpacked = _unpacked(flow, last, times=2)
-    if unpacked is None or unpacked.call.where is not None:
+def _unpacked(flow: Plan, last: Operator) -> plan.Aggregate | plan.WindowAggregate | None:
+    """Answer the Aggregate of one list of rows that is unfolded before a select; or None."""
+    if not isinstance(last, plan.Select):
         return None
-    (argument,) = unpacked.call.arguments
-    array = _bound(argument, unpacked.before.schema)
-    if not array.is_column or not exact([c for c in unpacked.before.schema.data if c.name != array.name]):
+    (behind,) = flow.inputs(last)
+    if not isinstance(behind, plan.Explode):
         return None
-    names = [array.name if _is(e, unpacked.pack) else e.name if e.is_column else None for e in unpacked.outputs]
-    if names != [c.name for c in unpacked.before.schema.data]:
+    (embed,) = flow.inputs(behind)
+    if not isinstance(embed, plan.Aggregate | plan.WindowAggregate) or not is_embed(embed) or not embed.schema.time:
         return None
-    if any(e.name != name for e, name in zip(unpacked.outputs, names, strict=True)):
+    answers = embed.aggregation.outputs
+    if len(answers) != 1 or answers[0].name != behind.column or not alone(flow, [embed, behind, last]):
         return None
-    return [plan.Explode(id=last.id, inputs=(unpacked.before.id,), schema=last.schema, column=array.name)]
+    return embed if answers[0].is_call and collected(answers[0].calls[0]) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pack:
+    """What a list has of each row that satisfies ``where``: fields by name, or one value."""
+
+    fields: dict[str, Expression] | None
+    value: str
+    where: str | None
+
+
+def _pack(argument: str, schema: Schema) -> _Pack:
+    fields = fields_of(argument, schema)
+    if fields is not None:
+        return _Pack(fields, argument, None)
+    chosen = call_of(argument, "if")
+    if chosen is not None and len(chosen) == 3 and chosen[2].upper() == "NULL":
+        fields = fields_of(chosen[1], schema)
+        if fields is not None:
+            return _Pack(fields, argument, chosen[0])
+    # A list leaves out nulls.
+    return _Pack(None, argument, f"({argument}) IS NOT NULL")
+
+
+def _on_rows(
+    output: Expression, pack: str, packed: _Pack, aggregation: Aggregation, schema: Schema
+) -> Expression | None:
+    """Answer what a select computes of packs and keys as an expression on rows; None if it reads anything else."""
+    if packed.fields is not None:
+        found = from_pack(output, pack, packed.fields)
+    else:
+        found = renamed(output, {pack: packed.value if output.sql == pack else f"({packed.value})"})
+    keys = {e.name: e for e in aggregation.by if e.name in output.columns}
+    if found is None or "window" in output.columns or not exact([c for c in aggregation.columns if c.name in keys]):
+        return None
+    found = renamed(found, {name: f"({e.sql})" for name, e in keys.items() if not e.is_column})
+    return replace(bound_to(found.sql, schema, output.name), type=output.type)
+
+
+def _is_whole(outputs: list[Expression], schema: Schema) -> bool:
+    """Answer whether a select gives the rows as they are."""
+    return [e.name for e in outputs if e.is_column] == [c.name for c in schema.data] and len(outputs) == len(
+        schema.data
+    )
+
+
+def _explode(flow: Plan, last: Operator) -> list[Operator] | None:
+    """A Map that changes nothing, before an explode: it packed the rows for a composition."""
+    before = flow.inputs(last)[0] if isinstance(last, plan.Explode) else None
+    if not isinstance(before, plan.Select) or not only_reader(flow, before, last):
+        return None
+    (rows,) = flow.inputs(before)
+    if not _is_whole(data_of(before), rows.schema) or before.schema != rows.schema:
+        return None
+    assert isinstance(last, plan.Explode)
+    return [replace(last, inputs=(rows.id,))]
 
 
 def _distinct(flow: Plan, last: Operator) -> list[Operator] | None:
@@ -101,185 +166,30 @@ def _distinct(flow: Plan, last: Operator) -> list[Operator] | None:
     if not isinstance(last, plan.Select):
         return None
     (embed,) = flow.inputs(last)
-    if not isinstance(embed, plan.Aggregate) or not _only(flow, embed, last):
+    if not isinstance(embed, plan.Aggregate | plan.WindowAggregate) or not is_embed(embed):
         return None
     (before,) = flow.inputs(embed)
-    outputs = _data(last)
-    kept = [e.name for e in outputs if e.is_column] == [c.name for c in before.schema.data]
-    if not _by_whole_row(embed, before) or not kept or len(outputs) != len(before.schema.data):
-        return None
-    return [plan.Distinct(id=last.id, inputs=(before.id,), schema=last.schema)]
-
-
-def _join(flow: Plan, last: Operator) -> list[Operator] | None:
-    """Two packs by key, of two sides that were given one type, unpacked into pairs: a Join, on times or on windows."""
-    if not isinstance(last, plan.Select):
-        return None
-    (pairs,) = flow.inputs(last)
-    where = None
-    chain: list[Operator] = [last]
-    if isinstance(pairs, plan.Where):
-        where, chain = pairs.condition, [pairs, *chain]
-        (pairs,) = flow.inputs(pairs)
-    for name in (RIGHT, LEFT):
-        if not isinstance(pairs, plan.Explode | plan.Unfold) or pairs.column != name:
-            return None
-        chain = [pairs, *chain]
-        (pairs,) = flow.inputs(pairs)
-    if not isinstance(pairs, plan.Aggregate | plan.WindowAggregate):
-        return None
-    (union,) = flow.inputs(pairs)
-    tags = flow.inputs(union) if isinstance(union, plan.Union) else ()
-    chain = [union, pairs, *chain]
-    alone = all(_only(flow, a, b) for a, b in pairwise(chain))
-    if len(tags) != 2 or not alone or not all(isinstance(t, plan.Select) and _only(flow, t, union) for t in tags):
-        return None
-    on = tuple(e.name for e in pairs.aggregation.by)
-    left, right = (flow.inputs(tag)[0] for tag in tags)
-    tagged = all(_tag(tag, mine, on) for tag, mine in zip(tags, (LEFT, RIGHT), strict=True))
-    if not exact([side.schema[name] for side in (left, right) for name in on if name in side.schema]):
-        return None
-    if not tagged or not all(e.is_column for e in pairs.aggregation.by) or not _collects(pairs, on):
-        return None
-    outputs = _data(last)
-    if tuple(e.name for e in outputs[: len(on)] if e.is_column) != on:
-        return None
-    columns: dict[str, list[str]] = {LEFT: [], RIGHT: []}
-    for output in outputs[len(on) :]:
-        side = RIGHT if columns[RIGHT] or _field(output, LEFT) is None else LEFT
-        if _field(output, side) != output.name:
-            return None
-        columns[side].append(output.name)
-    if where is not None:
-        sides = Scope(left.schema, ((LEFT, left.schema), (RIGHT, right.schema)), (*left.schema.time, *on))
-        where = bound(Parsed.of(where.sql, "a condition"), sides)
-    shared: dict[str, Any] = {
-        "id": last.id,
-        "inputs": (left.id, right.id),
-        "schema": last.schema,
-        "on": on,
-        "where": where,
-        "how": "inner",
-        "left_columns": tuple(columns[LEFT]),
-        "right_columns": tuple(columns[RIGHT]),
-    }
-    if isinstance(pairs, plan.Aggregate):
-        return [plan.Join(**shared)]
-    return [plan.WindowJoin(frame=pairs.frame, **shared)] if isinstance(pairs.frame, plan.WindowFrame) else None
-
-
-#: What is tried at each operator. Joins are seen once the Map behind them is a Map again.
-_RULES: tuple[Callable[[Plan, Operator], list[Operator] | None], ...] = (_map, _flat_map, _distinct, _join)
-
-
-@dataclass(frozen=True, slots=True)
-class _Unpacked:
-    before: Operator
-    call: AggregateCall
-    pack: str
-    outputs: list[Expression]
-
-
-def _unpacked(flow: Plan, last: Operator, *, times: int) -> _Unpacked | None:
-    """Answer what is packed by the whole row and unpacked ``times`` times before a select; or None."""
-    if not isinstance(last, plan.Select):
-        return None
-    chain, (behind,) = [last], flow.inputs(last)
-    pack = getattr(behind, "column", "")
-    for _ in range(times):
-        if not isinstance(behind, plan.Explode | plan.Unfold) or behind.column != pack:
-            return None
-        if not _only(flow, behind, chain[-1]):
-            return None
-        chain.append(behind)  # type: ignore[arg-type]
-        (behind,) = flow.inputs(behind)
-    if not isinstance(behind, plan.Aggregate) or not _only(flow, behind, chain[-1]):
-        return None
-    (before,) = flow.inputs(behind)
-    answers = behind.aggregation.outputs
-    if len(answers) != 1 or answers[0].name != pack or not _by_whole_row(behind, before):
-        return None
-    call = answers[0].calls[0]
-    lists = call.function in ("collect_list", "array_agg") and not call.distinct and not call.rest
-    return _Unpacked(before, call, pack, _data(last)) if answers[0].is_call and lists else None
-
-
-def _only(flow: Plan, operator: Operator, consumer: Operator) -> bool:
-    """Answer whether nobody but the consumer reads an operator."""
-    readers = [o.id for o in flow.consumers(operator.id)]
-    return readers == [consumer.id] and all(sink.input != operator.id for sink in flow.sinks)
-
-
-def _by_whole_row(embed: plan.Aggregate, before: Operator) -> bool:
+    row = [c.name for c in before.schema.data]
     by = [e.name for e in embed.aggregation.by if e.is_column]
-    return bool(before.schema.time) and sorted(by) == sorted(c.name for c in before.schema.data)
-
-
-def _data(operator: plan.Select) -> list[Expression]:
-    return [e for e in operator.outputs if e.name not in operator.schema.time]
-
-
-def _bound(sql: str, schema: Schema, name: str = "") -> Expression:
-    return bound(Parsed.of(sql, "an expression"), Scope(schema), name=name or None)
-
-
-def _fields(call: AggregateCall, schema: Schema) -> dict[str, Expression] | None:
-    """Answer the fields of the struct that a call collects, by name in lower case; or None if it is none."""
-    tokens = tokenize(call.arguments[0])
-    word = tokens[0].text.lower()
-    if len(call.arguments) != 1 or word not in ("struct", "named_struct") or not _is_one_call(tokens):
+    outputs = data_of(last)
+    kept = [e.name for e in outputs if e.is_column]
+    if not before.schema.time or not sorted(by) == sorted(kept) == sorted(row) or len(outputs) != len(row):
         return None
-    parts = [render(call.arguments[0], part, {}) for part in separated(tokens[2:-1])]
-    if word == "struct":
-        found = [_bound(part, schema) for part in parts]
-    else:
-        found = [_bound(sql, schema, name[1:-1]) for name, sql in zip(parts[::2], parts[1::2], strict=True)]
-    return {e.name.lower(): e for e in found} if all(e.name for e in found) else None
-
-
-def _is_one_call(tokens: tuple[Any, ...]) -> bool:
-    depth = 0
-    for i, token in enumerate(tokens[1:], 1):
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-        if depth == 0:
-            return i == len(tokens) - 1
-    return False
-
-
-def _field(output: Expression, pack: str) -> str | None:
-    """Answer the field of a pack that an expression is; or None."""
-    tree = output.tree
-    if output.columns != (pack,) or not isinstance(tree, exp.Column) or len(tree.parts) != 2:
+    if not only_reader(flow, embed, last):
         return None
-    return str(tree.parts[1].name)
+    if kept == row:
+        return [plan.Distinct(id=last.id, inputs=(before.id,), schema=last.schema)]
+    once = plan.Distinct(id=f"{last.id}.distinct", inputs=(before.id,), schema=before.schema)
+    return [once, selected(last, once, outputs, last.id)]
 
 
-def _is(output: Expression, pack: str) -> bool:
-    return output.sql == reference_to(pack, None).sql
-
-
-def _tag(tag: Operator, mine: str, on: tuple[str, ...]) -> bool:
-    """Answer whether a select packs whole rows into one place, and puts nothing into the other."""
-    assert isinstance(tag, plan.Select)
-    given = {e.name: e for e in _data(tag)}
-    other = given.get(LEFT if mine == RIGHT else RIGHT)
-    if mine not in given or other is None or set(given) != {LEFT, RIGHT, *on}:
-        return False
-    tree, names = given[mine].tree, given[mine].columns
-    nothing = isinstance(other.tree, exp.Cast) and isinstance(other.tree.this, exp.Null)
-    return nothing and isinstance(tree, exp.Struct) and all(given[name].is_column for name in on) and bool(names)
-
-
-def _collects(pairs: plan.Aggregate | plan.WindowAggregate, on: tuple[str, ...]) -> bool:
-    known = " AND ".join(f"{reference_to(name, None).sql} IS NOT NULL" for name in on) or None
-    wanted = [(name, "collect_list", (reference_to(name, None).sql,), known) for name in (LEFT, RIGHT)]
-    outputs = pairs.aggregation.outputs
-    if not all(output.is_call for output in outputs):
-        return False
-    calls = [(o.name, o.calls[0].function, o.calls[0].arguments, o.calls[0].where) for o in outputs]
-    return calls == wanted and not any(o.calls[0].distinct or o.calls[0].rest for o in outputs)
-
-
-def _select(last: Operator, before: Operator, outputs: list[Expression], id_: str) -> plan.Select:
-    times = tuple(reference_to(c.name, c.type) for c in before.schema.times)
-    return plan.Select(id=id_, inputs=(before.id,), schema=last.schema, outputs=(*times, *outputs))
+#: What is tried at each operator. Generated joins come before Maps, whose shape the end of some of them has.
+_RULES: tuple[Callable[[Plan, Operator], list[Operator] | None], ...] = (
+    join,
+    accumulate,
+    _map,
+    _explode,
+    _distinct,
+    join_by_hand,
+    accumulate_by_hand,
+)

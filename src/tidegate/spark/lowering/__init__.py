@@ -17,6 +17,7 @@ from tidegate.spark.lowering.accumulate import accumulate
 from tidegate.spark.lowering.across_time import deduplicate, join_asof, process
 from tidegate.spark.lowering.per_time import aggregate, distinct, gate, join
 from tidegate.spark.lowering.rowwise import explode, map_batches, select, union, where
+from tidegate.spark.lowering.unfold import unfold
 from tidegate.spark.lowering.windows import window_aggregate, window_apply, window_join
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.settle import refused
@@ -30,7 +31,7 @@ _LOWERINGS: dict[type[plan.Operator], Callable[..., Any]] = {
     plan.Where: where,
     plan.Select: select,
     plan.Explode: explode,
-    plan.Unfold: explode,
+    plan.Unfold: unfold,
     plan.MapBatches: map_batches,
     plan.Union: union,
     plan.Gate: gate,
@@ -41,6 +42,7 @@ _LOWERINGS: dict[type[plan.Operator], Callable[..., Any]] = {
     plan.WindowApply: window_apply,
     plan.WindowJoin: window_join,
     plan.Accumulate: accumulate,
+    plan.Carry: accumulate,
     plan.Deduplicate: deduplicate,
     plan.JoinAsof: join_asof,
     plan.Process: process,

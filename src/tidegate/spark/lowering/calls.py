@@ -6,11 +6,17 @@ they see rows sorted by time and then by all columns: ``order`` is a value that 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tidegate.flow.aggregates import AggregateCall, Aggregation
 from tidegate.flow.schema import Schema
 from tidegate.spark.lowering.rows import quoted
+from tidegate.spark.runtime import Runtime
 
-__all__ = ["call_sql", "finished", "ignores_nulls", "named_calls", "runs_along", "times_of"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["call_sql", "finished", "ignores_nulls", "listing", "named_calls", "runs_along", "times_of"]
 
 _FIRST = ("first", "first_value", "any_value")
 _LAST = ("last", "last_value")
@@ -22,6 +28,14 @@ _UNFRAMED = ("median", "percentile_cont", "percentile_disc", "grouping", "groupi
 def named_calls(aggregation: Aggregation, order: str) -> dict[str, str]:
     """Answer the SQL of all calls by the names that their results go under."""
     return {call.name: call_sql(call, order) for call in aggregation.calls}
+
+
+def listing(aggregation: Aggregation, runtime: Runtime, rows: DataFrame) -> tuple[DataFrame, dict[str, str]]:
+    """Answer what an Aggregate that embeds works on: the rows that are listed anywhere, and calls that do not sort."""
+    calls = aggregation.calls
+    if all(call.where for call in calls):
+        rows = rows.where(runtime.expr(" OR ".join(f"({call.where})" for call in calls)))
+    return rows, {call.name: call.sql for call in calls}
 
 
 def finished(aggregation: Aggregation) -> dict[str, str]:

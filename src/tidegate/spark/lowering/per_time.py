@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.flow import plan
-from tidegate.spark.lowering.calls import finished, named_calls, times_of
+from tidegate.spark.lowering.calls import finished, listing, named_calls, times_of
 from tidegate.spark.lowering.pairs import joined
 from tidegate.spark.lowering.rows import quoted, row_order
 from tidegate.spark.runtime import Runtime
@@ -30,11 +30,27 @@ def distinct(operator: plan.Distinct, runtime: Runtime, rows: DataFrame) -> Data
 def aggregate(operator: plan.Aggregate, runtime: Runtime, rows: DataFrame) -> DataFrame:
     """Answer one row for each time and group that has rows."""
     aggregation = operator.aggregation
+    if operator.embeds:
+        return _embed(operator, runtime, rows)
     groups = times_of(operator.schema) | {e.name: e.sql for e in aggregation.by}
     # Without any group, Spark would answer one row on no rows at all.
     keys = runtime.exprs(groups or {"__all": "1"})
     results = rows.groupBy(*keys).agg(*runtime.exprs(named_calls(aggregation, row_order(rows))))
     return results.select(*runtime.exprs(times_of(operator.schema) | finished(aggregation)))
+
+
+def _embed(operator: plan.Aggregate, runtime: Runtime, rows: DataFrame) -> DataFrame:
+    """Answer lists that are only unfolded."""
+    aggregation, times = operator.aggregation, times_of(operator.schema)
+    listed, calls = listing(aggregation, runtime, rows)
+    if all(output.is_call for output in aggregation.outputs) and len(calls) == 1:
+        # Which rows share a list does not matter, as long as identical ones can: the key need not be compared in full.
+        whole = ", ".join(e.sql for e in aggregation.by)
+        results = listed.groupBy(*runtime.exprs(times | {"__key": f"xxhash64({whole})" if whole else "0"}))
+        (output,) = aggregation.outputs
+        return results.agg(*runtime.exprs(calls)).select(*runtime.exprs(times | {output.name: output.finish}))
+    results = listed.groupBy(*runtime.exprs(times | {e.name: e.sql for e in aggregation.by}))
+    return results.agg(*runtime.exprs(calls)).select(*runtime.exprs(times | finished(aggregation)))
 
 
 def join(operator: plan.Join, runtime: Runtime, left: DataFrame, right: DataFrame) -> DataFrame:

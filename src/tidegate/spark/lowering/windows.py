@@ -9,7 +9,7 @@ from tidegate.flow import plan
 from tidegate.flow.plan import SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.spark.arrow import applied, apply_in_arrow, struct_type
-from tidegate.spark.lowering.calls import finished, named_calls
+from tidegate.spark.lowering.calls import finished, listing, named_calls
 from tidegate.spark.lowering.pairs import joined
 from tidegate.spark.lowering.rows import columns_of, quoted, row_order, sort_columns
 from tidegate.spark.lowering.units import from_units, units_of
@@ -56,7 +56,10 @@ def window_aggregate(operator: plan.WindowAggregate, runtime: Runtime, rows: Dat
     """Answer one row for each window or session and group that has rows."""
     aggregation, schema, frame = operator.aggregation, operator.schema, operator.frame
     groups = _others(frame, schema) | {e.name: e.sql for e in aggregation.by}
-    calls = named_calls(aggregation, row_order(rows.drop(*_PLACED)))
+    if operator.embeds:
+        rows, calls = listing(aggregation, runtime, rows)
+    else:
+        calls = named_calls(aggregation, row_order(rows.drop(*_PLACED)))
     if isinstance(frame, SessionFrame):
         framed = in_sessions(frame, schema, runtime, rows, groups)
         bounds = {"__start": "min(__at)", "__end": f"max(__at) + {frame.gap}L"}

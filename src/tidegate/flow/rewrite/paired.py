@@ -1,0 +1,167 @@
+"""A Join out of Aggregates: both sides get one type, meet in an Aggregate by key, and its lists make pairs (Listing 2).
+
+The condition goes into the Aggregate as far as it can: what it equates is part of the key, and what it asks of one side
+or of the key chooses what is listed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tidegate.flow import plan
+from tidegate.flow.errors import FlowError
+from tidegate.flow.expressions import Expression, Parsed, Scope, bound, reference_to
+from tidegate.flow.plan import Operator
+from tidegate.flow.rewrite.pieces import (
+    LEFT,
+    RIGHT,
+    Form,
+    aggregate,
+    array_of,
+    exact,
+    field_of,
+    packed,
+    references,
+    select,
+    struct_of,
+)
+from tidegate.flow.rewrite.substitute import conjuncts, equated, from_pack
+from tidegate.flow.schema import Column, Schema
+from tidegate.flow.sqltypes import quoted
+
+__all__ = ["both_sides", "paired"]
+
+_PAIRS = "pairs"
+
+
+def paired(
+    operator: plan.Join | plan.WindowJoin, left: Operator, right: Operator, frame: plan.WindowFrame | None, form: Form
+) -> list[Operator]:
+    """Answer the composition of a Join; nothing if it has none here."""
+    sides = {LEFT: left, RIGHT: right}
+    taken = {name.lower() for side in sides.values() for name in side.schema.names} & {LEFT, RIGHT, "window"}
+    keys = [side.schema[name] for side in sides.values() for name in operator.on]
+    needed = {name: _needed(operator, name, side.schema) for name, side in sides.items()}
+    if operator.how != "inner" or taken or not exact(keys) or None in map(struct_of, needed.values()):
+        return []
+    equal = _equations(operator, left.schema, right.schema)
+    tags = [_tagged(operator, name, side, needed, equal) for name, side in sides.items()]
+    union = plan.Union(id=f"{operator.id}.both", inputs=(tags[0].id, tags[1].id), schema=tags[0].schema)
+    by = [reference_to(name, union.schema[name].type) for name in (*operator.on, *(e.name for e in equal))]
+    chosen = _chosen(operator, union.schema, by, equal)
+    lists = {name: f"collect_list({quoted(name)}){chosen[name]}" for name in sides}
+    outputs = [field_of(LEFT, left.schema[name]) for name in (*operator.on, *operator.left_columns)]
+    outputs += [field_of(RIGHT, right.schema[name]) for name in operator.right_columns]
+    if form.using == "A":
+        fields = [Column(e.name, e.type) for e in outputs]
+        answers = {_PAIRS: (_matching(operator, lists, outputs), array_of(struct_of(fields)))}
+        embed = aggregate(f"{operator.id}.embed", union, by, answers, frame=frame)
+        unfold = form.unfolded(embed, _PAIRS, f"{operator.id}.unfold")
+        return [*tags, union, embed, unfold, select(unfold, [field_of(_PAIRS, c) for c in fields], operator.id)]
+    types = {name: array_of(struct_of(needed[name])) for name in sides}
+    embed = aggregate(f"{operator.id}.embed", union, by, {n: (lists[n], types[n]) for n in sides}, frame=frame)
+    lefts = form.unfolded(embed, LEFT, f"{operator.id}.unfold")
+    pairs = form.unfolded(lefts, RIGHT, f"{operator.id}.unfold.unfold")
+    start: list[Operator] = [*tags, union, embed, lefts, pairs]
+    if operator.where is not None:
+        condition = bound(Parsed.of(operator.where.sql, "a condition"), Scope(pairs.schema))
+        pairs = plan.Where(id=f"{operator.id}.where", inputs=(pairs.id,), schema=pairs.schema, condition=condition)
+        start.append(pairs)
+    return [*start, select(pairs, outputs, operator.id)]
+
+
+def both_sides(left: Schema, right: Schema, on: tuple[str, ...]) -> Scope:
+    """Answer what names mean in the condition of a Join."""
+    return Scope(left, ((LEFT, left), (RIGHT, right)), (*left.time, *on))
+
+
+def _needed(operator: plan.Join | plan.WindowJoin, name: str, schema: Schema) -> list[Column]:
+    """Answer the columns of a side that its pack carries: those of the result, and those that the condition reads."""
+    read = {*operator.on, *(operator.left_columns if name == LEFT else operator.right_columns)}
+    read |= {c.removeprefix(f"{name}.") for c in (operator.where.columns if operator.where else ())}
+    return [c for c in schema.columns if c.name in read]
+
+
+@dataclass(frozen=True, slots=True)
+class _Equation:
+    """Values of both sides that the condition equates, as a key: what they are on rows, and in the condition."""
+
+    name: str
+    on_rows: dict[str, Expression]
+    said: tuple[str, str]
+
+
+def _equations(operator: plan.Join | plan.WindowJoin, left: Schema, right: Schema) -> list[_Equation]:
+    found: list[_Equation] = []
+    schemas = {LEFT: left, RIGHT: right}
+    for conjunct in conjuncts(operator.where.sql) if operator.where else ():
+        said = equated(conjunct)
+        if said is None:
+            continue
+        parts = [bound(Parsed.of(text, "a condition"), both_sides(left, right, operator.on)) for text in said]
+        name = f"equal{len(found)}"
+        on_rows: dict[str, Expression] = {}
+        for side, schema in schemas.items():
+            fields = {c.name.lower(): reference_to(c.name, c.type) for c in schema.columns}
+            for part in parts:
+                if part.columns and all(c.startswith(f"{side}.") for c in part.columns):
+                    row = from_pack(part, side, fields)
+                    if row is not None:
+                        on_rows[side] = replace(row, name=name)
+        types = {e.type for e in on_rows.values()}
+        if len(on_rows) == 2 and len(types) == 1 and exact([Column(name, types.pop())]) and name not in operator.on:
+            found.append(_Equation(name, on_rows, said))
+    return found
+
+
+def _tagged(
+    operator: plan.Join | plan.WindowJoin,
+    mine: str,
+    side: Operator,
+    needed: dict[str, list[Column]],
+    equal: list[_Equation],
+) -> plan.Select:
+    """Give a side the type of both: its key, its rows as a pack in its place, and nothing in the other."""
+    outputs = references([side.schema[name] for name in operator.on])
+    outputs += [equation.on_rows[mine] for equation in equal]
+    for name, columns in needed.items():
+        if name == mine:
+            names = tuple(c.name for c in columns)
+            sql, read = packed({name: quoted(name) for name in names}), names
+        else:
+            sql, read = f"CAST(NULL AS {struct_of(columns)})", ()
+        outputs.append(Expression(name, sql, struct_of(columns), read))
+    return select(side, outputs, f"{operator.id}.{mine}")
+
+
+def _chosen(
+    operator: plan.Join | plan.WindowJoin, schema: Schema, by: list[Expression], equal: list[_Equation]
+) -> dict[str, str]:
+    """Answer, for each side, the FILTER of what is listed. A null key matches nothing."""
+    known = [f"{e.sql} IS NOT NULL" for e in by]
+    found = {LEFT: list(known), RIGHT: list(known)}
+    for conjunct in conjuncts(operator.where.sql) if operator.where else ():
+        text = conjunct
+        for equation in equal:
+            for said in equation.said:
+                text = text.replace(said, equation.name)
+        if equated(conjunct) and any(equation.said == equated(conjunct) for equation in equal):
+            continue
+        try:
+            read = set(bound(Parsed.of(text, "a condition"), Scope(schema)).columns) - {e.name for e in by}
+        except FlowError:
+            continue
+        for side, other in ((LEFT, RIGHT), (RIGHT, LEFT)):
+            if other not in read:
+                found[side].append(text if equated(text) is None else f"({text})")
+    return {side: f" FILTER (WHERE {' AND '.join(parts)})" if parts else "" for side, parts in found.items()}
+
+
+def _matching(operator: plan.Join | plan.WindowJoin, lists: dict[str, str], outputs: list[Expression]) -> str:
+    """Answer the SQL of all pairs of two lists that satisfy the condition."""
+    left, right = quoted(LEFT), quoted(RIGHT)
+    partners = lists[RIGHT]
+    if operator.where is not None:
+        partners = f"filter({partners}, {right} -> {operator.where.sql})"
+    pair = packed({e.name: e.sql for e in outputs})
+    return f"flatten(transform({lists[LEFT]}, {left} -> transform({partners}, {right} -> {pair})))"

@@ -1,0 +1,137 @@
+"""What recognising compositions looks at: who reads what, calls in SQL text, lists that are collected, packs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from tidegate.flow import plan
+from tidegate.flow.aggregates import AggregateCall, separated
+from tidegate.flow.expressions import Expression, Parsed, Scope, bound, render
+from tidegate.flow.plan import Operator, Plan
+from tidegate.flow.schema import Schema
+from tidegate.flow.sql import TokenType, tokenize
+
+__all__ = [
+    "alone",
+    "as_explode",
+    "bound_to",
+    "call_of",
+    "collected",
+    "data_of",
+    "fields_of",
+    "is_embed",
+    "is_there",
+    "lambda_of",
+    "only_reader",
+    "selected",
+]
+
+#: An Aggregate on units or on windows.
+Embed = plan.Aggregate | plan.WindowAggregate
+
+
+def only_reader(flow: Plan, operator: Operator, reader: Operator) -> bool:
+    """Answer whether nobody but one reads an operator."""
+    readers = [o.id for o in flow.consumers(operator.id)]
+    return readers == [reader.id] and all(sink.input != operator.id for sink in flow.sinks)
+
+
+def alone(flow: Plan, chain: Sequence[Operator]) -> bool:
+    """Answer whether each operator of a chain is read by the next one only."""
+    return all(only_reader(flow, a, b) for a, b in pairwise(chain))
+
+
+def is_there(flow: Plan, composition: Iterable[Operator]) -> bool:
+    """Answer whether a plan has all operators of a composition, each read by the others only; the last by anyone.
+
+    Which loops there are makes no difference: an unfold counts as an explode.
+    """
+    known = {operator.id: operator for operator in flow}
+    found = [as_explode(operator) for operator in composition]
+    if any(known.get(operator.id) != operator for operator in found):
+        return False
+    inner = {operator.id for operator in found}
+    readers = [reader.id for operator in found[:-1] for reader in flow.consumers(operator.id)]
+    return inner.issuperset(readers) and not any(sink.input in inner - {found[-1].id} for sink in flow.sinks)
+
+
+def as_explode(operator: Operator) -> Operator:
+    """Answer the operator without a loop that gives the same rows."""
+    if not isinstance(operator, plan.Unfold):
+        return operator
+    return plan.Explode(id=operator.id, inputs=operator.inputs, schema=operator.schema, column=operator.column)
+
+
+def is_embed(operator: Operator) -> bool:
+    """Answer whether an operator is an Aggregate whose instances are times: windows of one unit are (Lemma 1)."""
+    if isinstance(operator, plan.Aggregate):
+        return True
+    frame = operator.frame if isinstance(operator, plan.WindowAggregate) else None
+    return isinstance(frame, plan.WindowFrame) and (frame.size, frame.every, frame.lateness) == (1, 1, 0)
+
+
+def data_of(operator: plan.Select) -> list[Expression]:
+    """Answer what a select computes besides the time columns."""
+    return [e for e in operator.outputs if e.name not in operator.schema.time]
+
+
+def selected(last: Operator, before: Operator, outputs: Sequence[Expression], id_: str) -> plan.Select:
+    """Build the select of some expressions with the schema of ``last``."""
+    times = last.outputs[: len(last.schema.time)] if isinstance(last, plan.Select) else ()
+    return plan.Select(id=id_, inputs=(before.id,), schema=last.schema, outputs=(*times, *outputs))
+
+
+def bound_to(sql: str, schema: Schema, name: str = "") -> Expression:
+    """Bind SQL that was bound before."""
+    return bound(Parsed.of(sql, "an expression"), Scope(schema), name=name or None)
+
+
+def collected(call: AggregateCall) -> bool:
+    """Answer whether a call lists values as they are, duplicates included."""
+    return call.function in ("collect_list", "array_agg") and not call.distinct and not call.rest
+
+
+def call_of(sql: str, function: str) -> list[str] | None:
+    """Answer the arguments, if SQL is one call of a function.
+
+    >>> call_of("filter(xs, x -> x > 1)", "filter")
+    ['xs', 'x -> x > 1']
+    """
+    tokens = tokenize(sql)
+    if len(tokens) < 3 or tokens[0].text.lower() != function or tokens[1].token_type != TokenType.L_PAREN:
+        return None
+    depth = 0
+    for i, token in enumerate(tokens[1:], 1):
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
+        if depth == 0 and i < len(tokens) - 1:
+            return None
+    return [render(sql, part, {}) for part in separated(tokens[2:-1])]
+
+
+def lambda_of(sql: str) -> str | None:
+    """Answer the body of a lambda of one parameter.
+
+    >>> lambda_of("x -> x > 1")
+    'x > 1'
+    """
+    tokens = tokenize(sql)
+    arrow = len(tokens) > 2 and tokens[1].token_type == TokenType.ARROW
+    return render(sql, tokens[2:], {}) if arrow else None
+
+
+def fields_of(sql: str, schema: Schema) -> dict[str, Expression] | None:
+    """Answer the fields of the struct that SQL builds, by name in lower case; None if it builds none."""
+    parts = call_of(sql, "struct")
+    if parts is not None:
+        found = [bound_to(part, schema) for part in parts]
+    else:
+        parts = call_of(sql, "named_struct")
+        if parts is None:
+            return None
+        found = [
+            replace(bound_to(value, schema), name=name[1:-1])
+            for name, value in zip(parts[::2], parts[1::2], strict=True)
+        ]
+    return {e.name.lower(): e for e in found} if all(e.name for e in found) else None
