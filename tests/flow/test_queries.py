@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from itertools import islice
+from random import Random
+from typing import Any
 
-from tidegate.queries import QUERIES
+import pytest
+from tests.flow.plain import selectivity
+
+from tidegate.queries import QUERIES, SELECTIVITY, draw_scans, draw_texts
 
 
 @pytest.mark.parametrize("using", ["A", "A+"])
@@ -31,3 +36,34 @@ def test_compositions_leave_no_dedicated_operator(name: str) -> None:
     """With A, what is left are Aggregates, what unfolds their answers, and what names columns."""
     verbs = {operator.verb for operator in QUERIES[name]().to_aggregates(using="A").plan}
     assert verbs <= {"source", "aggregate", "window.aggregate", "unfold", "select", "union"}
+
+
+@pytest.fixture(scope="module")
+def data() -> dict[bool, list[Any]]:
+    """Texts and scans: enough of them for low selectivities."""
+    return {True: list(islice(draw_texts(Random(7)), 20_000)), False: list(islice(draw_scans(Random(7)), 3000))}
+
+
+#: How far off what is drawn may be, where that is more than 15 %: of little, chance gives more or less.
+TOLERANCE = {
+    "LLM": 0.3,
+    "LHM": 0.9,
+    "LLJ": 0.2,
+    "LHJ": 0.2,
+    "llj": 0.6,
+    "lhj": 0.6,
+    "alj": 0.3,
+    "ahj": 0.3,
+    "hhj": 0.45,
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_data_is_as_selective_as_the_paper_says(name: str, data: dict[bool, list[Any]]) -> None:
+    """What is drawn meets Table 1, as well as so few rows can tell."""
+    rows = data[name.isupper()]
+    if name[0] not in "Ll":
+        rows = rows[: 3000 if name.isupper() else 1000 if name.endswith("j") else 50]
+    elif name in ("llm", "lhm"):
+        rows = rows[:500]
+    assert selectivity(name, rows) == pytest.approx(SELECTIVITY[name], rel=TOLERANCE.get(name, 0.15))

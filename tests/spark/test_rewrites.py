@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-FLOWS = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 6
+FLOWS = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 4
+#: One of each kind runs in every test run, the others in the long one.
+QUICK = ("where and select", "explode", "join that equates", "accumulate what cannot be merged")
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in OPERATORS]
+)
 def test_each_composition_gives_the_same_rows(spark: SparkSession, name: str) -> None:
     """With duplicates, nulls as keys, empty arrays and no arrays."""
     flow = flow_of(OPERATORS[name][0])
@@ -32,7 +36,9 @@ def test_each_composition_gives_the_same_rows(spark: SparkSession, name: str) ->
         assert_same_rows(by_spark(spark, flow.to_aggregates(using=using), ROWS), expected)
 
 
-@pytest.mark.parametrize("name", ["where and select", "explode", "join where", "accumulate all rows"])
+@pytest.mark.parametrize(
+    "name", ["explode", *(pytest.param(name, marks=pytest.mark.slow) for name in ("where", "join where"))]
+)
 def test_a_loop_gives_the_same_rows(spark: SparkSession, name: str) -> None:
     """Unfolding as a loop, a round for each element, gives what unfolding in one go gives."""
     flow = flow_of(OPERATORS[name][0])
@@ -49,6 +55,8 @@ def test_a_loop_gives_the_same_rows(spark: SparkSession, name: str) -> None:
 )
 @given(drawn=flows(watermarks=False), using=st.sampled_from(["A", "A+"]))
 def test_rewritten_flows_give_what_the_specification_gives(spark: SparkSession, drawn: DrawnFlow, using: str) -> None:
-    """Random flows, rewritten, give on Spark what they give on the reference as they were."""
+    """Random flows, rewritten, and rewritten and optimised, give on Spark what they give on the reference as they were."""
     expected = [tuple(row.values()) for row in drawn.flow.reference(drawn.inputs).rows("out")]
-    assert_same_rows(by_spark(spark, drawn.flow.to_aggregates(using=using), rows_given(drawn)), expected)
+    composed = drawn.flow.to_aggregates(using=using)
+    for flow in (composed, composed.optimize()):
+        assert_same_rows(by_spark(spark, flow, rows_given(drawn)), expected)

@@ -11,11 +11,11 @@ flow LLM
   sink out = explode#1
 """
 
-from tidegate.queries.data import draw_scans, draw_texts
+from tidegate.queries.data import SELECTIVITY, draw_scans, draw_texts
 from tidegate.queries.scans import SCANS
 from tidegate.queries.texts import TEXTS
 
-__all__ = ["QUERIES", "SCANS", "TEXTS", "draw_scans", "draw_texts"]
+__all__ = ["QUERIES", "SCANS", "SELECTIVITY", "TEXTS", "draw_scans", "draw_texts"]
 
 #: How to build each query, by name.
 QUERIES = {**TEXTS, **SCANS}
