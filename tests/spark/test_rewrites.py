@@ -55,7 +55,7 @@ def test_a_loop_gives_the_same_rows(spark: SparkSession, name: str) -> None:
 )
 @given(drawn=flows(watermarks=False), using=st.sampled_from(["A", "A+"]))
 def test_rewritten_flows_give_what_the_specification_gives(spark: SparkSession, drawn: DrawnFlow, using: str) -> None:
-    """Random flows, rewritten, and rewritten and optimised, give on Spark what they give on the reference as they were."""
+    """Random flows, rewritten and also optimised again, give on Spark what they were on the reference."""
     expected = [tuple(row.values()) for row in drawn.flow.reference(drawn.inputs).rows("out")]
     composed = drawn.flow.to_aggregates(using=using)
     for flow in (composed, composed.optimize()):

@@ -111,11 +111,11 @@ def _original(rng: Random, words: list[str], frequent: str, length: int) -> list
 
 
 #: A scan stays in one place for so long; then the sensor is elsewhere.
-_STAY = 50
+_STAY = 40
 #: Ten places: in most the walls are near, in one they are far towards the reference point only, in two everywhere.
 _PLACES = ["near"] * 7 + ["aside"] + ["far"] * 2
 #: The noise of a scan, as a share of which it differs from scan to scan; alike scans are alike in all samples compared.
-_NOISE, _SPREAD = 0.0141, 0.24
+_NOISE, _SPREAD = 0.0142, 0.245
 #: The samples whose noise matters to a Join; that of the others is as large, and cheaper to draw.
 _ALIKE = 76
 
