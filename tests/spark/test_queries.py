@@ -44,7 +44,7 @@ def scans(name: str) -> list[Any]:
     """Scans of which some are far, and some are alike."""
     rows = list(islice(draw_scans(Random(4), apart=timedelta(milliseconds=150)), 6))
     if name.endswith("m"):
-        return [(ts, n, [d + 2 * (n % 3) for d in dist]) for ts, n, dist in rows]
+        return [(ts, n, [d - dist[0] + 1.5 + 2 * (n % 3) for d in dist]) for ts, n, dist in rows]
     return (
         rows
         + [(ts, n + 10, [d + 0.0085 for d in dist]) for ts, n, dist in rows[:3]]

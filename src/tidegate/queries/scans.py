@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tidegate.flow import Flow, Stream
+from tidegate.flow.watermarks import Watermark
 
 __all__ = ["SAMPLES", "SCANS", "SCHEMA"]
 
@@ -53,13 +54,13 @@ def _sum(values: str) -> str:
     return f"reduce({values}, CAST(0 AS DOUBLE), (total, v) -> total + v)"
 
 
-def _source(name: str) -> tuple[Flow, Stream]:
+def _source(name: str, watermark: Watermark | None) -> tuple[Flow, Stream]:
     flow = Flow(name)
-    return flow, flow.source("scans", SCHEMA, time="ts")
+    return flow, flow.source("scans", SCHEMA, time="ts", watermark=watermark)
 
 
-def _points(name: str, *, least: int = 0, chunks: bool = False) -> Flow:
-    flow, scans = _source(name)
+def _points(name: str, *, least: int = 0, chunks: bool = False, watermark: Watermark | None = None) -> Flow:
+    flow, scans = _source(name, watermark)
     if least:
         scans = scans.where(f"{_mean('dist')} >= {least}")
     points = scans.select("id", f"{_in_chunks(_point) if chunks else _each(_point)} AS points")
@@ -67,8 +68,8 @@ def _points(name: str, *, least: int = 0, chunks: bool = False) -> Flow:
     return flow
 
 
-def _from_reference(name: str, *, least: int = 0, chunks: bool = False) -> Flow:
-    flow, scans = _source(name)
+def _from_reference(name: str, *, least: int = 0, chunks: bool = False, watermark: Watermark | None = None) -> Flow:
+    flow, scans = _source(name, watermark)
     if least:
         scans = scans.where(f"{_mean(_each(_far))} >= {least}")
     seen = scans.select("id", f"{_in_chunks(_far) if chunks else _each(_far)} AS dist")
@@ -76,18 +77,20 @@ def _from_reference(name: str, *, least: int = 0, chunks: bool = False) -> Flow:
     return flow
 
 
-def _alike(name: str, bound: float, size: str) -> Flow:
-    flow, scans = _source(name)
+def _alike(
+    name: str, bound: float, size: str, *, every: str = "500 milliseconds", watermark: Watermark | None = None
+) -> Flow:
+    flow, scans = _source(name, watermark)
     others = scans.select("id AS other_id", "dist AS other")
     first = f"slice(left.dist, 1, {COMPARED}), slice(right.other, 1, {COMPARED})"
     difference = _sum(f"zip_with({first}, (a, b) -> abs(a - b))")
     where = f"{difference} > 0 AND {difference} <= {bound}"
-    flow.sink("out", scans.window_join(others, on=(), size=size, every="500 milliseconds", where=where))
+    flow.sink("out", scans.window_join(others, on=(), size=size, every=every, where=where))
     return flow
 
 
-#: How to build each query on scans, by name.
-SCANS: dict[str, Callable[[], Flow]] = {
+#: How to build each query on scans, by name; each takes a ``watermark``, and a Join takes ``every``.
+SCANS: dict[str, Callable[..., Flow]] = {
     "llm": partial(_points, "llm", least=3),
     "alm": partial(_points, "alm"),
     "hlm": partial(_points, "hlm", chunks=True),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tidegate.flow import Flow, Stream
+from tidegate.flow.watermarks import Watermark
 
 __all__ = ["SCHEMA", "TEXTS"]
 
@@ -26,20 +27,20 @@ def _top(column: str, k: int, least: int) -> str:
     return f"filter({taken}, w -> length(w) >= {least})"
 
 
-def _source(name: str) -> tuple[Flow, Stream]:
+def _source(name: str, watermark: Watermark | None) -> tuple[Flow, Stream]:
     flow = Flow(name)
-    return flow, flow.source("texts", SCHEMA, time="ts")
+    return flow, flow.source("texts", SCHEMA, time="ts", watermark=watermark)
 
 
-def _frequent(name: str, k: int, least: int) -> Flow:
-    flow, texts = _source(name)
+def _frequent(name: str, k: int, least: int, *, watermark: Watermark | None = None) -> Flow:
+    flow, texts = _source(name, watermark)
     flow.sink("out", texts.select(f"{_top('orig', k, least)} AS word").explode("word"))
     return flow
 
 
-def _frequent_in_all(name: str, k: int, least: int) -> Flow:
+def _frequent_in_all(name: str, k: int, least: int, *, watermark: Watermark | None = None) -> Flow:
     """The words of all three columns beside each other, as many as each of them has."""
-    flow, texts = _source(name)
+    flow, texts = _source(name, watermark)
     columns = ("orig", "change", "updated")
     tops = ", ".join(_top(column, k, least) for column in columns)
     # Where one of them has fewer words, it is filled up with nulls.
@@ -49,19 +50,21 @@ def _frequent_in_all(name: str, k: int, least: int) -> Flow:
     return flow
 
 
-def _equally_long(name: str, longer_than: int, size: str) -> Flow:
-    flow, texts = _source(name)
+def _equally_long(
+    name: str, longer_than: int, size: str, *, every: str = "1 second", watermark: Watermark | None = None
+) -> Flow:
+    flow, texts = _source(name, watermark)
     key = f"size({_parts('change', ' ')}) AS words"
     left, right = texts.select(key, "orig"), texts.select(key, "orig AS other")
     distinct = "lower(left.orig) <> lower(right.other)"
     length = f"length(left.orig) = length(right.other) AND length(left.orig) > {longer_than}"
-    pairs = left.window_join(right, on="words", size=size, every="1 second", where=f"{distinct} AND {length}")
+    pairs = left.window_join(right, on="words", size=size, every=every, where=f"{distinct} AND {length}")
     flow.sink("out", pairs)
     return flow
 
 
-#: How to build each query on texts, by name.
-TEXTS: dict[str, Callable[[], Flow]] = {
+#: How to build each query on texts, by name; each takes a ``watermark``, and a Join takes ``every``.
+TEXTS: dict[str, Callable[..., Flow]] = {
     "LLM": partial(_frequent, "LLM", 1, 10),
     "ALM": partial(_frequent, "ALM", 1, 0),
     "HLM": partial(_frequent, "HLM", 3, 0),

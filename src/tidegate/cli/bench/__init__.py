@@ -1,0 +1,60 @@
+"""``tidegate bench``: measure on this machine what the documentation speaks of."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tidegate.cli.app import app
+from tidegate.queries import QUERIES
+
+__all__ = ["aggregates"]
+
+bench = typer.Typer(help="Measure on this machine what the documentation speaks of.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+
+@bench.callback()
+def main() -> None:
+    """Measure on this machine what the documentation speaks of."""
+
+
+@bench.command()
+def aggregates(
+    only: Annotated[str, typer.Option(help="Queries to measure, with commas between; all 24 by default.")] = "",
+    repeats: Annotated[int, typer.Option(help="How often each form is run; the median counts.")] = 3,
+    cores: Annotated[int, typer.Option(help="Cores that Spark may use.")] = 2,
+    output: Annotated[
+        Path | None, typer.Option(help="A directory for figures (SVG) and all that was measured.")
+    ] = None,
+    quick: Annotated[bool, typer.Option(help="Three queries, few rows, one run.")] = False,
+) -> None:
+    """Measure the 24 queries dedicated, composed of A+ and of A, and optimised; and Joins against Spark by hand."""
+    # It needs PySpark, which other commands do not.
+    from tidegate.cli.bench.aggregates import Plan, measure, plots, show
+    from tidegate.spark.session import local_session
+
+    names = tuple(name.strip() for name in only.split(",") if name.strip()) or tuple(QUERIES)
+    unknown = [name for name in names if name not in QUERIES]
+    if unknown:
+        raise typer.BadParameter(f"there is no query {unknown[0]!r}; there are: {', '.join(QUERIES)}")
+    plan = Plan(names=names, repeats=repeats)
+    console = Console()
+    spark = local_session("bench", master=f"local[{cores}]", spark__sql__shuffle__partitions=str(cores))
+    started = time.monotonic()
+    try:
+        with console.status("measuring") as status:
+            results = measure(spark, plan.quick() if quick else plan, say=lambda what: status.update(what))
+    finally:
+        spark.stop()
+    show(results, console)
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        (output / "measured.json").write_text(results.as_json() + "\n", encoding="utf-8")
+        for name, svg in plots(results).items():
+            (output / name).write_text(svg, encoding="utf-8")
+    console.print(f"measured in {time.monotonic() - started:.0f} s")

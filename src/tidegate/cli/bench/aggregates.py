@@ -1,0 +1,347 @@
+"""``tidegate bench aggregates``: what it costs to write everything with one Aggregate, and what optimising gives back.
+
+Bounded: each query is computed in each form on the same rows. Throughput is rows (Maps) or comparisons (Joins) a
+second of processor time, so that a busy machine disturbs less; dedicated is 100 %.
+
+On streams: a file of rows is a step. A rate can be sustained if a step that takes in the rows of an interval is over
+within the interval; back to back, steps of ``n`` rows that take ``s`` seconds sustain ``n / s`` rows a second. A row
+then waits half a step on average until a step takes it in, and that step until it is over: its latency is 1.5 s. So
+the greatest rate that keeps a bound on latency is that of the greatest step that does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from tidegate.cli.bench.measure import FORMS, Cost, bounded, in_steps, written
+from tidegate.flow import Flow
+from tidegate.flow.watermarks import bounded as bounded_watermark
+from tidegate.queries import QUERIES, SELECTIVITY, draw_scans, draw_texts, synthetic
+from tidegate.queries import scans as scan_queries
+from tidegate.queries import texts as text_queries
+from tidegate.ui.plots import bars, lines
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Plan", "Results", "measure", "plots", "tables"]
+
+#: The work of the synthetic Map, in rounds of a loop for each row.
+WORK = (1, 10, 100, 1000)
+#: The longest latency that a rate may have, as in the paper.
+BOUND = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much to measure."""
+
+    names: tuple[str, ...] = tuple(QUERIES)
+    texts: int = 4000
+    scans: int = 3000
+    pairs: int = 1500
+    rows: int = 50_000
+    repeats: int = 3
+    steps: int = 4
+    sizes: tuple[int, ...] = (250, 1000, 4000)
+
+    def quick(self) -> Plan:
+        """Answer a plan that takes seconds: one Map and one Join of each kind, on next to nothing."""
+        names = tuple(name for name in self.names if name in ("LLM", "LLJ", "hlm"))
+        return replace(self, names=names, texts=100, scans=40, pairs=40, rows=500, repeats=1, steps=2, sizes=(20, 60))
+
+
+@dataclass(slots=True)
+class Results:
+    """What was measured, in seconds; rates are made of them where they are shown."""
+
+    plan: Plan
+    #: For each query, its rows or comparisons, and what each form cost.
+    queries: dict[str, tuple[int, dict[str, Cost]]] = field(default_factory=dict)
+    #: For each selectivity and amount of work, what each form of the synthetic Map cost.
+    synthetic: dict[tuple[float, int], dict[str, Cost]] = field(default_factory=dict)
+    #: For each query and form, the rows of a step, and how long it took.
+    steps: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)
+    #: For some queries, the same for steps of several sizes.
+    rates: dict[str, dict[str, list[tuple[int, float]]]] = field(default_factory=dict)
+    #: For each Join, its comparisons in tumbling windows, and what it cost here and by hand.
+    by_hand: dict[str, tuple[int, dict[str, Cost]]] = field(default_factory=dict)
+
+    def as_json(self) -> str:
+        """Answer everything as text."""
+        return json.dumps(
+            {
+                "plan": asdict(self.plan),
+                "queries": {n: [size, _plain(costs)] for n, (size, costs) in self.queries.items()},
+                "synthetic": [[*key, _plain(costs)] for key, costs in self.synthetic.items()],
+                "steps": self.steps,
+                "rates": self.rates,
+                "by_hand": {n: [size, _plain(costs)] for n, (size, costs) in self.by_hand.items()},
+            },
+            indent=1,
+        )
+
+
+def _plain(costs: dict[str, Cost]) -> dict[str, Any]:
+    return {form: asdict(cost) for form, cost in costs.items()}
+
+
+def measure(spark: SparkSession, plan: Plan, *, say: Callable[[str], None]) -> Results:
+    """Measure all that a plan asks for; ``say`` is told what comes next."""
+    results = Results(plan)
+    with TemporaryDirectory(prefix="tidegate-bench-") as directory:
+        place = Path(directory)
+        for name in plan.names:
+            say(f"{name}, bounded")
+            rows = _rows(spark, plan, name, place)
+            flow = QUERIES[name]()
+            forms = {form: _computing(spark, rewrite(flow), _source(name), rows) for form, rewrite in FORMS.items()}
+            results.queries[name] = (_size(spark, name, rows), bounded(spark, forms, repeats=plan.repeats))
+        for name in (name for name in plan.names if name[2] in "Jj"):
+            say(f"{name}, against Spark by hand")
+            results.by_hand[name] = _against_hand(spark, plan, name, _rows(spark, plan, name, place))
+        for selectivity in (0.1, 1, 3):
+            for work in WORK:
+                say(f"the synthetic Map, {selectivity} outputs a row, {work} rounds of work")
+                results.synthetic[selectivity, work] = _synthetic(spark, plan, selectivity, work)
+        for name in plan.names:
+            say(f"{name}, on a stream")
+            results.steps[name] = {
+                form: _streamed(spark, plan, name, form, plan.sizes[-2], place) for form in ("dedicated", "A+", "A")
+            }
+        for name in (name for name in ("AHM", "ahj") if name in plan.names):
+            say(f"{name}, in steps of several sizes")
+            results.rates[name] = {
+                form: [_streamed(spark, plan, name, form, size, place) for size in plan.sizes]
+                for form in ("dedicated", "A+", "A")
+            }
+    return results
+
+
+def _source(name: str) -> str:
+    return "texts" if name.isupper() else "scans"
+
+
+def _drawn(name: str) -> tuple[Any, str, timedelta]:
+    """Answer what draws the rows of a query, their schema, and how far they are apart."""
+    if name.isupper():
+        return draw_texts, text_queries.SCHEMA, timedelta(milliseconds=40)
+    return draw_scans, scan_queries.SCHEMA, timedelta(milliseconds=40)
+
+
+def _rows(spark: SparkSession, plan: Plan, name: str, place: Path) -> DataFrame:
+    draw, schema, apart = _drawn(name)
+    rows = plan.pairs if name[2] in "Jj" else plan.texts if name.isupper() else plan.scans
+    path = place / f"{_source(name)}-{rows}"
+    return spark.read.parquet(str(path)) if path.exists() else written(spark, draw, schema, rows, apart, path)
+
+
+def _computing(spark: SparkSession, flow: Flow, source: str, rows: DataFrame) -> Callable[[], DataFrame]:
+    # A loop runs its rounds while the table is built: that is part of what it costs.
+    return lambda: flow.compute(spark, {source: rows})["out"]
+
+
+def _size(spark: SparkSession, name: str, rows: DataFrame, *, tumbling: bool = False) -> int:
+    """Answer the rows of a Map, or the pairs of rows of one window and key that a Join compares."""
+    if name[2] in "Mm":
+        return rows.count()
+    flow = QUERIES[name](**({"every": _window(name)} if tumbling else {}))
+    operators = [o if getattr(o, "where", None) is None else replace(o, where=None) for o in flow.plan]  # type: ignore[call-arg]
+    pairs = flow._with(replace(flow.plan, operators=tuple(operators)))
+    return pairs.compute(spark, {_source(name): rows})["out"].count()
+
+
+def _window(name: str) -> str:
+    return {"L": "3 seconds", "H": "10 seconds", "l": "1 second", "h": "2 seconds"}[name[1]]
+
+
+def _against_hand(spark: SparkSession, plan: Plan, name: str, rows: DataFrame) -> tuple[int, dict[str, Cost]]:
+    ours = QUERIES[name](every=_window(name))
+    forms = {
+        "ours": _computing(spark, ours, _source(name), rows),
+        "by hand": lambda: by_hand(name, rows),
+        "A+": _computing(spark, ours.to_aggregates(), _source(name), rows),
+    }
+    return _size(spark, name, rows, tumbling=True), bounded(spark, forms, repeats=plan.repeats)
+
+
+def by_hand(name: str, rows: DataFrame) -> DataFrame:
+    """Write a Join as one does in Spark: both sides in tumbling windows, joined on the window and the key."""
+    from pyspark.sql.functions import col, expr, window
+
+    framed = rows.withColumn("w", window("ts", _window(name)))
+    if name.isupper():
+        longer = {"L": 210, "A": 150, "H": 100}[name[0]]
+        left = framed.select("w", expr("size(split(change, ' ')) AS words"), "orig")
+        right = left.withColumnRenamed("orig", "other")
+        match = expr(f"lower(orig) <> lower(other) AND length(orig) = length(other) AND length(orig) > {longer}")
+        return left.join(right, ["w", "words"]).where(match)
+    bound = {"l": 0.5, "a": 0.6, "h": 0.7}[name[0]]
+    left = framed.select("w", "id", "dist")
+    right = framed.select("w", col("id").alias("other_id"), col("dist").alias("other"))
+    difference = (
+        "aggregate(zip_with(slice(dist, 1, 76), slice(other, 1, 76), (a, b) -> abs(a - b)), 0D, (s, v) -> s + v)"
+    )
+    return left.join(right, "w").where(expr(f"{difference} > 0 AND {difference} <= {bound}"))
+
+
+def _synthetic(spark: SparkSession, plan: Plan, selectivity: float, work: int) -> dict[str, Cost]:
+    rows = spark.range(plan.rows).selectExpr("timestamp_micros(id) AS ts", "id")
+    flow = synthetic.synthetic_map(selectivity, work)
+    forms = {form: _computing(spark, rewrite(flow), "inputs", rows) for form, rewrite in FORMS.items()}
+    return bounded(spark, forms, repeats=plan.repeats)
+
+
+def _streamed(spark: SparkSession, plan: Plan, name: str, form: str, size: int, place: Path) -> tuple[int, float]:
+    draw, schema, apart = _drawn(name)
+    given = place / f"stream-{_source(name)}-{size}"
+    if not given.exists():
+        written(spark, draw, schema, size * plan.steps, apart, given, files=plan.steps)
+    flow = FORMS[form](QUERIES[name](watermark=bounded_watermark("0 seconds")))
+    with TemporaryDirectory(prefix="tidegate-bench-") as work:
+        return size, median(in_steps(spark, flow, _source(name), schema, given, Path(work)))
+
+
+def _share(costs: dict[str, Cost], form: str) -> float:
+    return 100 * costs["dedicated"].processor / max(costs[form].processor, 1e-3)
+
+
+def tables(results: Results) -> list[Table]:
+    """Answer the figures as tables, for a terminal."""
+    return [_of_queries(results), _of_steps(results), _of_synthetic(results), _of_hand(results)]
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if i else "left")
+    return table
+
+
+def _of_queries(results: Results) -> Table:
+    table = _table(
+        "bounded: throughput a second of processor time, and by the clock",
+        *("query", "selectivity", "rows, or pairs", "dedicated a s", "A+", "A", "optimised", "A+ by the clock"),
+    )
+    for name, (size, costs) in results.queries.items():
+        shares = [f"{_share(costs, form):.0f} %" for form in ("A+", "A", "optimised")]
+        clock = 100 * costs["dedicated"].seconds / costs["A+"].seconds
+        rate = size / max(costs["dedicated"].processor, 1e-3)
+        table.add_row(name, f"{SELECTIVITY[name]:g}", f"{size:,}", f"{rate:,.0f}", *shares, f"{clock:.0f} %")
+    return table
+
+
+def _of_steps(results: Results) -> Table:
+    table = _table(
+        "streams: rows a second that steps sustain, and the latency of a row",
+        *("query", "rows a step", "dedicated", "A+", "A", "latency of dedicated", "of A+", "of A"),
+    )
+    for name, forms in results.steps.items():
+        rates = [f"{n / s:,.0f}/s" for n, s in forms.values()]
+        latencies = [f"{1.5 * s:.1f} s" for _, s in forms.values()]
+        table.add_row(name, f"{next(iter(forms.values()))[0]:,}", *rates, *latencies)
+    return table
+
+
+def _of_synthetic(results: Results) -> Table:
+    table = _table(
+        "the synthetic Map (Figure 9), bounded, processor time",
+        *("outputs a row", "work", "dedicated, µs a row", "A+", "A", "optimised"),
+    )
+    for (selectivity, work), costs in results.synthetic.items():
+        shares = [f"{_share(costs, form):.0f} %" for form in ("A+", "A", "optimised")]
+        each = 1e6 * costs["dedicated"].processor / results.plan.rows
+        table.add_row(f"{selectivity:g}", str(work), f"{each:.1f}", *shares)
+    return table
+
+
+def _of_hand(results: Results) -> Table:
+    table = _table(
+        "Joins in tumbling windows against Spark by hand: comparisons a second of processor time",
+        *("query", "comparisons", "by hand", "ours", "ours / by hand", "A+ / by hand"),
+    )
+    for name, (size, costs) in results.by_hand.items():
+        rates = {form: size / max(cost.processor, 1e-3) for form, cost in costs.items()}
+        ratios = [f"{100 * rates[form] / rates['by hand']:.0f} %" for form in ("ours", "A+")]
+        table.add_row(name, f"{size:,}", f"{rates['by hand']:,.0f}", f"{rates['ours']:,.0f}", *ratios)
+    return table
+
+
+def plots(results: Results) -> dict[str, str]:
+    """Answer the figures as SVG, by file name; they are numbered as the paper's."""
+    found: dict[str, str] = {}
+    forms = ("A+", "A", "optimised")
+    for figure, kind in ((11, "Mm"), (13, "Jj")):
+        names = [name for name in results.queries if name[2] in kind]
+        what = "Maps" if kind == "Mm" else "Joins"
+        if names:
+            series = {form: [_share(results.queries[n][1], form) for n in names] for form in forms}
+            title = f"{what}: throughput, dedicated = 100 %"
+            found[f"figure-{figure}-throughput.svg"] = bars(title, names, series, unit="%")
+            latencies = {f: [1.5 * results.steps[n][f][1] for n in names] for f in ("dedicated", "A+", "A")}
+            found[f"figure-{figure}-latency.svg"] = bars(f"{what}: latency on streams", names, latencies, unit="s")
+    of_work = {
+        f"{form}/{selectivity:g}": [_share(results.synthetic[selectivity, work], form) for work in WORK]
+        for form in ("A+", "A")
+        for selectivity in (0.1, 1, 3)
+    }
+    found["figure-9.svg"] = lines(
+        "the synthetic Map: throughput, dedicated = 100 %", WORK, of_work, unit="%", over="work for each row"
+    )
+    for figure, name in ((10, "AHM"), (12, "ahj")):
+        if name in results.rates:
+            rates = {form: [n / s for n, s in sizes] for form, sizes in results.rates[name].items()}
+            waits = {form: [1.5 * s for _, s in sizes] for form, sizes in results.rates[name].items()}
+            sizes = results.plan.sizes
+            found[f"figure-{figure}-throughput.svg"] = lines(
+                f"{name}: rows a second", sizes, rates, unit="rows/s", over="rows a step"
+            )
+            found[f"figure-{figure}-latency.svg"] = lines(
+                f"{name}: latency", sizes, waits, unit="s", over="rows a step"
+            )
+    names = list(results.by_hand)
+    if names:
+        series = {
+            form: [results.by_hand[n][0] / max(results.by_hand[n][1][form].processor, 1e-3) for n in names]
+            for form in ("by hand", "ours", "A+")
+        }
+        found["figure-14.svg"] = bars("Joins: comparisons a second, Spark by hand and ours", names, series, unit="c/s")
+    return found
+
+
+def sustained(sizes: Sequence[tuple[int, float]], bound: float = BOUND) -> tuple[float, float]:
+    """Answer the greatest rate of some steps whose latency keeps a bound, and that latency.
+
+    >>> sustained([(100, 1.0), (1000, 2.0), (10_000, 30.0)])
+    (500.0, 3.0)
+    """
+    kept = [(n / s, 1.5 * s) for n, s in sizes if 1.5 * s <= bound]
+    return max(kept, default=(0.0, bound))
+
+
+def show(results: Results, console: Console) -> None:
+    """Print all tables, and what was sustained."""
+    for table in tables(results):
+        if table.row_count:
+            console.print(table)
+    for name, forms in results.rates.items():
+        shown = ", ".join(
+            f"{form} {rate:,.0f} rows/s at {latency:.1f} s"
+            for form, (rate, latency) in ((form, sustained(sizes)) for form, sizes in forms.items())
+        )
+        console.print(f"{name}, the greatest rate with a latency of at most {BOUND:g} s: {shown}")
+
+
+def stamp() -> str:
+    """Answer the time, for the name of a report."""
+    return datetime.now().strftime("%Y-%m-%d-%H%M")

@@ -1,0 +1,111 @@
+"""Measurements of flows in several forms: bounded, by rows and processor time; on streams, by the time of steps."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from tidegate.flow import Flow
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["FORMS", "Cost", "bounded", "in_steps", "processor", "spread", "written"]
+
+#: The forms of a flow: how it is written, and how it is run.
+FORMS: dict[str, Callable[[Flow], Flow]] = {
+    "dedicated": lambda flow: flow,
+    "A+": lambda flow: flow.to_aggregates(using="A+"),
+    "A": lambda flow: flow.to_aggregates(using="A", looped=True),
+    "optimised": lambda flow: flow.to_aggregates(using="A").optimize(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What runs of one form cost, in seconds: by the clock, and of processors; the median of some runs."""
+
+    seconds: float
+    processor: float
+
+
+def processor(spark: SparkSession) -> Callable[[], float]:
+    """Answer a clock of the processor time that Spark's process has used; that of the wall where there is none."""
+    process = getattr(getattr(spark.sparkContext, "_gateway", None), "proc", None)
+    stat = Path(f"/proc/{process.pid}/stat") if process is not None else Path()
+    if not stat.is_file():
+        return time.perf_counter
+
+    def used() -> float:
+        fields = stat.read_text(encoding="ascii").rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    return used
+
+
+def bounded(
+    spark: SparkSession, tables: Mapping[str, Callable[[], DataFrame]], *, repeats: int, once: Sequence[str] = ("A",)
+) -> dict[str, Cost]:
+    """Compute each table some times, in turn, and throw the rows away; forms named in ``once`` run once.
+
+    A first run of each, which compiles, does not count.
+    """
+    clock = processor(spark)
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in tables}
+    for repeat in range(repeats + 1):
+        for name, table in tables.items():
+            if name in once and repeat > 1:
+                continue
+            started, used = time.perf_counter(), clock()
+            table().write.format("noop").mode("overwrite").save()
+            cost = (time.perf_counter() - started, clock() - used)
+            if repeat:
+                found[name].append(cost)
+    return {name: Cost(median(c[0] for c in costs), median(c[1] for c in costs)) for name, costs in found.items()}
+
+
+def written(
+    spark: SparkSession, draw: Any, schema: str, rows: int, apart: timedelta, path: Path, *, files: int = 2
+) -> DataFrame:
+    """Write rows that are drawn, in so many files, later ones in later files; answer them as a table."""
+    drawn = list(islice(draw(Random(1), apart=apart), rows))
+    for i in range(files):
+        part = drawn[i * rows // files : (i + 1) * rows // files]
+        frame = spark.createDataFrame(part, schema).coalesce(1)
+        frame.write.mode("append").parquet(str(path))
+    return spark.read.parquet(str(path))
+
+
+def in_steps(spark: SparkSession, flow: Flow, source: str, schema: str, given: Path, work: Path) -> list[float]:
+    """Run a flow on a stream, a file for each step; answer how long steps took, but for the first and the end."""
+    import tidegate as tg
+
+    stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(given))
+    run = flow.start(
+        spark,
+        {source: stream},
+        {"out": tg.parquet(str(work / "out"))},
+        checkpoint=str(work / "checkpoint"),
+        trigger={"availableNow": True},
+    )
+    run.await_termination()
+    steps = [step["seconds"] for step in run.metrics() if sum(step["rows"].values())]
+    return steps[1:] or steps
+
+
+def spread(values: Sequence[float]) -> str:
+    """Show the median of some values, and the least and the greatest.
+
+    >>> spread([1.0, 3.0, 2.0])
+    '2.00 (1.00-3.00)'
+    """
+    return f"{median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
