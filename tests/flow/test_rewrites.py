@@ -13,7 +13,7 @@ import tidegate as tg
 from tidegate.check.flows import DrawnFlow, flows
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.values import freeze
-from tidegate.spec import DT, Event, is_monotone
+from tidegate.spec import DT, WM, Event, is_monotone
 
 USING = st.sampled_from(["A", "A+"])
 
@@ -352,6 +352,23 @@ def test_what_has_no_composition_stays(name: str) -> None:
     flow = flow_of(LEFT_ALONE[name])
     last = flow.plan.sinks[0].input
     assert flow.to_aggregates().plan[last] == flow.plan[last]
+
+
+def test_late_rows_still_travel() -> None:
+    """An Aggregate ends the way of late rows: before a window with lateness, Maps stay, and so do compositions."""
+    flow = tg.Flow("late")
+    s = flow.source("s", "t INT, x INT", time="t")
+    window = {"size": 2, "lateness": 4}
+    flow.sink("out", s.where("x > 1").select("x * 2 AS y").window(**window).aggregate(n="count(*)"))
+    assert flow.to_aggregates().plan == flow.plan
+    events = [DT(1, {"t": 1, "x": 5}), WM(3), DT(1, {"t": 1, "x": 6}), WM(9)]
+    assert [e.d["n"] for e in flow.to_aggregates().reference({"s": events})["out"] if isinstance(e, DT)] == [1, 2]
+
+    by_hand = tg.Flow("late")
+    s = by_hand.source("s", "t INT, x INT", time="t")
+    mapped = s.aggregate(by="x", p="collect_list(struct(x))").explode("p").select("p.x * 2 AS y")
+    by_hand.sink("out", mapped.window(**window).aggregate(n="count(*)"))
+    assert by_hand.optimize().plan == by_hand.plan
 
 
 def test_an_unknown_aggregate_is_an_error() -> None:

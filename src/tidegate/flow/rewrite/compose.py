@@ -28,6 +28,7 @@ from tidegate.flow.rewrite.pieces import (
     select,
     struct_of,
 )
+from tidegate.flow.rewrite.shapes import feeds_lateness
 from tidegate.flow.rewrite.substitute import into_pack
 from tidegate.flow.schema import Column
 
@@ -39,7 +40,7 @@ def to_aggregates(flow: Plan, *, using: str = "A+", looped: bool = False) -> Pla
 
     Both have an Aggregate that packs. A+ unpacks by itself, which is an ``explode``; A needs a loop, an ``unfold``,
     which engines run in one go unless it is ``looped``. What is left as it is: Python functions, outer joins, joins
-    with tables, and operators on tables.
+    with tables, operators on tables, and those that late rows pass on their way to a window with lateness.
     """
     if using not in ("A", "A+"):
         raise BadArgument(f'expected using="A" or using="A+", got {using!r}').at(f"flow {flow.name!r}")
@@ -62,10 +63,11 @@ class _Compose:
         return self._rule(operator) if self._simple(operator) else [operator]
 
     def _simple(self, operator: Operator) -> bool:
-        """Answer whether an operator works on streams whose rows can be packed."""
+        """Answer whether an operator works on streams whose rows can be packed, and that no late row passes."""
         inputs = self.flow.inputs(operator)
         given = all(i.schema.time and packable(i.schema.columns) for i in inputs)
-        return bool(inputs) and given and packable(operator.schema.columns)
+        packs = bool(inputs) and given and packable(operator.schema.columns)
+        return packs and not feeds_lateness(self.flow, operator)
 
     def _only_reader(self, operator: Operator) -> Operator | None:
         """Answer the one operator that reads another; None if there are more, or a sink does."""

@@ -22,6 +22,7 @@ from tidegate.flow.rewrite.shapes import (
     call_of,
     collected,
     data_of,
+    feeds_lateness,
     fields_of,
     is_embed,
     only_reader,
@@ -58,7 +59,7 @@ def _needed(flow: Plan) -> Plan:
 def _better(flow: Plan, id_: str) -> Plan | None:
     """Answer the plan with the composition that ends at an operator replaced; or None if none does."""
     position = next((i for i, operator in enumerate(flow) if operator.id == id_), None)
-    if position is None:
+    if position is None or feeds_lateness(flow, flow.operators[position]):
         return None
     for rule in _RULES:
         dedicated = rule(flow, flow.operators[position])

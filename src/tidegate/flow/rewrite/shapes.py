@@ -20,6 +20,7 @@ __all__ = [
     "call_of",
     "collected",
     "data_of",
+    "feeds_lateness",
     "fields_of",
     "is_embed",
     "is_there",
@@ -55,6 +56,16 @@ def is_there(flow: Plan, composition: Iterable[Operator]) -> bool:
     inner = {operator.id for operator in found}
     readers = [reader.id for operator in found[:-1] for reader in flow.consumers(operator.id)]
     return inner.issuperset(readers) and not any(sink.input in inner - {found[-1].id} for sink in flow.sinks)
+
+
+def feeds_lateness(flow: Plan, operator: Operator) -> bool:
+    """Answer whether late rows travel through an operator to a window with lateness: an Aggregate ends their way."""
+    for reader in flow.consumers(operator.id):
+        if getattr(getattr(reader, "frame", None), "lateness", 0):
+            return True
+        if not reader.stateful and feeds_lateness(flow, reader):
+            return True
+    return False
 
 
 def as_explode(operator: Operator) -> Operator:
