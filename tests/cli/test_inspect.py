@@ -12,6 +12,7 @@ import tidegate as tg
 from tidegate.cli import app
 from tidegate.spark.streaming.commits import Commit
 from tidegate.spark.streaming.marks import Marks, Seen
+from tidegate.spark.streaming.published import Promise
 from tidegate.spark.streaming.state import Part, State
 
 
@@ -30,6 +31,32 @@ def checkpoint(tmp_path: Path) -> Path:
     (tmp_path / "commits" / "6").write_text("{}")
     (tmp_path / "commits" / "7").write_text(json.dumps(commit.coded(flow.plan)))
     return tmp_path
+
+
+@pytest.fixture
+def devices(tmp_path: Path) -> Path:
+    """A checkpoint of a flow with partitions, and one that follows another flow."""
+    flow = tg.Flow("devices")
+    a = flow.source("devices", "t INT, k STRING", time="t", watermark=tg.bounded(2, by="k"))
+    b = flow.source("counts", "t INT, k STRING", time="t", watermark=tg.published("out"))
+    flow.sink("out", a.union(b))
+    devices, counts = flow.plan.sources
+    seen = Seen(rows=3, partitions=(("a", (30,)), ("b", (12,)), (None, (20,))))
+    told = Seen(rows=5, steps=((0, 3), (1, 2)), told=(Promise(1, 9, ((4,),)).line, Promise(2, 9, ((7,),)).line))
+    marks = {"devices": Marks.start(devices).after(devices, seen), "counts": Marks.start(counts).after(counts, told)}
+    commit = Commit(0, 0, "q", "o", marks, {}, (), {}, {"name": "devices"})
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "0").write_text(json.dumps(commit.coded(flow.plan)))
+    return tmp_path
+
+
+def test_why_names_the_partition_and_the_rows_that_are_waited_for(devices: Path) -> None:
+    """Not only the source: what of it is behind, and what a published frontier waits for."""
+    assert run("why", devices, "11")[1].splitlines() == [
+        "source devices may still give rows from 10 on: k b is behind the others, at 12",
+        "source counts may still give rows from any on: the frontier that step 1 of the other flow published "
+        "waits for 4 rows",
+    ]
 
 
 def run(*given: str | Path) -> tuple[int, str]:

@@ -17,7 +17,8 @@ import tidegate as tg
 from tidegate.cli.streaming import _files
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Plan
-from tidegate.flow.schema import parse_schema
+from tidegate.flow.schema import Column, parse_schema
+from tidegate.spark.arrow import struct_type
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed
 from tidegate.spark.streaming.files import Files
@@ -122,7 +123,7 @@ def test_an_outlet_promises_what_moves_and_takes_nothing_back() -> None:
     outlet = Outlet("out").after(0, 3, schema, start_of(schema))
     assert (outlet.rows, outlet.step) == (3, -1)
     outlet = outlet.after(1, 2, schema, at[2])
-    assert json.loads(outlet.line) == {"step": 1, "rows": 5, "frontier": [[2]]}
+    assert json.loads(outlet.promise.line) == {"step": 1, "rows": 5, "frontier": [[2]]}
     assert outlet.after(2, 1, schema, at[2]) == Outlet("out", 6, ((2,),), 1)
     assert outlet.after(2, 1, schema, at[1]).step == 1
     ended = outlet.after(2, 0, schema, Antichain(schema.order, []))
@@ -215,6 +216,39 @@ def test_a_promise_is_published_once_whatever_point_a_run_dies_at(
     assert bool(_promises(tmp_path)) == (point == "published")
     engine_in(spark, plan, {}, tmp_path).step(batch, 0)
     assert _promises(tmp_path) == [{"step": 0, "rows": 2, "frontier": [[7]]}]
+
+
+def behind(spark: SparkSession, directory: Path, probe: Any = lambda point, step: None) -> tuple[Any, ...]:
+    """Follow a promise that is read one batch before the last of its rows; after a death, the batch comes once more."""
+    plan = downstream("elsewhere").plan
+    (source,) = plan.sources
+    rows = [(1, (0, 2), "a", 1, 5, 0), (3, (2, 4), "a", 2, 6, 1), (3, (2, 4), "b", 1, 7, 1)]
+    script = [(rows[:2], ['{"step": 1, "rows": 3, "frontier": [[5]]}']), (rows[2:], [])]
+    engine, number = engine_in(spark, plan, {}, directory, probe=probe), 0
+    while number < len(script):
+        given, told = script[number]
+        frame = spark.createDataFrame(given, struct_type([*source.schema.columns, Column("__step", "BIGINT")]))
+        signals = {"counts": spark.createDataFrame([(text,) for text in told], "value STRING")}
+        try:
+            engine.step(united(plan, spark_runtime(spark), {"counts": frame}, signals), number)
+            number += 1
+        except Died:
+            engine = engine_in(spark, plan, {}, directory, probe=probe)
+    marks = engine.marks["counts"]
+    return sorted(map(tuple, tg.read(spark, str(directory / "out")).collect())), marks.rows, marks.late, marks.frontier
+
+
+@pytest.mark.spark
+def test_rows_that_come_after_their_promise_are_on_time(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a replay too, and not if the promise is applied in the batch that it is read in."""
+    answers, rows, late, frontier = calm = behind(spark, tmp_path / "calm")
+    assert (rows, late, list(frontier)) == (3, 0, [5])
+    assert answers == [(1, "a", 1, 5), (3, "a", 2, 11), (3, "b", 1, 7)]
+    assert behind(spark, tmp_path / "killed", Killer("during commit", 1)) == calm
+    monkeypatch.setattr(Following, "after", _AtOnce.after)
+    assert behind(spark, tmp_path / "broken") != calm
 
 
 @pytest.mark.spark

@@ -51,7 +51,8 @@ def why(
             _failed(str(error))
         if any(schema.order.le(f, t) for f in decoded(schema, marks["frontier"])):
             held = True
-            typer.echo(f"source {name} may still give rows from {marks['shown']} on")
+            because = f": {marks['because']}" if marks["because"] else ""
+            typer.echo(f"source {name} may still give rows from {marks['shown']} on{because}")
     if not held:
         typer.echo("complete: no source can give rows at this time or below")
 

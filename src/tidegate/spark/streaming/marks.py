@@ -106,11 +106,24 @@ class Marks:
         """Answer the marks at the end of the input: nothing may appear any more."""
         return replace(self, frontier=Antichain(self.frontier.order, []))
 
+    def because(self, source: Source) -> str:
+        """Answer what beside its rows holds a source back, for a reader; nothing if nothing does."""
+        if self.following is not None and self.following.waiting:
+            step, rows = self.following.missing
+            return f"the frontier that step {step} of the other flow published waits for {rows} rows"
+        if self.partitions is not None and isinstance(source.watermark, Bounded):
+            slowest = self.partitions.slowest(source.watermark.idle)
+            at = "" if slowest is None else shown(source.schema, [_time(source.schema, slowest.greatest)])
+            if slowest is not None and len(self.partitions.members) > 1:
+                return f"{source.watermark.by} {slowest.value} is behind the others, at {at}"
+        return ""
+
     def coded(self, source: Source) -> dict[str, Any]:
         """Answer the marks for a commit."""
         return {
             "frontier": encoded(source.schema, self.frontier),
             "shown": shown(source.schema, self.frontier),
+            "because": self.because(source),
             "time": [[column.name, column.type] for column in source.schema.times],
             "greatest": None if self.greatest is None else list(self.greatest),
             "rows": self.rows,

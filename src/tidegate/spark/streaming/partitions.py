@@ -105,6 +105,10 @@ class Partitions:
             return bounds
         return [tuple(map(max, *bounds)) if len(bounds) > 1 else bounds[0]]
 
+    def slowest(self, idle: int | None) -> Partition | None:
+        """Answer a partition that holds the others back, by the first time column; None if all are silent."""
+        return min(self.active(idle), key=lambda member: (member.greatest, str(member.value)), default=None)
+
     def without(self, forgotten: Iterable[Partition]) -> Partitions:
         """Answer all partitions but some."""
         gone = set(forgotten)

@@ -50,6 +50,11 @@ class Promise:
                 hint=f"only the flow that writes an output may write to its directory {PROMISES}",
             ) from None
 
+    @property
+    def line(self) -> str:
+        """The promise as a line of JSON."""
+        return json.dumps({"step": self.step, "rows": self.rows, "frontier": self.frontier}) + "\n"
+
 
 @dataclass(frozen=True, slots=True)
 class Outlet:
@@ -70,9 +75,9 @@ class Outlet:
         return replace(grown, frontier=_tuples(encoded(schema, frontier)), step=step)
 
     @property
-    def line(self) -> str:
-        """The promise as a line of JSON."""
-        return json.dumps({"step": self.step, "rows": self.rows, "frontier": self.frontier}) + "\n"
+    def promise(self) -> Promise:
+        """What is promised by now."""
+        return Promise(self.step, self.rows, self.frontier or ())
 
     def coded(self) -> dict[str, Any]:
         """Answer the outlet for a commit."""
@@ -148,6 +153,12 @@ class Following:
         later = tuple(sorted((step, rows) for step, rows in counts.items() if step > applied.step))
         left = tuple(promise for promise in kept if promise.step > applied.step)
         return Following(applied.step, applied.rows, later, left), applied
+
+    @property
+    def missing(self) -> tuple[int, int]:
+        """The step of the first promise that waits, and how many of its rows were not read yet."""
+        first = self.waiting[0]
+        return first.step, first.rows - self.rows - sum(rows for step, rows in self.later if step <= first.step)
 
     def coded(self) -> dict[str, Any]:
         """Answer this for a commit."""

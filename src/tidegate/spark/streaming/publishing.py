@@ -71,7 +71,7 @@ def publish(
     for outlet in commit.outlets.values():
         if outlet.step == commit.step:
             name = f"{PROMISES}/{outlet.step}.json"
-            files.at(outlet.root).put(name, outlet.line, mark=uuid4().hex[:8])
+            files.at(outlet.root).put(name, outlet.promise.line, mark=uuid4().hex[:8])
 
 
 def sender_of(flow: Plan, checkpoint: Files, sink: str) -> Sender:

@@ -114,6 +114,9 @@ class Run:
 
         The end is a step of its own. It closes the checkpoint: no run can go on from it.
         """
+        if self._heart:
+            # The clock never ends: there would always be one more beat to hear.
+            self._heart.stop()
         self.query.processAllAvailable()
         self._ends = True
         self.query.stop()
