@@ -79,6 +79,7 @@ class Balance:
 #: The flows that are killed: every kind of state is in one of them. Those in ``_STORED`` also write to PostgreSQL.
 FLOWS: dict[str, Callable[[tg.Flow], tg.Stream]] = {
     "windows": lambda f: _total(f).window(6, every=3).aggregate(by="k", n="count(*)", total="sum(x)"),
+    "revised": lambda f: _total(f).where("x > 2").window(6, every=3, lateness=20).aggregate(by="k", total="sum(x)"),
     "sessions": lambda f: _total(f).where("x % 5 > 1").session(2).aggregate(by="k", n="count(*)"),
     "pairs": lambda f: _pairs(f).aggregate(by="k", total="sum(x)").accumulate(most="max(total)"),
     "deduplicated": _deduplicated,
