@@ -262,6 +262,30 @@ def _process(b: _Building, s: Stream, _: list[Stream]) -> Stream:
     return s.process(Totals(), by=(k,) if k else (), schema="n INT") if k != "n" else s.gate()
 
 
+def _iterate(b: _Building, s: Stream, others: list[Stream]) -> Stream:
+    x = b.integer(s.schema)
+    if x is None:
+        return s.gate()
+    other = b.one(*others)
+    y = b.integer(other.schema)
+    # Along numbers: from x to the next but some, round a small circle; or to wherever another stream leads.
+    node = f"CAST((e.{x} + {b.number(0, 4)}) % 5 AS BIGINT) AS node"
+    joined = ""
+    if y is not None and b.draw(st.booleans()):
+        node, joined = f"CAST(o.{y} AS BIGINT) AS node", f"JOIN other o ON o.{y} >= e.{x}"
+    name = f"l{len(b.steps)}"
+    keep, often = b.one(("min", {}), ("max", {}), ("bit_or", {}), ("bit_and", {}), ("sum", {"rounds": 2}))
+    return s.iterate(
+        start=f"SELECT CAST({x} AS BIGINT) AS node, CAST({x} AS BIGINT) AS {name} FROM input",
+        step=f"SELECT {node}, k.{name} FROM known k JOIN input e ON e.{x} = k.node {joined}",
+        key="node",
+        keep=f"{keep}({name}) AS {name}",
+        also={"other": other} if joined else {},
+        emit=b.one("update", "complete"),
+        **often,
+    )
+
+
 def twice(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Answer each row of a batch twice: a function to draw for `map_batches`."""
     return batch.take(pa.array([i // 2 for i in range(2 * batch.num_rows)], pa.int64()))
@@ -305,6 +329,7 @@ OPERATORS: dict[str, Callable[[_Building, Stream, list[Stream]], Stream]] = {
     "join_asof": _join_asof,
     "window_join": _window_join,
     "process": _process,
+    "iterate": _iterate,
 }
 
 
