@@ -289,6 +289,15 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
   hint: facts get their time from their rows; to compute with it, copy it: with_columns(at="t") before
 """,
     ),
+    "WITH of a relation": (
+        lambda f: loop(f, step="WITH input AS (SELECT * FROM known) SELECT node, label FROM input", rounds=2),
+        errors.NameTaken,
+        """WITH defines input, which is a relation of the loop
+  WITH input AS (SELECT * FROM known) SELECT node, label FROM input
+       ^^^^^
+  hint: take another name
+""",
+    ),
     "a time column with rounds": (
         lambda f: loop(
             f,

@@ -106,10 +106,10 @@ def test_the_time_of_a_fact_is_the_join_of_those_of_its_rows() -> None:
 
 
 def test_what_does_not_depend_on_the_round_is_hoisted() -> None:
-    """Definitions that do not read known, directly or through others, are asked once; the rest stays as it is."""
+    """Definitions that do not read known, directly or through others, are asked once; others stay as they are."""
     query = Query(
         "WITH a AS (SELECT x FROM input), b AS (SELECT * FROM known JOIN a ON true), c AS (SELECT (x) FROM a), "
-        "d AS (SELECT * FROM b) SELECT c.x FROM c JOIN d ON (c.x = d.x)",
+        "d(x) AS (SELECT x FROM a), e AS (SELECT * FROM d) SELECT c.x FROM c JOIN e ON (c.x = e.x)",
         (),
         (),
         (),
@@ -120,7 +120,8 @@ def test_what_does_not_depend_on_the_round_is_hoisted() -> None:
         "c": "SELECT (x) FROM a",
     }
     assert str(rest) == (
-        "WITH b AS (SELECT * FROM known JOIN a ON true), d AS (SELECT * FROM b) SELECT c.x FROM c JOIN d ON (c.x = d.x)"
+        "WITH b AS (SELECT * FROM known JOIN a ON true), d(x) AS (SELECT x FROM a), e AS (SELECT * FROM d) "
+        "SELECT c.x FROM c JOIN e ON (c.x = e.x)"
     )
     assert rest.relations == ("known", "a", "c")
     plain = Query("SELECT x FROM input", (), (), ("input",))

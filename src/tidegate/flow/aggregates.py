@@ -19,7 +19,7 @@ from tidegate.flow.errors import BadArgument, BadExpression, NotAnAggregate, Unk
 from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound, is_call, render
 from tidegate.flow.functions import AGGREGATES, MERGEABLE, ORDER_SENSITIVE
 from tidegate.flow.schema import Column, Schema, distinct_names
-from tidegate.flow.sql import Token, TokenType, exp, parse, place, span, tokenize
+from tidegate.flow.sql import Token, TokenType, closing, exp, parse, place, span, tokenize
 
 __all__ = ["AggregateCall", "AggregateExpression", "Aggregation", "aggregation", "grouping", "named", "separated"]
 
@@ -212,7 +212,7 @@ def _call_spans(parsed: Parsed) -> list[tuple[int, int]]:
         if not (is_call(tokens, i) and tokens[i].text.lower() in AGGREGATES):
             i += 1
             continue
-        last = _closing(tokens, i + 1)
+        last = closing(tokens, i + 1)
         for j in range(i + 1, last):
             if is_call(tokens, j) and tokens[j].text.lower() in AGGREGATES:
                 what = pointed(f"{tokens[j].text} stands inside of {tokens[i].text}", parsed.text, *span(tokens[j]))
@@ -223,23 +223,14 @@ def _call_spans(parsed: Parsed) -> list[tuple[int, int]]:
     return spans
 
 
-def _closing(tokens: tuple[Token, ...], opening: int) -> int:
-    depth = 0
-    for j in range(opening, len(tokens)):
-        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(tokens[j].token_type, 0)
-        if depth == 0:
-            return j
-    raise AssertionError("an expression that parses has matching parentheses")
-
-
 def _trailing(tokens: tuple[Token, ...], last: int) -> int:
     """Answer the last token of what belongs to a call after its parenthesis."""
     while last + 2 < len(tokens):
         words = [t.text.lower() for t in tokens[last + 1 : last + 4]]
         if words[:2] == ["filter", "("]:
-            last = _closing(tokens, last + 2)
+            last = closing(tokens, last + 2)
         elif words[:3] == ["within", "group", "("]:
-            last = _closing(tokens, last + 3)
+            last = closing(tokens, last + 3)
         elif words[:2] in (["ignore", "nulls"], ["respect", "nulls"]):
             last += 2
         else:
@@ -251,7 +242,7 @@ def _call(parsed: Parsed, first: int, last: int, schema: Schema, calls: dict[str
     piece = parsed.tokens[first : last + 1]
     whole = bound(Parsed.part(parsed.text, piece), Scope(schema))
     tokens = tokenize(whole.sql)
-    close = _closing(tokens, 1)
+    close = closing(tokens, 1)
     inside, after = tokens[2:close], tokens[close + 1 :]
     quantifier = inside[0].text.lower() if len(inside) > 1 else ""
     if quantifier in ("distinct", "all"):
@@ -259,7 +250,7 @@ def _call(parsed: Parsed, first: int, last: int, schema: Schema, calls: dict[str
     where = None
     filtered = next((i for i, token in enumerate(after) if token.text.lower() == "filter"), None)
     if filtered is not None:
-        end = _closing(after, filtered + 1)
+        end = closing(after, filtered + 1)
         where = render(whole.sql, after[filtered + 3 : end], {})
         after = after[:filtered] + after[end + 1 :]
     call = AggregateCall(

@@ -13,6 +13,7 @@ __all__ = [
     "Token",
     "TokenType",
     "Tree",
+    "closing",
     "exp",
     "normal",
     "parse",
@@ -89,6 +90,20 @@ def normal(sql: str) -> str:
             start, end = span(token)
             letters[start:end] = sql[start:end].lower()
     return "".join(letters)
+
+
+def closing(tokens: tuple[Token, ...], opening: int) -> int:
+    """Answer which token closes the parenthesis that one opens.
+
+    >>> closing(tokenize("f(a, (b)) + c"), 1)
+    7
+    """
+    depth = 0
+    for i in range(opening, len(tokens)):
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(tokens[i].token_type, 0)
+        if depth == 0:
+            return i
+    raise AssertionError("what parses has matching parentheses")
 
 
 def span(token: Token) -> tuple[int, int]:

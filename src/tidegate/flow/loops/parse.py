@@ -17,6 +17,7 @@ from tidegate.flow.errors import (
     BadLoop,
     BadTime,
     ColumnClash,
+    NameTaken,
     UnknownColumn,
     UnknownRelation,
     nearest,
@@ -98,6 +99,11 @@ def _parsed(text: str, what: str) -> tuple[Tree, Tokens]:
 
 
 def _check_relations(tree: Tree, text: str, what: str, relations: Relations) -> None:
+    for defined in tree.find_all(exp.CTE):
+        if defined.alias.lower() in (KNOWN, *relations.columns):
+            where = place(defined.args["alias"].this)
+            message = pointed(f"WITH defines {defined.alias}, which is a relation of the loop", text, *where)
+            raise NameTaken(message, hint="take another name")
     found = relations_of(tree)
     for table in found:
         name = table.name.lower()

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from tidegate.flow import sqltypes
 from tidegate.flow.expressions import Expression, render
 from tidegate.flow.schema import Column
-from tidegate.flow.sql import Token, TokenType, parse_query, place, relations_of, tokenize
+from tidegate.flow.sql import Token, TokenType, closing, parse_query, place, relations_of, tokenize
 
 __all__ = ["INPUT", "KNOWN", "Branch", "Query", "Relation"]
 
@@ -138,20 +138,20 @@ class Query:
         tokens = tokenize(self.sql)
         found: dict[str, Query] = {}
         kept: list[str] = []
-        bound_to_round = {KNOWN}
+        of_round = {KNOWN}
         end = 0
-        for name, first, last in _definitions(tokens):
-            query = _query(render(self.sql, tokens[first:last], {}))
-            if bound_to_round.isdisjoint(query.relations):
+        for name, begin, opening, end in _definitions(tokens):
+            query = _query(render(self.sql, tokens[opening + 1 : end], {}))
+            # What names its columns is left where it is: the names would have to come along.
+            if opening == begin + 2 and of_round.isdisjoint(query.relations):
                 found[name] = query
             else:
-                bound_to_round.add(name)
-                kept.append(f"{sqltypes.quoted(name)} AS ({query.sql})")
-            end = last + 1
+                of_round.add(name)
+                kept.append(render(self.sql, tokens[begin : end + 1], {}))
         if not found:
             return {}, self
-        begin = f"WITH {', '.join(kept)} " if kept else ""
-        return found, replace(_query(begin + render(self.sql, tokens[end:], {})), columns=self.columns)
+        first = f"WITH {', '.join(kept)} " if kept else ""
+        return found, replace(_query(first + render(self.sql, tokens[end + 1 :], {})), columns=self.columns)
 
 
 def _query(sql: str) -> Query:
@@ -159,18 +159,15 @@ def _query(sql: str) -> Query:
     return Query(sql, (), (), tuple(names))
 
 
-def _definitions(tokens: tuple[Token, ...]) -> Iterator[tuple[str, int, int]]:
-    """Answer the name of each query in the WITH of a query, and which tokens it is: from the first up to the last."""
+def _definitions(tokens: tuple[Token, ...]) -> Iterator[tuple[str, int, int, int]]:
+    """Answer each query in the WITH of a query: its name, at which token that stands, and those of its parentheses."""
     if tokens[0].token_type != TokenType.WITH or tokens[1].token_type == TokenType.RECURSIVE:
         return
-    i = 1
-    while tokens[i + 1].token_type == TokenType.ALIAS and tokens[i + 2].token_type == TokenType.L_PAREN:
-        first = last = i + 3
-        depth = 1
-        while depth:
-            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(tokens[last].token_type, 0)
-            last += 1
-        yield tokens[i].text.lower(), first, last - 1
-        if tokens[last].token_type != TokenType.COMMA:
+    begin = 1
+    while True:
+        opening = next(i for i in range(begin, len(tokens)) if tokens[i - 1].token_type == TokenType.ALIAS)
+        end = closing(tokens, opening)
+        yield tokens[begin].text.lower(), begin, opening, end
+        if tokens[end + 1].token_type != TokenType.COMMA:
             return
-        i = last + 1
+        begin = end + 2

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from tidegate.flow.loops.query import KNOWN
 from tidegate.flow.plan import Iterate
 from tidegate.spark.loops.blocks import Block, in_blocks
-from tidegate.spark.loops.invariants import hoisted
 from tidegate.spark.loops.queries import asked, united
 from tidegate.spark.loops.rounds import Watch, unwatched
 from tidegate.spark.lowering.calls import finished, named_calls
@@ -61,11 +60,10 @@ class Counted:
         operator, runtime = self.operator, self.runtime
         rows = {name: self._below(frame, version) for name, frame in self.given.items()}
         with ExitStack() as held:
-            once, step = hoisted(operator.step)
-            for invariant in once:
-                tables = {name: rows[name] for name in invariant.query.relations}
-                rows[invariant.name] = asked(runtime, invariant.query, tables).persist()
-                held.callback(rows[invariant.name].unpersist)
+            once, step = operator.step.hoisted()
+            for name, query in once.items():
+                rows[name] = asked(runtime, query, {read: rows[read] for read in query.relations}).persist()
+                held.callback(rows[name].unpersist)
             start = asked(runtime, operator.start, {name: rows[name] for name in operator.start.relations})
             known = in_blocks(runtime, kept(operator, runtime, start))
             for number in range(1, (operator.rounds or 0) + 1):
