@@ -18,7 +18,7 @@ from tidegate.flow.spans import units
 from tidegate.flow.values import sort_key
 from tidegate.flow.watermarks import Bounded, Punctuated
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming import state
+from tidegate.spark.streaming import operators
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.sinks import parquet
@@ -47,6 +47,7 @@ def run_steps(
     *,
     restart: bool = False,
     partitions: Callable[[], int] = lambda: 1,
+    **options: Any,
 ) -> dict[str, list[tuple[Any, ...]]]:
     """Run the engine on batches that are handed to it, and to the end; answer the rows of each sink.
 
@@ -54,8 +55,8 @@ def run_steps(
     is run by an engine that knows nothing but the checkpoint. ``partitions`` is asked in each step. State is folded in
     every step, so that what is kept is all that the next one has.
     """
-    with patch.object(state, "_FEWEST_DELTAS", 1):
-        return _run_steps(spark, plan, cuts, tables, directory, restart=restart, partitions=partitions)
+    with patch.object(operators, "fold_from", lambda parts: 0):
+        return _run_steps(spark, plan, cuts, tables, directory, restart=restart, partitions=partitions, **options)
 
 
 def _run_steps(
@@ -67,17 +68,18 @@ def _run_steps(
     *,
     restart: bool,
     partitions: Callable[[], int],
+    **options: Any,
 ) -> dict[str, list[tuple[Any, ...]]]:
     engine = None
     for number, cut in enumerate(cuts):
         if engine is None or restart:
-            engine = engine_in(spark, plan, tables, directory)
+            engine = engine_in(spark, plan, tables, directory, **options)
         inputs = {s.id: frame(spark, s.schema, cut[s.id]) for s in plan.sources}
         runtime, size = spark_runtime(spark), partitions()
         batch = united(plan, runtime, inputs)
         with runtime.settings(spark__sql__shuffle__partitions=str(size)):
             engine.step(batch.repartition(size) if size > 1 else batch, number)
-    (engine or engine_in(spark, plan, tables, directory)).finish()
+    (engine or engine_in(spark, plan, tables, directory, **options)).finish()
     return {sink.name: rows(tg.read(spark, str(directory / sink.name))) for sink in plan.sinks}
 
 

@@ -22,7 +22,8 @@ from tidegate.spark.streaming import engine as engine_module
 from tidegate.spark.streaming import marks as marks_module
 from tidegate.spark.streaming.engine import POINTS, Engine
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, Superseded
-from tidegate.spark.streaming.sources import united
+from tidegate.spark.streaming.sources import look, united
+from tidegate.spark.streaming.work import Work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -130,22 +131,22 @@ def _output_after_commit(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def _old_state(monkeypatch: pytest.MonkeyPatch) -> Any:
     """State of the wrong version: a commit names the state of the one before."""
-    real = Engine._compute
+    real, made = Work.folded, []
 
-    def compute(self: Engine, *given: Any) -> Any:
-        state, outputs, written = real(self, *given)
-        return (dict(self.last.state) if self.last and state else state), outputs, written
+    def folded(self: Work, *given: Any) -> Any:
+        made.append(real(self, *given))
+        return made[-2] if len(made) > 1 else made[-1]
 
-    monkeypatch.setattr(Engine, "_compute", compute)
+    monkeypatch.setattr(Work, "folded", folded)
 
 
 def _early_watermark(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A watermark one step early: rows are held against the frontier that they themselves give."""
     real = engine_module.take
 
-    def take(sources: Any, runtime: Any, batch: Any, marks: Any) -> Any:
-        first = real(sources, runtime, batch, marks)
-        return real(sources, runtime, batch, {s.id: marks[s.id].after(s, first[s.id].seen) for s in sources})
+    def take(sources: Any, runtime: Any, batch: Any, marks: Any, observed: Any) -> Any:
+        first = look(runtime, batch, real(sources, runtime, batch, marks))
+        return real(sources, runtime, batch, {s.id: marks[s.id].after(s, first[s.id].seen) for s in sources}, observed)
 
     monkeypatch.setattr(engine_module, "take", take)
 

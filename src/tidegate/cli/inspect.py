@@ -83,8 +83,7 @@ def _state(commit: dict[str, Any]) -> Table:
     table = Table("state", "input", "rows", "parts")
     for key, states in commit["state"].items():
         for port, parts in enumerate(states):
-            found = [part for part in parts if part]
-            table.add_row(key, str(port), f"{sum(rows for _, rows in found):,}", str(len(found)))
+            table.add_row(key, str(port), f"{sum(rows for _, rows, _ in parts):,}", str(len(parts)))
     return table
 
 

@@ -207,6 +207,7 @@ class Flow:
         *,
         trigger: Mapping[str, Any] | None = None,
         metrics: str | Path | Reporter | None = None,
+        allow_pickle: bool = False,
     ) -> Run:
         """Run the flow on streams: each answer comes once, when its time is complete, whatever fails in between.
 
@@ -214,11 +215,14 @@ class Flow:
         each sink, such as ``tg.parquet(path)``. ``checkpoint`` is a directory that belongs to this run; a later start
         goes on from it. ``trigger`` is what ``DataStreamWriter.trigger`` takes. With ``availableNow`` or ``once``, the
         end of what there is completes sources that are declared `at_end`, and closes the checkpoint. ``metrics`` is a
-        file of this machine that gets a line of JSON for each step, or a function that gets a mapping.
+        file of this machine that gets a line of JSON for each step, or a function that gets a mapping. ``allow_pickle``
+        lets `process` keep what operators know as pickles in this checkpoint, where they do not tell it themselves:
+        reading a pickle can run any code, so allow it only if nobody else can write to the checkpoint.
         """
         from tidegate.spark.streaming import start
 
-        return start(self.plan, spark, inputs, outputs, checkpoint, trigger=trigger, metrics=metrics)
+        options: dict[str, Any] = {"trigger": trigger, "metrics": metrics, "allow_pickle": allow_pickle}
+        return start(self.plan, spark, inputs, outputs, checkpoint, **options)
 
     def _with(self, plan: Plan) -> Flow:
         """Answer a flow of another plan."""

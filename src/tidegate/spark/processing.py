@@ -1,100 +1,197 @@
-"""Operators of the user's own inside Spark: one copy for each key, given the complete times of the key in order."""
+"""Operators of the user's own inside Spark: one copy for each key, given the complete times of the key in order.
+
+Spark sorts the rows of a partition by key, and hands them over in batches: a batch is cut at the keys, without copying.
+Handing over each key by itself would cost more than most operators do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tidegate.flow.arrow import checked_result, rows_of, table_of
+from tidegate.flow.arrow import arrow_type, checked_result, rows_of, table_of
 from tidegate.flow.errors import BadInput, BadResult
 from tidegate.flow.plan import Process
 from tidegate.flow.schema import Column, Schema
-from tidegate.spark.arrow import beside, running
-from tidegate.spark.wire import from_spark, to_spark
+from tidegate.spark.arrow import Batches, running
+from tidegate.spark.wire import from_spark, in_utc, to_spark
 from tidegate.spec import DT, WM
 from tidegate.spec.operator import step
 
-__all__ = ["answer_table", "call_batch", "processed"]
+__all__ = ["Copies", "bounds", "processed", "whole_keys"]
+
+ORDER = "__order"
 
 
-def processed(
-    operator: Process, given: Sequence[Column], declared: Sequence[Column]
-) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
-    """Answer a user's operator as Spark calls it, on all rows of one key.
+def processed(operator: Process, given: Sequence[Column], declared: Sequence[Column]) -> Batches:
+    """Answer a user's operator as Spark calls it, on the rows of whole keys.
 
     An operator with ``apply_batch(rows)`` is given the rows of all times at once, as an Arrow table sorted by time and
     then by all columns, and answers ``(operator, table)``, the table with time columns and declared columns.
     """
-    schema = Schema(tuple(given), operator.schema.time)
-    columns = [*schema.times, *declared]
-    original = operator.operator
+    copies = Copies(operator, given, declared)
 
-    def apply(_: tuple[Any, ...], table: pa.Table) -> pa.Table:
-        keys = {name: table.column(name) for name in table.column_names if name.startswith("__k")}
-        rows = from_spark(table.sort_by("__order"), given)
-        with running(f"{operator.verb}(…), {operator.id}"):
-            if callable(getattr(original, "apply_batch", None)):
-                copy, returned = call_batch(original, rows)
-                answers = [checked_result(returned, columns, original.apply_batch)]
-                last = schema.time_of(rows_of(rows.slice(rows.num_rows - 1))[0])
-                answers.append(answer_table(original, schema, declared, ((last, answer) for answer in copy.exit())))
-                result = pa.concat_tables(answers)
-            else:
-                result = answer_table(original, schema, declared, _events(original, schema, rows_of(rows)))
-        # Time comes first, then the key, then what was answered.
-        times = to_spark(result.select(list(schema.time)), schema.times)
-        rest = beside(keys, to_spark(result.select([c.name for c in declared]), declared))
-        named = dict(zip(times.column_names, times.columns, strict=True))
-        named |= dict(zip(rest.column_names, rest.columns, strict=True))
-        return pa.Table.from_arrays(list(named.values()), names=list(named))
+    def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for chunk in whole_keys(iterator):
+            with running(copies.place):
+                rows = from_spark(chunk, given)
+                tables = []
+                for start, end in (found := bounds(chunk)):
+                    own = rows.slice(start, end - start)
+                    copy, answers = copies.given(copies.original, own)
+                    tables.append([*answers, *copies.exits(copy, copies.last_time(own))])
+                yield from copies.answers(chunk, [start for start, _ in found], tables)
 
-    return apply
+    return batches
 
 
-def _events(original: Any, schema: Schema, rows: list[dict[str, Any]]) -> Iterator[tuple[Any, Any]]:
-    """Answer what a fresh copy puts out, each with the time that it was given before."""
-    copy, t = original, None
-    for t, of_time in groupby(rows, key=schema.time_of):
-        for event in [*(DT(t, row) for row in of_time), WM(t)]:
-            copy, answered = step(copy, event)
-            yield from ((t, answer) for answer in answered)
-    yield from ((t, answer) for answer in copy.exit())
+def whole_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Answer the rows of batches again, cut where a key begins: no key is in two tables."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        starts = pc.indices_nonzero(pc.equal(batch.column(ORDER), 1))
+        if len(starts):
+            last = starts[-1].as_py()
+            chunk = [part for part in (*waiting, batch.slice(0, last)) if part.num_rows]
+            if chunk:
+                yield pa.Table.from_batches(chunk)
+            waiting = [batch.slice(last)]
+        elif batch.num_rows:
+            waiting.append(batch)
+    if waiting:
+        yield pa.Table.from_batches(waiting)
 
 
-def call_batch(original: Any, rows: pa.Table) -> tuple[Any, Any]:
-    """Let an operator work on a batch of rows: the operator to go on with, and a table."""
-    answer = original.apply_batch(rows)
-    if isinstance(answer, tuple) and len(answer) == 2 and callable(getattr(answer[0], "exit", None)):
-        return answer
-    raise BadResult(
-        f"expected (operator, table) from {type(original).__name__}.apply_batch, got {answer!r}",
-        hint="answer the operator to go on with, and a pyarrow.Table of time columns and declared columns",
-    )
+def bounds(chunk: pa.Table) -> list[tuple[int, int]]:
+    """Answer where the rows of each key begin and end."""
+    starts = pc.indices_nonzero(pc.equal(chunk.column(ORDER), 1)).to_pylist()
+    ends = [*starts[1:], chunk.num_rows]
+    # The sizes of keys follow from their numbers: rows of another order would be another answer.
+    assert chunk.column(ORDER).take(pa.array([end - 1 for end in ends])).to_pylist() == [
+        end - start for start, end in zip(starts, ends, strict=True)
+    ], "rows did not come sorted by key"
+    return list(zip(starts, ends, strict=True))
 
 
-def answer_table(
-    original: Any, schema: Schema, declared: Sequence[Column], answers: Iterable[tuple[Any, Any]]
-) -> pa.Table:
-    """Answer a table of what an operator put out, each with the time that it was given before; checked."""
-    name, names = type(original).__name__, [c.name for c in declared]
-    order = schema.order
-    rows = []
-    for at, answer in answers:
-        if isinstance(answer, WM):
-            continue
-        if not isinstance(answer, DT) or not isinstance(answer.d, dict) or set(answer.d) != set(names):
-            raise BadResult(
-                f"expected DT(t, dict of {', '.join(names)}) from {name}, got {answer!r}",
-                hint="the key's columns and the time are added",
-            )
-        if not (order.contains(answer.t) and order.le(at, answer.t)):
-            raise BadResult(f"expected a time at or above {at!r}, which {name} was given, got {answer.t!r}")
-        times = (answer.t,) if len(schema.time) == 1 else answer.t
-        rows.append(dict(zip(schema.time, times, strict=True)) | answer.d)
-    try:
-        return table_of(rows, [*schema.times, *declared])
-    except BadInput as error:
-        raise BadResult(f"{error.what} from {name}") from None
+class Copies:
+    """How the copies of an operator are called, and what becomes of their answers."""
+
+    def __init__(self, operator: Process, given: Sequence[Column], declared: Sequence[Column]) -> None:
+        self.original = operator.operator
+        self.schema = Schema(tuple(given), operator.schema.time)
+        self.place = f"{operator.verb}(…), {operator.id}"
+        self._declared = list(declared)
+        self._columns = [*self.schema.times, *declared]
+        self._names = [c.name for c in self._columns]
+        self._batched = callable(getattr(self.original, "apply_batch", None))
+        self._keys = [f"__k{i}" for i in range(len(operator.by))]
+
+    def given(self, copy: Any, rows: pa.Table) -> tuple[Any, list[pa.Table]]:
+        """Answer a copy after it was given rows, and tables of what it answered."""
+        if not rows.num_rows:
+            return copy, []
+        if self._batched:
+            copy, returned = self._call(copy, rows)
+            return copy, [self._checked(returned)]
+        found: list[tuple[Any, Any]] = []
+        for t, of_time in groupby(rows_of(rows), key=self.schema.time_of):
+            for event in [*(DT(t, row) for row in of_time), WM(t)]:
+                copy, answered = step(copy, event)
+                found += [(t, answer) for answer in answered]
+        return copy, [self._table(found)] if found else []
+
+    def exits(
+        self,
+        copy: Any,
+        last: Any = None,
+        *,
+        check: Callable[[Any], None] = lambda t: None,  # noqa: ARG005
+    ) -> list[pa.Table]:
+        """Answer tables of what a copy gives at the end; ``last`` is the time that it was given before, if it is known.
+
+        ``check`` raises if there can be no answer at a time any more.
+        """
+        found = []
+        for answer in copy.exit():
+            if isinstance(answer, DT) and self.schema.order.contains(answer.t):
+                check(answer.t)
+            found.append((last, answer))
+        return [self._table(found)] if found else []
+
+    def last_time(self, rows: pa.Table) -> Any:
+        """Answer the time of the last row."""
+        return self.schema.time_of(rows_of(rows.slice(rows.num_rows - 1))[0])
+
+    def answers(
+        self, chunk: pa.Table, starts: Sequence[int], tables: Sequence[Sequence[pa.Table]]
+    ) -> Iterator[pa.RecordBatch]:
+        """Answer what the copies of some keys gave as Spark wants it: time, key, and what was declared."""
+        whole = [table for of_key in tables for table in of_key]
+        if not whole:
+            return
+        table = pa.concat_tables(whole)
+        first: list[int] = []
+        for start, of_key in zip(starts, tables, strict=True):
+            first += [start] * sum(one.num_rows for one in of_key)
+        nth = pa.array(first, pa.int64())
+        keys = [in_utc(chunk.column(name)).take(nth) for name in self._keys]
+        times = to_spark(table.select(list(self.schema.time)), self.schema.times)
+        rest = to_spark(table.select([c.name for c in self._declared]), self._declared)
+        names = [*times.column_names, *self._keys, *rest.column_names]
+        arrays = [*times.columns, *keys, *rest.columns]
+        yield from pa.Table.from_arrays(arrays, names=names).combine_chunks().to_batches()
+
+    def beside(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
+        """Answer rows for Spark that have a key, and nothing where the answers of copies are."""
+        empty = pa.Table.from_arrays([pa.array([], arrow_type(c.type or "")) for c in self._columns], names=self._names)
+        types = {field.name: field.type for field in to_spark(empty, self._columns).schema}
+        names = [*self.schema.time, *self._keys, *self._names[len(self.schema.time) :]]
+        nulls = {name: pa.nulls(rows, types[name]) for name in self._names}
+        arrays = {name: columns.get(name, nulls.get(name)) for name in names} | dict(columns)
+        return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+
+    def _call(self, copy: Any, rows: pa.Table) -> tuple[Any, Any]:
+        answer = copy.apply_batch(rows)
+        if isinstance(answer, tuple) and len(answer) == 2 and callable(getattr(answer[0], "exit", None)):
+            return answer
+        raise BadResult(
+            f"expected (operator, table) from {type(copy).__name__}.apply_batch, got {answer!r}",
+            hint="answer the operator to go on with, and a pyarrow.Table of time columns and declared columns",
+        )
+
+    def _checked(self, returned: Any) -> pa.Table:
+        if isinstance(returned, pa.Table) and self._as_declared(returned.schema):
+            return returned
+        return checked_result(returned, self._columns, self.original.apply_batch)
+
+    def _as_declared(self, schema: pa.Schema) -> bool:
+        """Answer whether a table is what was declared, to the letter: then no column has to be looked at."""
+        return schema.names == self._names and all(
+            c.type and f.type == arrow_type(c.type) for f, c in zip(schema, self._columns, strict=True)
+        )
+
+    def _table(self, answers: Iterable[tuple[Any, Any]]) -> pa.Table:
+        """Answer a table of what an operator put out, each with the time that it was given before; checked."""
+        name, names = type(self.original).__name__, [c.name for c in self._declared]
+        order, time = self.schema.order, self.schema.time
+        rows = []
+        for at, answer in answers:
+            if isinstance(answer, WM):
+                continue
+            if not isinstance(answer, DT) or not isinstance(answer.d, dict) or set(answer.d) != set(names):
+                raise BadResult(
+                    f"expected DT(t, dict of {', '.join(names)}) from {name}, got {answer!r}",
+                    hint="the key's columns and the time are added",
+                )
+            if not (order.contains(answer.t) and (at is None or order.le(at, answer.t))):
+                raise BadResult(f"expected a time at or above {at!r}, which {name} was given, got {answer.t!r}")
+            times = (answer.t,) if len(time) == 1 else answer.t
+            rows.append(dict(zip(time, times, strict=True)) | answer.d)
+        try:
+            return table_of(rows, self._columns)
+        except BadInput as error:
+            raise BadResult(f"{error.what} from {name}") from None

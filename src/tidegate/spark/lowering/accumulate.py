@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tidegate.flow import plan
 from tidegate.flow.aggregates import Aggregation
 from tidegate.spark.lowering.calls import call_sql, finished, named_calls, runs_along
-from tidegate.spark.lowering.partials import Partial, partial
+from tidegate.spark.lowering.cells import cell_columns, cell_merges, mergeable, merged, with_results
 from tidegate.spark.lowering.rows import quoted, row_order, sort_columns
 from tidegate.spark.lowering.units import from_units, units_of
 from tidegate.spark.runtime import Runtime
@@ -21,7 +21,7 @@ from tidegate.spark.runtime import Runtime
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["accumulate", "answers_of", "cells_of", "counted_at", "mergeable", "merged_cells"]
+__all__ = ["accumulate", "answers_of", "cells_of", "counted_at", "merged_cells"]
 
 _SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 
@@ -80,11 +80,6 @@ def _on_grid(operator: plan.Accumulate, runtime: Runtime, rows: DataFrame) -> Da
     return answers_of(operator, runtime, cells.withColumn("__here", runtime.expr("__n")), rows)
 
 
-def mergeable(operator: plan.Accumulate) -> bool:
-    """Answer whether all calls have a partial form, so that no rows have to be kept."""
-    return all(partial(call, "NULL") for call in operator.aggregation.calls)
-
-
 def cells_of(operator: plan.Accumulate, runtime: Runtime, rows: DataFrame) -> DataFrame:
     """Answer a cell for each group and time: the group ``__k…``, the time ``__t…``, the parts, and how many rows."""
     keys, times = _axes(operator)
@@ -92,13 +87,13 @@ def cells_of(operator: plan.Accumulate, runtime: Runtime, rows: DataFrame) -> Da
     return grouped.agg(*runtime.exprs(_kept(operator, rows).of_rows), runtime.expr("count(*)", "__n"))
 
 
-def merged_cells(operator: plan.Accumulate, runtime: Runtime, cells: DataFrame, rows: DataFrame) -> DataFrame:
-    """Answer cells of which none are of the same group and time; ``__here`` is merged as well."""
+def merged_cells(
+    operator: plan.Accumulate, runtime: Runtime, cells: DataFrame, rows: DataFrame, *apart: str
+) -> DataFrame:
+    """Answer cells of which none are of the same group and time, and ``apart``; ``__here`` is merged as well."""
     keys, times = _axes(operator)
-    merges = {name: merge.format(over="") for name, merge in _kept(operator, rows).merged.items()}
-    merges |= {"__n": "sum(__n)", "__here": "sum(__here)"}
-    found = [runtime.expr(merge).cast(cells.schema[column].dataType).alias(column) for column, merge in merges.items()]
-    return cells.groupBy(*keys, *times).agg(*found)
+    merges = cell_merges(operator.aggregation, rows) | {"__n": "sum(__n)", "__here": "sum(__here)"}
+    return merged(runtime, cells, [*keys, *times, *apart], merges)
 
 
 def answers_of(operator: plan.Accumulate, runtime: Runtime, found: DataFrame, rows: DataFrame) -> DataFrame:
@@ -107,7 +102,6 @@ def answers_of(operator: plan.Accumulate, runtime: Runtime, found: DataFrame, ro
     With ``emit="complete"``, for every group at each time that has such a cell. ``rows`` gives the types.
     """
     keys, times = (list(names) for names in _axes(operator))
-    parts = [partial(call, row_order(rows)) for call in operator.aggregation.calls]
     kept = _kept(operator, rows)
     cells = found
     if len(times) > 1 or operator.emit == "complete":
@@ -124,8 +118,8 @@ def answers_of(operator: plan.Accumulate, runtime: Runtime, found: DataFrame, ro
     answers = cells.where(runtime.expr("__here > 0" if operator.emit == "update" else "__n > 0"))
     if operator.emit == "complete":
         answers = answers.join(found.where("__here > 0").select(*times).distinct(), times, "left_semi")
-    if all(parts):
-        return _finished(operator, runtime, _results(operator, runtime, rows, answers, parts))
+    if mergeable(operator.aggregation):
+        return _finished(operator, runtime, with_results(operator.aggregation, runtime, answers, rows))
     return _finished(operator, runtime, _recomputed(operator, runtime, rows, answers, [*keys, *times]))
 
 
@@ -135,8 +129,11 @@ def _axes(operator: plan.Accumulate) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _kept(operator: plan.Accumulate, rows: DataFrame) -> _Cells:
-    parts = [partial(call, row_order(rows)) for call in operator.aggregation.calls]
-    return _merged(parts) if all(parts) else _collected(operator.aggregation, rows)
+    aggregation = operator.aggregation
+    if not mergeable(aggregation):
+        return _collected(aggregation, rows)
+    merges = {name: f"{merge} {{over}}" for name, merge in cell_merges(aggregation, rows).items()}
+    return _Cells(cell_columns(aggregation, rows), merges)
 
 
 def counted_at(operator: plan.Accumulate) -> list[str]:
@@ -149,16 +146,6 @@ def counted_at(operator: plan.Accumulate) -> list[str]:
         at, period = units_of(operator.schema, name), periods[name]
         found.append(from_units(f"({at} - pmod({at}, {period}L) + {period - 1}L)", operator.schema[name].type or ""))
     return found
-
-
-def _merged(parts: list[Partial | None]) -> _Cells:
-    of_rows: dict[str, str] = {}
-    merged: dict[str, str] = {}
-    for part in parts:
-        if part is not None:
-            of_rows |= dict(zip(part.columns, part.of_rows, strict=True))
-            merged |= {name: f"{merge} {{over}}" for name, merge in zip(part.columns, part.merged, strict=True)}
-    return _Cells(of_rows, merged)
 
 
 def _collected(aggregation: Aggregation, rows: DataFrame) -> _Cells:
@@ -190,20 +177,6 @@ def _grid(
     # One row of a cell at most has data; this is a join without comparing keys, which may be null.
     only = {name: f"first({name}) IGNORE NULLS" for name in data}
     return found.unionByName(empty).groupBy(*keys, *times).agg(*runtime.exprs(only))
-
-
-def _results(
-    operator: plan.Accumulate, runtime: Runtime, rows: DataFrame, answers: DataFrame, parts: list[Partial | None]
-) -> DataFrame:
-    """Make the results of calls of their parts, of the types that Spark gives the calls themselves."""
-    calls = operator.aggregation.calls
-    typed = rows.groupBy().agg(*runtime.exprs({call.name: call.sql for call in calls})).schema
-    results = {
-        call.name: runtime.expr(part.finish).cast(typed[call.name].dataType)
-        for call, part in zip(calls, parts, strict=True)
-        if part is not None
-    }
-    return answers.withColumns(results)
 
 
 def _recomputed(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tidegate.flow import plan
-from tidegate.spark.arrow import apply_in_arrow, struct_type
+from tidegate.spark.arrow import map_in_arrow, struct_type
 from tidegate.spark.lowering.rows import columns_of, quoted, row_order, sort_columns
 from tidegate.spark.lowering.units import to_units, units_of
 from tidegate.spark.runtime import Runtime
@@ -13,8 +14,9 @@ from tidegate.spark.settle import same_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
-__all__ = ["deduplicate", "join_asof", "process"]
+__all__ = ["answer_columns", "answer_type", "by_key", "deduplicate", "join_asof", "process"]
 
 
 def deduplicate(operator: plan.Deduplicate, runtime: Runtime, rows: DataFrame) -> DataFrame:
@@ -82,17 +84,31 @@ def _ties(rows: DataFrame, names: tuple[str, ...]) -> dict[str, str]:
 
 def process(operator: plan.Process, runtime: Runtime, rows: DataFrame) -> DataFrame:
     """Run one copy of the user's operator for each key, over the rows of the key in an order that extends time's."""
-    keys = {f"__k{i}": e.sql for i, e in enumerate(operator.by)}
-    partition, sorted_by = ", ".join(keys.values()) or "NULL", ", ".join(sort_columns(rows))
-    order = f"row_number() OVER (PARTITION BY {partition} ORDER BY {sorted_by})"
-    given = rows.select("*", *runtime.exprs(keys), runtime.expr(order, "__order"))
-    schema = operator.schema
-    declared = [schema[name] for name in operator.columns]
     from tidegate.spark.processing import processed
 
+    keys = {f"__k{i}": e.sql for i, e in enumerate(operator.by)}
+    given = rows.select("*", *runtime.exprs(keys))
+    given = by_key(runtime, given, keys, sort_columns(rows))
+    declared = [operator.schema[name] for name in operator.columns]
     function = processed(operator, columns_of(rows.schema), declared)
-    fields = [*(given.schema[name] for name in schema.time), *(given.schema[name] for name in keys)]
-    result = apply_in_arrow(given.groupBy(*keys), function, struct_type(declared, fields))
-    columns = {name: quoted(name) for name in schema.time}
+    answers = map_in_arrow(given, function, answer_type(operator, given))
+    return answers.select(*runtime.exprs(answer_columns(operator)))
+
+
+def by_key(runtime: Runtime, rows: DataFrame, keys: Iterable[str], order: Sequence[str]) -> DataFrame:
+    """Bring the rows of a key together, in some order; ``__order`` counts them."""
+    number = f"row_number() OVER (PARTITION BY {', '.join(keys) or 'NULL'} ORDER BY {', '.join(order)})"
+    return rows.withColumn("__order", runtime.expr(number))
+
+
+def answer_type(operator: plan.Process, given: DataFrame) -> StructType:
+    """Answer the columns that come from Python: time, key, and what was declared."""
+    names = [*operator.schema.time, *(f"__k{i}" for i in range(len(operator.by)))]
+    return struct_type([operator.schema[name] for name in operator.columns], [given.schema[name] for name in names])
+
+
+def answer_columns(operator: plan.Process) -> dict[str, str]:
+    """Answer the columns of the result, from what comes from Python."""
+    columns = {name: quoted(name) for name in operator.schema.time}
     columns |= {e.name: f"__k{i}" for i, e in enumerate(operator.by)}
-    return result.select(*runtime.exprs(columns | {name: quoted(name) for name in operator.columns}))
+    return columns | {name: quoted(name) for name in operator.columns}

@@ -19,7 +19,7 @@ from tidegate.spark.settle import same_types
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["in_sessions", "in_windows", "window_aggregate", "window_apply", "window_join"]
+__all__ = ["in_sessions", "in_windows", "window_aggregate", "window_answers", "window_apply", "window_join"]
 
 # Rows that are in windows already have these: where their window begins, and how often it was answered before.
 _PLACED = ("__start", "__revision")
@@ -69,11 +69,18 @@ def window_aggregate(operator: plan.WindowAggregate, runtime: Runtime, rows: Dat
         framed = _placed(frame, schema, runtime, rows)
         keys = {name: name for name in _PLACED if name in framed.columns} | groups
         results = framed.groupBy(*runtime.exprs(keys)).agg(*runtime.exprs(calls))
+    return window_answers(operator, runtime, results)
+
+
+def window_answers(operator: plan.WindowAggregate, runtime: Runtime, results: DataFrame) -> DataFrame:
+    """Answer the rows that the operator gives, of the results of calls for each window and group."""
+    aggregation, schema, frame = operator.aggregation, operator.schema, operator.frame
+    if isinstance(frame, WindowFrame):
         results = results.withColumn("__end", runtime.expr(f"__start + {frame.size}L"))
     # What is computed at the end may read the bounds of the window.
     bounded = results.withColumn(_name(frame), runtime.expr(_bounds(frame, schema)))
     columns = _times(frame, schema) | {_name(frame): quoted(_name(frame))} | finished(aggregation)
-    return bounded.select(*runtime.exprs(columns | _revision(frame, rows)))
+    return bounded.select(*runtime.exprs(columns | _revision(frame, results)))
 
 
 def window_apply(operator: plan.WindowApply, runtime: Runtime, rows: DataFrame) -> DataFrame:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from tidegate.errors import TidegateError
-from tidegate.flow.plan import Iterate, Operator, Plan, Source, Table
+from tidegate.flow.plan import Iterate, Plan
 from tidegate.spark.loops.rounds import Least
-from tidegate.spark.lowering import lower, lower_operator
+from tidegate.spark.lowering import lower
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.commits import Commit, Publication, last_commit, write_commit
+from tidegate.spark.streaming.entries import entries
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, LateRow
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import shown, time_of
@@ -25,14 +24,15 @@ from tidegate.spark.streaming.lateness import admit
 from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.meaning import check_meaning, meaning, origins_of, state_keys
 from tidegate.spark.streaming.metrics import StepMetrics, metrics_of
-from tidegate.spark.streaming.operators import Rows, Step, fold, holds, let_go, ports
+from tidegate.spark.streaming.operators import Rows, Step, held_schemas
 from tidegate.spark.streaming.published import Outlet, final
 from tidegate.spark.streaming.publishing import PENDING, publish, staged
 from tidegate.spark.streaming.sinks import Output, Parquet
-from tidegate.spark.streaming.sources import Taken, diverted, take
-from tidegate.spark.streaming.state import Part, State, empty_rows, write_part
+from tidegate.spark.streaming.sources import Taken, diverted, look, take
+from tidegate.spark.streaming.state import Part, empty_rows, write_part
 from tidegate.spark.streaming.tracking import Tracking
 from tidegate.spark.streaming.warm import Warm
+from tidegate.spark.streaming.work import Work
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,6 +68,7 @@ class Engine:
         tables: Mapping[str, DataFrame],
         outputs: Mapping[str, Output],
         *,
+        allow_pickle: bool = False,
         probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
         report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
     ) -> None:
@@ -83,11 +84,14 @@ class Engine:
         self._report = report
         self._warm = Warm()
         self._attempt = uuid4().hex[:8]
+        self._allow_pickle = allow_pickle
         found = last_commit(files)
         #: The names under which the checkpoint knows sources and tables.
         self.origins = origins_of(flow, found["flow"] if found else None)
-        self._keys = state_keys(flow, self.origins)
+        self._keys = state_keys(flow, self.origins, allow_pickle=allow_pickle)
         self._schemas = _schemas(flow, runtime, self.tables)
+        self._held = held_schemas(flow, runtime, self._schemas, allow_pickle=allow_pickle)
+        self._entries = entries(flow, runtime, self._schemas)
         self._meaning = meaning(flow, self._keys, self.origins)
         #: State that the commit before the last one names.
         self._older: set[str] = set()
@@ -143,12 +147,14 @@ class Engine:
             raise self._torn(f"batch {due} of query {last.query if last else query} is due, Spark gives batch {number}")
         runtime = replace(self._runtime, session=batch.sparkSession)
         with self._settings(runtime):
-            kept = batch.persist()
+            # What is read once only is not worth keeping.
+            kept = batch.persist() if self._entries.passes > 1 else batch
             try:
-                taken = take(self.flow.sources, runtime, kept, self.marks)
-                self._run(runtime, taken, batch=number, query=query, offsets=offsets)
+                taken = take(self.flow.sources, runtime, kept, self.marks, self._entries.sources)
+                self._run(runtime, kept, taken, batch=number, query=query, offsets=offsets)
             finally:
-                kept.unpersist()
+                if self._entries.passes > 1:
+                    kept.unpersist()
 
     def guarded(self, batch: DataFrame, number: int) -> None:
         """Run a step as Spark calls it, and keep what it fails with."""
@@ -163,7 +169,7 @@ class Engine:
         last = self.last
         with self._settings(self._runtime):
             batch = None if last is None else last.batch
-            self._run(self._runtime, {}, batch=batch, query=last.query if last else "", offsets="", ended=True)
+            self._run(self._runtime, None, {}, batch=batch, query=last.query if last else "", offsets="", ended=True)
 
     def _settings(self, runtime: Runtime) -> Any:
         return runtime.in_steps(spark__sql__session__timeZone=self.flow.timezone)
@@ -171,6 +177,7 @@ class Engine:
     def _run(
         self,
         runtime: Runtime,
+        rows: DataFrame | None,
         taken: Mapping[str, Taken],
         *,
         batch: int | None,
@@ -181,29 +188,28 @@ class Engine:
         started = time.monotonic()
         number = self.last.step + 1 if self.last else 0
         self._probe("begin", number)
-        step = Step(
-            number,
-            self._attempt,
-            self.flow,
-            self.files,
-            runtime,
-            self._schemas,
-            ended,
-            warm=self._warm,
-            watch=self._turn,
-        )
-        old = {o.id: self.tracking.frontier(o) for o in self.flow if o.schema.time}
-        taken, late = admit(step, taken, old, self.tables)
-        step.late.update(late)
-        self._refuse_late(taken)
-        marks = {
-            s.id: self.marks[s.id].ended() if ended else self.marks[s.id].after(s, taken[s.id].seen)
-            for s in self.flow.sources
-        }
-        publications = self._divert(step, taken)
-        self.tracking.move({source: mark.frontier for source, mark in marks.items()})
+        shared = (self.flow, self.files, runtime, self._schemas, self._held)
+        step = Step(number, self._attempt, *shared, ended, self._allow_pickle, warm=self._warm, watch=self._turn)
+        work = Work(step, self._entries, self._keys, self.last.state if self.last else {}, self.tables)
         try:
-            state, outputs, written = self._compute(step, taken, old)
+            self._probe("writing", number)
+            work.begin(taken)
+            old = self._frontiers()
+            taken, late = admit(step, look(runtime, rows, taken), old, self.tables)
+            step.late.update(late)
+            self._refuse_late(taken)
+            seen = {name: found.seen for name, found in taken.items()}
+            marks = {
+                s.id: self.marks[s.id].ended() if ended else self.marks[s.id].after(s, seen[s.id])
+                for s in self.flow.sources
+            }
+            publications = self._divert(step, taken)
+            self.tracking.move({source: mark.frontier for source, mark in marks.items()})
+            new = self._frontiers()
+            work.answer(seen, old, new)
+            self._probe("between state and output", number)
+            outputs, written = self._write(step, work.frames)
+            state = work.folded(new)
             commit = Commit(
                 number,
                 batch,
@@ -223,6 +229,8 @@ class Engine:
             self._warm.forget()
             self.tracking.move({source: mark.frontier for source, mark in self.marks.items()})
             raise
+        finally:
+            work.release()
         self._probe("after commit", number)
         before, self.last, self.marks = self.last, commit, marks
         publish(
@@ -230,7 +238,6 @@ class Engine:
         )
         self._probe("published", number)
         self._clean(before, commit, step.made)
-        seen = {name: found.seen for name, found in taken.items()}
         self.metrics.append(metrics_of(self.flow, commit, seen, time.monotonic() - started, datetime.now(UTC)))
         self._report(self.metrics[-1])
         del self.metrics[:-1000]
@@ -240,6 +247,9 @@ class Engine:
         self.tracking.turn(loop, least and time_of(loop.schema, least), number)
         if least is not None:
             self._probe("round", self.last.step + 1 if self.last else 0)
+
+    def _frontiers(self) -> dict[str, Any]:
+        return {o.id: self.tracking.frontier(o) for o in self.flow if o.schema.time}
 
     def _refuse_late(self, taken: Mapping[str, Taken]) -> None:
         for found in taken.values():
@@ -261,65 +271,6 @@ class Engine:
                 write_part(self.files, step.runtime, rows, place)
                 written.append(Publication(self.files.root, place, f"{directory}/step={step.number}"))
         return written
-
-    def _compute(
-        self, step: Step, taken: Mapping[str, Taken], old: Mapping[str, Any]
-    ) -> tuple[dict[str, tuple[State, ...]], dict[str, int], list[Publication]]:
-        frames: dict[str, Rows] = {}
-        states: dict[str, list[State]] = {}
-        uses = Counter([i for o in self.flow for i in o.inputs] + [s.input for s in self.flow.sinks])
-        persisted: list[DataFrame] = []
-        self._probe("writing", step.number)
-        try:
-            for operator in self.flow:
-                try:
-                    frames[operator.id] = self._advance(step, operator, taken, frames, states, old)
-                except TidegateError as error:
-                    raise error.at(f"operator {operator.id}").at(f"flow {self.flow.name!r}") from None
-                rows = frames[operator.id]
-                if uses[operator.id] > 1 and not rows.empty and not isinstance(operator, Source | Table):
-                    frames[operator.id] = Rows(rows.frame.persist())
-                    persisted.append(frames[operator.id].frame)
-            self._probe("between state and output", step.number)
-            outputs, written = self._write(step, frames)
-            for operator in self.flow:
-                if operator.id in states and not step.ended:
-                    frontier = self.tracking.frontier(operator)
-                    states[operator.id] = fold(step, operator, self._keys[operator.id], states[operator.id], frontier)
-        finally:
-            for frame in persisted:
-                frame.unpersist()
-        # After the end nothing is needed any more.
-        kept = {} if step.ended else {self._keys[id_]: tuple(found) for id_, found in states.items()}
-        return kept, outputs, written
-
-    def _advance(
-        self,
-        step: Step,
-        operator: Operator,
-        taken: Mapping[str, Taken],
-        frames: Mapping[str, Rows],
-        states: dict[str, list[State]],
-        old: Mapping[str, Any],
-    ) -> Rows:
-        runtime = step.runtime
-        if isinstance(operator, Table):
-            return Rows(self.tables[operator.id])
-        if isinstance(operator, Source):
-            found = taken.get(operator.id)
-            if found is None or found.seen.rows == 0:
-                return Rows(empty_rows(runtime, self._schemas[operator.id]), empty=True)
-            return Rows(found.on_time(runtime))
-        given = [frames[name] for name in operator.inputs]
-        if not holds(operator):
-            streams = [rows for rows, i in zip(given, self.flow.inputs(operator), strict=True) if i.schema.time]
-            empty = bool(streams) and all(rows.empty for rows in streams)
-            return Rows(lower_operator(operator, runtime, *(rows.frame for rows in given)), empty=empty)
-        key = self._keys[operator.id]
-        before = list(self.last.state[key]) if self.last else [State()] * ports(operator)
-        frontier = self.tracking.frontier(operator)
-        rows, states[operator.id] = let_go(step, operator, key, given, before, old[operator.id], frontier)
-        return rows
 
     def _write(self, step: Step, frames: Mapping[str, Rows]) -> tuple[dict[str, int], list[Publication]]:
         outputs, written = {}, []

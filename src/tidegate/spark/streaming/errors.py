@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from tidegate.flow.errors import FlowError
 
-__all__ = ["BadCheckpoint", "CheckpointClosed", "CheckpointInUse", "FlowChanged", "LateRow", "SinkFailed", "Superseded"]
+__all__ = [
+    "BadCheckpoint",
+    "CheckpointClosed",
+    "CheckpointInUse",
+    "FlowChanged",
+    "LateRow",
+    "PickleRefused",
+    "SinkFailed",
+    "Superseded",
+]
 
 
 class BadCheckpoint(FlowError, ValueError):
@@ -33,3 +42,7 @@ class SinkFailed(FlowError, RuntimeError):
 
 class Superseded(FlowError, RuntimeError):
     """Another run committed this step first; this one has to stop."""
+
+
+class PickleRefused(FlowError, PermissionError):
+    """A checkpoint holds pickled state, and the user has not allowed to read it."""

@@ -18,6 +18,7 @@ __all__ = [
     "complete_at",
     "decoded",
     "encoded",
+    "is_complete",
     "newly_complete",
     "parts_of",
     "shown",
@@ -67,6 +68,23 @@ def complete_at(schema: Schema, frontier: Frontier, over: str, count: str) -> st
     moved = f"({time_from(count, schema[over].type or '')})"
     times = [moved if name == over else sqltypes.quoted(name) for name in schema.time]
     return complete(schema, frontier, times)
+
+
+def is_complete(schema: Schema, frontier: Frontier, at: Sequence[int]) -> bool:
+    """Answer whether a time, given in units, is complete.
+
+    >>> from tidegate.flow.schema import parse_schema
+    >>> pair = parse_schema("v INT, w INT", time=("v", "w"))
+    >>> [is_complete(pair, Antichain(pair.order, [(3, 2), (BOTTOM, 7)]), t) for t in [(9, 1), (2, 9), (3, 2)]]
+    [True, False, False]
+    """
+    types = [c.type or "" for c in schema.times]
+
+    def above(f: Any) -> bool:
+        parts = zip(parts_of(schema, f), types, at, strict=True)
+        return all(part is BOTTOM or (part is not TOP and units(part, type_) <= n) for part, type_, n in parts)
+
+    return not any(map(above, frontier))
 
 
 def newly_complete(schema: Schema, old: Frontier, new: Frontier) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidegate.flow.errors import BadArgument
-from tidegate.flow.plan import Plan, Source, Table
-from tidegate.spark.streaming.errors import FlowChanged
+from tidegate.flow.plan import Plan, Process, Source, Table
+from tidegate.spark.streaming.errors import FlowChanged, PickleRefused
 from tidegate.spark.streaming.operators import holds
+from tidegate.spark.streaming.resumed import Memory, memory_of
 from tidegate.spark.streaming.sources import signals_of
 
 __all__ = ["check_meaning", "meaning", "origins_of", "state_keys"]
@@ -21,7 +22,7 @@ def origins_of(flow: Plan, old: Mapping[str, Any] | None) -> dict[str, str]:
     return {o.id: known.get(o.id) or known.get(o.was) or o.id for o in named}
 
 
-def state_keys(flow: Plan, origins: Mapping[str, str] | None = None) -> dict[str, str]:
+def state_keys(flow: Plan, origins: Mapping[str, str] | None = None, *, allow_pickle: bool = False) -> dict[str, str]:
     """Answer a name for the state of each operator, that says what it means and not what it is called.
 
     Operators that mean the same and read the same hold the same rows: which of them has which state is all one. If they
@@ -40,7 +41,9 @@ def state_keys(flow: Plan, origins: Mapping[str, str] | None = None) -> dict[str
                     f"got {same[0]} and {operator.id}, whose functions differ and have one name",
                     hint="use functions with names of their own, defined with def at the top of a module",
                 ).at(f"flow {flow.name!r}")
-            keys[operator.id] = f"{operator.verb.replace('.', '-')}-{mark}" + (f"-{len(same)}" if same else "")
+            kind = f"-{memory_of(operator, allow_pickle=allow_pickle).value}" if isinstance(operator, Process) else ""
+            nth = f"-{len(same)}" if same else ""
+            keys[operator.id] = f"{operator.verb.replace('.', '-')}-{mark}{kind}{nth}"
             same.append(operator.id)
     return keys
 
@@ -59,6 +62,7 @@ def meaning(flow: Plan, keys: Mapping[str, str], origins: Mapping[str, str]) -> 
 
 def check_meaning(flow: Plan, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     """Raise unless the state of a checkpoint means what the flow takes it for."""
+    _refuse_pickles(flow, old["state"], new["state"])
     lines = _sources(old["sources"], new["sources"])
     if old["signals"] != new["signals"]:
         # Each is a source of Spark's query, whose positions are by number.
@@ -71,6 +75,15 @@ def check_meaning(flow: Plan, old: Mapping[str, Any], new: Mapping[str, Any]) ->
             "the flow is not the one that the checkpoint was made by:\n  " + "\n  ".join(lines),
             hint="what comes after the last operator with state, sinks and delays may change, and was= renames a "
             "source or a table; for anything else begin with a new checkpoint and other outputs",
+        ).at(f"flow {flow.name!r}")
+
+
+def _refuse_pickles(flow: Plan, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+    rows, pickles = f"-{Memory.ROWS.value}", f"-{Memory.PICKLES.value}"
+    if found := [text for key, text in old.items() if pickles in key and key.replace(pickles, rows) in new]:
+        raise PickleRefused(
+            f"the checkpoint holds pickled state of {', '.join(found)}, and reading that runs any code that is in it",
+            hint="if nobody else can write to the checkpoint: start(…, allow_pickle=True)",
         ).at(f"flow {flow.name!r}")
 
 

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidegate.flow import plan
-from tidegate.flow.plan import Operator, Plan
+from tidegate.flow.plan import Operator, Plan, WindowFrame
 from tidegate.spark.loops.rounds import Least
 from tidegate.spark.lowering import lower_operator
-from tidegate.spark.lowering.accumulate import cells_of
+from tidegate.spark.lowering.cells import mergeable
+from tidegate.spark.lowering.panes import cells_in_panes, merged_panes, pane_answers
+from tidegate.spark.lowering.units import units_of
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.accumulated import accumulated, fresh_cells, kept_as_cells, merged_state
+from tidegate.spark.streaming.accumulated import (
+    FEW,
+    accumulated,
+    few_cells,
+    folded_cells,
+    kept_as_cells,
+    may_be_fresh,
+    waiting_cells,
+    waiting_times,
+)
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import Frontier, newly_complete
 from tidegate.spark.streaming.lateness import revised, still_open, takes_late, windowed_schema
 from tidegate.spark.streaming.looped import go_round, merged_known
-from tidegate.spark.streaming.resumed import resume
-from tidegate.spark.streaming.retention import PER_TIME, retained
-from tidegate.spark.streaming.state import State, empty_rows, read_parts, write_part
+from tidegate.spark.streaming.resumed import Memory, latest, memory_of, memory_type, replayed, resumed, states_of
+from tidegate.spark.streaming.retention import PER_TIME, outlived, retained, retained_apart
+from tidegate.spark.streaming.state import State, empty_rows, fold_from, read_parts, write_part
 from tidegate.spark.streaming.warm import Warm
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["Rows", "Step", "fold", "holds", "let_go", "ports"]
+__all__ = ["Rows", "Step", "fold", "held_schemas", "holds", "let_go", "let_go_late", "ports", "take_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +57,12 @@ class Step:
     flow: Plan
     files: Files
     runtime: Runtime
-    schemas: dict[str, StructType]
+    schemas: Mapping[str, StructType]
+    #: The columns of the state of each operator, input by input.
+    held: Mapping[str, Sequence[StructType]]
     ended: bool
+    #: Whether what copies of the user's operators know may be pickled.
+    allow_pickle: bool = False
     #: The paths of state that this step was given; those that its commit does not name can go.
     made: set[str] = field(default_factory=set)
     #: Large parts of state that are read again and again.
@@ -56,6 +71,8 @@ class Step:
     watch: Callable[[plan.Iterate, int, Least | None], None] = lambda loop, number, least: None  # noqa: ARG005
     #: Late rows that windows take, by the operator.
     late: dict[str, DataFrame] = field(default_factory=dict)
+    #: What is kept in memory until the step is over.
+    persisted: list[DataFrame] = field(default_factory=list)
 
     def path(self, key: str, port: int, kind: str) -> str:
         """Answer a path for state that no other attempt writes to."""
@@ -70,65 +87,122 @@ def holds(operator: Operator) -> bool:
 
 
 def ports(operator: Operator) -> int:
-    """Answer how many states an operator has: one for each input, and one more for what has become of its rows."""
-    more = isinstance(operator, plan.Process | plan.Iterate) or kept_as_cells(operator)
-    return len(operator.inputs) + more
+    """Answer how many states an operator has: one for each input, and one more for what it knows besides."""
+    return len(operator.inputs) + isinstance(operator, plan.Process | plan.Iterate)
+
+
+def kept_in_panes(operator: Operator) -> bool:
+    """Answer whether an operator keeps partial aggregates of each group in each pane, and no rows."""
+    match operator:
+        case plan.Aggregate(aggregation=aggregation):
+            return mergeable(aggregation)
+        case plan.WindowAggregate(frame=WindowFrame(lateness=0), aggregation=aggregation):
+            return mergeable(aggregation)
+    return False
+
+
+def held_schemas(
+    flow: Plan, runtime: Runtime, schemas: Mapping[str, StructType], *, allow_pickle: bool
+) -> dict[str, list[StructType]]:
+    """Answer the columns of the state of each operator, input by input, from the columns of all operators."""
+    found = {}
+    for operator in flow:
+        if holds(operator):
+            given = [empty_rows(runtime, schemas[name]) for name in operator.inputs]
+            found[operator.id] = [_kept(operator, runtime, rows).schema for rows in given]
+            if takes_late(operator):
+                found[operator.id] = [windowed_schema(rows.schema) for rows in given]
+            if isinstance(operator, plan.Process):
+                memory = memory_of(operator, allow_pickle=allow_pickle)
+                found[operator.id].append(memory_type(operator, memory, runtime, given[0]))
+            elif isinstance(operator, plan.Iterate):
+                found[operator.id].append(schemas[operator.id])
+    return found
+
+
+def take_in(step: Step, operator: Operator, key: str, port: int, rows: DataFrame, state: State) -> State:
+    """Add new rows of an input to its state."""
+    path = step.path(key, port, "new")
+    kept = _kept(operator, step.runtime, rows)
+    return state.grown(write_part(step.files, step.runtime, kept, path, _last(step, operator, port)))
+
+
+def _kept(operator: Operator, runtime: Runtime, rows: DataFrame) -> DataFrame:
+    """Answer what is kept of new rows."""
+    if isinstance(operator, plan.Accumulate) and kept_as_cells(operator):
+        return waiting_cells(operator, runtime, rows)
+    if isinstance(operator, plan.Aggregate | plan.WindowAggregate) and kept_in_panes(operator):
+        return cells_in_panes(operator, runtime, rows)
+    return rows
+
+
+def _last(step: Step, operator: Operator, port: int) -> list[str]:
+    """Answer the times of what is kept, in units; none if parts are not told apart by them."""
+    if isinstance(operator, plan.Accumulate):
+        return waiting_times(operator) if kept_as_cells(operator) else []
+    if port >= len(operator.inputs):
+        return []
+    schema = step.flow.inputs(operator)[port].schema
+    return [units_of(schema, name) for name in schema.time]
+
+
+def let_go_late(
+    step: Step, operator: Operator, key: str, rows: Rows, states: list[State], old: Frontier, new: Frontier
+) -> tuple[Rows, list[State]]:
+    """Take in new rows and late ones, and answer for windows that became complete or that late rows came into."""
+    answers, state = revised(step, operator, key, None if rows.empty else rows.frame, states[0], old, new)
+    return _nothing(step, operator) if answers is None else Rows(answers), [state]
 
 
 def let_go(
-    step: Step, operator: Operator, key: str, given: list[Rows], states: list[State], old: Frontier, new: Frontier
+    step: Step,
+    operator: Operator,
+    key: str,
+    states: list[State],
+    tables: Mapping[int, DataFrame],
+    old: Frontier,
+    new: Frontier,
 ) -> tuple[Rows, list[State]]:
-    """Take in new rows, and answer for the times that became complete."""
-    if takes_late(operator):
-        fresh = None if given[0].empty else given[0].frame
-        answers, state = revised(step, operator, key, fresh, states[0], old, new)
-        if answers is None:
-            return Rows(empty_rows(step.runtime, step.schemas[operator.id]), empty=True), [state]
-        return Rows(answers), [state]
-    tables = {i for i, stream in enumerate(step.flow.inputs(operator)) if not stream.schema.time}
-    grown = [
-        state
-        if rows.empty or i in tables
-        else state.grown(write_part(step.files, step.runtime, rows.frame, step.path(key, i, "new")))
-        for i, (rows, state) in enumerate(zip(given, states, strict=False))
-    ]
-    grown += states[len(given) :]
-    moved = old != new
-    nothing = not (moved and any(state.rows for state in grown))
-    if nothing:
-        return Rows(empty_rows(step.runtime, step.schemas[operator.id]), empty=True), grown
-    if isinstance(operator, plan.Iterate):
-        also = {operator.names[i]: given[i].frame for i in tables}
-        answers, grown = go_round(step, operator, key, grown, also, old, new)
-        none = Rows(empty_rows(step.runtime, step.schemas[operator.id]), empty=True)
-        return none if answers is None else Rows(answers), grown
-    schemas = [step.schemas[name] for name in operator.inputs]
-    held = [
-        read_parts(step.files, step.runtime, state.parts, schema)
-        for state, schema in zip(grown[: len(given)], schemas, strict=True)
-    ]
-    if isinstance(operator, plan.Process):
-        return _processed(step, operator, key, held[0], grown, old, new)
-    if isinstance(operator, plan.Accumulate) and kept_as_cells(operator):
-        return _accumulated(step, operator, key, held[0], grown, old, new)
-    inputs = step.flow.inputs(operator)
+    """Answer for the times that became complete, from what is held; ``tables`` are the inputs without times."""
     runtime = step.runtime
+    nothing = Rows(empty_rows(runtime, step.schemas[operator.id]), empty=True)
+    if old == new or not any(state.rows for state in states):
+        return nothing, states
+    if isinstance(operator, plan.Iterate):
+        also = {operator.names[port]: table for port, table in tables.items()}
+        found, states = go_round(step, operator, key, states, also, old, new)
+        return nothing if found is None else Rows(found), states
+    held = [
+        read_parts(step.files, runtime, state.parts, schema)
+        for state, schema in zip(states, step.held[operator.id], strict=True)
+    ]
+    inputs = step.flow.inputs(operator)
+    if isinstance(operator, plan.Process):
+        return _processed(step, operator, key, held[0], states, old, new)
+    if isinstance(operator, plan.Accumulate) and kept_as_cells(operator):
+        parts = [part for part in states[0].parts if may_be_fresh(operator, part, old)]
+        if not parts:
+            return nothing, states
+        newer = read_parts(step.files, runtime, parts, step.held[operator.id][0])
+        types = empty_rows(runtime, step.schemas[operator.inputs[0]])
+        answers = accumulated(operator, runtime, types, held[0], newer, old, new, few=few_cells(parts))
+        return Rows(answers), states
     if isinstance(operator, PER_TIME):
-        cut = [
+        held = [
             rows.where(runtime.expr(newly_complete(i.schema, old, new))) for rows, i in zip(held, inputs, strict=True)
         ]
-        return Rows(lower_operator(operator, runtime, *cut)), grown
-    if _cheap_to_cut(operator):
+    elif isinstance(getattr(operator, "frame", None), WindowFrame):
         held = [
             retained(operator, port, i.schema, runtime, rows, old)
             for port, (rows, i) in enumerate(zip(held, inputs, strict=True))
         ]
-    answers = lower_operator(operator, runtime, *held)
-    return Rows(answers.where(runtime.expr(newly_complete(operator.schema, old, new)))), grown
-
-
-def _cheap_to_cut(operator: Operator) -> bool:
-    return isinstance(getattr(operator, "frame", None), plan.WindowFrame)
+    if isinstance(operator, plan.Aggregate | plan.WindowAggregate) and kept_in_panes(operator):
+        answers = pane_answers(operator, runtime, held[0], empty_rows(runtime, step.schemas[operator.inputs[0]]))
+    else:
+        answers = lower_operator(operator, runtime, *held)
+    if not isinstance(operator, PER_TIME):
+        answers = answers.where(runtime.expr(newly_complete(operator.schema, old, new)))
+    return Rows(answers), states
 
 
 def _processed(
@@ -140,70 +214,57 @@ def _processed(
     old: Frontier,
     new: Frontier,
 ) -> tuple[Rows, list[State]]:
-    runtime = step.runtime
+    runtime, files = step.runtime, step.files
+    memory = memory_of(operator, allow_pickle=step.allow_pickle)
     fresh = pending.where(runtime.expr(newly_complete(step.flow.inputs(operator)[0].schema, old, new)))
+    schema = step.held[operator.id][1]
+    if memory is not Memory.ROWS:
+        known = read_parts(files, runtime, states[1].parts, schema)
+        few = states[0].rows <= FEW
+        result = resumed(operator, memory, runtime, fresh, known, old, few=few, ended=step.ended).persist()
+        step.persisted.append(result)
+        answers, knows = states_of(operator, runtime, result, step.number)
+        if step.ended:
+            return Rows(answers), states
+        part = write_part(files, runtime, knows, step.path(key, 1, "known"))
+        return Rows(answers, empty=not part.rows), [states[0], states[1].grown(part)]
     done = fresh.withColumn("__done", runtime.expr(f"{step.number}L"))
-    part = write_part(step.files, runtime, done, step.path(key, 1, "done"))
+    part = write_part(files, runtime, done, step.path(key, 1, "done"))
     states = [states[0], states[1].grown(part)]
     if not states[1].rows or not (part.rows or step.ended):
         return Rows(empty_rows(runtime, step.schemas[operator.id]), empty=True), states
-    history = read_parts(step.files, runtime, states[1].parts, done.schema)
-    return Rows(resume(operator, runtime, history, step.number, old, ended=step.ended)), states
-
-
-def _accumulated(
-    step: Step,
-    operator: plan.Accumulate,
-    key: str,
-    pending: DataFrame,
-    states: list[State],
-    old: Frontier,
-    new: Frontier,
-) -> tuple[Rows, list[State]]:
-    runtime, files = step.runtime, step.files
-    schema = step.flow.inputs(operator)[0].schema
-    rows, cells = fresh_cells(operator, schema, runtime, pending, old, new)
-    part = write_part(files, runtime, cells, step.path(key, 1, "cells"))
-    if not part.rows:
-        return Rows(empty_rows(runtime, step.schemas[operator.id]), empty=True), states
-    before = read_parts(files, runtime, states[1].parts, cells.schema)
-    fresh = read_parts(files, runtime, [part], cells.schema)
-    return Rows(accumulated(operator, runtime, rows, before, fresh, old)), [states[0], states[1].grown(part)]
+    history = read_parts(files, runtime, states[1].parts, schema)
+    return Rows(replayed(operator, runtime, history, step.number, old, ended=step.ended)), states
 
 
 def fold(step: Step, operator: Operator, key: str, states: list[State], frontier: Frontier) -> list[State]:
-    """Write new bases of what is still needed, where the deltas have grown."""
-    folded = []
-    for port, state in enumerate(states):
-        if not state.wants_folding:
-            folded.append(state)
-            continue
-        runtime, files = step.runtime, step.files
-        if takes_late(operator):
-            given = step.flow.inputs(operator)[port]
-            rows = read_parts(files, runtime, state.parts, windowed_schema(step.schemas[given.id]))
-            rows = still_open(operator, given.schema, runtime, rows, frontier)
-        elif port < len(operator.inputs):
-            given = step.flow.inputs(operator)[port]
-            rows = read_parts(files, runtime, state.parts, step.schemas[given.id])
-            rows = retained(operator, port, given.schema, runtime, rows, frontier)
-        elif isinstance(operator, plan.Accumulate):
-            none = empty_rows(runtime, step.schemas[operator.inputs[0]])
-            rows = read_parts(files, runtime, state.parts, cells_of(operator, runtime, none).schema)
-            rows = merged_state(operator, runtime, none, rows, frontier)
-        elif isinstance(operator, plan.Iterate):
-            rows = read_parts(files, runtime, state.parts, step.schemas[operator.id])
-            rows = merged_known(operator, runtime, rows)
-        else:
-            # What `process` has played is needed to the end.
-            done = step.schemas[operator.inputs[0]]
-            rows = read_parts(files, runtime, state.parts, _with_done(done))
-        base = write_part(files, runtime, rows, step.path(key, port, "base"))
-        folded.append(State(base) if base.rows else State())
-    return folded
+    """Leave out the parts that are outlived, and write others anew as one where they have become many."""
+    return [_folded(step, operator, key, port, state, frontier) for port, state in enumerate(states)]
 
 
-def _with_done(schema: StructType) -> StructType:
-    from pyspark.sql.types import LongType, StructField, StructType
-
-    return StructType([*schema.fields, StructField("__done", LongType())])
+def _folded(step: Step, operator: Operator, key: str, port: int, state: State, frontier: Frontier) -> State:
+    runtime, files = step.runtime, step.files
+    given = step.flow.inputs(operator)[port] if port < len(operator.inputs) else None
+    if given is not None:
+        state = state.without(outlived(operator, port, given.schema, frontier))
+    first = fold_from(state.parts)
+    if first == len(state.parts):
+        return state
+    if not retained_apart(operator):
+        first = 0
+    rows = read_parts(files, runtime, state.parts[first:], step.held[operator.id][port])
+    if isinstance(operator, plan.Accumulate) and kept_as_cells(operator):
+        types = empty_rows(runtime, step.schemas[operator.inputs[0]])
+        rows = folded_cells(operator, runtime, types, rows, frontier)
+    elif given is not None and takes_late(operator):
+        rows = still_open(operator, given.schema, runtime, rows, frontier)
+    elif given is not None:
+        rows = retained(operator, port, given.schema, runtime, rows, frontier)
+        if isinstance(operator, plan.Aggregate | plan.WindowAggregate) and kept_in_panes(operator):
+            rows = merged_panes(operator, runtime, rows, empty_rows(runtime, step.schemas[given.id]))
+    elif isinstance(operator, plan.Iterate):
+        rows = merged_known(operator, runtime, rows)
+    elif isinstance(operator, plan.Process) and memory_of(operator, allow_pickle=step.allow_pickle) is not Memory.ROWS:
+        rows = latest(runtime, rows)
+    part = write_part(files, runtime, rows, step.path(key, port, "fold"), _last(step, operator, port))
+    return State(state.parts[:first]).grown(part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tidegate.flow import plan
@@ -12,16 +13,38 @@ from tidegate.spark.lowering.rows import quoted, sort_columns
 from tidegate.spark.lowering.units import from_units, units_of
 from tidegate.spark.lowering.windows import in_sessions
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.accumulated import kept_as_cells, not_counted_yet
-from tidegate.spark.streaming.frontiers import Frontier, complete
+from tidegate.spark.streaming.frontiers import Frontier, complete, is_complete
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["PER_TIME", "retained"]
+__all__ = ["PER_TIME", "outlived", "retained", "retained_apart"]
 
 #: Operators whose answer at a time depends on the rows of that time only.
 PER_TIME = (plan.Gate, plan.Aggregate, plan.Distinct, plan.Join)
+
+
+def outlived(operator: Operator, port: int, schema: Schema, frontier: Frontier) -> Callable[[tuple[int, ...]], bool]:
+    """Answer the test whether of an input nothing is needed any more at a time, in units, and below it.
+
+    Where that does not follow from times alone, nothing is outlived.
+    """
+    match operator:
+        case plan.Accumulate() | plan.Iterate() | plan.Deduplicate():
+            return lambda at: False  # noqa: ARG005
+        case plan.WindowAggregate(frame=SessionFrame()) | plan.WindowApply(frame=SessionFrame()):
+            return lambda at: False  # noqa: ARG005
+        case plan.JoinAsof() if port == 1:
+            return lambda at: False  # noqa: ARG005
+    frame = getattr(operator, "frame", None)
+    if isinstance(frame, WindowFrame):
+        return lambda at: is_complete(schema, frontier, _last_window(frame, schema, at))
+    return lambda at: is_complete(schema, frontier, at)
+
+
+def retained_apart(operator: Operator) -> bool:
+    """Answer whether what is needed of some rows can be told without looking at the others."""
+    return not isinstance(operator, plan.Deduplicate) and not isinstance(getattr(operator, "frame", None), SessionFrame)
 
 
 def retained(
@@ -33,10 +56,8 @@ def retained(
     would with all that it was given.
     """
     match operator:
-        case plan.Accumulate():
-            return not_counted_yet(operator, schema, runtime, rows, frontier) if kept_as_cells(operator) else rows
-        case plan.Iterate():
-            # A row takes part in all later versions.
+        case plan.Accumulate() | plan.Iterate():
+            # A row takes part in all later answers.
             return rows
         case plan.WindowAggregate(frame=WindowFrame() as frame) | plan.WindowApply(frame=WindowFrame() as frame):
             return _in_open_windows(frame, schema, runtime, rows, frontier)
@@ -58,6 +79,12 @@ def _at(schema: Schema, over: str, units: str) -> list[str]:
     """Answer the time columns, one of them set to so many units."""
     moved = from_units(units, schema[over].type or "")
     return [f"({moved})" if name == over else quoted(name) for name in schema.time]
+
+
+def _last_window(frame: WindowFrame, schema: Schema, at: tuple[int, ...]) -> list[int]:
+    """Answer a time, in units, moved to the last unit of the last window that it is in."""
+    over = schema.time.index(frame.over)
+    return [n - (n - frame.offset) % frame.every + frame.size - 1 if i == over else n for i, n in enumerate(at)]
 
 
 def _in_open_windows(

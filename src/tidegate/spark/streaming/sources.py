@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,9 @@ from tidegate.spark.streaming.frontiers import Frontier, complete, shown
 from tidegate.spark.streaming.marks import Marks, Seen
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Observation
 
-__all__ = ["CLOCK", "Taken", "diverted", "signals_of", "take", "united"]
+__all__ = ["CLOCK", "Taken", "diverted", "look", "observable", "signals_of", "take", "united"]
 
 #: The signal that all sources with idle partitions share. No source is called so.
 CLOCK = "the clock"
@@ -75,17 +75,22 @@ def united(
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a step took from a source: its rows with the kind of each, and what was seen in one pass over them."""
+    """What a step took from a source: its rows, with the kind of each."""
 
     source: Source
     rows: DataFrame
-    seen: Seen
+    #: What a job that reads all of `on_time` sees on the way; None if someone has to look.
+    observation: Observation | None = None
+    seen: Seen = field(default_factory=Seen)
     #: The rows that were late, if some of those that the batch has as late were taken after all.
     late: DataFrame | None = None
 
     def on_time(self, runtime: Runtime) -> DataFrame:
         """Answer the rows that take part."""
-        return self.rows.where(runtime.expr(f"__kind = {_ON_TIME}")).select(*map(quoted, self.source.schema.names))
+        rows = self.rows
+        if self.observation is not None:
+            rows = rows.observe(self.observation, *runtime.exprs(_look(self.source)))
+        return rows.where(runtime.expr(f"__kind = {_ON_TIME}")).select(*map(quoted, self.source.schema.names))
 
     def late_rows(self, runtime: Runtime) -> DataFrame:
         """Answer the rows that came too late for this source."""
@@ -98,35 +103,57 @@ class Taken:
         return self.rows.where(runtime.expr(f"__kind = {_REJECTED}")).select(*map(quoted, self.source.schema.names))
 
 
-def take(sources: Sequence[Source], runtime: Runtime, batch: DataFrame, marks: Mapping[str, Marks]) -> dict[str, Taken]:
-    """Take the rows of each source out of a batch, and see in one pass what there is; lateness is by the old marks."""
-    rows = {
-        source.id: batch.where(runtime.expr(f"__source = {i}"))
-        .select(f"__{i}.*", *([STEP, "__told"] if isinstance(source.watermark, Published) else []))
-        .withColumn("__kind", runtime.expr(_kind(source, marks[source.id].frontier)))
+def observable(source: Source) -> bool:
+    """Answer whether what there is to see of a source can be seen by a job that does something else."""
+    return not _part(source)
+
+
+def take(
+    sources: Sequence[Source],
+    runtime: Runtime,
+    batch: DataFrame,
+    marks: Mapping[str, Marks],
+    observed: Collection[str] = (),
+) -> dict[str, Taken]:
+    """Take the rows of each source out of a batch; lateness is by the old marks. ``observed`` need no other look."""
+    from pyspark.sql import Observation
+
+    return {
+        source.id: Taken(
+            source,
+            batch.where(runtime.expr(f"__source = {i}"))
+            .select(f"__{i}.*", *([STEP, "__told"] if isinstance(source.watermark, Published) else []))
+            .withColumn("__kind", runtime.expr(_kind(source, marks[source.id].frontier))),
+            Observation() if source.id in observed else None,
+        )
         for i, source in enumerate(sources)
     }
+
+
+def look(runtime: Runtime, batch: DataFrame | None, taken: Mapping[str, Taken]) -> dict[str, Taken]:
+    """See what there is: in one job, unless all are observed by jobs that have run."""
+    found: dict[str, list[Any]] = {name: [] for name in (*taken, CLOCK)}
     looks = []
-    for i, source in enumerate(sources):
-        part = _part(source)
-        grouped = rows[source.id].groupBy(*([runtime.expr(part, "part")] if part else []))
-        seen = grouped.agg(runtime.F.lit(i).alias("i"), *runtime.exprs(_look(source)))
+    for name, rows in taken.items():
+        if rows.observation is not None:
+            found[name].append(rows.observation.get)
+            continue
+        part = _part(rows.source)
+        grouped = rows.rows.groupBy(*([runtime.expr(part, "part")] if part else []))
+        seen = grouped.agg(runtime.F.lit(name).alias("name"), *runtime.exprs(_look(rows.source)))
         looks.append(seen if part else seen.withColumn("part", runtime.expr("CAST(NULL AS STRING)")))
-    if any(map(_hears_the_clock, sources)):
+    if batch is not None and any(_hears_the_clock(rows.source) for rows in taken.values()):
         looks.append(_beats(runtime, batch))
-    look = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), looks)
-    found: dict[int, list[Any]] = {i: [] for i in range(-1, len(sources))}
-    for row in look.collect():
-        found[row["i"]].append(row)
-    beats = tuple(text for row in found[-1] for text in row["told"])
-    return {
-        source.id: Taken(source, rows[source.id], _seen(source, found[i], beats)) for i, source in enumerate(sources)
-    }
+    if looks:
+        for row in reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), looks).collect():
+            found[row["name"]].append(row)
+    beats = tuple(text for row in found[CLOCK] for text in row["told"])
+    return {name: replace(rows, seen=_seen(rows.source, found[name], beats)) for name, rows in taken.items()}
 
 
 def _beats(runtime: Runtime, batch: DataFrame) -> DataFrame:
     heard = batch.where(runtime.expr("__source = -1")).groupBy()
-    return heard.agg(runtime.F.lit(-1).alias("i"), runtime.expr("collect_list(__told)", "told"))
+    return heard.agg(runtime.F.lit(CLOCK).alias("name"), runtime.expr("collect_list(__told)", "told"))
 
 
 def _part(source: Source) -> str:

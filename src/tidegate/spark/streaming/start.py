@@ -41,6 +41,7 @@ def start(
     *,
     trigger: Mapping[str, Any] | None = None,
     metrics: str | Path | Reporter | None = None,
+    allow_pickle: bool = False,
     probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
 ) -> Run:
     """Start a flow, or go on from its checkpoint. ``probe`` is called at the named points of each step."""
@@ -53,7 +54,8 @@ def start(
         lock.acquire()
         try:
             tables = {t.id: given[t.id] for t in flow.tables}
-            engine = prepare(flow, spark, tables, outputs, files, probe=probe, report=report)
+            options: dict[str, Any] = {"allow_pickle": allow_pickle, "probe": probe, "report": report}
+            engine = prepare(flow, spark, tables, outputs, files, **options)
             with runtime.settings(spark__sql__session__timeZone=flow.timezone):
                 signals = _signals(flow, spark)
                 heart = heart_of(flow, files, after=engine.beat)
@@ -80,6 +82,7 @@ def prepare(
     outputs: Mapping[str, Output],
     files: Files,
     *,
+    allow_pickle: bool = False,
     probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
     report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
 ) -> Engine:
@@ -88,7 +91,8 @@ def prepare(
     _check_outputs(flow, outputs)
     _check_halves(files)
     files.create("id", {"id": uuid4().hex, "flow": flow.name})
-    engine = Engine(flow, spark_runtime(spark), files, tables, outputs, probe=probe, report=report)
+    options: dict[str, Any] = {"allow_pickle": allow_pickle, "probe": probe, "report": report}
+    engine = Engine(flow, spark_runtime(spark), files, tables, outputs, **options)
     for sink in flow.sinks:
         output = outputs[sink.name]
         if isinstance(output, Parquet):

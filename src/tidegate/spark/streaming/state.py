@@ -1,14 +1,16 @@
-"""State: the rows that an operator has been given and may still need, as a base and deltas in Parquet.
+"""State: what an operator was given and may still need, in parts that a step adds to and does not touch again.
 
-A step adds what is new as a delta, and does not touch the rest. When the deltas have grown beyond a quarter of the
-base, or are many, a new base is written of what is still needed. A commit names the files. Rows that are needed no more
-give no answers that were not given before: the frontiers before and after a step cut those off.
+A part is a directory of Parquet files. A commit names the parts. One that holds nothing that is needed any more is left
+out of the next commit, without looking into it: a part knows its greatest time. When the parts after one have grown
+beyond a quarter of it, and are several, they are written anew as one part of what is still needed; so there are few
+parts, a small step rewrites small ones only, and a row is rewritten a few times and not in every step. Rows that are
+needed no more give no answers that were not given before: the frontiers before and after a step cut those off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.spark.runtime import Runtime
@@ -19,32 +21,30 @@ if TYPE_CHECKING:
 
     from tidegate.spark.streaming.files import Files
 
-__all__ = ["Part", "State", "empty_rows", "read_parts", "write_part"]
+__all__ = ["Part", "State", "empty_rows", "fold_from", "read_parts", "write_part"]
 
-# A base is not written for each small step, and not so seldom that reading opens many files.
-_FEWEST_DELTAS = 4
-_MOST_DELTAS = 12
+# Parts are not written anew for each small step.
+_FEWEST = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A directory of Parquet files below the checkpoint, and how many rows are in it."""
+    """A directory of Parquet files below the checkpoint, how many rows are in it, and the greatest of their times.
+
+    That is the greatest value of each time column, in units, of the rows that wait for their time to be complete; None
+    if there are none, or if nobody asked.
+    """
 
     path: str
     rows: int
+    last: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The parts that hold the state of one input of an operator."""
+    """The parts that hold the state of one input of an operator, in the order in which they were written."""
 
-    base: Part | None = None
-    deltas: tuple[Part, ...] = field(default=())
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """All parts."""
-        return (self.base, *self.deltas) if self.base else self.deltas
+    parts: tuple[Part, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -52,30 +52,36 @@ class State:
         return sum(part.rows for part in self.parts)
 
     def grown(self, part: Part) -> State:
-        """Answer the state with a delta added; an empty one is left out."""
-        return State(self.base, (*self.deltas, part)) if part.rows else self
+        """Answer the state with a part added; an empty one is left out."""
+        return State((*self.parts, part)) if part.rows else self
 
-    @property
-    def wants_folding(self) -> bool:
-        """Whether the deltas have grown so much that a new base should be written.
-
-        >>> [State(Part("a", 100), (Part("b", n),) * 4).wants_folding for n in (6, 7)]
-        [False, True]
-        """
-        added = sum(part.rows for part in self.deltas)
-        base = self.base.rows if self.base else 0
-        many = len(self.deltas)
-        return (many >= _FEWEST_DELTAS and added > base / 4) or many > _MOST_DELTAS
+    def without(self, done: Callable[[tuple[int, ...]], bool]) -> State:
+        """Answer the state without the parts whose greatest time is done with."""
+        return State(tuple(part for part in self.parts if part.last is None or not done(part.last)))
 
     def coded(self) -> list[list[Any]]:
-        """Answer the state for a commit: the base first, which may be missing."""
-        return [[part.path, part.rows] if part else [] for part in (self.base, *self.deltas)]
+        """Answer the state for a commit."""
+        return [[part.path, part.rows, part.last and list(part.last)] for part in self.parts]
 
     @classmethod
     def decode(cls, found: Sequence[Sequence[Any]]) -> State:
         """Answer the state that a commit names."""
-        base, *deltas = found
-        return cls(Part(*base) if base else None, tuple(Part(*delta) for delta in deltas))
+        return cls(tuple(Part(path, rows, last and tuple(last)) for path, rows, last in found))
+
+
+def fold_from(parts: Sequence[Part]) -> int:
+    """Answer the first of the parts that should be written anew as one; how many there are, if none should.
+
+    >>> fold_from([Part("a", 100), *[Part("b", 6)] * 4]), fold_from([Part("a", 100), *[Part("b", 7)] * 4])
+    (5, 0)
+    >>> fold_from([Part("a", 5000), *[Part("b", 7)] * 5])
+    1
+    """
+    for i, part in enumerate(parts):
+        later = parts[i + 1 :]
+        if len(later) >= _FEWEST and sum(other.rows for other in later) > part.rows / 4:
+            return i
+    return len(parts)
 
 
 def empty_rows(runtime: Runtime, schema: StructType) -> DataFrame:
@@ -91,13 +97,16 @@ def read_parts(files: Files, runtime: Runtime, parts: Sequence[Part], schema: St
     return runtime.session.read.schema(schema).parquet(*(files.path(part.path) for part in parts))
 
 
-def write_part(files: Files, runtime: Runtime, rows: DataFrame, path: str) -> Part:
-    """Write rows under a path that nobody else writes to, and count them on the way."""
+def write_part(files: Files, runtime: Runtime, rows: DataFrame, path: str, last: Sequence[str] = ()) -> Part:
+    """Write rows under a path that nobody else writes to; count them on the way, and see the greatest of ``last``."""
     from pyspark.sql import Observation
 
-    counted = Observation()
-    rows.observe(counted, runtime.expr("count(*)", "rows")).write.mode("overwrite").parquet(files.path(path))
-    part = Part(path, int(counted.get["rows"]))
+    seen = Observation()
+    looks = {"rows": "count(*)"} | {f"last{i}": f"max({sql})" for i, sql in enumerate(last)}
+    rows.observe(seen, *runtime.exprs(looks)).write.mode("overwrite").parquet(files.path(path))
+    found = seen.get
+    greatest = tuple(found[f"last{i}"] for i in range(len(last)))
+    part = Part(path, int(found["rows"]), greatest if greatest and None not in greatest else None)
     if not part.rows:
         # No commit names an empty part, and so nobody would clean it away.
         files.delete(path)

@@ -1,0 +1,92 @@
+"""Entries: the inputs of operators with state that rows reach from their sources one by one.
+
+Whatever the frontiers, these inputs take all rows that are on time. So they are written before the frontiers are known,
+and the job that writes them sees, on the way, how many rows there are and how far their times go: no other pass over
+the new rows is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.flow import plan
+from tidegate.flow.plan import Operator, Plan, Source
+from tidegate.spark.lowering import lower_operator
+from tidegate.spark.runtime import Runtime
+from tidegate.spark.streaming.lateness import takes_late
+from tidegate.spark.streaming.operators import holds
+from tidegate.spark.streaming.sources import observable
+from tidegate.spark.streaming.state import empty_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+__all__ = ["Entries", "entries"]
+
+#: Operators that read every row they are given.
+_ROWWISE = (plan.Where, plan.Select, plan.Explode, plan.Unfold, plan.MapBatches, plan.Union)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The inputs that are written first, by operator and number, and the sources that these see all rows of."""
+
+    inputs: frozenset[tuple[str, int]]
+    sources: frozenset[str]
+    #: How many jobs of a step read the new rows.
+    passes: int
+
+
+def entries(flow: Plan, runtime: Runtime, schemas: Mapping[str, StructType]) -> Entries:
+    """Answer what can be written before the frontiers of a step are known."""
+    reached: dict[str, frozenset[str] | None] = {}
+    for operator in flow:
+        reached[operator.id] = _reached(operator, reached)
+    held = [(operator, port) for operator in flow if holds(operator) for port in range(len(operator.inputs))]
+    found = {
+        (operator.id, port): sources
+        for operator, port in held
+        # Which late rows a window takes is not known before the rows are looked at.
+        if not takes_late(operator)
+        and (sources := reached[operator.inputs[port]]) is not None
+        and _observable(flow, runtime, schemas, operator.inputs[port], sources)
+    }
+    seen: frozenset[str] = frozenset().union(*found.values())
+    read = [operator.inputs[port] for operator, port in held] + [sink.input for sink in flow.sinks]
+    passes = sum(_fed(flow, name) for name in read) + any(source.id not in seen for source in flow.sources)
+    return Entries(frozenset(found), seen, passes)
+
+
+def _reached(operator: Operator, reached: Mapping[str, frozenset[str] | None]) -> frozenset[str] | None:
+    """Answer the sources whose rows come to an operator's output one by one; None if others do too."""
+    if isinstance(operator, Source):
+        return frozenset([operator.id]) if observable(operator) else None
+    found = [sources for name in operator.inputs if (sources := reached[name]) is not None]
+    if isinstance(operator, _ROWWISE) and len(found) == len(operator.inputs):
+        return frozenset().union(*found)
+    return None
+
+
+def _fed(flow: Plan, name: str) -> bool:
+    """Answer whether rows of this step come to an operator's output without waiting in a state."""
+    operator = flow[name]
+    return isinstance(operator, Source) or (not holds(operator) and any(_fed(flow, i) for i in operator.inputs))
+
+
+def _observable(
+    flow: Plan, runtime: Runtime, schemas: Mapping[str, StructType], name: str, sources: frozenset[str]
+) -> bool:
+    """Answer whether Spark reads all rows on their way: of a condition that is never true it would read none."""
+    from pyspark.sql import Observation
+
+    def lowered(id_: str) -> DataFrame:
+        operator = flow[id_]
+        if isinstance(operator, Source):
+            return empty_rows(runtime, schemas[id_]).observe(Observation(f"of {id_}"), runtime.expr("count(*)", "n"))
+        return lower_operator(operator, runtime, *map(lowered, operator.inputs))
+
+    optimized: str = lowered(name)._jdf.queryExecution().optimizedPlan().toString()
+    return all(f"CollectMetrics of {source}," in optimized for source in sources)

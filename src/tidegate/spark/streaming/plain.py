@@ -1,0 +1,75 @@
+"""Plain values as text and back: JSON, with a mark where JSON has no such type. Reading runs no code."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from tidegate.flow.errors import BadResult
+
+__all__ = ["plain_text", "plain_value"]
+
+_AS_THEY_ARE = (bool, int, float, str, type(None))
+
+#: Types that JSON has not: what marks them, how they are written, how they are read.
+_MARKED: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    datetime: ("instant", datetime.isoformat, datetime.fromisoformat),
+    date: ("date", date.isoformat, date.fromisoformat),
+    timedelta: ("span", lambda d: [d.days, d.seconds, d.microseconds], lambda parts: timedelta(*parts)),
+    Decimal: ("decimal", str, Decimal),
+    bytes: ("bytes", lambda b: b64encode(b).decode(), b64decode),
+    tuple: ("tuple", lambda t: [_coded(v) for v in t], lambda values: tuple(map(_decoded, values))),
+    set: ("set", lambda s: [_coded(v) for v in s], lambda values: set(map(_decoded, values))),
+    frozenset: ("frozen", lambda s: [_coded(v) for v in s], lambda values: frozenset(map(_decoded, values))),
+    dict: (
+        "dict",
+        lambda d: [[_coded(k), _coded(v)] for k, v in d.items()],
+        lambda pairs: {_decoded(k): _decoded(v) for k, v in pairs},
+    ),
+}
+_READ = {mark: read for mark, _, read in _MARKED.values()}
+
+
+def plain_text(value: Any) -> str:
+    """Answer a plain value as text: numbers, texts, instants, and lists, tuples, sets and dicts of such.
+
+    >>> plain_text({"n": 2, "last": [1.5, None]})
+    '{"n": 2, "last": [1.5, null]}'
+    >>> plain_value(plain_text({(1, "a"): date(2026, 1, 2)}))
+    {(1, 'a'): datetime.date(2026, 1, 2)}
+    """
+    return json.dumps(_coded(value))
+
+
+def plain_value(text: str) -> Any:
+    """Answer the value that a text stands for."""
+    return _decoded(json.loads(text))
+
+
+def _coded(value: Any) -> Any:
+    kind = type(value)
+    if kind in _AS_THEY_ARE:
+        return value
+    if kind is list:
+        return [_coded(v) for v in value]
+    if kind is dict and "?" not in value and all(type(key) is str for key in value):
+        return {key: _coded(v) for key, v in value.items()}
+    if kind not in _MARKED:
+        raise BadResult(
+            f"expected a plain value, got {value!r} ({kind.__name__})",
+            hint="numbers, texts, bytes, instants, decimals, and lists, tuples, sets and dicts of such",
+        )
+    mark, write, _ = _MARKED[kind]
+    return {"?": mark, "v": write(value)}
+
+
+def _decoded(found: Any) -> Any:
+    if isinstance(found, list):
+        return [_decoded(v) for v in found]
+    if isinstance(found, dict):
+        return _READ[found["?"]](found["v"]) if "?" in found else {key: _decoded(v) for key, v in found.items()}
+    return found

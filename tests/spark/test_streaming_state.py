@@ -1,0 +1,283 @@
+"""State on streams: partial aggregates, what `process` knows, and what a step rewrites."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from tests.flow.case import assert_same_rows
+from tests.spark.engine import all_by_spark, frame
+from tests.spark.steps import engine_in, in_steps, run_steps
+
+import tidegate as tg
+from tidegate.flow.plan import Plan
+from tidegate.spark.lowering import panes
+from tidegate.spark.runtime import spark_runtime
+from tidegate.spark.streaming import operators
+from tidegate.spark.streaming.errors import PickleRefused
+from tidegate.spark.streaming.frontiers import is_complete
+from tidegate.spark.streaming.sources import united
+from tidegate.spark.streaming.state import Part, State
+from tidegate.spec import DT, Operator
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tidegate.spark.streaming.engine import Engine
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = "k STRING, x INT, d DECIMAL(10,2), b BOOLEAN, s STRING"
+#: All that have a partial form, on nulls, decimals and rows that are filtered out.
+MERGEABLE = """count(*); count(x); count_if(b); sum(x); sum(d); avg(x); avg(d); min(s); max(d); bool_and(b); bool_or(b)
+    bit_and(x); bit_or(x); bit_xor(x); regr_count(x, x); sum(x) FILTER (WHERE b); avg(x) FILTER (WHERE x > 100)
+    first(x); last(x) IGNORE NULLS; min_by(s, x); max_by(s, x); sum(x) / count(*)"""
+
+
+def aggregates() -> dict[str, str]:
+    texts = [text.strip() for line in MERGEABLE.split("\n") for text in line.split(";") if text.strip()]
+    return {f"a{i}": text for i, text in enumerate(texts)}
+
+
+def flow_of(verb: str) -> tg.Flow:
+    flow = tg.Flow(verb.replace(" ", "_"))
+    time: Any = ("t", "u") if "pairs" in verb else "t"
+    delays = (3, 3) if "pairs" in verb else (3,)
+    stream = flow.source("s", f"t INT, u INT, {COLUMNS}", time=time, watermark=tg.bounded(*delays))
+    named = aggregates()
+    if verb.startswith("aggregate"):
+        out = stream.aggregate(by="k", **named)
+    elif verb.startswith("sliding"):
+        # Panes are three long, and begin at 2, 5, 8 …
+        out = stream.window(9, every=6, offset=2, over="t").aggregate(by="k", **named)
+    else:
+        out = stream.accumulate(by="k", **named)
+    flow.sink("out", out)
+    return flow
+
+
+def drawn_rows(seed: int, n: int = 60) -> list[tuple[Any, ...]]:
+    """Rows whose times go forward, by up to three units back; nulls in everything else."""
+    draw = random.Random(seed)
+
+    def some(value: Any) -> Any:
+        return None if draw.random() < 0.2 else value
+
+    return [
+        (
+            i // 4 - draw.randint(0, 3),
+            i // 4 - draw.randint(0, 3),
+            draw.choice(["a", "b", None]),
+            some(draw.randint(-5, 9)),
+            some(Decimal(draw.randint(-500, 500)) / 100),
+            some(draw.random() < 0.5),
+            some(draw.choice("xyz")),
+        )
+        for i in range(n)
+    ]
+
+
+def both(spark: SparkSession, flow: tg.Flow, rows: list[tuple[Any, ...]], directory: Path, **options: Any) -> None:
+    """Compare steps, some of them without rows, with the bounded engine."""
+    cuts = in_steps({"s": rows}, random.Random(len(rows)), steps=4)
+    cuts.insert(2, {"s": []})
+    got = run_steps(spark, flow.plan, cuts, {}, directory, **options)
+    assert_same_rows(got["out"], all_by_spark(spark, flow, {"s": rows})["out"])
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "sliding",
+        pytest.param("aggregate", marks=pytest.mark.slow),
+        pytest.param("aggregate pairs", marks=pytest.mark.slow),
+        pytest.param("sliding pairs", marks=pytest.mark.slow),
+        pytest.param("accumulate", marks=pytest.mark.slow),
+        pytest.param("accumulate pairs", marks=pytest.mark.slow),
+    ],
+)
+def test_partial_aggregates_give_what_rows_give(spark: SparkSession, tmp_path: Path, verb: str) -> None:
+    """Every aggregate with a partial form, on nulls, decimals and empty steps, on one clock and on two."""
+    flow = flow_of(verb)
+    held = operators.held_schemas(
+        flow.plan, spark_runtime(spark), engine_in(spark, flow.plan, {}, tmp_path / "types").schemas, allow_pickle=False
+    )
+    assert any("__0a" in schema.names for schemas in held.values() for schema in schemas)
+    both(spark, flow, drawn_rows(7), tmp_path / "run")
+
+
+def small_windows() -> tuple[tg.Flow, list[tuple[Any, ...]]]:
+    flow = tg.Flow("mutant")
+    stream = flow.source("s", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(3))
+    flow.sink("out", stream.window(4, every=2, offset=1).aggregate(by="k", n="count(*)", s="sum(x)"))
+    return flow, [(i // 2 - i % 3, "ab"[i % 2], i) for i in range(20)]
+
+
+def test_a_part_that_is_counted_twice_is_found(spark: SparkSession, tmp_path: Path) -> None:
+    """The comparison can fail: with a fold that keeps what it has folded, sums are too large."""
+
+    def folded(*given: Any) -> State:
+        state = true_fold(*given)
+        return State((*given[4].parts[:1], *state.parts))
+
+    flow, rows = small_windows()
+    both(spark, flow, rows, tmp_path / "true")
+    true_fold = operators._folded
+    with patch.object(operators, "_folded", folded), pytest.raises(AssertionError):
+        both(spark, flow, rows, tmp_path / "mutant")
+
+
+def test_panes_that_are_too_long_are_found(spark: SparkSession, tmp_path: Path) -> None:
+    """The comparison can fail: with panes as long as windows, rows are in windows that they should not be in."""
+    flow, rows = small_windows()
+    with patch.object(panes, "gcd", max), pytest.raises(AssertionError):
+        both(spark, flow, rows, tmp_path)
+
+
+def test_parts_that_are_left_out_too_early_are_found(spark: SparkSession, tmp_path: Path) -> None:
+    """The comparison can fail: if a part is outlived when its rows are complete, windows lose rows."""
+    flow, rows = small_windows()
+
+    def too_early(_operator: Any, _port: int, schema: Any, frontier: Any) -> Any:
+        return lambda at: is_complete(schema, frontier, at)
+
+    with patch.object(operators, "outlived", too_early), pytest.raises(AssertionError):
+        both(spark, flow, rows, tmp_path)
+
+
+@dataclass(frozen=True)
+class Total(Operator[Any, Any]):
+    """The total so far at each time that is complete, and once more at the end."""
+
+    total: int = 0
+    last: Any = None
+
+    def apply(self, event: Any) -> tuple[Any, list[Any]]:
+        if isinstance(event, DT):
+            return type(self)(self.total + (event.d["x"] or 0), event.t), []
+        return self, [DT(event.t, {"y": self.total})]
+
+    def exit(self) -> Iterable[Any]:
+        return [] if self.last is None else [DT(10_000, {"y": self.total})]
+
+
+class Told(Total):
+    """The same, which tells what it knows."""
+
+    def state(self) -> Any:
+        return (self.total, {"last": self.last})
+
+    def resume(self, state: Any) -> Told:
+        return Told(state[0], state[1]["last"])
+
+
+class Batched(Told):
+    """The same on all rows of a key at once."""
+
+    def apply_batch(self, rows: pa.Table) -> tuple[Batched, pa.Table]:
+        sums = rows.group_by("t", use_threads=False).aggregate([("x", "sum")])
+        totals = pc.cumulative_sum(pc.fill_null(sums["x_sum"], 0), start=self.total).cast(pa.int32())
+        return Batched(totals[-1].as_py(), 0), pa.table({"t": sums["t"], "y": totals})
+
+    def resume(self, state: Any) -> Batched:
+        return Batched(state[0], state[1]["last"])
+
+
+class Wrong(Told):
+    """A mutant that forgets."""
+
+    def resume(self, state: Any) -> Wrong:
+        return Wrong(0, state[1]["last"])
+
+
+def totals(operator: Any) -> tg.Flow:
+    flow = tg.Flow("totals")
+    stream = flow.source("s", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(3))
+    flow.sink("out", stream.process(operator, by="k", schema="y INT"))
+    return flow
+
+
+ROWS = [(i // 3 - i % 4, ["a", "b", None][i % 7 % 3], i if i % 5 else None) for i in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("operator", "allow_pickle", "kept"),
+    [
+        pytest.param(Told(), False, "values", marks=pytest.mark.slow),
+        (Batched(), False, "values"),
+        pytest.param(Total(), True, "pickles", marks=pytest.mark.slow),
+        pytest.param(Total(), False, "rows", marks=pytest.mark.slow),
+    ],
+)
+def test_what_an_operator_knows_is_kept(
+    spark: SparkSession, tmp_path: Path, operator: Any, allow_pickle: bool, kept: str
+) -> None:
+    """Whatever is kept of a key, each step goes on from there, with engines that know nothing but the checkpoint."""
+    both(spark, totals(operator), ROWS, tmp_path, restart=True, allow_pickle=allow_pickle)
+    (key,) = (path.name for path in (tmp_path / "checkpoint" / "state").iterdir())
+    assert key.endswith(f"-{kept}")
+
+
+def test_an_operator_that_forgets_is_found(spark: SparkSession, tmp_path: Path) -> None:
+    """The comparison can fail: with a ``resume`` that drops the total, answers differ."""
+    with pytest.raises(AssertionError):
+        both(spark, totals(Wrong()), ROWS, tmp_path)
+
+
+def feed(spark: SparkSession, plan: Plan, engine: Engine, step: int, rows: list[tuple[Any, ...]]) -> None:
+    batch = united(plan, spark_runtime(spark), {"s": frame(spark, plan.sources[0].schema, rows)})
+    engine.step(batch, step)
+
+
+def test_pickles_are_read_only_if_that_is_allowed(spark: SparkSession, tmp_path: Path) -> None:
+    """A checkpoint with pickled state is refused unless the user says so, and the error says how."""
+    plan = totals(Total()).plan
+    feed(spark, plan, engine_in(spark, plan, {}, tmp_path, allow_pickle=True), 0, [(1, "a", 1), (9, "a", 2)])
+    with pytest.raises(PickleRefused, match="allow_pickle=True"):
+        engine_in(spark, plan, {}, tmp_path)
+    engine_in(spark, plan, {}, tmp_path, allow_pickle=True)
+
+
+def test_a_small_step_leaves_large_state_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """After a step with many groups, steps with few write few rows, and what was large stays where it is."""
+    flow = tg.Flow("large")
+    stream = flow.source("s", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(0))
+    flow.sink("out", stream.accumulate(by="k", s="sum(x)"))
+    plan = flow.plan
+    engine = engine_in(spark, plan, {}, tmp_path)
+    feed(spark, plan, engine, 0, [(0, f"k{i}", 1) for i in range(400)])
+    large = {part.path for part in parts_of(engine)}
+    for step in range(1, 12):
+        feed(spark, plan, engine, step, [(step, f"k{step}", 1), (step, "k0", 1)])
+        assert large <= {part.path for part in parts_of(engine)}
+        assert len(parts_of(engine)) <= 8
+    last = [str(path) for path in (tmp_path / "out").glob("step=11/*.parquet")]
+    assert pa.concat_tables([pq.read_table(path, partitioning=None) for path in last]).sort_by("k").to_pylist() == [
+        {"t": 10, "k": "k0", "s": 11},
+        {"t": 10, "k": "k10", "s": 2},
+    ]
+
+
+def parts_of(engine: Engine) -> list[Part]:
+    assert engine.last is not None
+    return [part for states in engine.last.state.values() for state in states for part in state.parts]
+
+
+def test_parts_that_are_outlived_are_left_out_without_a_job(spark: SparkSession, tmp_path: Path) -> None:
+    """Where times go forward, a part is dropped whole: no step writes state a second time."""
+    flow, _ = small_windows()
+    plan = flow.plan
+    engine = engine_in(spark, plan, {}, tmp_path)
+    for step in range(10):
+        feed(spark, plan, engine, step, [(step * 4 + i, "a", i) for i in range(4)])
+        assert all("-new-" in part.path for part in parts_of(engine))
+        assert len(parts_of(engine)) <= 4
