@@ -165,13 +165,12 @@ def let_go(
 ) -> tuple[Rows, list[State]]:
     """Answer for the times that became complete, from what is held; ``tables`` are the inputs without times."""
     runtime = step.runtime
-    nothing = Rows(empty_rows(runtime, step.schemas[operator.id]), empty=True)
     if old == new or not any(state.rows for state in states):
-        return nothing, states
+        return _nothing(step, operator), states
     if isinstance(operator, plan.Iterate):
         also = {operator.names[port]: table for port, table in tables.items()}
         found, states = go_round(step, operator, key, states, also, old, new)
-        return nothing if found is None else Rows(found), states
+        return _nothing(step, operator) if found is None else Rows(found), states
     held = [
         read_parts(step.files, runtime, state.parts, schema)
         for state, schema in zip(states, step.held[operator.id], strict=True)
@@ -182,7 +181,7 @@ def let_go(
     if isinstance(operator, plan.Accumulate) and kept_as_cells(operator):
         parts = [part for part in states[0].parts if may_be_fresh(operator, part, old)]
         if not parts:
-            return nothing, states
+            return _nothing(step, operator), states
         newer = read_parts(step.files, runtime, parts, step.held[operator.id][0])
         types = empty_rows(runtime, step.schemas[operator.inputs[0]])
         answers = accumulated(operator, runtime, types, held[0], newer, old, new, few=few_cells(parts))
@@ -203,6 +202,10 @@ def let_go(
     if not isinstance(operator, PER_TIME):
         answers = answers.where(runtime.expr(newly_complete(operator.schema, old, new)))
     return Rows(answers), states
+
+
+def _nothing(step: Step, operator: Operator) -> Rows:
+    return Rows(empty_rows(step.runtime, step.schemas[operator.id]), empty=True)
 
 
 def _processed(
@@ -232,7 +235,7 @@ def _processed(
     part = write_part(files, runtime, done, step.path(key, 1, "done"))
     states = [states[0], states[1].grown(part)]
     if not states[1].rows or not (part.rows or step.ended):
-        return Rows(empty_rows(runtime, step.schemas[operator.id]), empty=True), states
+        return _nothing(step, operator), states
     history = read_parts(files, runtime, states[1].parts, schema)
     return Rows(replayed(operator, runtime, history, step.number, old, ended=step.ended)), states
 

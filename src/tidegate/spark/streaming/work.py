@@ -55,9 +55,11 @@ class Work:
                 if isinstance(operator, Table):
                     self.frames[operator.id] = Rows(self._tables[operator.id])
                 elif isinstance(operator, Source):
-                    found = taken.get(operator.id)
-                    none = empty_rows(runtime, self._step.schemas[operator.id])
-                    self.frames[operator.id] = Rows(found.on_time(runtime)) if found else Rows(none, empty=True)
+                    self.frames[operator.id] = (
+                        Rows(taken[operator.id].on_time(runtime))
+                        if operator.id in taken
+                        else Rows(empty_rows(runtime, self._step.schemas[operator.id]), empty=True)
+                    )
                 elif not holds(operator) and all(name in self.frames for name in operator.inputs):
                     self._lower(operator)
         for operator in self._flow:
