@@ -130,12 +130,12 @@ def _output_after_commit(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def _old_state(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """State of the wrong version: a commit names the state of the one before."""
+    """State of the wrong version: commits name the state of the first."""
     real, made = Work.folded, []
 
     def folded(self: Work, *given: Any) -> Any:
         made.append(real(self, *given))
-        return made[-2] if len(made) > 1 else made[-1]
+        return made[0] if made[-1] else made[-1]
 
     monkeypatch.setattr(Work, "folded", folded)
 
