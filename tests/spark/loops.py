@@ -68,7 +68,7 @@ def _pairs(edges: tg.Stream, sources: tg.Stream, table: tg.Stream) -> tg.Stream:
 
 def _counted(edges: tg.Stream, sources: tg.Stream, table: tg.Stream) -> tg.Stream:
     return edges.iterate(
-        start="SELECT src AS node, 1 AS paths FROM input UNION ALL SELECT node, 1 FROM listed",
+        start="SELECT src AS node, 1L AS paths FROM input UNION ALL SELECT node, 1L FROM listed",
         step="WITH linked AS (SELECT src, dst FROM input UNION ALL SELECT node, node FROM sources) "
         "SELECT l.dst AS node, k.paths FROM known k JOIN linked l ON l.src = k.node",
         key="node",

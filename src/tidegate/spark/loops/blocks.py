@@ -12,20 +12,28 @@ from tidegate.spark.runtime import Runtime
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Block", "at_driver", "in_blocks"]
+__all__ = ["Block", "at_driver", "in_blocks", "laid_on"]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows that are worked out, what was counted on the way, and whether they are held by executors."""
+    """Rows that are worked out, and what was counted on the way.
+
+    ``few`` is the JVM's list of them, if they are held by the driver; else they are held by executors.
+    """
 
     frame: DataFrame
     counts: Mapping[str, Any]
-    held: bool = True
+    few: Any = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return int(self.counts["rows"])
 
     def release(self) -> None:
         """Give the memory back at once, rather than when the collector of the JVM finds it; nobody reads it again."""
-        if self.held:
+        if self.few is None:
             self.frame._jdf.logicalPlan().rdd().unpersist(False)
 
 
@@ -40,11 +48,25 @@ def in_blocks(runtime: Runtime, rows: DataFrame, counts: Mapping[str, str] = Map
 
 def at_driver(runtime: Runtime, rows: DataFrame, counts: Mapping[str, str] = MappingProxyType({})) -> Block:
     """Work out a few rows, and keep them at the driver: Spark then knows how few they are."""
-    from pyspark.sql import DataFrame as SparkFrame
     from pyspark.sql import Observation
 
     seen = Observation()
-    observed = rows.observe(seen, *runtime.exprs({"rows": "count(*)", **counts}))._jdf
+    observed = rows.observe(seen, *runtime.exprs({"rows": "count(*)", **counts}))
     # They never become Python objects: the JVM hands them from one plan to the next.
-    few = runtime.session._jsparkSession.createDataFrame(observed.collectAsList(), observed.schema())
-    return Block(SparkFrame(few, runtime.session), seen.get, held=False)
+    few = observed._jdf.collectAsList()
+    return Block(_local(runtime, few, observed), seen.get, few)
+
+
+def laid_on(runtime: Runtime, below: Block | None, top: Block) -> Block:
+    """Answer the rows of two blocks at the driver as one; this runs no job."""
+    if below is None:
+        return top
+    both = runtime.session._jvm.java.util.ArrayList(below.few)  # type: ignore[union-attr]
+    both.addAll(top.few)
+    return Block(_local(runtime, both, top.frame), {"rows": below.rows + top.rows}, both)
+
+
+def _local(runtime: Runtime, few: Any, like: DataFrame) -> DataFrame:
+    from pyspark.sql import DataFrame as SparkFrame
+
+    return SparkFrame(runtime.session._jsparkSession.createDataFrame(few, like._jdf.schema()), runtime.session)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidegate.flow.errors import NotConverging
-from tidegate.spark.loops.blocks import Block, at_driver, in_blocks
+from tidegate.spark.loops.blocks import Block, at_driver, in_blocks, laid_on
 from tidegate.spark.loops.facts import FOUND, HERE, KNOWN_BEFORE, Facts
 from tidegate.spark.loops.queries import Queries, united
 from tidegate.spark.lowering.rows import quoted
@@ -36,8 +36,6 @@ _FEW = 10_000
 _MANY = 20_000
 # Before all times that there are, in units.
 _BEGINNING = -(2**63) + 1
-# So many layers of fresh facts are put into one, so that looking into all of them stays cheap.
-_LAYERS = 8
 
 
 def unwatched(number: int, least: Least | None) -> None:
@@ -46,7 +44,7 @@ def unwatched(number: int, least: Least | None) -> None:
 
 def shared(runtime: Runtime, block: Block) -> DataFrame:
     """Answer the rows of a block; if they are few, all executors get them, so that what they meet stays where it is."""
-    frame: DataFrame = runtime.F.broadcast(block.frame) if block.counts["rows"] <= _FEW else block.frame
+    frame: DataFrame = runtime.F.broadcast(block.frame) if block.rows <= _FEW else block.frame
     return frame
 
 
@@ -61,10 +59,10 @@ class Rounds:
     watch: Watch = unwatched
     #: How many facts were fresh after each round; the first is the number before the first round.
     changed: list[int] = field(default_factory=list)
-    #: All that was found, by key; and on top of it what was found since, in layers.
-    _found: Block | None = None
-    _layers: list[Block] = field(default_factory=list)
+    #: What was known before, by key, once it had to be moved; all that was found, and on top of it what is found since.
     _before: Block | None = None
+    _found: Block | None = None
+    _top: Block | None = None
 
     def run(self) -> DataFrame:
         """Go round until nothing is fresh; answer the cells that were found, each once, with what is known there.
@@ -81,15 +79,20 @@ class Rounds:
                 fresh = self._merged(self.queries.follow(fresh))
                 continue
             found = self.queries.follow(self.queries.runtime.F.broadcast(fresh))
-            fresh = self._looked_up(found) if self._rows() > _MANY else self._merged(found)
+            few = self._top is None or self._top.rows <= _FEW
+            fresh = self._looked_up(found) if few and self._rows() > _MANY else self._merged(found)
         return self._all_found().select(*map(quoted, self._facts.columns))
 
     def release(self) -> None:
         """Give back what is held."""
-        for block in [self._found, self._before, *self._layers]:
+        for block in [self._before, *self._blocks]:
             if block is not None:
                 block.release()
-        self._found, self._before, self._layers = None, None, []
+        self._before = self._found = self._top = None
+
+    @property
+    def _blocks(self) -> list[Block]:
+        return [block for block in (self._found, self._top) if block is not None]
 
     @property
     def _facts(self) -> Facts:
@@ -102,55 +105,46 @@ class Rounds:
             self._before = in_blocks(runtime, self._by_key(self.before))
         sides = [self._tagged(self._by_key(frame), FOUND) for frame in found]
         # What executors hold lies by key, and stays where it is.
-        sides += [
-            self._tagged(layer.frame if layer.held else self._by_key(layer.frame), HERE)
-            for layer in [self._found, *self._layers]
-            if layer
-        ]
-        sides += [self._tagged(block.frame, KNOWN_BEFORE) for block in [self._before] if block]
+        sides += [self._tagged(b.frame if b.few is None else self._by_key(b.frame), HERE) for b in self._blocks]
+        sides += [self._tagged(b.frame, KNOWN_BEFORE) for b in [self._before] if b is not None]
         cells = facts.cells(runtime, united(sides)).where("__here")
         few = bool(self.changed) and self._rows() <= _FEW
         block = (at_driver if few else in_blocks)(runtime, cells, self._counts())
-        for old in [self._found, *self._layers]:
-            if old is not None:
-                old.release()
-        self._found, self._layers = block, []
+        for old in self._blocks:
+            old.release()
+        self._found, self._top = block, None
         self._see(block)
         return self._fresh(block)
 
     def _looked_up(self, found: list[DataFrame]) -> DataFrame:
-        """Look up what is known of the keys that something is found for; answer what is fresh, which is a new layer."""
+        """Look up what is known of the keys that something is found for; answer what is fresh, which is laid on top."""
         runtime, facts = self.queries.runtime, self._facts
         candidates = in_blocks(runtime, united(found))
         try:
-            if candidates.counts["rows"] > _FEW:
+            if candidates.rows > _FEW:
                 return self._merged([candidates.frame])
             keys = {f"__k{i}": quoted(name) for i, name in enumerate(facts.key)}
             wanted = runtime.F.broadcast(candidates.frame.select(*runtime.exprs(keys)))
             same = runtime.expr(" AND ".join(f"{sql} <=> {name}" for name, sql in keys.items()))
-            known = [(block.frame, HERE) for block in [self._found, *self._layers] if block]
-            known += [] if self.before is None else [(self.before, KNOWN_BEFORE)]
-            sides = [self._tagged(frame.join(wanted, same, "left_semi"), side) for frame, side in known]
-            cells = facts.cells(runtime, united([*sides, self._tagged(candidates.frame, FOUND)])).where("__fresh")
+            known = [self._tagged(block.frame, HERE) for block in self._blocks]
+            known += [] if self.before is None else [self._tagged(self.before, KNOWN_BEFORE)]
+            known = [united(known).join(wanted, same, "left_semi")] if known else []
+            cells = facts.cells(runtime, united([*known, self._tagged(candidates.frame, FOUND)])).where("__fresh")
             block = at_driver(runtime, cells, self._counts())
         finally:
             candidates.release()
-        self._layers.append(block)
-        if len(self._layers) > _LAYERS:
-            together = united(layer.frame.select(*map(quoted, facts.columns)) for layer in self._layers)
-            self._layers = [at_driver(runtime, facts.merged(runtime, together))]
+        self._top = laid_on(runtime, self._top, block)
         self._see(block)
         return self._fresh(block)
 
     def _all_found(self) -> DataFrame:
-        """Put the layers together. None of them holds what was known before, and so that need not be looked at."""
-        blocks = [block for block in [self._found, *self._layers] if block]
-        if len(blocks) == 1:
-            return blocks[0].frame
-        return self._facts.cells(self.queries.runtime, united(self._tagged(block.frame, HERE) for block in blocks))
+        """Put the blocks together. None of them holds what was known before, and so that need not be looked at."""
+        if len(self._blocks) == 1 and self._top is None:
+            return self._blocks[0].frame
+        return self._facts.cells(self.queries.runtime, united(self._tagged(b.frame, HERE) for b in self._blocks))
 
     def _rows(self) -> int:
-        return self.before_rows + sum(int(block.counts["rows"]) for block in [self._found, *self._layers] if block)
+        return self.before_rows + sum(block.rows for block in self._blocks)
 
     def _fresh(self, block: Block) -> DataFrame:
         return block.frame.where("__fresh").select(*map(quoted, self._facts.columns))

@@ -82,7 +82,7 @@ class _Loop:
             rows[name] = all_rows.where(runtime.expr(complete(schema, self.new)))
             block = in_blocks(runtime, all_rows.where(runtime.expr(newly_complete(schema, self.old, self.new))))
             held.callback(block.release)
-            if block.counts["rows"]:
+            if block.rows:
                 new[name] = shared(runtime, block)
         if not new:
             return None, self.states
