@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 # A loop takes several jobs of Spark a round.
-LOOPS_DRAWN = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 1
+LOOPS_DRAWN = 4 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 1
 
 
 def rows_of(drawn: tuple[bool, list[graphs.Edge]]) -> dict[str, list[tuple[Any, ...]]]:
