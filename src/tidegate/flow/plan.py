@@ -161,7 +161,7 @@ class Plan:
         first, *others = (self.text(name) for name in operator.inputs)
         unsaid = (*_UNSAID, *_FOLLOWING)
         own = [(f.name, getattr(operator, f.name)) for f in fields(operator) if f.name not in unsaid]
-        given = [*others, *(f"{name}={_shown(value)}" for name, value in own if value not in (None, (), ""))]
+        given = [*others, *(f"{name}={_shown(value)}" for name, value in own if value not in (None, (), "", False))]
         return f"{first}.{operator.verb}({', '.join(given)})"
 
     def __str__(self) -> str:
@@ -179,7 +179,7 @@ class Plan:
 _UNSAID = ("id", "inputs", "schema")
 
 #: Fields that follow from the others, and from the inputs.
-_FOLLOWING = ("left_columns", "right_columns", "with_table", "keyed", "columns")
+_FOLLOWING = ("left_columns", "right_columns", "with_table", "keyed", "columns", "rules")
 
 #: Fields that hold Spark SQL.
 _SQL = ("sql", "arguments", "where", "rest", "finish")
