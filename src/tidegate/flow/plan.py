@@ -161,7 +161,8 @@ class Plan:
         first, *others = (self.text(name) for name in operator.inputs)
         unsaid = (*_UNSAID, *_FOLLOWING)
         own = [(f.name, getattr(operator, f.name)) for f in fields(operator) if f.name not in unsaid]
-        given = [*others, *(f"{name}={_shown(value)}" for name, value in own if value not in (None, (), "", False))]
+        said = [(name, value) for name, value in own if value is not False and value not in (None, (), "")]
+        given = [*others, *(f"{name}={_shown(value)}" for name, value in said)]
         return f"{first}.{operator.verb}({', '.join(given)})"
 
     def __str__(self) -> str:

@@ -23,8 +23,8 @@ from tidegate.flow.errors import (
     nearest,
     pointed,
 )
-from tidegate.flow.expressions import Expression, Parsed, Scope, bound, is_call, reference_to, render
-from tidegate.flow.functions import AGGREGATES
+from tidegate.flow.expressions import Expression, Parsed, Scope, bound, reference_to, render
+from tidegate.flow.loops.obstacles import members_of, obstacles, tables_of
 from tidegate.flow.loops.query import KNOWN, Branch, Query, Relation
 from tidegate.flow.schema import Column, Schema, distinct_names
 from tidegate.flow.sql import (
@@ -66,7 +66,7 @@ def parse_loop_query(text: Any, what: str, relations: Relations, *, any_form: bo
         )
     tree, tokens = _parsed(text, what)
     _check_relations(tree, text, what, relations)
-    obstacle = next(_obstacles(tree, tokens, any_form=any_form), None)
+    obstacle = next(obstacles(tree, tokens, any_form=any_form), None)
     if obstacle and not any_form:
         found, hint, where = obstacle
         raise BadLoop(
@@ -78,7 +78,7 @@ def parse_loop_query(text: Any, what: str, relations: Relations, *, any_form: bo
     if obstacle:
         return Query(sql, _columns_of_any(tree, text, what, relations), (), reads)
     pieces = _members(tokens)
-    selects = list(_selects(tree))
+    selects = list(members_of(tree))
     branches = [_branch(text, piece, s, relations) for piece, s in zip(pieces, selects, strict=True)]
     return _united(Query(sql, (), tuple(branches), reads), text, what)
 
@@ -122,91 +122,6 @@ def _check_relations(tree: Tree, text: str, what: str, relations: Relations) -> 
         raise BadLoop(pointed(f"{what} reads no relation", text, 0, len(text)), hint="SELECT … FROM input")
 
 
-# What stands in the way of reading a query as a union of selections from joins.
-
-_CLAUSES = {
-    TokenType.GROUP_BY: "GROUP BY",
-    TokenType.HAVING: "HAVING",
-    TokenType.ORDER_BY: "ORDER BY",
-    TokenType.LIMIT: "LIMIT",
-    TokenType.OFFSET: "OFFSET",
-    TokenType.WITH: "WITH",
-    TokenType.LATERAL: "LATERAL VIEW",
-    TokenType.QUALIFY: "QUALIFY",
-    TokenType.EXCEPT: "EXCEPT",
-    TokenType.INTERSECT: "INTERSECT",
-    TokenType.TABLE_SAMPLE: "TABLESAMPLE",
-    TokenType.PIVOT: "PIVOT",
-    TokenType.UNPIVOT: "UNPIVOT",
-    TokenType.USING: "USING",
-    TokenType.NATURAL: "NATURAL JOIN",
-    TokenType.SEMI: "a SEMI JOIN",
-    TokenType.ANTI: "an ANTI JOIN",
-    TokenType.OVER: "OVER",
-}
-_OUTER = (TokenType.LEFT, TokenType.RIGHT, TokenType.FULL)
-_HINTS = {
-    TokenType.USING: "write the condition with ON",
-    TokenType.NATURAL: "write JOIN … ON …",
-    TokenType.SEMI: "an inner JOIN gives the same facts: those found twice are kept once",
-}
-#: The parts of a SELECT that a branch has.
-_PARTS = ("expressions", "from_", "from", "joins", "where")
-
-Obstacle = tuple[str, str, tuple[int, int]]
-
-
-def _obstacles(tree: Tree, tokens: Tokens, *, any_form: bool) -> Iterator[Obstacle]:
-    """Answer what is in the way: in words, a hint, and where."""
-    depth = 0
-    for i, token in enumerate(tokens):
-        kind, where = token.token_type, span(token)
-        after = tokens[i + 1].token_type if i + 1 < len(tokens) else None
-        before = tokens[i - 1].token_type if i else None
-        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(kind, 0)
-        if is_call(tokens, i) and token.text.lower() in AGGREGATES:
-            yield f"the aggregate {token.text}", "", where
-        elif kind == TokenType.SELECT and depth:
-            yield (
-                "a query inside of it",
-                "write it as a join, without parentheses; or say with rounds=… how often",
-                where,
-            )
-        elif kind == TokenType.DISTINCT and before == TokenType.SELECT:
-            yield "DISTINCT", "leave it out: keep makes one fact of several", where
-        elif kind in _OUTER and after in (TokenType.JOIN, TokenType.OUTER):
-            yield f"a {token.text.upper()} JOIN", "", where
-        elif kind in _CLAUSES and before != TokenType.DOT:
-            yield _CLAUSES[kind], _HINTS.get(kind, ""), where
-        elif kind == TokenType.UNION and any_form and after != TokenType.ALL:
-            yield "UNION", "write UNION ALL", where
-    for node in _selects(tree):
-        others = [name for name, value in node.args.items() if value and name not in _PARTS]
-        tables = _tables(node)
-        if others or not tables or not all(isinstance(table, exp.Table) for table in tables):
-            everything = (tokens[0].start, tokens[-1].end + 1)
-            yield f"a SELECT with {others[0] if others else 'no FROM of relations'}", "", everything
-        known = [table for table in tables if table.name.lower() == KNOWN]
-        if len(known) > 1 and not any_form:
-            hint = "a branch may read it once: keep what is needed in one fact, or join the answer of an earlier loop"
-            yield "known twice in a branch", hint, place(known[1].this)
-
-
-def _tables(select: Tree) -> list[Tree]:
-    """Answer what stands in the FROM of a SELECT."""
-    first = select.args.get("from_") or select.args.get("from")
-    return [part.this for part in [first, *(select.args.get("joins") or ())] if part is not None]
-
-
-def _selects(tree: Tree) -> Iterator[Tree]:
-    """Answer the members of a union, from the left."""
-    if isinstance(tree, exp.SetOperation):
-        yield from _selects(tree.this)
-        yield from _selects(tree.expression)
-    else:
-        yield tree
-
-
 # A union of selections from joins.
 
 
@@ -241,7 +156,7 @@ def _is_joined(tokens: Tokens, i: int) -> bool:
 def _branch(text: str, tokens: Tokens, tree: Tree, relations: Relations) -> Branch:
     select, from_, *where = _split(tokens, _is_clause)
     found: list[Relation] = []
-    for table in _tables(tree):
+    for table in tables_of(tree):
         alias, name = (table.alias or table.name).lower(), table.name.lower()
         if any(r.alias == alias for r in found):
             raise ColumnClash(
@@ -373,7 +288,7 @@ def _columns_of_any(tree: Tree, text: str, what: str, relations: Relations) -> t
     for i, name in enumerate(qualified.named_selects):
         if not name or name.startswith("_col"):
             raise _nameless(i, text, what)
-        types = {_type_of(select, i, relations) for select in _selects(qualified)}
+        types = {_type_of(select, i, relations) for select in members_of(qualified)}
         found.append(Column(name, types.pop() if len(types) == 1 else None))
     return distinct_names(found, hint="give it another name with AS")
 

@@ -1,0 +1,96 @@
+"""What stands in the way of reading a query as a union of selections from joins, where, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from tidegate.flow.expressions import is_call
+from tidegate.flow.functions import AGGREGATES
+from tidegate.flow.loops.query import KNOWN
+from tidegate.flow.sql import Token, TokenType, Tree, exp, place, span
+
+__all__ = ["members_of", "obstacles", "tables_of"]
+
+#: In words, a hint, and where it stands in the text.
+Obstacle: TypeAlias = tuple[str, str, tuple[int, int]]
+
+_CLAUSES = {
+    TokenType.GROUP_BY: "GROUP BY",
+    TokenType.HAVING: "HAVING",
+    TokenType.ORDER_BY: "ORDER BY",
+    TokenType.LIMIT: "LIMIT",
+    TokenType.OFFSET: "OFFSET",
+    TokenType.WITH: "WITH",
+    TokenType.LATERAL: "LATERAL VIEW",
+    TokenType.QUALIFY: "QUALIFY",
+    TokenType.EXCEPT: "EXCEPT",
+    TokenType.INTERSECT: "INTERSECT",
+    TokenType.TABLE_SAMPLE: "TABLESAMPLE",
+    TokenType.PIVOT: "PIVOT",
+    TokenType.UNPIVOT: "UNPIVOT",
+    TokenType.USING: "USING",
+    TokenType.NATURAL: "NATURAL JOIN",
+    TokenType.SEMI: "a SEMI JOIN",
+    TokenType.ANTI: "an ANTI JOIN",
+    TokenType.OVER: "OVER",
+}
+_OUTER = (TokenType.LEFT, TokenType.RIGHT, TokenType.FULL)
+_HINTS = {
+    TokenType.USING: "write the condition with ON",
+    TokenType.NATURAL: "write JOIN … ON …",
+    TokenType.SEMI: "an inner JOIN gives the same facts: those found twice are kept once",
+}
+#: The parts of a SELECT that a branch has.
+_PARTS = ("expressions", "from_", "from", "joins", "where")
+
+
+def obstacles(tree: Tree, tokens: tuple[Token, ...], *, any_form: bool) -> Iterator[Obstacle]:
+    """Answer what is in the way: in words, a hint, and where."""
+    depth = 0
+    for i, token in enumerate(tokens):
+        kind, where = token.token_type, span(token)
+        after = tokens[i + 1].token_type if i + 1 < len(tokens) else None
+        before = tokens[i - 1].token_type if i else None
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(kind, 0)
+        if is_call(tokens, i) and token.text.lower() in AGGREGATES:
+            yield f"the aggregate {token.text}", "", where
+        elif kind == TokenType.SELECT and depth:
+            yield (
+                "a query inside of it",
+                "write it as a join, without parentheses; or say with rounds=… how often",
+                where,
+            )
+        elif kind == TokenType.DISTINCT and before == TokenType.SELECT:
+            yield "DISTINCT", "leave it out: keep makes one fact of several", where
+        elif kind in _OUTER and after in (TokenType.JOIN, TokenType.OUTER):
+            yield f"a {token.text.upper()} JOIN", "", where
+        elif kind in _CLAUSES and before != TokenType.DOT:
+            yield _CLAUSES[kind], _HINTS.get(kind, ""), where
+        elif kind == TokenType.UNION and any_form and after != TokenType.ALL:
+            yield "UNION", "write UNION ALL", where
+    for node in members_of(tree):
+        others = [name for name, value in node.args.items() if value and name not in _PARTS]
+        tables = tables_of(node)
+        if others or not tables or not all(isinstance(table, exp.Table) for table in tables):
+            everything = (tokens[0].start, tokens[-1].end + 1)
+            yield f"a SELECT with {others[0] if others else 'no FROM of relations'}", "", everything
+        known = [table for table in tables if table.name.lower() == KNOWN]
+        if len(known) > 1 and not any_form:
+            hint = "a branch may read it once: keep what is needed in one fact, or join the answer of an earlier loop"
+            yield "known twice in a branch", hint, place(known[1].this)
+
+
+def tables_of(select: Tree) -> list[Tree]:
+    """Answer what stands in the FROM of a SELECT."""
+    first = select.args.get("from_") or select.args.get("from")
+    return [part.this for part in [first, *(select.args.get("joins") or ())] if part is not None]
+
+
+def members_of(tree: Tree) -> Iterator[Tree]:
+    """Answer the members of a union, from the left."""
+    if isinstance(tree, exp.SetOperation):
+        yield from members_of(tree.this)
+        yield from members_of(tree.expression)
+    else:
+        yield tree
