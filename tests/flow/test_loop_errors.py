@@ -79,7 +79,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
   SELECT page AS node, 1 AS label FROM pages
                                        ^^^^^
   relations: input
-  hint: other streams and tables: also={'pages': …}
+  hint: other streams and tables: also={"name": …}
 """,
     ),
     "an unknown column": (
@@ -287,6 +287,25 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
   SELECT e.dst AS node, e.t AS label FROM known k JOIN input e ON e.src = k.node
                           ^
   hint: facts get their time from their rows; to compute with it, copy it: with_columns(at="t") before
+""",
+    ),
+    "a relation of a database": (
+        lambda f: loop(f, step="SELECT node, label FROM db.known"),
+        errors.UnknownRelation,
+        """unknown relation db.known
+  SELECT node, label FROM db.known
+                             ^^^^^
+  relations: input, known
+  hint: did you mean known?
+""",
+    ),
+    "other names for columns": (
+        lambda f: loop(f, step="SELECT a AS node, b AS label FROM known AS k(a, b)"),
+        errors.BadLoop,
+        """expected step to be a union of selections from joined relations, got a SELECT with no FROM of relations
+  SELECT a AS node, b AS label FROM known AS k(a, b)
+  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint: compute it before the loop; or say with rounds=… how many rounds there are
 """,
     ),
     "WITH of a relation": (

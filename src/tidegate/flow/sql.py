@@ -68,7 +68,8 @@ def relations_of(query: Tree) -> list[Tree]:
     ['b', 'c']
     """
     own = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
-    found = [table for table in query.find_all(exp.Table) if table.name.lower() not in own]
+    read = [table for table in query.find_all(exp.Table) if table.find_ancestor(exp.Hint) is None]
+    found = [table for table in read if table.name.lower() not in own]
     return sorted(found, key=lambda table: place(table.this))
 
 

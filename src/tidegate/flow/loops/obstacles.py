@@ -72,7 +72,7 @@ def obstacles(tree: Tree, tokens: tuple[Token, ...], *, any_form: bool) -> Itera
     for node in members_of(tree):
         others = [name for name, value in node.args.items() if value and name not in _PARTS]
         tables = tables_of(node)
-        if others or not tables or not all(isinstance(table, exp.Table) for table in tables):
+        if others or not tables or not all(map(_is_plain, tables)):
             everything = (tokens[0].start, tokens[-1].end + 1)
             yield f"a SELECT with {others[0] if others else 'no FROM of relations'}", "", everything
         known = [table for table in tables if table.name.lower() == KNOWN]
@@ -85,6 +85,15 @@ def tables_of(select: Tree) -> list[Tree]:
     """Answer what stands in the FROM of a SELECT."""
     first = select.args.get("from_") or select.args.get("from")
     return [part.this for part in [first, *(select.args.get("joins") or ())] if part is not None]
+
+
+def _is_plain(table: Tree) -> bool:
+    """Answer whether it is the name of a relation, perhaps with another name behind it, and nothing more."""
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+        return False
+    alias = table.args.get("alias")
+    more = [name for name, value in table.args.items() if value and name not in ("this", "alias")]
+    return not more and not (alias is not None and alias.args.get("columns"))
 
 
 def members_of(tree: Tree) -> Iterator[Tree]:

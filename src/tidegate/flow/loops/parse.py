@@ -109,14 +109,15 @@ def _check_relations(tree: Tree, text: str, what: str, relations: Relations) -> 
         name = table.name.lower()
         if name in relations.columns and not table.args.get("db"):
             continue
-        if name == KNOWN:
+        if name == KNOWN and what == "start":
             message = pointed("known stands in start, which says what is known at first", text, *place(table.this))
             raise BadLoop(message, hint="read known in step")
         near = nearest(table.name, relations.columns)
         listed = ", ".join(relations.columns)
+        shown = ".".join(part.sql("spark") for part in table.parts)
         raise UnknownRelation(
-            pointed(f"unknown relation {table.name}", text, *place(table.this)) + f"\n  relations: {listed}",
-            hint=f"did you mean {near}?" if near else f"other streams and tables: also={{{table.name!r}: …}}",
+            pointed(f"unknown relation {shown}", text, *place(table.this)) + f"\n  relations: {listed}",
+            hint=f"did you mean {near}?" if near else 'other streams and tables: also={"name": …}',
         )
     if not found:
         raise BadLoop(pointed(f"{what} reads no relation", text, 0, len(text)), hint="SELECT … FROM input")
