@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,10 @@ from tidegate.flow.watermarks import Bounded
 from tidegate.spark.loops import queries, rounds
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import looped
+from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.sources import united
+from tidegate.spark.streaming.state import write_part
+from tidegate.spark.streaming.warm import Warm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -154,6 +158,22 @@ def test_a_loop_that_does_not_come_to_rest_is_stopped(spark: SparkSession, tmp_p
     flow.sink("out", endless)
     with pytest.raises(NotConverging, match="after 5 rounds\n  facts that changed in the last rounds: 2, 2, 2, 2, 2"):
         run_steps(spark, flow.plan, [{"edges": [(1, 0, 1, 0), (1, 1, 0, 0)]}], {}, tmp_path)
+
+
+def test_large_parts_of_state_stay_in_the_cache(spark: SparkSession, tmp_path: Path) -> None:
+    """What one step has cached is found by the next, in a session of its own, until it is forgotten."""
+    runtime, files, warm = spark_runtime(spark), Files(spark, str(tmp_path)), Warm()
+    before = spark.sparkContext._jsc.getPersistentRDDs().size()
+    numbers = spark.range(30_000)
+    large, small = (write_part(files, runtime, numbers.limit(n), f"part/{n}") for n in (30_000, 10))
+    assert warm.read(files, runtime, [large, small], numbers.schema).count() == 30_010
+    later = replace(runtime, session=spark.newSession())
+    plan = warm.read(files, later, [large, small], numbers.schema)._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("InMemoryTableScan") == 1
+    warm.forget([large.path])
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == before + 1
+    warm.forget()
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == before
 
 
 # Engines with a mistake.
