@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,8 @@ from tests.spark.loops import LOOPS, built, by_specification
 import tidegate as tg
 from tidegate.flow.errors import BadLoop, NotConverging
 from tidegate.spark.loops import rounds
+from tidegate.spark.loops.queries import asked
+from tidegate.spark.runtime import spark_runtime
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -110,6 +113,14 @@ def test_start_and_step_give_facts_of_one_type(spark: SparkSession) -> None:
     flow.sink("out", edges.iterate(start=start, step=step, key="node", keep="min(x) AS x"))
     with pytest.raises(BadLoop, match="expected x of one type, got INT from start and BIGINT from step"):
         flow.compute(spark, {"edges": frame(spark, edges.schema, [])})
+
+
+def test_queries_of_any_form_read_frames_of_other_sessions(spark: SparkSession) -> None:
+    """A step has a session of its own; tables are of the session that the flow was started with."""
+    query = built("ranks", pairs=False).plan["iterate#1"].start
+    edges = spark.createDataFrame([(1, 2), (2, 3)], "src INT, dst INT")
+    elsewhere = replace(spark_runtime(spark), session=spark.newSession())
+    assert sorted(row.node for row in asked(elsewhere, query, {"input": edges}).collect()) == [1, 2, 3]
 
 
 @pytest.mark.slow

@@ -120,12 +120,15 @@ def check_types(facts: Schema, begun: DataFrame, then: DataFrame) -> None:
 
 @contextmanager
 def _views(runtime: Runtime, tables: Mapping[str, DataFrame]) -> Iterator[dict[str, str]]:
-    """Give DataFrames names that SQL can use, as long as a query is analysed."""
+    """Give DataFrames names that SQL can use, as long as a query is analysed.
+
+    A step has a session of its own, and tables are of another one: the names are known to all.
+    """
     names = {name: f"tidegate_{uuid4().hex}" for name in tables}
     try:
         for name, view in names.items():
-            tables[name].createTempView(view)
-        yield names
+            tables[name].createGlobalTempView(view)
+        yield {name: f"global_temp.{view}" for name, view in names.items()}
     finally:
         for view in names.values():
-            runtime.session.catalog.dropTempView(view)
+            runtime.session.catalog.dropGlobalTempView(view)
