@@ -35,6 +35,14 @@ LOOPS: dict[str, Build] = {
         key="node",
         keep=("min(dist) AS dist", "min_by(via, dist) AS via"),
     ),
+    "reached from a table": lambda edges: edges.iterate(
+        start="SELECT node FROM seeds",
+        step="SELECT e.dst AS node FROM known k JOIN input e ON e.src = k.node "
+        "UNION ALL SELECT s.next FROM known k JOIN seeds s ON s.node = k.node WHERE s.next IS NOT NULL",
+        key="node",
+        keep=(),
+        also={"seeds": edges.flow.table("seeds", "node INT, next INT")},
+    ),
     "marks that go on together only": lambda edges: edges.iterate(
         start="SELECT src AS node, weight AS marks FROM input WHERE src < 2",
         step="SELECT dst AS node, k.marks FROM known k, input e WHERE e.src = k.node AND (node < 2 OR k.marks & 3 = 3)",
@@ -42,6 +50,7 @@ LOOPS: dict[str, Build] = {
         keep="bit_or(marks) AS marks",
     ),
 }
+SEEDS = [{"node": 2, "next": 7}, {"node": 7, "next": None}, {"node": 7, "next": 3}]
 small = st.one_of(
     st.tuples(st.just(False), graphs.edges(st.integers(0, 2), nodes=4, most=6)),
     st.tuples(st.just(True), graphs.edges(st.tuples(st.integers(0, 1), st.integers(0, 1)), nodes=4, most=5)),
@@ -63,11 +72,14 @@ def both(
     flow = tg.Flow("loop")
     edges = graphs.source(flow, pairs=pairs)
     flow.sink("out", build(edges))
+    tables = {table.id: SEEDS for table in flow.plan.tables}
     events = graphs.events(edges.schema, drawn)
     rows: list[Timed] = [(event.t, ("input", event.d)) for event in events]
-    found = simulated(flow.plan, rows, workers=count, seed=seed, stalls=stalls, facts=facts)
+    found = simulated(flow.plan, rows, tables, workers=count, seed=seed, stalls=stalls, facts=facts)
     n = len(edges.schema.time)
-    expected = [(e.t, list(e.d.values())[n:]) for e in flow.reference({"edges": events})["out"] if isinstance(e, DT)]
+    expected = [
+        (e.t, list(e.d.values())[n:]) for e in flow.reference({"edges": events, **tables})["out"] if isinstance(e, DT)
+    ]
     return (
         Counter((t, freeze(values)) for t, values in expected),
         Counter((t, freeze(list(fact.values()))) for t, fact in found),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from tidegate.flow.duck import Duck
@@ -21,10 +21,11 @@ __all__ = ["LoopRules", "simulated"]
 class LoopRules:
     """The rules of a loop for `tidegate.sim.loop`: rows are pairs of a relation's name and a row."""
 
-    def __init__(self, plan: Plan, operator: Iterate) -> None:
-        if operator.rounds is not None or any(not source.schema.time for source in plan.inputs(operator)):
-            raise NotSupported("a loop with rounds, or with tables, has no form on simulated workers")
+    def __init__(self, plan: Plan, operator: Iterate, tables: Mapping[str, Sequence[Any]]) -> None:
+        if operator.rounds is not None:
+            raise NotSupported("a loop with rounds has no form on simulated workers")
         self.operator = operator
+        self.tables = tables
         self.times = operator.schema.times
         self.columns = {
             name: source.schema.columns for name, source in zip(operator.names, plan.inputs(operator), strict=True)
@@ -49,9 +50,14 @@ class LoopRules:
         columns = (*self.times, *self.operator.start.columns)
         query = Query(sql, columns, (), tuple(dict.fromkeys(r.name for r in branch.relations)))
         given = {name: [row for _, (n, row) in rows if n == name] for name in self.operator.names}
+        given |= {name: list(table) for name, table in self.tables.items()}
         given[KNOWN] = [self.timed(t, fact) for t, fact in facts]
         found = self.duck.query(query, {name: (given[name], self.columns[name]) for name in query.relations})
-        return [(self.operator.schema.time_of(row), {n: v for n, v in row.items() if n not in names}) for row in found]
+        return [(self.since(row), {n: v for n, v in row.items() if n not in names}) for row in found]
+
+    def since(self, row: Any) -> Any:
+        """Answer the time of a fact, or None if it follows from tables alone."""
+        return None if row[self.times[0].name] is None else self.operator.schema.time_of(row)
 
     def timed(self, t: Any, fact: Any) -> dict[str, Any]:
         """Answer a fact with its time as columns."""
@@ -70,16 +76,24 @@ class LoopRules:
 
 
 def simulated(
-    plan: Plan, rows: Sequence[Timed], *, workers: int, seed: int, stalls: float = 0.02, facts: type[Facts] = Facts
+    plan: Plan,
+    rows: Sequence[Timed],
+    tables: Mapping[str, Sequence[Any]],
+    *,
+    workers: int,
+    seed: int,
+    stalls: float = 0.02,
+    facts: type[Facts] = Facts,
 ) -> list[Timed]:
     """Run the one loop of a plan on simulated workers, on rows of its inputs; answer what it says at each time.
 
     ``rows`` are pairs of a time and a pair: the name of a relation, and the row. Times are whole numbers from 0 on, as
-    the capability to begin with needs a least time. The loop emits updates.
+    the capability to begin with needs a least time. ``tables`` are the rows of relations that are tables. The loop
+    emits updates.
     """
     (operator,) = (o for o in plan if isinstance(o, Iterate))
     parts = [Nat() for _ in operator.schema.time]
     order: Order[Any] = parts[0] if len(parts) == 1 else Product(*parts)
-    simulation = Simulation(loop(order, rows, LoopRules(plan, operator), facts=facts), workers=workers)
+    simulation = Simulation(loop(order, rows, LoopRules(plan, operator, tables), facts=facts), workers=workers)
     simulation.run(seed=seed, stalls=stalls)
     return [answer for sink in simulation.instances("d") for answer in sink.answers]

@@ -35,7 +35,7 @@ class Rules(Protocol):
     """What a loop computes: what follows from rows, what from facts and rows, and which facts are about the same."""
 
     def start(self, rows: Sequence[Timed]) -> Iterable[Timed]:
-        """Answer the facts that follow from rows alone, each at the join of the times that it is made from."""
+        """Answer the facts that follow from rows alone, each at the join of their times; None is from the beginning."""
         ...
 
     def step(self, facts: Sequence[Timed], rows: Sequence[Timed]) -> Iterable[Timed]:
@@ -164,7 +164,8 @@ class Facts(Operator):
             known = self.known()
             self.rows += [(t, row) for row in rows]
             self.follow(t, number, now, known)
-            for since, fact in self.rules.start(self.rows):
+            for begun, fact in self.rules.start(self.rows):
+                since = t if begun is None else begun
                 if self.order.le(t, since) and owner(self.rules.key(fact)) % self.workers == self.worker:
                     fresh += self.learn(since, fact)
         self.follow(t, number, now, fresh)
