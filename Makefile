@@ -20,9 +20,11 @@ demo: $(ENVIRONMENT) ## Show what Tidegate does
 	@. ./$(ENVIRONMENT) && $(VENV)/bin/tidegate demo
 
 test: lint ## Run the whole test suite, linting and type checks included
+	@bash scripts/setup postgres
 	@. ./$(ENVIRONMENT) && $(PY) -m pytest -n 2 --dist loadgroup -m "not slow"
 
 check: lint ## Run the long version: more examples, and the slow tests
+	@bash scripts/setup postgres
 	@. ./$(ENVIRONMENT) && HYPOTHESIS_PROFILE=check $(PY) -m pytest -n 2 --dist loadgroup
 
 lint: $(ENVIRONMENT) ## Check format, style and types
