@@ -306,6 +306,24 @@ BUILDING: dict[str, tuple[Build, type[Exception], type[Exception], str]] = {
   at: flow 'bad'
   hint: choose the rows with where(…) first, and then windows without gaps""",
     ),
+    "windows that do not advance": (
+        lambda f: ints(f).window(5, every=0),
+        errors.BadSpan,
+        ValueError,
+        """expected an every of at least 1, one unit of INT, got 0
+  at: window(…) on s
+  at: flow 'bad'
+  hint: every=10""",
+    ),
+    "a lateness below 0": (
+        lambda f: ints(f).window(5, lateness=-1),
+        errors.BadSpan,
+        ValueError,
+        """expected a lateness of at least 0, got -1
+  at: window(…) on s
+  at: flow 'bad'
+  hint: lateness=10""",
+    ),
     "windows on several time columns": (
         lambda f: pairs(f).window(5),
         errors.BadArgument,

@@ -311,3 +311,55 @@ def test_lemma_5_needs_d_at_most_the_period(monkeypatch):
     monkeypatch.setattr(infinity, "c1_op", lambda order, d: Passing())
     unguarded = composed_infinity(Nat(), TOTAL, 2, lambda t, d: None, d=2)
     assert [e for e in fproduce(unguarded, events)[1] if isinstance(e, DT)][:2] == [DT(2, 1), DT(4, 2)]
+
+
+def two_rounds(f_O, *, fed_back=True):
+    """The answers of [0, 3) and of [2, 5), on inputs at 0 and 1 and, if the loop is there, the first answer."""
+    op, out = fproduce(A(Nat(), Window(2, 3), f_O), [DT(0, ((5,), ())), DT(1, ((6,), ())), WM(2)])
+    (first,) = [e for e in out if isinstance(e, DT)]
+    events = [first] * fed_back + [DT(3, ((7,), ())), WM(4)]
+    (second,) = [e for e in fproduce(op, events)[1] if isinstance(e, DT)]
+    return first.d, second.d
+
+
+def counting(answer):
+    """Listing 6 for a state that counts inputs; ``answer`` says where in the result the state is."""
+
+    def f_O(instance):
+        mine = [d for t, d in instance.tuples if t != instance.l + 2]
+        inputs = sum(1 for given, _ in mine if given)
+        return [answer(inputs + sum(state[0] for given, state in mine if not given))]
+
+    return f_O
+
+
+def test_listing_6_returns_the_state_in_the_wrong_place():
+    """In the first place a state is taken for an input: of two inputs and one, two are counted, not three."""
+    assert two_rounds(counting(lambda state: ((state,), ()))) == (((2,), ()), ((2,), ()))
+    assert two_rounds(counting(lambda state: ((), (state,)))) == (((), (2,)), ((), (3,)))
+
+
+def test_listing_6_leaves_out_its_loop():
+    """With S_M as the only input of Γ, an instance knows nothing of those before it."""
+    assert two_rounds(counting(lambda state: ((), (state,))), fed_back=False)[1] == ((), (1,))
+    assert two_rounds(counting(lambda state: ((), (state,))))[1] == ((), (3,))
+
+
+def test_listing_6_asks_a_state_for_the_key_of_an_input():
+    """A state need not have the attributes that f_k reads; here it carries its key, and f_k sees inputs only."""
+    events = [DT(0, {"k": "a", "x": 1}), WM(0), WM(2), DT(3, {"k": "a", "x": 2}), WM(4)]
+    total = Folding(lambda d: d["x"], lambda s, d: s + d["x"], lambda s, r: s + r, lambda s: s)
+    op = A(Nat(), Window(2, 3, lambda t, d: d["k"]), lambda instance: [total.f_c(instance.tuples[0][1])])
+    after, out = fproduce(op, events[:3])
+    with pytest.raises(TypeError, match="not subscriptable"):
+        after.apply(next(e for e in out if isinstance(e, DT)))
+    composed = composed_infinity(Nat(), total, 2, lambda t, d: d["k"], d=2)
+    assert [e for e in produce(composed, events) if isinstance(e, DT)][:2] == [DT(2, 1), DT(4, 3)]
+
+
+@pytest.mark.parametrize("last", [4, 8, 16])
+def test_listing_4_cannot_count_the_successors_of_a_state(last):
+    """One input has as many successors as periods follow, without end: no number can be counted down to none."""
+    events = [DT(0, 1), *(WM(t) for t in range(last + 1))]
+    out = fproduce(composed_infinity(Nat(), TOTAL, 2, lambda t, d: None, d=1), events)[1]
+    assert sum(isinstance(e, DT) for e in out) == last // 2

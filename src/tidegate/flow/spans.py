@@ -39,7 +39,8 @@ def parse_span(value: Any, type_: str, *, what: str, least: int | None = 1) -> i
     if least is not None and count < least:
         one = show_span(1, type_)
         bound = f"of at least {one}, one unit of {type_}" if least == 1 else "of at least 0"
-        raise BadSpan(f"expected a {what} {bound}, got {value!r}", hint=f"{what}={_example(type_)}")
+        article = "an" if what[0] in "aeiou" else "a"
+        raise BadSpan(f"expected {article} {what} {bound}, got {value!r}", hint=f"{what}={_example(type_)}")
     return count
 
 

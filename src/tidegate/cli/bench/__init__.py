@@ -48,7 +48,8 @@ def aggregates(
     started = time.monotonic()
     try:
         with console.status("measuring") as status:
-            results = measure(spark, plan.quick() if quick else plan, say=lambda what: status.update(what))
+            say = status.update if console.is_terminal else console.print
+            results = measure(spark, plan.quick() if quick else plan, say=say)
     finally:
         spark.stop()
     show(results, console)

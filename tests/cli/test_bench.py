@@ -1,0 +1,74 @@
+"""``tidegate bench aggregates``: all of it on next to nothing, and what it says about bad input."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from tidegate.cli import app
+from tidegate.cli.bench.aggregates import WORK, Plan, Results, plots, show
+from tidegate.cli.bench.measure import FORMS, Cost
+
+
+def test_an_unknown_query_is_an_error() -> None:
+    """The message says which queries there are."""
+    result = CliRunner().invoke(app, ["bench", "aggregates", "--only", "XXM"])
+    assert result.exit_code == 2
+    assert "there is no query 'XXM'" in result.output
+
+
+@pytest.fixture
+def results() -> Results:
+    """Results of a Map and a Join, as if they had been measured: A+ takes twice as long, A ten times."""
+    costs = {form: Cost(n, n) for form, n in zip(FORMS, (1.0, 2.0, 10.0, 1.0), strict=True)}
+    steps = {"dedicated": (1000, 0.5), "A+": (1000, 1.0), "A": (1000, 20.0)}
+    return Results(
+        Plan(),
+        queries={"AHM": (4000, costs), "ahj": (9000, costs)},
+        synthetic={(s, work): costs for s in (0.1, 1, 3) for work in WORK},
+        steps={"AHM": steps, "ahj": steps},
+        rates={"AHM": {form: [step] * len(Plan().sizes) for form, step in steps.items()}},
+        by_hand={"ahj": (9000, {"ours": Cost(1, 1), "by hand": Cost(2, 2), "A+": Cost(4, 4)})},
+    )
+
+
+def test_tables_have_dedicated_as_100_percent(results: Results) -> None:
+    """Shares are of the throughput of dedicated, rates are rows by seconds, and latency is a step and a half."""
+    console = Console(width=200, record=True, file=StringIO())
+    show(results, console)
+    text = console.export_text()
+    (row,) = [line for line in text.splitlines() if "AHM" in line and "4,000" in line]
+    assert [word for word in row.split() if word.isdigit()][-4:] == ["50", "10", "100", "50"]
+    assert "dedicated 2,000 rows/s at 0.8 s" in text
+    # Twenty seconds a step are no longer sustained.
+    assert "A 0 rows/s" in text
+    assert "200 %" in text
+
+
+def test_figures_are_numbered_as_in_the_paper(results: Results) -> None:
+    """There is a figure for the synthetic Map, for rates, for Maps, for Joins, and for Spark by hand."""
+    found = plots(results)
+    assert {name.split(".")[0].split("-")[1] for name in found} == {"9", "10", "11", "13", "14"}
+    assert all(svg.startswith("<svg") and svg.endswith("</svg>\n") for svg in found.values())
+    assert json.loads(results.as_json())["queries"]["AHM"][0] == 4000
+
+
+@pytest.mark.slow
+def test_the_benchmark_runs(tmp_path: Path) -> None:
+    """In a process of its own, which starts and stops a session."""
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-c", "from tidegate.cli import app; app()", "bench", "aggregates", "--quick"]
+    done = subprocess.run(
+        [*command, "--output", str(tmp_path)], capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "measured in" in done.stdout
+    assert (tmp_path / "figure-9.svg").exists()
+    assert set(json.loads((tmp_path / "measured.json").read_text(encoding="utf-8"))["queries"]) == {"LLM", "LLJ", "hlm"}
