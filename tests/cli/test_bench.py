@@ -11,7 +11,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from tidegate.cli import app
-from tidegate.cli.bench.aggregates import WORK, Plan, Results, plots, show
+from tidegate.cli.bench.aggregates import Plan, Results, plots, show
 from tidegate.cli.bench.measure import FORMS, Cost
 
 
@@ -30,7 +30,7 @@ def results() -> Results:
     return Results(
         Plan(),
         queries={"AHM": (4000, costs), "ahj": (9000, costs)},
-        synthetic={(s, work): costs for s in (0.1, 1, 3) for work in WORK},
+        synthetic={(s, work): costs for s in Plan().selectivities for work in Plan().work},
         steps={"AHM": steps, "ahj": steps},
         rates={"AHM": {form: [step] * len(Plan().sizes) for form, step in steps.items()}},
         by_hand={"ahj": (9000, {"ours": Cost(1, 1), "by hand": Cost(2, 2), "A+": Cost(4, 4)})},
@@ -71,4 +71,4 @@ def test_the_benchmark_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "measured in" in done.stdout
     assert (tmp_path / "figure-9.svg").exists()
-    assert set(json.loads((tmp_path / "measured.json").read_text(encoding="utf-8"))["queries"]) == {"LLM", "LLJ", "hlm"}
+    assert set(json.loads((tmp_path / "measured.json").read_text(encoding="utf-8"))["queries"]) == {"LLM", "LLJ"}

@@ -207,6 +207,10 @@ BY_HAND = {
         lambda s, r: s.aggregate(by=["k", "x"], p="collect_list(struct(xs))").explode("p").select("k", "p.xs AS xs"),
         lambda s, r: s.select("k", "xs"),
     ),
+    "map by a key that is called as a column": (
+        lambda s, r: s.aggregate(by="x % 2 AS x", p="collect_list(struct(x AS o))").explode("p").select("p.o + x AS y"),
+        lambda s, r: s.select("x + (x % 2) AS y"),
+    ),
     "map of one value, which is no null": (
         lambda s, r: s.aggregate(by="k", p="collect_list(x)").explode("p").select("k", "p + 1 AS y"),
         lambda s, r: s.where("(x) IS NOT NULL").select("k", "(x) + 1 AS y"),

@@ -31,7 +31,7 @@ def aggregates(
     output: Annotated[
         Path | None, typer.Option(help="A directory for figures (SVG) and all that was measured.")
     ] = None,
-    quick: Annotated[bool, typer.Option(help="Three queries, few rows, one run.")] = False,
+    quick: Annotated[bool, typer.Option(help="A Map and a Join, few rows, one run.")] = False,
 ) -> None:
     """Measure the 24 queries dedicated, composed of A+ and of A, and optimised; and Joins against Spark by hand."""
     # It needs PySpark, which other commands do not.

@@ -132,15 +132,17 @@ def _on_rows(
     output: Expression, pack: str, packed: _Pack, aggregation: Aggregation, schema: Schema
 ) -> Expression | None:
     """Answer what a select computes of packs and keys as an expression on rows; None if it reads anything else."""
-    if packed.fields is not None:
-        found = from_pack(output, pack, packed.fields)
-    else:
-        found = renamed(output, {pack: packed.value if output.sql == pack else f"({packed.value})"})
     keys = {e.name: e for e in aggregation.by if e.name in output.columns}
-    if found is None or "window" in output.columns or not exact([c for c in aggregation.columns if c.name in keys]):
+    if "window" in output.columns or not exact([c for c in aggregation.columns if c.name in keys]):
         return None
-    found = renamed(found, {name: f"({e.sql})" for name, e in keys.items() if not e.is_column})
-    return replace(bound_to(found.sql, schema, output.name), type=output.type)
+    # Keys first: a field may be called as a key is, and be something else.
+    columns = {name: f"({e.sql})" for name, e in keys.items() if not e.is_column}
+    if packed.fields is None:
+        columns[pack] = packed.value if output.sql == pack else f"({packed.value})"
+    found: Expression | None = renamed(output, columns)
+    if packed.fields is not None:
+        found = from_pack(renamed(output, columns), pack, packed.fields)
+    return None if found is None else replace(bound_to(found.sql, schema, output.name), type=output.type)
 
 
 def _is_whole(outputs: list[Expression], schema: Schema) -> bool:

@@ -251,6 +251,8 @@ def _on_sides(
     """Answer a condition on packs and keys as one on the columns of both sides."""
     found: Expression | None = condition
     for pack, (side, fields) in packs.items():
+        if pack in (LEFT, RIGHT) and pack != side:
+            return None
         columns = {n: Expression(n, f"{quoted(side)}.{e.sql}", e.type, ()) for n, e in fields.items()}
         found = from_pack(found, pack, columns) if found is not None else None
     if found is None or not set(found.columns) <= set(on):
