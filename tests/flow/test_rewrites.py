@@ -80,6 +80,11 @@ OPERATORS: dict[str, tuple[Any, list[str], list[str]]] = {
         [*SIDES, *PACK],
         [*SIDES, "aggregate", "unfold", "unfold", "where", "select"],
     ),
+    "join by a key that is computed": (
+        lambda s, r: s.select("x > 0 AS some", "x").join(r.select("y > 0 AS some", "y AS other"), on="some"),
+        ["select", "select", *SIDES, *PACK],
+        ["select", "select", *SIDES, "aggregate", "unfold", "unfold", "select"],
+    ),
     "join that equates": (
         lambda s, r: s.join(r, on="k", where="x + 1 = y AND y > 1 AND left.t + 1 >= y"),
         [*SIDES, *PACK],

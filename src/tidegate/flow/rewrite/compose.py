@@ -31,6 +31,7 @@ from tidegate.flow.rewrite.pieces import (
 from tidegate.flow.rewrite.shapes import feeds_lateness
 from tidegate.flow.rewrite.substitute import into_pack
 from tidegate.flow.schema import Column
+from tidegate.flow.sqltypes import quoted
 
 __all__ = ["to_aggregates"]
 
@@ -89,10 +90,20 @@ class _Compose:
     def _in_select(self, operator: plan.Where) -> bool:
         """Answer whether a Filter goes into the Map behind it: a Map may answer nothing."""
         reader = self._only_reader(operator)
-        return isinstance(reader, plan.Select) and self._simple(reader)
+        return isinstance(reader, plan.Select) and self._simple(reader) and not self._keys_a_join(reader)
+
+    def _keys_a_join(self, operator: plan.Select) -> bool:
+        """Answer whether a select only names columns and computes keys for a Join that is composed: it is its f_K."""
+        reader = self._only_reader(operator)
+        if not isinstance(reader, plan.Join | plan.WindowJoin) or self.of(reader) == [reader]:
+            return False
+        named = [e.name in reader.on or e.sql in map(quoted, e.columns) for e in operator.outputs]
+        return all(named)
 
     @_rule.register
     def _select(self, operator: plan.Select) -> list[Operator]:
+        if self._keys_a_join(operator):
+            return [operator]
         (before,) = self.flow.inputs(operator)
         where = None
         if isinstance(before, plan.Where) and self._simple(before) and self._in_select(before):

@@ -138,8 +138,9 @@ def _chosen(
     operator: plan.Join | plan.WindowJoin, schema: Schema, by: list[Expression], equal: list[_Equation]
 ) -> dict[str, str]:
     """Answer, for each side, the FILTER of what is listed. A null key matches nothing."""
-    known = [f"{e.sql} IS NOT NULL" for e in by]
-    found = {LEFT: list(known), RIGHT: list(known)}
+    # What the condition asks for comes first: it is what users wrote to choose few rows, and keys may cost more.
+    known = [f"{e.sql} IS NOT NULL" for e in reversed(by)]
+    found: dict[str, list[str]] = {LEFT: [], RIGHT: []}
     for conjunct in conjuncts(operator.where.sql) if operator.where else ():
         text = conjunct
         for equation in equal:
@@ -154,7 +155,8 @@ def _chosen(
         for side, other in ((LEFT, RIGHT), (RIGHT, LEFT)):
             if other not in read:
                 found[side].append(text if equated(text) is None else f"({text})")
-    return {side: f" FILTER (WHERE {' AND '.join(parts)})" if parts else "" for side, parts in found.items()}
+    chosen = {side: " AND ".join([*parts, *known]) for side, parts in found.items()}
+    return {side: f" FILTER (WHERE {sql})" if sql else "" for side, sql in chosen.items()}
 
 
 def _matching(operator: plan.Join | plan.WindowJoin, lists: dict[str, str], outputs: list[Expression]) -> str:
