@@ -21,7 +21,6 @@ from tidegate.flow.schema import Column, parse_schema
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed
-from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import start_of
 from tidegate.spark.streaming.published import Following, Outlet, Promise
 from tidegate.spark.streaming.sources import united
@@ -249,18 +248,6 @@ def test_rows_that_come_after_their_promise_are_on_time(
     assert behind(spark, tmp_path / "killed", Killer("during commit", 1)) == calm
     monkeypatch.setattr(Following, "after", _AtOnce.after)
     assert behind(spark, tmp_path / "broken") != calm
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("scheme", ["file:", ""])
-def test_a_small_file_is_written_once(spark: SparkSession, tmp_path: Path, scheme: str) -> None:
-    """On this machine's disk and through Hadoop, which is taken for whatever has no scheme here."""
-    files = Files(spark, str(tmp_path))
-    files.root = files.root.replace("file:", scheme)
-    files.put("promises/1.json", "one\n", mark="a")
-    files.put("promises/1.json", "two\n", mark="b")
-    assert files.text("promises/1.json") == "one\n"
-    assert [path.name for path in (tmp_path / "promises").iterdir() if path.suffix != ".crc"] == ["1.json"]
 
 
 @pytest.mark.spark

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,6 +21,9 @@ _MANAGERS = (
     "org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager",
     "org.apache.spark.sql.execution.streaming.CheckpointFileManager",
 )
+
+# What file systems say that know no links.
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 class Files:
@@ -58,10 +64,17 @@ class Files:
         return sorted(n for n in found if not n.startswith((".", "_")))
 
     def create(self, name: str, content: Any, midway: Callable[[], None] = lambda: None) -> bool:
-        """Create a file of JSON, whole or not at all; answer whether it was not there before.
+        """Create a file of JSON, or of a text, whole or not at all; answer whether it was not there before.
 
         ``midway`` is called when the content is written and the file is not there yet.
         """
+        text = content if isinstance(content, str) else json.dumps(content, indent=1)
+        if self.root.startswith("file:"):
+            try:
+                return _create_here(Path(self.path(name).removeprefix("file:")), text, midway)
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
         path = self._path(name)
         self._fs.mkdirs(path.getParent())
         try:
@@ -71,7 +84,7 @@ class Files:
                 return False
             raise
         try:
-            stream.write(bytearray(json.dumps(content, indent=1).encode()))
+            stream.write(bytearray(text.encode()))
             midway()
             stream.close()
         except Exception as error:
@@ -84,27 +97,6 @@ class Files:
     def make(self, name: str) -> None:
         """Make a directory, unless it is there."""
         self._fs.mkdirs(self._path(name))
-
-    def put(self, name: str, text: str, *, mark: str) -> None:
-        """Write a small file that appears whole; if it is there already it stays. ``mark`` is the writer's own."""
-        if self.exists(name):
-            return
-        directory, _, last = name.rpartition("/")
-        hidden = f"{directory}/.{last}-{mark}"
-        if self.root.startswith("file:"):
-            # Hadoop runs a program to set the mode of each local file: that takes longer than all the rest.
-            place = Path(self.path(hidden).removeprefix("file:"))
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
-            place.replace(place.with_name(last))
-            return
-        stream = self._fs.create(self._path(hidden), True)
-        try:
-            stream.write(bytearray(text.encode()))
-        finally:
-            stream.close()
-        if not self._fs.rename(self._path(hidden), self._path(name)):
-            self.delete(hidden)
 
     def read(self, name: str) -> Any:
         """Answer the content of a file of JSON."""
@@ -159,6 +151,25 @@ class Files:
                 self._manager = owner.create(self._jvm.org.apache.hadoop.fs.Path(self.root), self._conf)
                 break
         return self._manager
+
+
+def _create_here(place: Path, text: str, midway: Callable[[], None]) -> bool:
+    """Create a file on a disk of this machine.
+
+    Hadoop would run a program to set the mode of each file, which takes longer than all the rest of it.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    hidden = place.with_name(f".{place.name}.{uuid4().hex}.tmp")
+    try:
+        hidden.write_text(text, encoding="utf-8")
+        midway()
+        # A link appears whole, and only if there is nothing of its name.
+        os.link(hidden, place)
+    except FileExistsError:
+        return False
+    finally:
+        hidden.unlink(missing_ok=True)
+    return True
 
 
 def _already_exists(error: Exception) -> bool:

@@ -39,7 +39,7 @@ class Heart:
     def beat(self) -> None:
         """Write down what the clock shows."""
         beat = Beat(self._next, int(self._clock() * 1_000_000))
-        self._files.put(f"{_DIRECTORY}/{beat.number}.json", beat.line, mark="new")
+        self._files.create(f"{_DIRECTORY}/{beat.number}.json", beat.line)
         self._next += 1
 
     def start(self) -> None:

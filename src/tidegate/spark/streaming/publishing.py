@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from tidegate.errors import TidegateError
 from tidegate.flow.plan import Plan
@@ -70,8 +69,7 @@ def publish(
     # Only now: who follows a promise should not have to wait for its rows.
     for outlet in commit.outlets.values():
         if outlet.step == commit.step:
-            name = f"{PROMISES}/{outlet.step}.json"
-            files.at(outlet.root).put(name, outlet.promise.line, mark=uuid4().hex[:8])
+            files.at(outlet.root).create(f"{PROMISES}/{outlet.step}.json", outlet.promise.line)
 
 
 def sender_of(flow: Plan, checkpoint: Files, sink: str) -> Sender:
