@@ -36,9 +36,9 @@ class Listener(StreamingQueryListener):
 
 
 def test_each_step_is_a_line_and_listeners_see_its_rows(place: Place) -> None:
-    """Lines count what was late, rejected and given out, exactly; listeners see rows, and those without a time."""
-    place.feed.add((1, "a", 1), (5, "a", 2), (None, "b", 3))
-    place.feed.add((2, "a", 9), (3, "b", 4), (7, "b", 5))
+    """Lines count what was late, rejected and given out, exactly; listeners see what was read, once or more often."""
+    place.feed.add((1, "a", 1), (5, "a", 2))
+    place.feed.add((2, "a", 9), (3, "b", 4), (None, "b", 3), (7, "b", 5))
     path, listener = place.path / "metrics.jsonl", Listener()
     place.spark.streams.addListener(listener)
     try:
@@ -50,10 +50,15 @@ def test_each_step_is_a_line_and_listeners_see_its_rows(place: Place) -> None:
     assert lines == run.metrics()
     kinds = ("step", "rows", "late", "rejected", "outputs", "frontiers", "behind")
     assert [[line[kind] for kind in kinds] for line in lines] == [
-        [0, {"s": 3}, {"s": 0}, {"s": 1}, {"out": 1}, {"s": "3"}, {"s": None}],
-        [1, {"s": 3}, {"s": 1}, {"s": 0}, {"out": 1}, {"s": "5"}, {"s": None}],
+        [0, {"s": 2}, {"s": 0}, {"s": 0}, {"out": 1}, {"s": "3"}, {"s": None}],
+        [1, {"s": 4}, {"s": 1}, {"s": 1}, {"out": 1}, {"s": "5"}, {"s": None}],
     ]
-    assert listener.observed == [{"s_rows": 3, "s_untimed": 1}, {"s_rows": 3, "s_untimed": 0}]
+    # Late rows are set aside in a pass of their own, and Spark counts what it reads in each pass.
+    first, second = listener.observed
+    assert first == {"s_rows": 2, "s_untimed": 0}
+    passes = second["s_untimed"]
+    assert passes in (1, 2)
+    assert second["s_rows"] == 4 * passes
 
 
 def test_a_function_may_take_the_metrics_and_its_mistakes_do_not_undo_a_step(

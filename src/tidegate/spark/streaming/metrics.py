@@ -101,7 +101,8 @@ def observed(flow: Plan, runtime: Runtime, rows: DataFrame) -> DataFrame:
     """Let Spark's listeners see how many rows come from each source, and how many of them have no time.
 
     They are in ``observedMetrics`` of a query's progress, under the name of the flow. Which rows are late is not known
-    there: the plan of a query is made once, and what is late changes with each step.
+    there: the plan of a query is made once, and what is late changes with each step. Rows count each time that they
+    are read, which is twice in a step that sets rows aside.
     """
     counts = {}
     for i, source in enumerate(flow.sources):
