@@ -8,7 +8,7 @@ from functools import partial
 from tidegate.flow import Flow, Stream
 from tidegate.flow.watermarks import Watermark
 
-__all__ = ["SCHEMA", "TEXTS"]
+__all__ = ["SCHEMA", "TEXTS", "WORDS"]
 
 SCHEMA = "ts TIMESTAMP, orig STRING, change STRING, updated STRING"
 
@@ -17,6 +17,10 @@ def _parts(column: str, separator: str) -> str:
     """Split a text as Java does: parts that are empty at the end do not count, and separators alone have no part."""
     parts = f"split(regexp_replace({column}, '({separator})+$', ''), '{separator}')"
     return f"IF({column} RLIKE '^({separator})+$', array(), {parts})"
+
+
+#: The key of the Joins: how many words were changed.
+WORDS = f"size({_parts('change', ' ')})"
 
 
 def _top(column: str, k: int, least: int) -> str:
@@ -54,7 +58,7 @@ def _equally_long(
     name: str, longer_than: int, size: str, *, every: str = "1 second", watermark: Watermark | None = None
 ) -> Flow:
     flow, texts = _source(name, watermark)
-    key = f"size({_parts('change', ' ')}) AS words"
+    key = f"{WORDS} AS words"
     left, right = texts.select(key, "orig"), texts.select(key, "orig AS other")
     distinct = "lower(left.orig) <> lower(right.other)"
     length = f"length(left.orig) = length(right.other) AND length(left.orig) > {longer_than}"

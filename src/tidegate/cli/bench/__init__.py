@@ -26,7 +26,7 @@ def main() -> None:
 @bench.command()
 def aggregates(
     only: Annotated[str, typer.Option(help="Queries to measure, with commas between; all 24 by default.")] = "",
-    repeats: Annotated[int, typer.Option(help="How often each form is run; the median counts.")] = 3,
+    repeats: Annotated[int, typer.Option(help="How often each form is run; the median counts.")] = 2,
     cores: Annotated[int, typer.Option(help="Cores that Spark may use.")] = 2,
     output: Annotated[
         Path | None, typer.Option(help="A directory for figures (SVG) and all that was measured.")

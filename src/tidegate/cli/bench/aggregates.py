@@ -49,12 +49,12 @@ class Plan:
     scans: int = 3000
     pairs: int = 1500
     rows: int = 50_000
-    repeats: int = 3
-    steps: int = 4
+    repeats: int = 2
+    steps: int = 3
     sizes: tuple[int, ...] = (250, 1000, 4000)
     #: Of the synthetic Map: outputs for each row, and work, in rounds of a loop for each row.
     selectivities: tuple[float, ...] = (0.1, 1, 3)
-    work: tuple[int, ...] = (1, 10, 100, 1000)
+    work: tuple[int, ...] = (1, 30, 1000)
 
     def quick(self) -> Plan:
         """Answer a plan that takes little: a Map and a Join, on next to nothing."""
@@ -195,7 +195,7 @@ def by_hand(name: str, rows: DataFrame) -> DataFrame:
     framed = rows.withColumn("w", window("ts", _window(name)))
     if name.isupper():
         longer = {"L": 210, "A": 150, "H": 100}[name[0]]
-        left = framed.select("w", expr("size(split(change, ' ')) AS words"), "orig")
+        left = framed.select("w", expr(f"{text_queries.WORDS} AS words"), "orig")
         right = left.withColumnRenamed("orig", "other")
         match = expr(f"lower(orig) <> lower(other) AND length(orig) = length(other) AND length(orig) > {longer}")
         return left.join(right, ["w", "words"]).where(match)

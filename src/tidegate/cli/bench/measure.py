@@ -55,15 +55,15 @@ def processor(spark: SparkSession) -> Callable[[], float]:
 def bounded(
     spark: SparkSession, tables: Mapping[str, Callable[[], DataFrame]], *, repeats: int, once: Sequence[str] = ("A",)
 ) -> dict[str, Cost]:
-    """Compute each table some times, in turn, and throw the rows away; forms named in ``once`` run once.
+    """Compute each table some times, in turn, and throw the rows away.
 
-    A first run of each, which compiles, does not count.
+    A first run of each, which compiles, does not count; forms named in ``once`` are long enough to run once only.
     """
     clock = processor(spark)
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in tables}
     for repeat in range(repeats + 1):
         for name, table in tables.items():
-            if name in once and repeat > 1:
+            if name in once and repeat != 1:
                 continue
             started, used = time.perf_counter(), clock()
             table().write.format("noop").mode("overwrite").save()
