@@ -11,7 +11,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from tidegate.cli import app
-from tidegate.cli.bench.aggregates import Plan, Results, plots, show
+from tidegate.cli.bench.aggregates import Plan, Results, markdown, plots, show
 from tidegate.cli.bench.measure import FORMS, Cost
 
 
@@ -56,6 +56,7 @@ def test_figures_are_numbered_as_in_the_paper(results: Results) -> None:
     assert {name.split(".")[0].split("-")[1] for name in found} == {"9", "10", "11", "13", "14"}
     assert all(svg.startswith("<svg") and svg.endswith("</svg>\n") for svg in found.values())
     assert json.loads(results.as_json())["queries"]["AHM"][0] == 4000
+    assert "| AHM | 1 | 4,000 | 4,000 | 50 % | 10 % | 100 % | 50 % |" in markdown(results)
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ def aggregates(
 ) -> None:
     """Measure the 24 queries dedicated, composed of A+ and of A, and optimised; and Joins against Spark by hand."""
     # It needs PySpark, which other commands do not.
-    from tidegate.cli.bench.aggregates import Plan, measure, plots, show
+    from tidegate.cli.bench.aggregates import Plan, markdown, measure, plots, show
     from tidegate.spark.session import local_session
 
     names = tuple(name.strip() for name in only.split(",") if name.strip()) or tuple(QUERIES)
@@ -56,6 +56,7 @@ def aggregates(
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         (output / "measured.json").write_text(results.as_json() + "\n", encoding="utf-8")
+        (output / "report.md").write_text(markdown(results), encoding="utf-8")
         for name, svg in plots(results).items():
             (output / name).write_text(svg, encoding="utf-8")
     console.print(f"measured in {time.monotonic() - started:.0f} s")

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -34,7 +34,7 @@ from tidegate.ui.plots import bars, lines
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Plan", "Results", "measure", "plots", "tables"]
+__all__ = ["Plan", "Results", "markdown", "measure", "plots", "show", "tables"]
 
 #: The longest latency that a rate may have, as in the paper.
 BOUND = 15.0
@@ -359,6 +359,13 @@ def show(results: Results, console: Console) -> None:
         console.print(f"{name}, the greatest rate with a latency of at most {BOUND:g} s: {shown}")
 
 
-def stamp() -> str:
-    """Answer the time, for the name of a report."""
-    return datetime.now().strftime("%Y-%m-%d-%H%M")
+def markdown(results: Results) -> str:
+    """Answer the figures as tables of Markdown, for a page."""
+    return "\n".join(_markdown(table) for table in tables(results) if table.row_count)
+
+
+def _markdown(table: Table) -> str:
+    rows = [[str(column.header) for column in table.columns], ["---"] * len(table.columns)]
+    rows += [list(map(str, cells)) for cells in zip(*(column.cells for column in table.columns), strict=True)]
+    lines_ = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([f"**{table.title}**", "", *lines_, ""])
