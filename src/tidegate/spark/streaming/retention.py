@@ -10,10 +10,10 @@ from tidegate.flow.plan import Operator, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.spark.lowering import lower_operator
 from tidegate.spark.lowering.rows import quoted, sort_columns
-from tidegate.spark.lowering.units import from_units, units_of
+from tidegate.spark.lowering.units import units_of
 from tidegate.spark.lowering.windows import in_sessions
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.frontiers import Frontier, complete, is_complete
+from tidegate.spark.streaming.frontiers import Frontier, complete, complete_at, is_complete
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -75,12 +75,6 @@ def retained(
     return rows.where(runtime.expr(f"NOT ({complete(schema, frontier)})"))
 
 
-def _at(schema: Schema, over: str, units: str) -> list[str]:
-    """Answer the time columns, one of them set to so many units."""
-    moved = from_units(units, schema[over].type or "")
-    return [f"({moved})" if name == over else quoted(name) for name in schema.time]
-
-
 def _last_window(frame: WindowFrame, schema: Schema, at: tuple[int, ...]) -> list[int]:
     """Answer a time, in units, moved to the last unit of the last window that it is in."""
     over = schema.time.index(frame.over)
@@ -92,7 +86,7 @@ def _in_open_windows(
 ) -> DataFrame:
     at = units_of(schema, frame.over)
     last = f"{at} - pmod({at} - {frame.offset}L, {frame.every}L) + {frame.size - 1}L"
-    done = complete(schema, frontier, _at(schema, frame.over, last))
+    done = complete_at(schema, frontier, frame.over, last)
     return rows.where(runtime.expr(f"NOT ({done})"))
 
 
@@ -108,7 +102,7 @@ def _in_open_sessions(
     framed = in_sessions(frame, schema, runtime, rows, groups)
     within = f"(PARTITION BY {', '.join([*groups.values(), '__session'])})"
     framed = framed.withColumn("__last", runtime.expr(f"max(__at) OVER {within} + {frame.gap - 1}L"))
-    done = complete(schema, frontier, _at(schema, frame.over, "__last"))
+    done = complete_at(schema, frontier, frame.over, "__last")
     return framed.where(runtime.expr(f"NOT ({done})")).select(*map(quoted, rows.columns))
 
 
@@ -132,7 +126,7 @@ def _last_kept(
     last = _first_of_complete(schema, runtime, kept, frontier, keys, [f"{quoted(operator.over)} DESC"])
     if operator.within is not None:
         at = f"{units_of(schema, operator.over)} + {operator.within - 1}L"
-        past = complete(schema, frontier, _at(schema, operator.over, at))
+        past = complete_at(schema, frontier, operator.over, at)
         last = last.where(runtime.expr(f"NOT ({past})"))
     return last.unionByName(rows.where(runtime.expr(f"NOT ({done})")))
 
