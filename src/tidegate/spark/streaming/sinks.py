@@ -69,7 +69,7 @@ def foreach(function: Callable[[DataFrame, int], Any]) -> Foreach:
     """Call ``function(rows, step)`` after each step that had rows.
 
     The rows of a step are the same whenever it is called. It is called once, and once more for the last step if the
-    run was killed before the call had ended: store the number of the step together with the rows to tell.
+    run was killed during the call or right after it: store the number of the step together with the rows to tell.
     """
     if not callable(function):
         raise BadArgument(f"expected a function of (rows, step) in foreach(…), got {function!r}")
