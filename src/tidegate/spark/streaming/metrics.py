@@ -102,7 +102,7 @@ def observed(flow: Plan, runtime: Runtime, rows: DataFrame) -> DataFrame:
 
     They are in ``observedMetrics`` of a query's progress, under the name of the flow. Which rows are late is not known
     there: the plan of a query is made once, and what is late changes with each step. Rows count each time that they
-    are read, which is twice in a step that sets rows aside.
+    are read, and a step that sets rows aside may read them twice.
     """
     counts = {}
     for i, source in enumerate(flow.sources):
