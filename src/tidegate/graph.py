@@ -46,8 +46,9 @@ def reachable(edges: Stream, src: str, dst: str, sources: Any, *, emit: str = "u
     >>> print(reachable(_example(), "src", "dst", "home").schema)
     version INT, node STRING; time: version
     """
-    start, also = _sources(sources, "node")
-    return _edges(edges, src, dst).iterate(
+    linked = _edges(edges, src, dst)
+    start, also = _sources(sources, linked, "node")
+    return linked.iterate(
         start=start,
         step="SELECT e.dst AS node FROM known k JOIN input e ON e.src = k.node",
         key="node",
@@ -71,7 +72,7 @@ def shortest_paths(
     """
     weighed = _edges(edges, src, dst, weight=weight)
     type_ = _sum_type(weighed.schema["weight"].type)
-    start, also = _sources(sources, f"node, CAST(0 AS {type_}) AS distance")
+    start, also = _sources(sources, weighed, f"node, CAST(0 AS {type_}) AS distance")
     return weighed.iterate(
         start=start,
         step=f"SELECT e.dst AS node, CAST(k.distance + e.weight AS {type_}) AS distance "
@@ -164,7 +165,7 @@ def _column(edges: Stream, name: Any) -> str:
     return sqltypes.quoted(edges._column(name).name)
 
 
-def _sources(sources: Any, outputs: str) -> tuple[str, dict[str, Stream]]:
+def _sources(sources: Any, edges: Stream, outputs: str) -> tuple[str, dict[str, Stream]]:
     """Answer the query that a loop starts from, and what it reads besides the edges."""
     if isinstance(sources, Stream):
         columns = sources.schema.data
@@ -181,6 +182,15 @@ def _sources(sources: Any, outputs: str) -> tuple[str, dict[str, Stream]]:
             f"expected sources as a stream, a table, or nodes that are texts or whole numbers, got {sources!r}",
             hint='"home", or flow.table("sources", "node STRING")',
         )
+    type_ = edges.schema["src"].type
+    for value in values:
+        if (type_ == "STRING" and not isinstance(value, str)) or (
+            type_ in sqltypes.INTEGERS and isinstance(value, str)
+        ):
+            raise BadArgument(
+                f"expected sources of the type of nodes, {type_}, got {value!r} ({type(value).__name__})",
+                hint="write them as they are in the edges",
+            )
     listed = ", ".join(map(_literal, values))
     return (
         " UNION ALL ".join(f"SELECT {end} AS {outputs} FROM input WHERE {end} IN ({listed})" for end in ("src", "dst")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,15 +48,16 @@ def run_steps(
     *,
     restart: bool = False,
     partitions: Callable[[], int] = lambda: 1,
+    fold: bool = True,
     **options: Any,
 ) -> dict[str, list[tuple[Any, ...]]]:
     """Run the engine on batches that are handed to it, and to the end; answer the rows of each sink.
 
     This is the engine without Spark's query around it, which costs half a second a step. With ``restart``, each step
-    is run by an engine that knows nothing but the checkpoint. ``partitions`` is asked in each step. State is folded in
-    every step, so that what is kept is all that the next one has.
+    is run by an engine that knows nothing but the checkpoint. ``partitions`` is asked in each step. With ``fold``,
+    state is folded in every step, so that what is kept is all that the next one has; else when the engine would.
     """
-    with patch.object(operators, "fold_from", lambda parts: 0):
+    with patch.object(operators, "fold_from", lambda parts: 0) if fold else nullcontext():
         return _run_steps(spark, plan, cuts, tables, directory, restart=restart, partitions=partitions, **options)
 
 

@@ -101,12 +101,13 @@ def late_in(spark: SparkSession, directory: Path) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in read), key=str)
 
 
-def compare(spark: SparkSession, cuts: Cuts, *, restart: bool) -> None:
+def compare(spark: SparkSession, cuts: Cuts, *, restart: bool, fold: bool = True) -> None:
     expected = flow().reference(
         {"s": events_of(cuts), "names": [dict(zip(("k", "name"), n, strict=True)) for n in NAMES]}
     )
     with TemporaryDirectory() as directory:
-        got = run_steps(spark, with_marks(flow().plan), cuts, {"names": NAMES}, Path(directory), restart=restart)
+        place = Path(directory)
+        got = run_steps(spark, with_marks(flow().plan), cuts, {"names": NAMES}, place, restart=restart, fold=fold)
         late = late_in(spark, Path(directory))
     for sink in ("sums", "spread", "strict"):
         assert_same_rows(got[sink], [tuple(row.values()) for row in expected.rows(sink)])
@@ -124,6 +125,13 @@ def test_revisions_and_late_rows_are_those_of_the_specification(
 ) -> None:
     """All revisions, and which rows no window took, wherever steps begin and end, with or without restarts."""
     compare(spark, cuts_of(rng), restart=restart)
+
+
+def test_what_was_answered_is_kept_as_long_as_late_rows_may_come(spark: SparkSession) -> None:
+    """Rows of many small steps, put together by the engine's own rule, are there for a revision three units later."""
+    cuts: Cuts = [{"s": [(t, "a", 5)]} for t in (0, 1, 2, 3, 3)]
+    cuts += [{"s": [(6, "a", 5), (4, MARK, None)]}, {"s": [(2, "a", None), (5, MARK, None)]}, {"s": [(2, "a", 4)]}]
+    compare(spark, cuts, restart=False, fold=False)
 
 
 #: Window [0, 4) is answered after the first step and revised twice; in the end, rows of one group are too late for it.

@@ -105,19 +105,20 @@ def test_a_sink_that_forgets_the_number_of_a_step_is_caught(
 
 
 def test_the_table_does_not_depend_on_the_cuts(spark: SparkSession, database: Database) -> None:
-    """For each key the row with the greatest time, in whatever steps and order the rows come."""
+    """For each key the row with the greatest time, and the greatest of those, in whatever steps and order they come."""
     rng = random.Random(7)
-    rows = [(t, rng.choice("abc"), rng.randint(0, 9)) for t in range(12)]
+    rows = [(i // 4, rng.choice("abc"), rng.choice([None, *range(9)])) for i in range(20)]
     tables = []
     for cut in range(3):
         rng.shuffle(rows)
-        output, at = database.output(f"cuts_{cut}", key="k"), rng.randint(1, 11)
+        output, at = database.output(f"cuts_{cut}", key="k"), rng.randint(5, 15)
         first, second = (spark.createDataFrame(part, DDL) for part in (rows[:at], rows[at:]))
         output.claim(SENDER, first.schema)
         output.deliver(SENDER, first, 0)
         output.deliver(SENDER, second, 1)
         tables.append(database.sql(f"SELECT k, t, x FROM cuts_{cut}"))
-    latest = sorted((k, *max((t, x) for t, other, x in rows if other == k)) for k in {k for _, k, _ in rows})
+    last = {k: max(((t, x is None, x or 0) for t, other, x in rows if other == k)) for _, k, _ in rows}
+    latest = sorted((k, t, None if null else x) for k, (t, null, x) in last.items())
     assert tables == [latest] * 3
 
 

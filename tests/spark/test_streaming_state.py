@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-COLUMNS = "k STRING, x INT, d DECIMAL(10,2), b BOOLEAN, s STRING"
-#: All that have a partial form, on nulls, decimals and rows that are filtered out.
-MERGEABLE = """count(*); count(x); count_if(b); sum(x); sum(d); avg(x); avg(d); min(s); max(d); bool_and(b); bool_or(b)
+COLUMNS = "k STRING, x INT, y BIGINT, d DECIMAL(10,2), b BOOLEAN, s STRING"
+#: All that have a partial form, on nulls, decimals, great numbers and rows that are filtered out.
+MERGEABLE = """count(*); count(x); count_if(b); sum(x); sum(d); avg(x); avg(y); min(s); max(d); bool_and(b); bool_or(b)
     bit_and(x); bit_or(x); bit_xor(x); regr_count(x, x); sum(x) FILTER (WHERE b); avg(x) FILTER (WHERE x > 100)
     first(x); last(x) IGNORE NULLS; min_by(s, x); max_by(s, x); sum(x) / count(*)"""
 
@@ -78,6 +78,7 @@ def drawn_rows(seed: int, n: int = 60) -> list[tuple[Any, ...]]:
             i // 4 - draw.randint(0, 3),
             draw.choice(["a", "b", None]),
             some(draw.randint(-5, 9)),
+            some(2**62),
             some(Decimal(draw.randint(-500, 500)) / 100),
             some(draw.random() < 0.5),
             some(draw.choice("xyz")),

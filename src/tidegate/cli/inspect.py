@@ -41,18 +41,22 @@ def why(
     time: Annotated[list[str], typer.Argument(help="A time: one value for each time column.", show_default=False)],
 ) -> None:
     """Say which sources hold a time back: those that may still give rows at or below it."""
-    commit, held = _last_commit(checkpoint), False
+    commit, held, wrong = _last_commit(checkpoint), False, []
     for name, marks in commit["sources"].items():
         columns = tuple(Column(column, type_) for column, type_ in marks["time"])
         schema = Schema(columns, tuple(column.name for column in columns))
         try:
             t = parse_time(schema, tuple(time))
         except TidegateError as error:
-            _failed(str(error))
+            # Sources that do not meet may have times of different types.
+            wrong.append(str(error))
+            continue
         if any(schema.order.le(f, t) for f in decoded(schema, marks["frontier"])):
             held = True
             because = f": {marks['because']}" if marks["because"] else ""
             typer.echo(f"source {name} may still give rows from {marks['shown']} on{because}")
+    if len(wrong) == len(commit["sources"]):
+        _failed(wrong[0])
     if not held:
         typer.echo("complete: no source can give rows at this time or below")
 

@@ -67,6 +67,9 @@ class Queries:
         found = []
         for branch in branches:
             others = [r for r in branch.relations if r.alias != branch.known]
+            if not others:
+                # It reads known alone: new rows mean nothing to it.
+                continue
             tables = {r.alias: self.given[r.name].rows for r in others}
             if branch.known and known is not None:
                 tables[branch.known] = known

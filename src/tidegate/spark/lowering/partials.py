@@ -55,10 +55,14 @@ def _with(merge: str) -> Callable[[AggregateCall, str], Partial | None]:
     return rule
 
 
-def _average(call: AggregateCall, order: str) -> Partial:  # noqa: ARG001
+def _average(call: AggregateCall, order: str) -> Partial | None:  # noqa: ARG001
+    if call.type != "DOUBLE":
+        # Spark divides decimals with more digits than SQL's division has; and intervals in a way of their own.
+        return None
     a, b = f"{call.name}a", f"{call.name}b"
     (value,) = call.arguments
-    parts = (_filtered(call, f"sum({value})"), _filtered(call, f"count({value})"))
+    # As Spark does: a sum of large integers does not overflow.
+    parts = (_filtered(call, f"sum(CAST({value} AS DOUBLE))"), _filtered(call, f"count({value})"))
     # On no values at all, the average is null, and not a division by zero.
     return Partial((a, b), parts, (f"sum({a})", f"sum({b})"), f"{a} / nullif({b}, 0)")
 

@@ -16,12 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Files"]
 
-# The class moved in Spark 4.1.
-_MANAGERS = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager",
-    "org.apache.spark.sql.execution.streaming.CheckpointFileManager",
-)
-
 # What file systems say that know no links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -139,17 +133,8 @@ class Files:
 
     def _checkpoint_files(self) -> Any:
         if self._manager is None:
-            loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-            for name in _MANAGERS:
-                try:
-                    loader.loadClass(name)
-                except Exception:  # the other place is tried next
-                    continue
-                owner: Any = self._jvm
-                for part in name.split("."):
-                    owner = getattr(owner, part)
-                self._manager = owner.create(self._jvm.org.apache.hadoop.fs.Path(self.root), self._conf)
-                break
+            manager = self._jvm.org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+            self._manager = manager.create(self._jvm.org.apache.hadoop.fs.Path(self.root), self._conf)
         return self._manager
 
 
@@ -161,7 +146,11 @@ def _create_here(place: Path, text: str, midway: Callable[[], None]) -> bool:
     place.parent.mkdir(parents=True, exist_ok=True)
     hidden = place.with_name(f".{place.name}.{uuid4().hex}.tmp")
     try:
-        hidden.write_text(text, encoding="utf-8")
+        with hidden.open("w", encoding="utf-8") as file:
+            file.write(text)
+            # Not the name alone outlives a power cut.
+            file.flush()
+            os.fsync(file.fileno())
         midway()
         # A link appears whole, and only if there is nothing of its name.
         os.link(hidden, place)

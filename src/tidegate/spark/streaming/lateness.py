@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tidegate.flow import plan
+from tidegate.flow.arrow import checked_result
 from tidegate.flow.expressions import reference_to
 from tidegate.flow.plan import Operator, Plan, Source
 from tidegate.flow.schema import Column, Schema
@@ -116,19 +117,20 @@ def _passed(
             operator = replace(operator, left_columns=(*operator.left_columns, ORIGIN))
         case plan.MapBatches():
             schema = Schema((*operator.schema.columns, Column(ORIGIN, "BIGINT")), operator.schema.time)
-            operator = replace(operator, schema=schema, function=_row_by_row(operator.function))
+            operator = replace(operator, schema=schema, function=_row_by_row(operator))
     return lower_operator(operator, runtime, *inputs)
 
 
-def _row_by_row(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _row_by_row(operator: plan.MapBatches) -> Callable[[Any], Any]:
     """Answer a function on batches that is given one row at a time: only so can it be told what became of a row."""
+    function, declared = operator.function, operator.schema.columns
 
     def one_by_one(batch: pa.RecordBatch) -> pa.Table:
         results = []
         for i in range(batch.num_rows):
             row = batch.slice(i, 1)
-            returned = function(row.drop_columns([ORIGIN]))
-            table = pa.Table.from_batches([returned]) if isinstance(returned, pa.RecordBatch) else returned
+            # Each result by itself, as types of columns may only follow from many rows.
+            table = checked_result(function(row.drop_columns([ORIGIN])), declared, function)
             origin = pa.array([row.column(ORIGIN)[0].as_py()] * table.num_rows, pa.int64())
             results.append(table.append_column(ORIGIN, origin))
         return pa.concat_tables(results)

@@ -53,7 +53,9 @@ class Lock:
         if self._token in _OWN:
             self._stop.set()
             _OWN.discard(self._token)
-            self._files.delete("lock")
+            # A run that was taken for dead leaves the lock to the one that replaced it.
+            if self._files.exists("lock") and self._files.read("lock").get("token") == self._token:
+                self._files.delete("lock")
 
     def _beat(self) -> None:
         while not self._stop.wait(_BEAT):

@@ -113,22 +113,27 @@ class Postgres:
     def _merge(self, source: Identifier, columns: Sequence[str], time: Sequence[str]) -> Composed:
         """Answer the statement that keeps, for each key, the row with the greatest time.
 
-        So the table is the same wherever steps begin and end. Of rows with the same time, the last by all columns is
-        kept within a step, and then that of the later step. On several time columns the first counts most, which
-        agrees with the order of times.
+        Of rows with the same time it is that of the last revision, and then the last by all columns: so the table is
+        the same wherever steps begin and end. On several time columns the first counts most, which agrees with the
+        order of times.
         """
         from psycopg import sql
 
         rest = [name for name in columns if name not in self.key]
-        latest = [sql.SQL("{} DESC NULLS LAST").format(sql.Identifier(name)) for name in [*time, *rest]]
+        order = [*time, *sorted((name for name in rest if name not in time), key=lambda name: name != "revision")]
+        latest = sql.SQL(", ").join(sql.SQL("{} DESC").format(sql.Identifier(name)) for name in order)
         chosen = sql.SQL("SELECT DISTINCT ON ({keys}) {columns} FROM {source} ORDER BY {keys}, {latest}").format(
-            keys=_names(self.key), columns=_names(columns), source=source, latest=sql.SQL(", ").join(latest)
+            keys=_names(self.key), columns=_names(columns), source=source, latest=latest
         )
         changes = [sql.SQL("{0} = EXCLUDED.{0}").format(sql.Identifier(name)) for name in rest]
-        new, old = (sql.SQL(", ").join(sql.Identifier(of, name) for name in time) for of in ("excluded", "kept"))
-        change = sql.SQL("UPDATE SET {} WHERE (({}) >= ({})) IS NOT FALSE").format(
-            sql.SQL(", ").join(changes), new, old
+        # Records are compared as ORDER BY compares: a null is greater than all else, and equal to itself.
+        new, old = (
+            sql.SQL("(SELECT r FROM (SELECT {}) AS r)").format(
+                sql.SQL(", ").join(sql.Identifier(of, name) for name in order)
+            )
+            for of in ("excluded", "kept")
         )
+        change = sql.SQL("UPDATE SET {} WHERE {} >= {}").format(sql.SQL(", ").join(changes), new, old)
         return sql.SQL("INSERT INTO {} AS kept ({}) {} ON CONFLICT ({}) DO {}").format(
             self._name, _names(columns), chosen, _names(self.key), change if rest else sql.SQL("NOTHING")
         )

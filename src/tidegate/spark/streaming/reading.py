@@ -67,11 +67,12 @@ def read(spark: SparkSession, path: str) -> DataFrame:
     commit = last_commit(checkpoint)
     found: list[str] = []
     if commit is not None:
+        own = [p for p in commit["publish"] if p["root"] == files.root]
+        # Before the others are listed: what is moved meanwhile is in its place then.
+        staged = {p["name"]: p["staged"] for p in own if files.exists(p["staged"])}
         steps = [int(name.removeprefix("step=")) for name in files.names() if name.startswith("step=")]
-        found = [files.path(f"step={step}") for step in sorted(steps) if step <= commit["step"]]
-        for publication in commit["publish"]:
-            if publication["root"] == files.root and not files.exists(publication["name"]):
-                found.append(files.path(publication["staged"]))
+        names = [f"step={step}" for step in sorted(steps) if step <= commit["step"]]
+        found = [files.path(name) for name in [*names, *(s for name, s in staged.items() if name not in names)]]
     return spark.read.schema(schema).parquet(*found) if found else spark.createDataFrame([], schema)
 
 

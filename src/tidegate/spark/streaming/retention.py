@@ -76,9 +76,9 @@ def retained(
 
 
 def _last_window(frame: WindowFrame, schema: Schema, at: tuple[int, ...]) -> list[int]:
-    """Answer a time, in units, moved to the last unit of the last window that it is in."""
-    over = schema.time.index(frame.over)
-    return [n - (n - frame.offset) % frame.every + frame.size - 1 if i == over else n for i, n in enumerate(at)]
+    """Answer a time, in units, moved to where the last window that it is in takes no late rows any more."""
+    over, more = schema.time.index(frame.over), frame.size - 1 + frame.lateness
+    return [n - (n - frame.offset) % frame.every + more if i == over else n for i, n in enumerate(at)]
 
 
 def _in_open_windows(
