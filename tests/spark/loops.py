@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 from tests.flow import graphs
 from tests.flow.graphs import SOURCE
 
@@ -114,3 +115,19 @@ def by_specification(flow: tg.Flow, rows: dict[str, list[tuple[Any, ...]]]) -> l
     given: dict[str, list[Any]] = {t.id: named[t.id] for t in plan.tables}
     given |= {s.id: [DT(s.schema.time_of(row), row) for row in named[s.id]] for s in plan.sources}
     return [tuple(row.values()) for row in flow.reference(given).rows("out")]
+
+
+def on_both_orders(
+    total: Sequence[graphs.Edge], pairs: Sequence[graphs.Edge], *, short: set[tuple[str, str]]
+) -> list[Any]:
+    """Parameters for each loop and order; all but the ``short`` ones are left to the long run."""
+    return [
+        pytest.param(
+            name,
+            (order == "pairs", list(edges)),
+            id=f"{order}-{name}",
+            marks=[] if (order, name) in short else pytest.mark.slow,
+        )
+        for order, edges in (("total", total), ("pairs", pairs))
+        for name in LOOPS
+    ]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.flow import graphs
 from tests.flow.case import assert_same_rows
 from tests.spark.engine import by_spark, frame
-from tests.spark.loops import LOOPS, built, by_specification
+from tests.spark.loops import LOOPS, built, by_specification, on_both_orders
 
 import tidegate as tg
 from tidegate.flow.errors import BadLoop, NotConverging
@@ -60,10 +60,7 @@ GRID = [
 LINE = [(0, 3, 2, 5), (1, 0, 1, 9), (1, 2, 1, 1), (2, 4, 4, 5), (3, 4, 3, 8), (3, 1, 0, 2), (3, 3, 0, 7)]
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in ("bits", "seeded") else pytest.param(name, marks=pytest.mark.slow) for name in LOOPS]
-)
-@pytest.mark.parametrize("drawn", [(False, LINE), (True, GRID)], ids=["total", "pairs"])
+@pytest.mark.parametrize(("name", "drawn"), on_both_orders(LINE, GRID, short={("total", "seeded"), ("pairs", "bits")}))
 def test_loops_give_what_the_specification_gives(
     spark: SparkSession, name: str, drawn: tuple[bool, list[graphs.Edge]]
 ) -> None:

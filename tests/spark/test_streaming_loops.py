@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.flow import graphs
 from tests.flow.case import assert_same_rows
 from tests.spark.engine import frame, rows
-from tests.spark.loops import LOOPS, built, by_specification
+from tests.spark.loops import LOOPS, built, by_specification, on_both_orders
 from tests.spark.steps import engine_in, in_steps, run_steps, with_watermarks
 from tests.spark.test_loops import GRID, LINE, drawn_graphs, rows_of, some
 
@@ -58,10 +58,7 @@ def compare(
     assert_same_rows(got["out"], by_specification(flow, given_rows))
 
 
-@pytest.mark.parametrize(
-    "name", [name if name == "components" else pytest.param(name, marks=pytest.mark.slow) for name in LOOPS]
-)
-@pytest.mark.parametrize("drawn", [(False, LINE), (True, GRID)], ids=["total", "pairs"])
+@pytest.mark.parametrize(("name", "drawn"), on_both_orders(LINE, GRID, short={("pairs", "components")}))
 def test_steps_give_what_the_specification_gives(
     spark: SparkSession, name: str, drawn: tuple[bool, list[graphs.Edge]]
 ) -> None:
@@ -144,6 +141,7 @@ def test_a_version_waits_for_its_round(spark: SparkSession, tmp_path: Path) -> N
     assert engine.tracking.why("out", 1) == []
 
 
+@pytest.mark.slow
 def test_a_loop_that_does_not_come_to_rest_is_stopped(spark: SparkSession, tmp_path: Path) -> None:
     """The error says how many facts still change in each round; nothing of the step is committed."""
     flow = tg.Flow("endless")
@@ -195,7 +193,14 @@ def _oblivious(patch: pytest.MonkeyPatch) -> None:
 _grown = looped.State.grown
 
 
-@pytest.mark.parametrize("mistake", [_forgetful, _hasty, _oblivious])
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        pytest.param(_forgetful, id="forgetful"),
+        pytest.param(_hasty, id="hasty", marks=pytest.mark.slow),
+        pytest.param(_oblivious, id="oblivious", marks=pytest.mark.slow),
+    ],
+)
 def test_mistakes_are_seen(
     spark: SparkSession, tmp_path: Path, mistake: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

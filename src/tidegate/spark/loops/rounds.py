@@ -104,8 +104,7 @@ class Rounds:
         if self.before is not None and self._before is None:
             self._before = in_blocks(runtime, self._by_key(self.before))
         sides = [self._tagged(self._by_key(frame), FOUND) for frame in found]
-        # What executors hold lies by key, and stays where it is.
-        sides += [self._tagged(b.frame if b.few is None else self._by_key(b.frame), HERE) for b in self._blocks]
+        sides += self._here()
         sides += [self._tagged(b.frame, KNOWN_BEFORE) for b in [self._before] if b is not None]
         cells = facts.cells(runtime, united(sides)).where("__here")
         few = bool(self.changed) and self._rows() <= _FEW
@@ -129,8 +128,9 @@ class Rounds:
             known = [self._tagged(block.frame, HERE) for block in self._blocks]
             known += [] if self.before is None else [self._tagged(self.before, KNOWN_BEFORE)]
             known = [united(known).join(wanted, same, "left_semi")] if known else []
-            cells = facts.cells(runtime, united([*known, self._tagged(candidates.frame, FOUND)])).where("__fresh")
-            block = at_driver(runtime, cells, self._counts())
+            # They are few: in one place, they need not move twice.
+            together = united([*known, self._tagged(candidates.frame, FOUND)]).repartition(1)
+            block = at_driver(runtime, facts.cells(runtime, together).where("__fresh"), self._counts())
         finally:
             candidates.release()
         self._top = laid_on(runtime, self._top, block)
@@ -141,7 +141,11 @@ class Rounds:
         """Put the blocks together. None of them holds what was known before, and so that need not be looked at."""
         if len(self._blocks) == 1 and self._top is None:
             return self._blocks[0].frame
-        return self._facts.cells(self.queries.runtime, united(self._tagged(b.frame, HERE) for b in self._blocks))
+        return self._facts.cells(self.queries.runtime, united(self._here()))
+
+    def _here(self) -> list[DataFrame]:
+        """Answer what was found in this step, by key; what executors hold lies so, and stays where it is."""
+        return [self._tagged(b.frame if b.few is None else self._by_key(b.frame), HERE) for b in self._blocks]
 
     def _rows(self) -> int:
         return self.before_rows + sum(block.rows for block in self._blocks)
