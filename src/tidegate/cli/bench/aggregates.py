@@ -45,8 +45,8 @@ class Plan:
     """How much to measure."""
 
     names: tuple[str, ...] = tuple(QUERIES)
-    texts: int = 4000
-    scans: int = 3000
+    texts: int = 8000
+    scans: int = 6000
     pairs: int = 1500
     rows: int = 50_000
     repeats: int = 2
