@@ -58,6 +58,20 @@ def test_a_step_takes_three_jobs(spark: SparkSession, tmp_path: Path) -> None:
     assert counts[3] <= 4
 
 
+def test_steps_compile_nothing_anew(spark: SparkSession, tmp_path: Path) -> None:
+    """Frontiers move with each step, and the code that Spark generates stays the same."""
+    plan = flow("windows")
+    engine = engine_in(spark, plan, {}, tmp_path)
+    found: Any = spark.sparkContext._jvm.org.apache.spark.metrics.source
+    compiled = getattr(getattr(found, "CodegenMetrics$"), "MODULE$").METRIC_COMPILATION_TIME()
+    counts = []
+    for step in range(6):
+        feed(spark, plan, engine, step)
+        counts.append(compiled.getCount())
+    assert counts[0] < counts[-1]
+    assert counts[-1] == counts[-2]
+
+
 @pytest.mark.slow
 def test_state_levels_off(spark: SparkSession, tmp_path: Path) -> None:
     """After many steps there is no more state, in rows and in directories, than after some."""
