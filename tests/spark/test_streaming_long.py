@@ -65,11 +65,11 @@ def test_steps_compile_nothing_anew(spark: SparkSession, tmp_path: Path) -> None
     found: Any = spark.sparkContext._jvm.org.apache.spark.metrics.source
     compiled = getattr(getattr(found, "CodegenMetrics$"), "MODULE$").METRIC_COMPILATION_TIME()
     counts = []
-    for step in range(6):
+    for step in range(12):
         feed(spark, plan, engine, step)
         counts.append(compiled.getCount())
-    assert counts[0] < counts[-1]
-    assert counts[-1] == counts[-2]
+    # What is done in some steps only, such as folding parts, is compiled when it first comes.
+    assert counts[-3] == counts[-1], counts
 
 
 @pytest.mark.slow

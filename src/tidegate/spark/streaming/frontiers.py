@@ -43,7 +43,7 @@ def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> s
     >>> from tidegate.flow.schema import parse_schema
     >>> pair = parse_schema("v INT, w INT", time=("v", "w"))
     >>> complete(pair, Antichain(pair.order, [(BOTTOM, 7)]))
-    'NOT ((CAST(w AS BIGINT) >= get(array(7L), CAST(w IS NULL AS INT))))'
+    'NOT ((CAST(w AS BIGINT) >= get(array(7L), CAST(CAST(w AS BIGINT) & 0L AS INT))))'
     """
     columns = list(times) or [sqltypes.quoted(name) for name in schema.time]
     types = [c.type or "" for c in schema.times]
@@ -53,7 +53,7 @@ def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> s
         if any(part is TOP for part in parts):
             continue
         tests = [
-            f"{to_units(column, type_)} >= {_bound(column, units(part, type_))}"
+            f"{to_units(column, type_)} >= {_bound(to_units(column, type_), units(part, type_))}"
             for column, type_, part, least in zip(columns, types, parts, parts_of(schema, _bottom(schema)), strict=True)
             if part is not BOTTOM and part != least
         ]
@@ -140,11 +140,11 @@ def parts_of(schema: Schema, t: Any) -> tuple[Any, ...]:
     return (t,) if len(schema.time) == 1 else t
 
 
-def _bound(column: str, count: int) -> str:
-    """Answer so many units, as the first of an array of one: ``column`` is never null.
+def _bound(at: str, count: int) -> str:
+    """Answer so many units, as the first of an array of one, at a place that Spark takes to depend on ``at``.
 
     Spark compiles a number into the code of a query, and an array beside it. Frontiers move with each step: so the code
     stays the same, and neither Spark nor the JVM has to compile it again.
     """
     number = f"{count}L" if count >= -(2**63) + 1 else f"CAST('{count}' AS BIGINT)"
-    return f"get(array({number}), CAST({column} IS NULL AS INT))"
+    return f"get(array({number}), CAST({at} & 0L AS INT))"
