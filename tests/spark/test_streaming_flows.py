@@ -76,3 +76,13 @@ def compare(
             spark, plan, cuts, tables, Path(directory), restart=restart, partitions=lambda: rng.choice([1, 2, 3])
         )
     assert_same_rows(got["out"], expected)
+
+
+def test_a_stream_may_be_united_with_itself(spark: SparkSession) -> None:
+    """Rows that come by two ways count twice in the answer, and once as rows of their source."""
+    flow = Flow("twice")
+    rows = flow.source("s", "t INT, k STRING", time="t")
+    flow.sink("out", rows.select("k").union(rows.select("upper(k) AS k")).aggregate(by="k", n="count(*)"))
+    with TemporaryDirectory() as directory:
+        got = run_steps(spark, flow.plan, [{"s": [(1, "a"), (1, "A")]}], {}, Path(directory))
+    assert_same_rows(got["out"], [(1, "a", 1), (1, "A", 3)])

@@ -88,5 +88,13 @@ def _observable(
             return empty_rows(runtime, schemas[id_]).observe(Observation(f"of {id_}"), runtime.expr("count(*)", "n"))
         return lower_operator(operator, runtime, *map(lowered, operator.inputs))
 
+    # Rows that come by two ways, as where a stream is united with itself, would be seen twice.
+    if any(_ways(flow, name, source) > 1 for source in sources):
+        return False
     optimized: str = lowered(name)._jdf.queryExecution().optimizedPlan().toString()
     return all(f"CollectMetrics of {source}," in optimized for source in sources)
+
+
+def _ways(flow: Plan, name: str, source: str) -> int:
+    """Answer on how many ways rows of a source come to an operator."""
+    return 1 if name == source else sum(_ways(flow, before, source) for before in flow[name].inputs)
