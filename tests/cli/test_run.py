@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as parquet
 import pytest
 from typer.testing import CliRunner
 
@@ -152,7 +153,10 @@ def streamed(directory: Path, *options: str) -> subprocess.Popen[str]:
 
 @pytest.mark.spark
 def test_a_flow_runs_on_a_stream_of_files(tmp_path: Path) -> None:
-    """With --every until Ctrl-C, a line for each step; with --once it goes on from there, and ends by itself."""
+    """With --every until Ctrl-C, a line for each step; with --once it goes on from there, and ends by itself.
+
+    A row that does not parse is set aside with its text.
+    """
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.csv").write_text("ts,page\n2026-01-01 00:00:00,a\n2026-01-01 00:00:01,b\n")
     first = streamed(tmp_path, "--every", "1s")
@@ -169,10 +173,12 @@ def test_a_flow_runs_on_a_stream_of_files(tmp_path: Path) -> None:
     assert "edits from 2026-01-01 00:00:01, " in lines[-1]
     assert "flow edits: stopped, step 0" in err
     assert "|a   |" in out
-    (tmp_path / "in" / "2.csv").write_text("ts,page\n2026-01-01 00:00:01,b\n2026-01-01 00:00:02,c\n")
+    (tmp_path / "in" / "2.csv").write_text("ts,page\n2026-01-01 00:00:01,b\nsoon,d\n2026-01-01 00:00:02,c\n")
     second = streamed(tmp_path, "--once", "--metrics", "metrics.jsonl")
     out, err = second.communicate(timeout=300)
     assert second.returncode == 0, err
     (metrics,) = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    assert (metrics["step"], metrics["rows"], metrics["outputs"]) == (1, {"edits": 2}, {"counts": 1, "pages": 2})
+    assert (metrics["step"], metrics["rows"], metrics["outputs"]) == (1, {"edits": 3}, {"counts": 1, "pages": 2})
+    (aside,) = [parquet.read_table(path).to_pylist() for path in (tmp_path / "ck" / "late" / "edits").glob("step=1")]
+    assert [row["reason"] for row in aside] == ["does not parse: soon,d"]
     assert {path.name for path in (tmp_path / "out").glob("step=*")} == {"step=0", "step=1"}

@@ -85,6 +85,7 @@ def run_stream(
 def _files(spark: SparkSession, plan: Plan, source: str, path: str) -> DataFrame:
     from tidegate.spark.arrow import struct_type
     from tidegate.spark.files import file_format
+    from tidegate.spark.inputs import UNREADABLE
     from tidegate.spark.streaming import read_stream
 
     if isinstance(getattr(plan[source], "watermark", None), Published):
@@ -94,9 +95,12 @@ def _files(spark: SparkSession, plan: Plan, source: str, path: str) -> DataFrame
         raise BadArgument(
             f"expected a directory for source {source!r}, got {path}", hint="files that are added are read"
         )
-    # A value that does not parse must not become a null in silence: it ends the run.
-    options = {"header": "true", "enforceSchema": "false", "mode": "FAILFAST"} if kind != "parquet" else {}
-    return spark.readStream.format(kind).schema(struct_type(plan[source].schema.columns)).options(**options).load(path)
+    schema, options = struct_type(plan[source].schema.columns), {}
+    if kind != "parquet":
+        # A value that does not parse must not become a null in silence: its row is set aside, with its text.
+        schema = schema.add(UNREADABLE, "string")
+        options = {"header": "true", "enforceSchema": "false", "columnNameOfCorruptRecord": UNREADABLE}
+    return spark.readStream.format(kind).schema(schema).options(**options).load(path)
 
 
 def _follow(run: Run, console: Console) -> None:

@@ -15,10 +15,12 @@ from tidegate.spark.runtime import Runtime
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["STEP", "check_inputs", "with_time", "without_time"]
+__all__ = ["STEP", "UNREADABLE", "check_inputs", "with_time", "without_time"]
 
 #: The column of a published output that has the step of each row.
 STEP = "__step"
+#: The column that a stream may have beside those of its source: the text of a row that did not parse. Spark's own name.
+UNREADABLE = "_corrupt_record"
 
 
 def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[str, DataFrame]:
@@ -36,6 +38,12 @@ def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[st
         try:
             streams = streaming and isinstance(operator, Source)
             also = [STEP] if streams and isinstance(getattr(operator, "watermark", None), Published) else []
+            if (
+                streams
+                and UNREADABLE not in operator.schema
+                and UNREADABLE in getattr(inputs[operator.id], "columns", ())
+            ):
+                also.append(UNREADABLE)
             checked[operator.id] = _checked(operator, inputs[operator.id], streaming=streams, also=also)
         except FlowError as error:
             raise error.at(f"{operator.verb} {operator.id!r}").at(f"flow {flow.name!r}") from None

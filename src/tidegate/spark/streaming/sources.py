@@ -11,7 +11,7 @@ from tidegate.flow.expressions import Expression
 from tidegate.flow.plan import Plan, Source
 from tidegate.flow.watermarks import Bounded, Published, Punctuated
 from tidegate.spark.arrow import struct_type
-from tidegate.spark.inputs import STEP
+from tidegate.spark.inputs import STEP, UNREADABLE
 from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.lowering.units import units_of
 from tidegate.spark.runtime import Runtime
@@ -25,6 +25,9 @@ __all__ = ["CLOCK", "Taken", "diverted", "look", "observable", "signals_of", "ta
 
 #: The signal that all sources with idle partitions share. No source is called so.
 CLOCK = "the clock"
+
+#: The text of a row that did not parse, in batches of flows with a source that tells.
+_TEXT = "__text"
 
 _ON_TIME, _LATE, _REJECTED, _WATERMARK, _SIGNAL = range(5)
 
@@ -50,12 +53,17 @@ def united(
     types = [struct_type(source.schema.columns) for source in flow.sources]
     wanted = signals_of(flow)
 
-    def part(frame: DataFrame, i: int, row: str = "NULL", step: str = "NULL", told: str = "NULL") -> DataFrame:
+    torn = [s.id for s in flow.sources if UNREADABLE in inputs[s.id].columns and UNREADABLE not in s.schema]
+
+    def part(
+        frame: DataFrame, i: int, row: str = "NULL", step: str = "NULL", told: str = "NULL", text: str = "NULL"
+    ) -> DataFrame:
         columns = [runtime.F.lit(i).alias("__source")]
         columns += [
             runtime.expr(row if j == i else "NULL").cast(type_).alias(f"__{j}") for j, type_ in enumerate(types)
         ]
         extra = {STEP: f"CAST({step} AS BIGINT)", "__told": f"CAST({told} AS STRING)"} if wanted else {}
+        extra |= {_TEXT: f"CAST({text} AS STRING)"} if torn else {}
         return frame.select(*columns, *runtime.exprs(extra))
 
     parts = [
@@ -64,6 +72,7 @@ def united(
             i,
             row=f"struct({', '.join(quoted(name) for name in source.schema.names)})",
             step=STEP if source.id in wanted else "NULL",
+            text=UNREADABLE if source.id in torn else "NULL",
         )
         for i, source in enumerate(flow.sources)
     ]
@@ -99,8 +108,10 @@ class Taken:
         return self.rows.where(runtime.expr(f"__kind = {_LATE}")).select(*map(quoted, self.source.schema.names))
 
     def rejected(self, runtime: Runtime) -> DataFrame:
-        """Answer the rows that have no time."""
-        return self.rows.where(runtime.expr(f"__kind = {_REJECTED}")).select(*map(quoted, self.source.schema.names))
+        """Answer the rows that have no time, or did not parse: then with their text."""
+        rejected = self.rows.where(runtime.expr(f"__kind = {_REJECTED}"))
+        text = _TEXT if _TEXT in rejected.columns else "CAST(NULL AS STRING)"
+        return rejected.select(*map(quoted, self.source.schema.names), runtime.expr(text, _TEXT))
 
 
 def observable(source: Source) -> bool:
@@ -118,12 +129,13 @@ def take(
     """Take the rows of each source out of a batch; lateness is by the old marks. ``observed`` need no other look."""
     from pyspark.sql import Observation
 
+    text = [_TEXT] if _TEXT in batch.columns else []
     return {
         source.id: Taken(
             source,
             batch.where(runtime.expr(f"__source = {i}"))
-            .select(f"__{i}.*", *([STEP, "__told"] if isinstance(source.watermark, Published) else []))
-            .withColumn("__kind", runtime.expr(_kind(source, marks[source.id].frontier))),
+            .select(f"__{i}.*", *([STEP, "__told"] if isinstance(source.watermark, Published) else []), *text)
+            .withColumn("__kind", runtime.expr(_kind(source, marks[source.id].frontier, torn=bool(text)))),
             Observation() if source.id in observed else None,
         )
         for i, source in enumerate(sources)
@@ -166,7 +178,7 @@ def _part(source: Source) -> str:
     return ""
 
 
-def _kind(source: Source, frontier: Frontier) -> str:
+def _kind(source: Source, frontier: Frontier, *, torn: bool) -> str:
     schema = source.schema
     missing = " OR ".join(f"{quoted(name)} IS NULL" for name in schema.time)
     cases = f"WHEN {missing} THEN {_REJECTED} WHEN {complete(schema, frontier)} THEN {_LATE} ELSE {_ON_TIME}"
@@ -178,7 +190,8 @@ def _kind(source: Source, frontier: Frontier) -> str:
         cases = f"{refused}WHEN {sql} THEN {_WATERMARK} {cases}"
     if isinstance(source.watermark, Published):
         cases = f"WHEN __told IS NOT NULL THEN {_SIGNAL} {cases}"
-    return f"CASE {cases} END"
+    # Of a row that did not parse, what Spark made of its other values is not to be trusted.
+    return f"CASE {f'WHEN {_TEXT} IS NOT NULL THEN {_REJECTED} ' if torn else ''}{cases} END"
 
 
 def _look(source: Source) -> dict[str, str]:
@@ -225,7 +238,8 @@ def diverted(taken: Taken, runtime: Runtime, frontier: Frontier, step: int) -> D
     times = [quoted(name) for name in schema.time]
     bound = shown(schema, frontier).replace("\\", "\\\\").replace("'", "\\'")
     missing = ", ".join(f"IF({quoted(name)} IS NULL, '{name}', NULL)" for name in schema.time)
-    reason = f"IF(__late, 'late', concat('null time in ', concat_ws(', ', {missing})))"
+    rejected = f"coalesce(concat('does not parse: ', {_TEXT}), concat('null time in ', concat_ws(', ', {missing})))"
+    reason = f"IF(__late, 'late', {rejected})"
     columns = {
         "time": f"struct({', '.join(times)})",
         "source": f"'{taken.source.id}'",
@@ -236,6 +250,6 @@ def diverted(taken: Taken, runtime: Runtime, frontier: Frontier, step: int) -> D
     }
     chosen = taken.rejected(runtime).withColumn("__late", runtime.expr("false"))
     if taken.source.late != "drop":
-        late = taken.late_rows(runtime).select(*names)
+        late = taken.late_rows(runtime).select(*names, runtime.expr("CAST(NULL AS STRING)", _TEXT))
         chosen = chosen.unionByName(late.withColumn("__late", runtime.expr("true")))
     return chosen.select(*runtime.exprs(columns))
