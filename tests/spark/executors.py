@@ -53,7 +53,7 @@ def executors() -> list[int]:
 
 
 def main(directory: Path) -> None:
-    """Run the steps; in the second, one executor dies when the rows have been looked at."""
+    """Run the steps; in the second, one executor dies when the new rows are written, and the answers are not."""
     java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     options = {"spark__driver__extraJavaOptions": java, "spark__executor__extraJavaOptions": java}
     master = "local-cluster[2,1,1024]"
@@ -61,7 +61,7 @@ def main(directory: Path) -> None:
     plan, killed = flow(), []
 
     def probe(point: str, step: int) -> None:
-        if (point, step) == ("writing", 1) and not killed:
+        if (point, step) == ("between state and output", 1) and not killed:
             killed.append(executors()[0])
             os.kill(killed[0], signal.SIGKILL)
 
@@ -71,7 +71,7 @@ def main(directory: Path) -> None:
         engine.step(batch, number)
     engine.finish()
     found = sorted(rows(tg.read(spark, str(directory / "out"))))
-    print(json.dumps({"killed": len(killed), "rows": found}), flush=True)
+    print(json.dumps({"killed": len(killed), "rows": found, "read": engine.marks["s"].rows}), flush=True)
     spark.stop()
 
 

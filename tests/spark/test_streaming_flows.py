@@ -70,10 +70,19 @@ def compare(
     plan = with_marks(rewritten(drawn.flow, form).plan)
     rows = {s.id: marked_rows(s, shuffled(drawn.inputs[s.id], rng)) for s in plan.sources}
     tables = {t.id: [tuple(row[name] for name in t.schema.names) for row in drawn.inputs[t.id]] for t in plan.tables}
-    cuts = in_steps(rows, rng, steps=rng.choice([1, 2, 3]))
+    # Many small steps, where state is put together by the engine's own rule; or few, where it always is.
+    fold = rng.random() < 0.7
+    cuts = in_steps(rows, rng, steps=rng.choice([1, 2, 3]) if fold else 8)
     with TemporaryDirectory() as directory:
         got = run_steps(
-            spark, plan, cuts, tables, Path(directory), restart=restart, partitions=lambda: rng.choice([1, 2, 3])
+            spark,
+            plan,
+            cuts,
+            tables,
+            Path(directory),
+            restart=restart,
+            partitions=lambda: rng.choice([1, 2, 3]),
+            fold=fold,
         )
     assert_same_rows(got["out"], expected)
 
