@@ -25,7 +25,7 @@ def checkpoint(tmp_path: Path) -> Path:
     flow.sink("out", left.aggregate(n="count(*)"))
     a, b = flow.plan.sources
     marks = {"left": Marks.start(a).after(a, Seen(rows=9, late=2, greatest=(5, 2))), "right": Marks.start(b)}
-    state = {"aggregate-1": (State(Part("x", 4), (Part("y", 1),)),)}
+    state = {"aggregate-1": (State((Part("x", 4), Part("y", 1))),)}
     commit = Commit(7, 7, "q", "o", marks, state, (), {}, {"name": "ledger"})
     (tmp_path / "commits").mkdir()
     (tmp_path / "commits" / "6").write_text("{}")

@@ -26,11 +26,11 @@ pytestmark = pytest.mark.spark
 
 COLUMNS = "k STRING, x INT, d DECIMAL(10,2), b BOOLEAN, s STRING"
 #: Kept as partial aggregates wherever rows of several times are put together.
-MERGEABLE = """count(*); count(x); count_if(b); sum(x); sum(d); avg(x); avg(d); mean(x); min(s); max(d); bool_and(b)
+MERGEABLE = """count(*); count(x); count_if(b); sum(x); sum(d); avg(x); mean(x); min(s); max(d); bool_and(b)
     every(b); bool_or(b); some(b); any(b); bit_and(x); bit_or(x); bit_xor(x); regr_count(x, x)
     sum(x) FILTER (WHERE b); avg(x) FILTER (WHERE x > 100); count(*) FILTER (WHERE NOT b); sum(x) / count(*)"""
 #: Computed along the rows on one time column; kept as rows on several.
-RUNNING = """stddev(x); std(x); stddev_pop(x); stddev_samp(x); variance(x); var_pop(x); var_samp(x); skewness(x)
+RUNNING = """avg(d); stddev(x); std(x); stddev_pop(x); stddev_samp(x); variance(x); var_pop(x); var_samp(x); skewness(x)
     kurtosis(x); corr(x, d); covar_pop(x, d); covar_samp(x, d); percentile(x, 0.3); percentile_approx(x, 0.5)
     approx_percentile(x, 0.5); approx_count_distinct(x); regr_avgx(x, d); regr_avgy(x, d); regr_slope(x, d)
     regr_r2(x, d); regr_intercept(x, d); regr_sxx(x, d); regr_sxy(x, d); regr_syy(x, d); try_sum(x); try_avg(x)

@@ -131,6 +131,12 @@ def _average(tree: Tree, lookup: Lookup) -> str | None:
     return "DOUBLE" if _sum(tree, lookup) else None
 
 
+def _anonymous(tree: Tree, lookup: Lookup) -> str | None:
+    # The parser has no name for `mean`.
+    mean = tree.name.lower() == "mean" and len(tree.expressions) == 1
+    return _average(exp.Avg(this=tree.expressions[0].copy()), lookup) if mean else None
+
+
 def _undistinct(tree: Tree) -> Tree:
     return tree.expressions[0] if isinstance(tree, exp.Distinct) else tree
 
@@ -185,6 +191,7 @@ _RULES: dict[str, Callable[[Tree, Lookup], str | None]] = {
     "Div": _divide,
     "Sum": _sum,
     "Avg": _average,
+    "Anonymous": _anonymous,
     "ArrayAgg": _collected,
     "ArrayUniqueAgg": _collected,
     "Case": _choice,

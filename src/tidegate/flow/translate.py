@@ -167,7 +167,16 @@ def _translated(tree: Tree, types: Types) -> Tree:
         # Spark cuts off the fraction; DuckDB rounds.
         if fraction and sqltypes.of_tree(cast.to) in sqltypes.INTEGERS:
             cast.set("this", exp.Trunc(this=cast.this.copy()))
-    return _naive(copy)
+    return _naive(copy.transform(_flattened))
+
+
+def _flattened(node: Tree) -> Tree:
+    """Answer what is null if one of the lists is, as in Spark; DuckDB passes over it."""
+    if not isinstance(node, exp.Flatten):
+        return node
+    lists = node.this.transform(_flattened)
+    whole = exp.EQ(this=exp.func("len", lists), expression=exp.func("list_count", lists.copy()))
+    return exp.Case(ifs=[exp.If(this=whole, true=exp.Anonymous(this="flatten", expressions=[lists.copy()]))])
 
 
 def _naive(tree: Tree) -> Tree:
