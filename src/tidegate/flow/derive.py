@@ -49,7 +49,7 @@ _BY_NAME = {
     "regr_slope": "DOUBLE", "regr_intercept": "DOUBLE", "regr_r2": "DOUBLE", "regr_count": "BIGINT",
     "unix_micros": "BIGINT", "unix_millis": "BIGINT", "unix_seconds": "BIGINT", "unix_date": "INT",
     "make_date": "DATE", "date_from_unix_date": "DATE", "timestamp_micros": "TIMESTAMP",
-    "timestamp_millis": "TIMESTAMP", "timestamp_seconds": "TIMESTAMP", "std": "DOUBLE", "mean": None,
+    "timestamp_millis": "TIMESTAMP", "timestamp_seconds": "TIMESTAMP", "std": "DOUBLE",
 }  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def derive(tree: Tree, lookup: Lookup) -> str | None:
     if name in _COMMON:
         return _common([derive(part, lookup) for part in [tree.this, *tree.expressions] if part is not None])
     if isinstance(tree, exp.Anonymous):
-        return _BY_NAME.get(tree.name.lower())
+        return _anonymous(tree, lookup)
     rule = _RULES.get(name)
     return rule(tree, lookup) if rule else None
 
@@ -132,9 +132,9 @@ def _average(tree: Tree, lookup: Lookup) -> str | None:
 
 
 def _anonymous(tree: Tree, lookup: Lookup) -> str | None:
-    # The parser has no name for `mean`.
-    mean = tree.name.lower() == "mean" and len(tree.expressions) == 1
-    return _average(exp.Avg(this=tree.expressions[0].copy()), lookup) if mean else None
+    if tree.name.lower() == "mean" and len(tree.expressions) == 1:
+        return _average(exp.Avg(this=tree.expressions[0].copy()), lookup)
+    return _BY_NAME.get(tree.name.lower())
 
 
 def _undistinct(tree: Tree) -> Tree:
@@ -191,7 +191,6 @@ _RULES: dict[str, Callable[[Tree, Lookup], str | None]] = {
     "Div": _divide,
     "Sum": _sum,
     "Avg": _average,
-    "Anonymous": _anonymous,
     "ArrayAgg": _collected,
     "ArrayUniqueAgg": _collected,
     "Case": _choice,
