@@ -133,7 +133,8 @@ def _average(tree: Tree, lookup: Lookup) -> str | None:
 
 def _anonymous(tree: Tree, lookup: Lookup) -> str | None:
     if tree.name.lower() == "mean" and len(tree.expressions) == 1:
-        return _average(exp.Avg(this=tree.expressions[0].copy()), lookup)
+        inner = derive(_undistinct(tree.expressions[0]), lookup)
+        return "DOUBLE" if inner in sqltypes.INTEGERS or inner in sqltypes.FRACTIONS else None
     return _BY_NAME.get(tree.name.lower())
 
 
