@@ -7,6 +7,7 @@ Rows at times that are not complete wait.
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.flow.plan import Iterate
@@ -49,27 +50,21 @@ def go_round(
         return loop.answers(held)
 
 
+@dataclass(slots=True)
 class _Loop:
     """A loop in a step."""
 
-    def __init__(
-        self,
-        step: Step,
-        operator: Iterate,
-        key: str,
-        states: list[State],
-        tables: dict[str, DataFrame],
-        old: Frontier,
-        new: Frontier,
-    ) -> None:
-        self.step = step
-        self.operator = operator
-        self.key = key
-        self.states = states
-        self.tables = tables
-        self.old = old
-        self.new = new
-        self.runtime: Runtime = step.runtime
+    step: Step
+    operator: Iterate
+    key: str
+    states: list[State]
+    tables: dict[str, DataFrame]
+    old: Frontier
+    new: Frontier
+
+    @property
+    def runtime(self) -> Runtime:
+        return self.step.runtime
 
     def answers(self, held: ExitStack) -> tuple[DataFrame | None, list[State]]:
         runtime, schema = self.runtime, self.operator.schema
