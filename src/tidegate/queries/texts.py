@@ -25,10 +25,18 @@ WORDS = f"size({_parts('change', ' ')})"
 
 def _top(column: str, k: int, least: int) -> str:
     """Answer the k most frequent words, equal ones in the order of the alphabet, without those that are too short."""
+    # Sorted, equal words are runs: where one ends says how often its word comes.
+    ends = "filter(transform(words, (w, i) -> i + 1), e -> e = size(words) OR words[e] <> words[e - 1])"
+    counted = "transform(ends, (e, i) -> struct(IF(i = 0, 0, ends[i - 1]) - e AS n, words[e - 1] AS word))"
+    top = f"transform(slice(sort_array({_let('ends', ends, counted)}), 1, {k}), t -> t.word)"
     words = _parts(column, r"\\s+")
-    counted = f"transform(array_distinct({words}), w -> struct(-size(filter({words}, v -> v = w)) AS n, w AS word))"
-    taken = f"transform(slice(array_sort({counted}), 1, {k}), e -> e.word)"
-    return f"filter({taken}, w -> length(w) >= {least})"
+    ranked = _let("words", f"sort_array({words})", top)
+    return f"filter({ranked}, w -> length(w) >= {least})"
+
+
+def _let(name: str, value: str, result: str) -> str:
+    """Answer a result that reads a value by name, so that the value is computed once."""
+    return f"transform(array({value}), {name} -> {result})[0]"
 
 
 def _source(name: str, watermark: Watermark | None) -> tuple[Flow, Stream]:

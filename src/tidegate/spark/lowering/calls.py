@@ -6,6 +6,7 @@ they see rows sorted by time and then by all columns: ``order`` is a value that 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tidegate.flow.aggregates import AggregateCall, Aggregation
@@ -14,9 +15,9 @@ from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.runtime import Runtime
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, GroupedData
 
-__all__ = ["call_sql", "finished", "ignores_nulls", "listing", "named_calls", "runs_along", "times_of"]
+__all__ = ["call_sql", "finished", "gathered", "ignores_nulls", "listing", "named_calls", "runs_along", "times_of"]
 
 _FIRST = ("first", "first_value", "any_value")
 _LAST = ("last", "last_value")
@@ -36,6 +37,15 @@ def listing(aggregation: Aggregation, runtime: Runtime, rows: DataFrame) -> tupl
     if all(call.where for call in calls):
         rows = rows.where(runtime.expr(" OR ".join(f"({call.where})" for call in calls)))
     return rows, {call.name: call.sql for call in calls}
+
+
+def gathered(rows: DataFrame, names: Iterable[str]) -> GroupedData:
+    """Group rows to list them, by columns.
+
+    They are brought together as they are, and listed once: lists of a part of them would be no smaller than the rows.
+    """
+    columns = [quoted(name) for name in names]
+    return rows.repartition(*columns).groupBy(*columns)
 
 
 def finished(aggregation: Aggregation) -> dict[str, str]:

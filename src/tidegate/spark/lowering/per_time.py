@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.flow import plan
-from tidegate.spark.lowering.calls import finished, listing, named_calls, times_of
+from tidegate.spark.lowering.calls import finished, gathered, listing, named_calls, times_of
 from tidegate.spark.lowering.pairs import joined
 from tidegate.spark.lowering.rows import quoted, row_order
 from tidegate.spark.runtime import Runtime
@@ -42,15 +42,16 @@ def aggregate(operator: plan.Aggregate, runtime: Runtime, rows: DataFrame) -> Da
 def _embed(operator: plan.Aggregate, runtime: Runtime, rows: DataFrame) -> DataFrame:
     """Answer lists that are only unfolded."""
     aggregation, times = operator.aggregation, times_of(operator.schema)
-    listed, calls = listing(aggregation, runtime, rows)
+    rows, calls = listing(aggregation, runtime, rows)
     if all(output.is_call for output in aggregation.outputs) and len(calls) == 1:
         # Which rows share a list does not matter, as long as identical ones can: the key need not be compared in full.
         whole = ", ".join(e.sql for e in aggregation.by)
-        results = listed.groupBy(*runtime.exprs(times | {"__key": f"xxhash64({whole})" if whole else "0"}))
+        keyed = rows.withColumn("__key", runtime.expr(f"xxhash64({whole})" if whole else "0"))
+        results = gathered(keyed, [*times, "__key"]).agg(*runtime.exprs(calls))
         (output,) = aggregation.outputs
-        return results.agg(*runtime.exprs(calls)).select(*runtime.exprs(times | {output.name: output.finish}))
-    results = listed.groupBy(*runtime.exprs(times | {e.name: e.sql for e in aggregation.by}))
-    return results.agg(*runtime.exprs(calls)).select(*runtime.exprs(times | finished(aggregation)))
+        return results.select(*runtime.exprs(times | {output.name: output.finish}))
+    results = gathered(rows, [*times, *(e.name for e in aggregation.by)]).agg(*runtime.exprs(calls))
+    return results.select(*runtime.exprs(times | finished(aggregation)))
 
 
 def join(operator: plan.Join, runtime: Runtime, left: DataFrame, right: DataFrame) -> DataFrame:

@@ -9,7 +9,7 @@ from tidegate.flow import plan
 from tidegate.flow.plan import SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.spark.arrow import applied, apply_in_arrow, struct_type
-from tidegate.spark.lowering.calls import finished, listing, named_calls
+from tidegate.spark.lowering.calls import finished, gathered, listing, named_calls
 from tidegate.spark.lowering.pairs import joined
 from tidegate.spark.lowering.rows import columns_of, quoted, row_order, sort_columns
 from tidegate.spark.lowering.units import from_units, units_of
@@ -68,7 +68,8 @@ def window_aggregate(operator: plan.WindowAggregate, runtime: Runtime, rows: Dat
     else:
         framed = _placed(frame, schema, runtime, rows)
         keys = {name: name for name in _PLACED if name in framed.columns} | groups
-        results = framed.groupBy(*runtime.exprs(keys)).agg(*runtime.exprs(calls))
+        grouped = gathered(framed, keys) if operator.embeds else framed.groupBy(*runtime.exprs(keys))
+        results = grouped.agg(*runtime.exprs(calls))
     return window_answers(operator, runtime, results)
 
 
