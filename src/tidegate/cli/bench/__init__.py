@@ -26,7 +26,7 @@ def main() -> None:
 @bench.command()
 def aggregates(
     only: Annotated[str, typer.Option(help="Queries to measure, with commas between; all 24 by default.")] = "",
-    repeats: Annotated[int, typer.Option(help="How often each form is run; the median counts.")] = 2,
+    repeats: Annotated[int, typer.Option(help="How often each form is run; the median counts.")] = 3,
     cores: Annotated[int, typer.Option(help="Cores that Spark may use.")] = 2,
     output: Annotated[
         Path | None, typer.Option(help="A directory for figures (SVG) and all that was measured.")
@@ -35,7 +35,8 @@ def aggregates(
 ) -> None:
     """Measure the 24 queries dedicated, composed of A+ and of A, and optimised; and Joins against Spark by hand."""
     # It needs PySpark, which other commands do not.
-    from tidegate.cli.bench.aggregates import Plan, markdown, measure, plots, show
+    from tidegate.cli.bench.aggregates import Plan, measure
+    from tidegate.cli.bench.report import markdown, plots, show
     from tidegate.spark.session import local_session
 
     names = tuple(name.strip() for name in only.split(",") if name.strip()) or tuple(QUERIES)

@@ -12,7 +12,7 @@ the greatest rate that keeps a bound on latency is that of the greatest step tha
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -20,24 +20,17 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-
 from tidegate.cli.bench.measure import FORMS, Cost, bounded, in_steps, written
 from tidegate.flow import Flow
 from tidegate.flow.watermarks import bounded as bounded_watermark
-from tidegate.queries import QUERIES, SELECTIVITY, draw_scans, draw_texts, synthetic
+from tidegate.queries import QUERIES, draw_scans, draw_texts, synthetic
 from tidegate.queries import scans as scan_queries
 from tidegate.queries import texts as text_queries
-from tidegate.ui.plots import bars, lines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Plan", "Results", "markdown", "measure", "plots", "show", "tables"]
-
-#: The longest latency that a rate may have, as in the paper.
-BOUND = 15.0
+__all__ = ["Plan", "Results", "by_hand", "measure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +38,14 @@ class Plan:
     """How much to measure."""
 
     names: tuple[str, ...] = tuple(QUERIES)
-    texts: int = 8000
+    #: Rows of Maps on texts and on scans, of Joins on either, and of the synthetic Map. With few of them, what any
+    #: shuffle costs would count for more than the operators.
+    texts: int = 20_000
     scans: int = 6000
-    pairs: int = 1500
+    text_pairs: int = 20_000
+    scan_pairs: int = 1500
     rows: int = 50_000
-    repeats: int = 2
+    repeats: int = 3
     steps: int = 3
     sizes: tuple[int, ...] = (250, 1000, 4000)
     #: Of the synthetic Map: outputs for each row, and work, in rounds of a loop for each row.
@@ -64,7 +60,8 @@ class Plan:
             names=names,
             texts=100,
             scans=40,
-            pairs=40,
+            text_pairs=40,
+            scan_pairs=40,
             rows=500,
             repeats=1,
             steps=2,
@@ -79,6 +76,8 @@ class Results:
     """What was measured, in seconds; rates are made of them where they are shown."""
 
     plan: Plan
+    #: What it was measured on.
+    machine: str = ""
     #: For each query, its rows or comparisons, and what each form cost.
     queries: dict[str, tuple[int, dict[str, Cost]]] = field(default_factory=dict)
     #: For each selectivity and amount of work, what each form of the synthetic Map cost.
@@ -95,6 +94,7 @@ class Results:
         return json.dumps(
             {
                 "plan": asdict(self.plan),
+                "machine": self.machine,
                 "queries": {n: [size, _plain(costs)] for n, (size, costs) in self.queries.items()},
                 "synthetic": [[*key, _plain(costs)] for key, costs in self.synthetic.items()],
                 "steps": self.steps,
@@ -111,7 +111,7 @@ def _plain(costs: dict[str, Cost]) -> dict[str, Any]:
 
 def measure(spark: SparkSession, plan: Plan, *, say: Callable[[str], None]) -> Results:
     """Measure all that a plan asks for; ``say`` is told what comes next."""
-    results = Results(plan)
+    results = Results(plan, machine=_machine(spark))
     with TemporaryDirectory(prefix="tidegate-bench-") as directory:
         place = Path(directory)
         for name in plan.names:
@@ -141,6 +141,11 @@ def measure(spark: SparkSession, plan: Plan, *, say: Callable[[str], None]) -> R
     return results
 
 
+def _machine(spark: SparkSession) -> str:
+    java = spark.sparkContext._jvm.java.lang.System.getProperty("java.version")  # type: ignore[union-attr]
+    return f"{spark.sparkContext.defaultParallelism} cores, Spark {spark.version}, Java {java}"
+
+
 def _source(name: str) -> str:
     return "texts" if name.isupper() else "scans"
 
@@ -154,7 +159,7 @@ def _drawn(name: str) -> tuple[Any, str, timedelta]:
 
 def _rows(spark: SparkSession, plan: Plan, name: str, place: Path) -> DataFrame:
     draw, schema, apart = _drawn(name)
-    rows = plan.pairs if name[2] in "Jj" else plan.texts if name.isupper() else plan.scans
+    rows = getattr(plan, {"M": "texts", "m": "scans", "J": "text_pairs", "j": "scan_pairs"}[name[2]])
     path = place / f"{_source(name)}-{rows}"
     return spark.read.parquet(str(path)) if path.exists() else written(spark, draw, schema, rows, apart, path)
 
@@ -223,149 +228,3 @@ def _streamed(spark: SparkSession, plan: Plan, name: str, form: str, size: int, 
     flow = FORMS[form](QUERIES[name](watermark=bounded_watermark("0 seconds")))
     with TemporaryDirectory(prefix="tidegate-bench-") as work:
         return size, median(in_steps(spark, flow, _source(name), schema, given, Path(work)))
-
-
-def _share(costs: dict[str, Cost], form: str) -> float:
-    return 100 * costs["dedicated"].processor / max(costs[form].processor, 1e-3)
-
-
-def tables(results: Results) -> list[Table]:
-    """Answer the figures as tables, for a terminal."""
-    return [_of_queries(results), _of_steps(results), _of_synthetic(results), _of_hand(results)]
-
-
-def _table(title: str, *headings: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    for i, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if i else "left")
-    return table
-
-
-def _of_queries(results: Results) -> Table:
-    table = _table(
-        "bounded: throughput a second of processor time, and by the clock",
-        *("query", "selectivity", "rows, or pairs", "dedicated a s", "A+", "A", "optimised", "A+ by the clock"),
-    )
-    for name, (size, costs) in results.queries.items():
-        shares = [f"{_share(costs, form):.0f} %" for form in ("A+", "A", "optimised")]
-        clock = 100 * costs["dedicated"].seconds / costs["A+"].seconds
-        rate = size / max(costs["dedicated"].processor, 1e-3)
-        table.add_row(name, f"{SELECTIVITY[name]:g}", f"{size:,}", f"{rate:,.0f}", *shares, f"{clock:.0f} %")
-    return table
-
-
-def _of_steps(results: Results) -> Table:
-    table = _table(
-        "streams: rows a second that steps sustain, and the latency of a row",
-        *("query", "rows a step", "dedicated", "A+", "A", "latency of dedicated", "of A+", "of A"),
-    )
-    for name, forms in results.steps.items():
-        rates = [f"{n / s:,.0f}/s" for n, s in forms.values()]
-        latencies = [f"{1.5 * s:.1f} s" for _, s in forms.values()]
-        table.add_row(name, f"{next(iter(forms.values()))[0]:,}", *rates, *latencies)
-    return table
-
-
-def _of_synthetic(results: Results) -> Table:
-    table = _table(
-        "the synthetic Map (Figure 9), bounded, processor time",
-        *("outputs a row", "work", "dedicated, µs a row", "A+", "A", "optimised"),
-    )
-    for (selectivity, work), costs in results.synthetic.items():
-        shares = [f"{_share(costs, form):.0f} %" for form in ("A+", "A", "optimised")]
-        each = 1e6 * costs["dedicated"].processor / results.plan.rows
-        table.add_row(f"{selectivity:g}", str(work), f"{each:.1f}", *shares)
-    return table
-
-
-def _of_hand(results: Results) -> Table:
-    table = _table(
-        "Joins in tumbling windows against Spark by hand: comparisons a second of processor time",
-        *("query", "comparisons", "by hand", "ours", "ours / by hand", "A+ / by hand"),
-    )
-    for name, (size, costs) in results.by_hand.items():
-        rates = {form: size / max(cost.processor, 1e-3) for form, cost in costs.items()}
-        ratios = [f"{100 * rates[form] / rates['by hand']:.0f} %" for form in ("ours", "A+")]
-        table.add_row(name, f"{size:,}", f"{rates['by hand']:,.0f}", f"{rates['ours']:,.0f}", *ratios)
-    return table
-
-
-def plots(results: Results) -> dict[str, str]:
-    """Answer the figures as SVG, by file name; they are numbered as the paper's."""
-    found: dict[str, str] = {}
-    forms = ("A+", "A", "optimised")
-    for figure, kind in ((11, "Mm"), (13, "Jj")):
-        names = [name for name in results.queries if name[2] in kind]
-        what = "Maps" if kind == "Mm" else "Joins"
-        if names:
-            series = {form: [_share(results.queries[n][1], form) for n in names] for form in forms}
-            title = f"{what}: throughput, dedicated = 100 %"
-            found[f"figure-{figure}-throughput.svg"] = bars(title, names, series, unit="%")
-            latencies = {f: [1.5 * results.steps[n][f][1] for n in names] for f in ("dedicated", "A+", "A")}
-            found[f"figure-{figure}-latency.svg"] = bars(f"{what}: latency on streams", names, latencies, unit="s")
-    of_work = {
-        f"{form}/{selectivity:g}": [_share(results.synthetic[selectivity, work], form) for work in results.plan.work]
-        for form in ("A+", "A")
-        for selectivity in results.plan.selectivities
-    }
-    found["figure-9.svg"] = lines(
-        "the synthetic Map: throughput, dedicated = 100 %",
-        results.plan.work,
-        of_work,
-        unit="%",
-        over="work for each row",
-    )
-    for figure, name in ((10, "AHM"), (12, "ahj")):
-        if name in results.rates:
-            rates = {form: [n / s for n, s in sizes] for form, sizes in results.rates[name].items()}
-            waits = {form: [1.5 * s for _, s in sizes] for form, sizes in results.rates[name].items()}
-            sizes = results.plan.sizes
-            found[f"figure-{figure}-throughput.svg"] = lines(
-                f"{name}: rows a second", sizes, rates, unit="rows/s", over="rows a step"
-            )
-            found[f"figure-{figure}-latency.svg"] = lines(
-                f"{name}: latency", sizes, waits, unit="s", over="rows a step"
-            )
-    names = list(results.by_hand)
-    if names:
-        series = {
-            form: [results.by_hand[n][0] / max(results.by_hand[n][1][form].processor, 1e-3) for n in names]
-            for form in ("by hand", "ours", "A+")
-        }
-        found["figure-14.svg"] = bars("Joins: comparisons a second, Spark by hand and ours", names, series, unit="c/s")
-    return found
-
-
-def sustained(sizes: Sequence[tuple[int, float]], bound: float = BOUND) -> tuple[float, float]:
-    """Answer the greatest rate of some steps whose latency keeps a bound, and that latency.
-
-    >>> sustained([(100, 1.0), (1000, 2.0), (10_000, 30.0)])
-    (500.0, 3.0)
-    """
-    kept = [(n / s, 1.5 * s) for n, s in sizes if 1.5 * s <= bound]
-    return max(kept, default=(0.0, bound))
-
-
-def show(results: Results, console: Console) -> None:
-    """Print all tables, and what was sustained."""
-    for table in tables(results):
-        if table.row_count:
-            console.print(table)
-    for name, forms in results.rates.items():
-        shown = ", ".join(
-            f"{form} {rate:,.0f} rows/s at {latency:.1f} s"
-            for form, (rate, latency) in ((form, sustained(sizes)) for form, sizes in forms.items())
-        )
-        console.print(f"{name}, the greatest rate with a latency of at most {BOUND:g} s: {shown}")
-
-
-def markdown(results: Results) -> str:
-    """Answer the figures as tables of Markdown, for a page."""
-    return "\n".join(_markdown(table) for table in tables(results) if table.row_count)
-
-
-def _markdown(table: Table) -> str:
-    rows = [[str(column.header) for column in table.columns], ["---"] * len(table.columns)]
-    rows += [list(map(str, cells)) for cells in zip(*(column.cells for column in table.columns), strict=True)]
-    lines_ = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([f"**{table.title}**", "", *lines_, ""])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["FORMS", "Cost", "bounded", "in_steps", "processor", "spread", "written"]
+__all__ = ["FORMS", "Cost", "bounded", "in_steps", "processor", "written"]
 
 #: The forms of a flow: how it is written, and how it is run.
 FORMS: dict[str, Callable[[Flow], Flow]] = {
@@ -32,10 +32,23 @@ FORMS: dict[str, Callable[[Flow], Flow]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What runs of one form cost, in seconds: by the clock, and of processors; the median of some runs."""
+    """What runs of one form cost, in seconds: by the clock, and of processors; medians, and the least and the most."""
 
     seconds: float
     processor: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, runs: Sequence[tuple[float, float]]) -> Cost:
+        """Answer the cost of some runs, each by the clock and of processors.
+
+        >>> Cost.of([(1.0, 2.0), (1.5, 3.0), (1.2, 2.5)])
+        Cost(seconds=1.2, processor=2.5, least=2.0, most=3.0)
+        """
+        # Of next to nothing a clock tells nothing, and it is divided by.
+        used = [max(processor, 1e-3) for _, processor in runs]
+        return cls(median(seconds for seconds, _ in runs), median(used), min(used), max(used))
 
 
 def processor(spark: SparkSession) -> Callable[[], float]:
@@ -70,7 +83,7 @@ def bounded(
             cost = (time.perf_counter() - started, clock() - used)
             if repeat:
                 found[name].append(cost)
-    return {name: Cost(median(c[0] for c in costs), median(c[1] for c in costs)) for name, costs in found.items()}
+    return {name: Cost.of(costs) for name, costs in found.items()}
 
 
 def written(
@@ -100,12 +113,3 @@ def in_steps(spark: SparkSession, flow: Flow, source: str, schema: str, given: P
     run.await_termination()
     steps = [step["seconds"] for step in run.metrics() if sum(step["rows"].values())]
     return steps[1:] or steps
-
-
-def spread(values: Sequence[float]) -> str:
-    """Show the median of some values, and the least and the greatest.
-
-    >>> spread([1.0, 3.0, 2.0])
-    '2.00 (1.00-3.00)'
-    """
-    return f"{median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
