@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 import tidegate as tg
 from tidegate.check.flows import DrawnFlow, flows
 from tidegate.flow.errors import BadArgument
+from tidegate.flow.expressions import Parsed, bound
+from tidegate.flow.rewrite.equations import both_sides, implied
+from tidegate.flow.schema import parse_schema
 from tidegate.flow.values import freeze
 from tidegate.spec import DT, WM, Event, is_monotone
 
@@ -87,6 +90,11 @@ OPERATORS: dict[str, tuple[Any, list[str], list[str]]] = {
     ),
     "join that equates": (
         lambda s, r: s.join(r, on="k", where="x + 1 = y AND y > 1 AND left.t + 1 >= y"),
+        [*SIDES, *PACK],
+        [*SIDES, "aggregate", "unfold", "unfold", "where", "select"],
+    ),
+    "join that equates what is torn apart elsewhere": (
+        lambda s, r: s.join(r, on="k", where="x + 1 = y AND 2 * x + 1 < 4"),
         [*SIDES, *PACK],
         [*SIDES, "aggregate", "unfold", "unfold", "where", "select"],
     ),
@@ -390,3 +398,29 @@ def test_a_plus_has_no_loop() -> None:
     """Rounds can be asked for of A alone."""
     with pytest.raises(BadArgument, match='expected looped=True with using="A" only'):
         flow_of(lambda s, r: s).to_aggregates(using="A+", looped=True)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("length(a) = length(b) AND length(a) > 9", ("length(`right`.b) > 9",)),
+        ("x = y AND 3 <= y", ("3 <= `left`.x",)),
+        ("a = b AND a <> 'left.a'", ("`right`.b <> 'left.a'",)),
+        # Not one value, a part of another name, another type, what may fail on a row, and no condition on all pairs.
+        ("x + 1 = y AND 2 * x + 1 > 5", ()),
+        ("length(a) = y AND char_length(a) > 5", ()),
+        ("a = b AND a > 5", ()),
+        ("x = y AND 10 / x > 5", ()),
+        ("f = g AND f > 5", ()),
+        ("x = y AND (x > 5 OR y < 3)", ()),
+        ("x = y OR x > 5", ()),
+    ],
+)
+def test_what_holds_for_one_side_of_an_equation_holds_for_the_other(where: str, expected: tuple[str, ...]) -> None:
+    """Comparisons of equated values with constants are carried over, and nothing that may fail or mean otherwise."""
+    left, right = (
+        parse_schema("t INT, a STRING, x INT, f DOUBLE", time=("t",)),
+        parse_schema("b STRING, y INT, g DOUBLE"),
+    )
+    condition = bound(Parsed.of(where, "a condition"), both_sides(left, right, ()))
+    assert implied(condition, (), left, right) == expected

@@ -6,12 +6,11 @@ or of the key chooses what is listed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from tidegate.flow import plan
 from tidegate.flow.errors import FlowError
 from tidegate.flow.expressions import Expression, Parsed, Scope, bound, reference_to
 from tidegate.flow.plan import Operator
+from tidegate.flow.rewrite.equations import Equation, equations, replaced
 from tidegate.flow.rewrite.pieces import (
     LEFT,
     RIGHT,
@@ -25,11 +24,11 @@ from tidegate.flow.rewrite.pieces import (
     select,
     struct_of,
 )
-from tidegate.flow.rewrite.substitute import conjuncts, equated, from_pack
+from tidegate.flow.rewrite.substitute import conjuncts, equated
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.sqltypes import quoted
 
-__all__ = ["both_sides", "paired"]
+__all__ = ["paired"]
 
 _PAIRS = "pairs"
 
@@ -44,7 +43,7 @@ def paired(
     needed = {name: _needed(operator, name, side.schema) for name, side in sides.items()}
     if operator.how != "inner" or taken or not exact(keys) or None in map(struct_of, needed.values()):
         return []
-    equal = _equations(operator, left.schema, right.schema)
+    equal = equations(operator.where, operator.on, left.schema, right.schema)
     tags = [_tagged(operator, name, side, needed, equal) for name, side in sides.items()]
     union = plan.Union(id=f"{operator.id}.both", inputs=(tags[0].id, tags[1].id), schema=tags[0].schema)
     by = [reference_to(name, union.schema[name].type) for name in (*operator.on, *(e.name for e in equal))]
@@ -70,11 +69,6 @@ def paired(
     return [*start, select(pairs, outputs, operator.id)]
 
 
-def both_sides(left: Schema, right: Schema, on: tuple[str, ...]) -> Scope:
-    """Answer what names mean in the condition of a Join."""
-    return Scope(left, ((LEFT, left), (RIGHT, right)), (*left.time, *on))
-
-
 def _needed(operator: plan.Join | plan.WindowJoin, name: str, schema: Schema) -> list[Column]:
     """Answer the columns of a side that its pack carries: those of the result, and those that the condition reads."""
     read = {*operator.on, *(operator.left_columns if name == LEFT else operator.right_columns)}
@@ -82,44 +76,12 @@ def _needed(operator: plan.Join | plan.WindowJoin, name: str, schema: Schema) ->
     return [c for c in schema.columns if c.name in read]
 
 
-@dataclass(frozen=True, slots=True)
-class _Equation:
-    """Values of both sides that the condition equates, as a key: what they are on rows, and in the condition."""
-
-    name: str
-    on_rows: dict[str, Expression]
-    said: tuple[str, str]
-
-
-def _equations(operator: plan.Join | plan.WindowJoin, left: Schema, right: Schema) -> list[_Equation]:
-    found: list[_Equation] = []
-    schemas = {LEFT: left, RIGHT: right}
-    for conjunct in conjuncts(operator.where.sql) if operator.where else ():
-        said = equated(conjunct)
-        if said is None:
-            continue
-        parts = [bound(Parsed.of(text, "a condition"), both_sides(left, right, operator.on)) for text in said]
-        name = f"equal{len(found)}"
-        on_rows: dict[str, Expression] = {}
-        for side, schema in schemas.items():
-            fields = {c.name.lower(): reference_to(c.name, c.type) for c in schema.columns}
-            for part in parts:
-                if part.columns and all(c.startswith(f"{side}.") for c in part.columns):
-                    row = from_pack(part, side, fields)
-                    if row is not None:
-                        on_rows[side] = replace(row, name=name)
-        types = {e.type for e in on_rows.values()}
-        if len(on_rows) == 2 and len(types) == 1 and exact([Column(name, types.pop())]) and name not in operator.on:
-            found.append(_Equation(name, on_rows, said))
-    return found
-
-
 def _tagged(
     operator: plan.Join | plan.WindowJoin,
     mine: str,
     side: Operator,
     needed: dict[str, list[Column]],
-    equal: list[_Equation],
+    equal: list[Equation],
 ) -> plan.Select:
     """Give a side the type of both: its key, its rows as a pack in its place, and nothing in the other."""
     outputs = references([side.schema[name] for name in operator.on])
@@ -135,7 +97,7 @@ def _tagged(
 
 
 def _chosen(
-    operator: plan.Join | plan.WindowJoin, schema: Schema, by: list[Expression], equal: list[_Equation]
+    operator: plan.Join | plan.WindowJoin, schema: Schema, by: list[Expression], equal: list[Equation]
 ) -> dict[str, str]:
     """Answer, for each side, the FILTER of what is listed. A null key matches nothing."""
     # What the condition asks for comes first: it is what users wrote to choose few rows, and keys may cost more.
@@ -144,9 +106,9 @@ def _chosen(
     for conjunct in conjuncts(operator.where.sql) if operator.where else ():
         text = conjunct
         for equation in equal:
-            for said in equation.said:
-                text = text.replace(said, equation.name)
-        if equated(conjunct) and any(equation.said == equated(conjunct) for equation in equal):
+            for said in equation.said.values():
+                text = replaced(text, said, equation.name)
+        if any(equation.states(conjunct) for equation in equal):
             continue
         try:
             read = set(bound(Parsed.of(text, "a condition"), Scope(schema)).columns) - {e.name for e in by}

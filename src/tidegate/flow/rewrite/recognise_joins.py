@@ -9,7 +9,8 @@ from tidegate.flow import plan
 from tidegate.flow.errors import FlowError
 from tidegate.flow.expressions import Expression, Parsed, bound
 from tidegate.flow.plan import Operator, Plan
-from tidegate.flow.rewrite.paired import both_sides, paired
+from tidegate.flow.rewrite.equations import both_sides
+from tidegate.flow.rewrite.paired import paired
 from tidegate.flow.rewrite.pieces import LEFT, RIGHT, Form, exact
 from tidegate.flow.rewrite.shapes import (
     alone,

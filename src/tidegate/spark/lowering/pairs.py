@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tidegate.flow.plan import Join, WindowJoin
-from tidegate.spark.lowering.rows import quoted
+from tidegate.flow.rewrite.equations import implied
+from tidegate.flow.schema import Schema
+from tidegate.spark.lowering.rows import columns_of, quoted
 from tidegate.spark.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def joined(
     the side that has the row, so that they are never null for want of a partner.
     """
     same = [f"`left`.{sql} = `right`.{sql}" for sql in [*equal.values(), *map(quoted, operator.on)]]
-    conditions = [*same, *([f"({operator.where.sql})"] if operator.where else [])]
+    conditions = [*same, *([f"({operator.where.sql})"] if operator.where else []), *_implied(operator, left, right)]
     pairs = left.alias("left").join(
         right.alias("right"), runtime.expr(" AND ".join(conditions) or "true"), _SPARK.get(operator.how, operator.how)
     )
@@ -41,6 +43,14 @@ def joined(
         *(runtime.expr(f"`left`.{quoted(name)}", name) for name in operator.left_columns),
         *(runtime.expr(f"`right`.{quoted(name)}", name) for name in operator.right_columns),
     )
+
+
+def _implied(operator: Join | WindowJoin, left: DataFrame, right: DataFrame) -> tuple[str, ...]:
+    """Answer conditions on one side that Spark does not find: it infers them from equal columns only."""
+    if operator.where is None:
+        return ()
+    schemas = Schema(columns_of(left.schema), operator.schema.time), Schema(columns_of(right.schema))
+    return implied(operator.where, operator.on, *schemas)
 
 
 def _shared(how: str, sql: str) -> str:
