@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from tests.flow.case import assert_same_rows
 from tests.flow.test_rewrites import OPERATORS, ROWS, flow_of, given_rows
 from tests.spark.engine import by_spark
+from tests.spark.steps import by_steps
 from tests.spark.test_random_flows import rows_given
 
 from tidegate.check.flows import DrawnFlow, flows
@@ -46,6 +48,16 @@ def test_a_loop_gives_the_same_rows(spark: SparkSession, name: str) -> None:
     assert any(getattr(operator, "looped", False) for operator in looped.plan)
     expected = [tuple(row.values()) for row in flow.reference(given_rows(flow)).rows("out")]
     assert_same_rows(by_spark(spark, looped, ROWS), expected)
+
+
+@pytest.mark.parametrize(
+    "name", ["explode", *(pytest.param(name, marks=pytest.mark.slow) for name in ("where", "join where"))]
+)
+def test_a_loop_gives_the_same_rows_in_steps(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """On streams, each step runs the rounds of what it completes."""
+    flow = flow_of(OPERATORS[name][0])
+    looped = flow.to_aggregates(using="A", looped=True)
+    assert_same_rows(by_steps(spark, looped, ROWS, tmp_path), by_spark(spark, flow, ROWS))
 
 
 @settings(
