@@ -43,11 +43,11 @@ class Plan:
     texts: int = 20_000
     scans: int = 6000
     text_pairs: int = 20_000
-    scan_pairs: int = 1500
+    scan_pairs: int = 1000
     rows: int = 50_000
     repeats: int = 3
     steps: int = 3
-    sizes: tuple[int, ...] = (250, 1000, 4000)
+    sizes: tuple[int, ...] = (250, 750, 2250)
     #: Of the synthetic Map: outputs for each row, and work, in rounds of a loop for each row.
     selectivities: tuple[float, ...] = (0.1, 1, 3)
     work: tuple[int, ...] = (1, 30, 1000)

@@ -12,7 +12,12 @@ from random import Random
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+from pyarrow import parquet
+
 from tidegate.flow import Flow
+from tidegate.flow.arrow import table_of
+from tidegate.flow.schema import parse_schema
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -90,12 +95,21 @@ def written(
     spark: SparkSession, draw: Any, schema: str, rows: int, apart: timedelta, path: Path, *, files: int = 2
 ) -> DataFrame:
     """Write rows that are drawn, in so many files, later ones in later files; answer them as a table."""
-    drawn = list(islice(draw(Random(1), apart=apart), rows))
+    columns = parse_schema(schema).columns
+    drawn = [
+        dict(zip((c.name for c in columns), row, strict=True)) for row in islice(draw(Random(1), apart=apart), rows)
+    ]
+    path.mkdir()
     for i in range(files):
-        part = drawn[i * rows // files : (i + 1) * rows // files]
-        frame = spark.createDataFrame(part, schema).coalesce(1)
-        frame.write.mode("append").parquet(str(path))
+        part = table_of(drawn[i * rows // files : (i + 1) * rows // files], columns)
+        parquet.write_table(part.cast(_zoned(part.schema)), path / f"{i:04}.parquet")
     return spark.read.parquet(str(path))
+
+
+def _zoned(schema: pa.Schema) -> pa.Schema:
+    """Answer a schema whose instants say that they are in UTC, so that Spark reads them as such."""
+    instant = pa.timestamp("us", tz="UTC")
+    return pa.schema([f.with_type(instant) if pa.types.is_timestamp(f.type) else f for f in schema])
 
 
 def in_steps(spark: SparkSession, flow: Flow, source: str, schema: str, given: Path, work: Path) -> list[float]:
