@@ -120,6 +120,15 @@ def test_queries_of_any_form_read_frames_of_other_sessions(spark: SparkSession) 
     assert sorted(row.node for row in asked(elsewhere, query, {"input": edges}).collect()) == [1, 2, 3]
 
 
+def test_queries_of_any_form_leave_what_is_cached_in_the_cache(spark: SparkSession) -> None:
+    """What a version asks once is not worked out again in each round; nor does a user's own table leave the cache."""
+    query = built("ranks", pairs=False).plan["iterate#1"].start
+    edges = spark.createDataFrame([(1, 2), (2, 3)], "src INT, dst INT").persist()
+    asked(spark_runtime(spark), query, {"input": edges})
+    assert edges.storageLevel.useMemory
+    edges.unpersist()
+
+
 @pytest.mark.slow
 def test_a_chain_of_a_thousand_rounds(spark: SparkSession) -> None:
     """A thousand rounds come to the right end, and leave no blocks behind."""

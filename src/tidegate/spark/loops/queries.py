@@ -125,7 +125,8 @@ def check_types(facts: Schema, begun: DataFrame, then: DataFrame) -> None:
 def _views(runtime: Runtime, tables: Mapping[str, DataFrame]) -> Iterator[dict[str, str]]:
     """Give DataFrames names that SQL can use, as long as a query is analysed.
 
-    A step has a session of its own, and tables are of another one: the names are known to all.
+    A step has a session of its own, and tables are of another one: the names are known to all. They are taken back
+    from the catalog itself: the API of a session that drops a view also gives up what is cached of it.
     """
     names = {name: f"tidegate_{uuid4().hex}" for name in tables}
     try:
@@ -134,4 +135,4 @@ def _views(runtime: Runtime, tables: Mapping[str, DataFrame]) -> Iterator[dict[s
         yield {name: f"global_temp.{view}" for name, view in names.items()}
     finally:
         for view in names.values():
-            runtime.session.catalog.dropGlobalTempView(view)
+            runtime.session._jsparkSession.sessionState().catalog().dropGlobalTempView(view)
