@@ -113,24 +113,25 @@ def pagerank(
     )
 
 
-_NODES = """
-    WITH nodes AS (SELECT src AS node FROM input UNION SELECT dst FROM input),
-    total AS (SELECT count(*) AS n FROM nodes)"""
+_NODES = "WITH nodes AS (SELECT src AS node FROM input UNION SELECT dst FROM input)"
 # Types are said where they come out of a query inside of the query, as only Spark could tell them.
-_EQUAL_RANKS = f"""{_NODES}
+_EQUAL_RANKS = f"""{_NODES},
+    total AS (SELECT count(*) AS n FROM nodes)
     SELECT CAST(nodes.node AS {{node}}) AS node, CAST(1 / total.n AS DOUBLE) AS rank FROM nodes CROSS JOIN total"""
+# What all nodes get alike is worked out in one pass over the ranks, of which there is one for each node.
 _GIVEN_RANKS = f"""{_NODES},
     degrees AS (SELECT src, count(*) AS n FROM input GROUP BY src),
     links AS (SELECT e.src, e.dst, CAST({{damping}} AS DOUBLE) / d.n AS share
               FROM input e JOIN degrees d ON d.src = e.src),
     ends AS (SELECT nodes.node FROM nodes LEFT JOIN degrees d ON d.src = nodes.node WHERE d.src IS NULL),
-    lost AS (SELECT coalesce(sum(k.rank), CAST(0 AS DOUBLE)) AS rank FROM known k JOIN ends ON ends.node = k.node)
+    lost AS (SELECT coalesce(sum(k.rank) FILTER (WHERE ends.node IS NOT NULL), CAST(0 AS DOUBLE)) AS rank, count(*) AS n
+             FROM known k LEFT JOIN ends ON ends.node = k.node)
     SELECT CAST(l.dst AS {{node}}) AS node, CAST(k.rank * l.share AS DOUBLE) AS rank
     FROM known k JOIN links l ON l.src = k.node
     UNION ALL
     SELECT CAST(nodes.node AS {{node}}),
-           CAST((CAST({{rest}} AS DOUBLE) + CAST({{damping}} AS DOUBLE) * lost.rank) / total.n AS DOUBLE)
-    FROM nodes CROSS JOIN total CROSS JOIN lost"""
+           CAST((CAST({{rest}} AS DOUBLE) + CAST({{damping}} AS DOUBLE) * lost.rank) / lost.n AS DOUBLE)
+    FROM nodes CROSS JOIN lost"""
 
 
 def triangles(edges: Stream, src: str, dst: str, *, emit: str = "update") -> Stream:

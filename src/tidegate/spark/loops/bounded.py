@@ -70,9 +70,8 @@ def one_round(operator: Iterate, runtime: Runtime, *inputs: DataFrame) -> DataFr
     times = list(map(quoted, operator.schema.time))
     if operator.rounds is not None:
         plain = {name: rows.drop(*operator.schema.time) for name, rows in given.items()}
-        begun = kept(operator, runtime, asked(runtime, operator.start, {n: plain[n] for n in operator.start.relations}))
-        step = {n: begun if n == KNOWN else plain[n] for n in operator.step.relations}
-        then = kept(operator, runtime, asked(runtime, operator.step, step))
+        begun = kept(operator, runtime, asked(runtime, operator.start, plain))
+        then = kept(operator, runtime, asked(runtime, operator.step, {**plain, KNOWN: begun}))
         check_types(operator.known, begun, then)
         return inputs[0].select(*times).crossJoin(then)
     queries = Queries(operator, runtime, {name: Given(rows, rows) for name, rows in given.items()})

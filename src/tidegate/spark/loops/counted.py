@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from tidegate.flow.loops.query import KNOWN
 from tidegate.flow.plan import Iterate
 from tidegate.spark.loops.blocks import Block, in_blocks
-from tidegate.spark.loops.queries import asked, united
+from tidegate.spark.loops.queries import asked, united, views
 from tidegate.spark.loops.rounds import Watch, unwatched
-from tidegate.spark.lowering.calls import finished, named_calls
+from tidegate.spark.lowering.calls import named_calls
 from tidegate.spark.lowering.rows import quoted, row_order
 from tidegate.spark.lowering.units import from_units, units_of
 from tidegate.spark.runtime import Runtime
@@ -31,7 +31,9 @@ def kept(operator: Iterate, runtime: Runtime, facts: DataFrame) -> DataFrame:
     groups = facts.groupBy(*map(quoted, operator.key))
     calls = named_calls(operator.keep, row_order(facts))
     results = groups.agg(*runtime.exprs(calls)) if calls else groups.agg(runtime.expr("1", "__one"))
-    return results.select(*runtime.exprs(finished(operator.keep)))
+    values = {output.name: output.finish for output in operator.keep.outputs}
+    # The key goes through as it is: under an alias, Spark would forget in blocks that the rows lie by it.
+    return results.select(*map(quoted, operator.key), *runtime.exprs(values))
 
 
 @dataclass(slots=True)
@@ -58,18 +60,23 @@ class Counted:
 
     def _worked_out(self, version: Version) -> Block:
         operator, runtime = self.operator, self.runtime
-        rows = {name: self._below(frame, version) for name, frame in self.given.items()}
+        given = {name: self._below(frame, version) for name, frame in self.given.items()}
+        rows = dict(given)
         with ExitStack() as held:
             once, step = operator.step.hoisted()
-            for name, query in once.items():
-                rows[name] = asked(runtime, query, {read: rows[read] for read in query.relations}).persist()
+            begun, start = operator.start.hoisted()
+            # What start defines like step is asked for both, unless a name means something else in one of them.
+            both = {**begun, **once}
+            shared = given.keys().isdisjoint(both) and all(both[name] == query for name, query in begun.items())
+            for name, query in (both if shared else once).items():
+                rows[name] = asked(runtime, query, rows).persist()
                 held.callback(rows[name].unpersist)
-            start = asked(runtime, operator.start, {name: rows[name] for name in operator.start.relations})
-            known = in_blocks(runtime, kept(operator, runtime, start))
+            first = asked(runtime, start, rows) if shared else asked(runtime, operator.start, given)
+            known = in_blocks(runtime, kept(operator, runtime, first))
+            named = held.enter_context(views(runtime, {n: rows[n] for n in step.relations if n != KNOWN}))
             for number in range(1, (operator.rounds or 0) + 1):
                 self.watch(number, version)
-                tables = {name: known.frame if name == KNOWN else rows[name] for name in step.relations}
-                found = asked(runtime, step, tables)
+                found = asked(runtime, step, {KNOWN: known.frame}, named)
                 before, known = known, in_blocks(runtime, kept(operator, runtime, found))
                 before.release()
         return known

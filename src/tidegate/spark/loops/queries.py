@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -24,7 +25,7 @@ from tidegate.spark.runtime import Runtime
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Given", "Queries", "asked", "check_types", "united"]
+__all__ = ["Given", "Queries", "asked", "check_types", "united", "views"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +99,12 @@ class Queries:
         return found.select(*times, *(expr(e.sql, e.name) for e in branch.outputs))
 
 
-def asked(runtime: Runtime, query: Query, tables: Mapping[str, DataFrame]) -> DataFrame:
-    """Answer a query of any form, on tables without times."""
-    with _views(runtime, tables) as names:
-        return runtime.session.sql(query.select(names))
+def asked(
+    runtime: Runtime, query: Query, tables: Mapping[str, DataFrame], named: Mapping[str, str] = MappingProxyType({})
+) -> DataFrame:
+    """Answer a query of any form, on tables without times; those that are `named` already are read by that name."""
+    with views(runtime, {name: tables[name] for name in query.relations if name not in named}) as names:
+        return runtime.session.sql(query.select({**named, **names}))
 
 
 def united(frames: Iterable[DataFrame]) -> DataFrame:
@@ -122,8 +125,8 @@ def check_types(facts: Schema, begun: DataFrame, then: DataFrame) -> None:
 
 
 @contextmanager
-def _views(runtime: Runtime, tables: Mapping[str, DataFrame]) -> Iterator[dict[str, str]]:
-    """Give DataFrames names that SQL can use, as long as a query is analysed.
+def views(runtime: Runtime, tables: Mapping[str, DataFrame]) -> Iterator[dict[str, str]]:
+    """Give DataFrames names that SQL can use, as long as queries are analysed.
 
     A step has a session of its own, and tables are of another one: the names are known to all. They are taken back
     from the catalog itself: the API of a session that drops a view also gives up what is cached of it.
