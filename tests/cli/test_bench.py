@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -78,12 +81,15 @@ def test_figures_are_numbered_as_in_the_paper(results: Results) -> None:
 @pytest.mark.slow
 def test_the_benchmark_runs(tmp_path: Path) -> None:
     """In a process of its own, which starts and stops a session."""
-    import subprocess
-    import sys
-
     command = [sys.executable, "-c", "from tidegate.cli import app; app()", "bench", "aggregates", "--quick"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run(
-        [*command, "--output", str(tmp_path)], capture_output=True, text=True, timeout=900, check=False
+        [*command, "--output", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+        env=environment,
     )
     assert done.returncode == 0, done.stderr
     assert "measured in" in done.stdout
