@@ -135,8 +135,10 @@ def measure(spark: SparkSession, plan: Plan, *, say: Callable[[str], None]) -> R
         for name in (name for name in ("AHM", "ahj") if name in plan.names):
             say(f"{name}, in steps of several sizes")
             results.rates[name] = {
-                form: [_streamed(spark, plan, name, form, size, place) for size in plan.sizes]
-                for form in ("dedicated", "A+", "A")
+                form: [
+                    step if size == step[0] else _streamed(spark, plan, name, form, size, place) for size in plan.sizes
+                ]
+                for form, step in results.steps[name].items()
             }
     return results
 
