@@ -41,7 +41,7 @@ class Plan:
     #: Rows of Maps on texts and on scans, of Joins on either, and of the synthetic Map. With few of them, what any
     #: shuffle costs would count for more than the operators.
     texts: int = 20_000
-    scans: int = 6000
+    scans: int = 8000
     text_pairs: int = 20_000
     scan_pairs: int = 1000
     rows: int = 50_000
