@@ -285,6 +285,19 @@ CASES = [
         [(2, 1), (2, 5), (2, 8)],
     ),
     Case(
+        "a loop over the answer of a loop that is fed by a join",
+        lambda f: tg.graph.reachable(
+            tg.graph.components(
+                edges(f, "a", "x INT, src INT").join(edges(f, "b", "x INT, dst INT"), on="x"), "src", "dst"
+            ),
+            "label",
+            "node",
+            1,
+        ),
+        {"a": [(1, 7, 1), (2, 8, 2), (3, 9, 5)], "b": [(1, 7, 2), (2, 8, 3), (2, 7, 9), (3, 9, 6)]},
+        [(1, 1), (1, 2), (2, 3)],
+    ),
+    Case(
         "an answer of a loop that is aggregated",
         lambda f: tg.graph.components(edges(f), "src", "dst", emit="complete").aggregate(by="label", nodes="count(*)"),
         {"edges": [(1, 1, 2, 0), (1, 5, 6, 0), (2, 2, 3, 0), (3, 3, 5, 0)]},
