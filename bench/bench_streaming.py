@@ -401,7 +401,7 @@ def measured(bench: Bench, sides: dict[str, Side], repeats: int) -> tuple[dict[s
 
 
 def memory(bench: Bench, steps: int) -> str:
-    """Answer how much memory this process has after a fifth of many steps with one row, and after all of them."""
+    """Answer what many steps with one row take: memory of this process, seconds, and rows of state."""
     small = Bench(bench.spark, bench.directory, steps, steps, 10, 1, bench.made)
     path = small.events("many", 1)
     flow = tg.Flow("windows")
@@ -417,11 +417,20 @@ def memory(bench: Bench, steps: int) -> str:
     outputs = {"out": tg.parquet(str(at / "out"))}
     trigger = {"availableNow": True}
     run = flow.start(bench.spark, {"s": small.stream(path)}, outputs, str(at / "ck"), trigger=trigger)
+    fifth = steps // 5
     while not run.await_termination(1):
-        if len(run.metrics()) > steps // 5:
+        if len(run.metrics()) > fifth:
             seen.append(megabytes())
+    found = run.metrics()
+    seconds, rows = [step["seconds"] for step in found], [step["state_rows"] for step in found]
+    early, late = slice(fifth, 2 * fifth), slice(-fifth, None)
     shutil.rmtree(at)
-    return f"memory, {steps} steps: {seen[0]:.0f} MB after a fifth of them, {megabytes():.0f} MB after all"
+    return (
+        f"{steps} steps, the second fifth of them and the last: "
+        f"{seen[0]:.0f} and {megabytes():.0f} MB of memory of the driver's Python, "
+        f"{median(seconds[early]):.3f} and {median(seconds[late]):.3f} seconds a step, "
+        f"at most {max(rows[early])} and {max(rows[late])} rows of state"
+    )
 
 
 def main(

@@ -22,7 +22,7 @@ import tidegate as tg
 from tidegate.flow.plan import Plan
 from tidegate.spark.lowering import panes
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming import operators
+from tidegate.spark.streaming import operators, retention
 from tidegate.spark.streaming.errors import PickleRefused
 from tidegate.spark.streaming.frontiers import is_complete
 from tidegate.spark.streaming.sources import united
@@ -155,6 +155,22 @@ def test_parts_that_are_left_out_too_early_are_found(spark: SparkSession, tmp_pa
         both(spark, flow, rows, tmp_path)
 
 
+def test_answers_that_are_held_back_are_found(spark: SparkSession, tmp_path: Path) -> None:
+    """The comparison can fail: if windows are taken to end one unit later, some are never answered."""
+    flow, _ = small_windows()
+    cuts = [{"s": [(at, "a", at)]} for at in (0, 5, 6)]
+    right = retention._first_window
+
+    def too_late(*given: Any) -> list[int]:
+        return [at + 1 for at in right(*given)]
+
+    answers = run_steps(spark, flow.plan, cuts, {}, tmp_path / "true")
+    with patch.object(retention, "_first_window", too_late):
+        fewer = run_steps(spark, flow.plan, cuts, {}, tmp_path / "mutant")
+    with pytest.raises(AssertionError):
+        assert_same_rows(fewer["out"], answers["out"])
+
+
 @dataclass(frozen=True)
 class Total(Operator[Any, Any]):
     """The total so far at each time that is complete, and once more at the end."""
@@ -282,3 +298,22 @@ def test_parts_that_are_outlived_are_left_out_without_a_job(spark: SparkSession,
         feed(spark, plan, engine, step, [(step * 4 + i, "a", i) for i in range(4)])
         assert all("-new-" in part.path for part in parts_of(engine))
         assert len(parts_of(engine)) <= 4
+
+
+def test_state_that_was_changed_on_disk_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """A byte that is not as it was written is an error, and no wrong answer."""
+    flow = tg.Flow("changed")
+    source = flow.source("s", "t INT, x BIGINT", time="t", watermark=tg.bounded(0))
+    flow.sink("out", source.distinct())
+    engine = engine_in(spark, flow.plan, {}, tmp_path)
+    feed(spark, flow.plan, engine, 0, [(9, 2**40 + i) for i in range(50)])
+    (part,) = parts_of(engine)
+    file = max(
+        Path(engine.files.path(part.path).removeprefix("file:")).glob("*.parquet"), key=lambda f: f.stat().st_size
+    )
+    content = bytearray(file.read_bytes())
+    # The pages come first in a file, after four bytes that say what it is.
+    content[len(content) // 8] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(Exception, match=r"(?i)checksum|crc|corrupt"):
+        feed(spark, flow.plan, engine, 1, [(10, 1)])

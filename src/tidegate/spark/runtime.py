@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidegate.flow.errors import BadArgument, NotSupported
 
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
 __all__ = ["Runtime", "spark_runtime"]
+
+T = TypeVar("T")
+
+#: How many things a runtime remembers before it begins anew: expressions with frontiers in them differ in each step.
+_REMEMBERED = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +30,22 @@ class Runtime:
     F: Any
     #: The errors by which the engine says that a plan does not make sense.
     refusals: tuple[type[Exception], ...]
+    #: What was made before and never changes: the way to the JVM and back takes longer than to look it up.
+    made: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """Make something, unless it was made under this key before."""
+        if key not in self.made:
+            if len(self.made) >= _REMEMBERED:
+                self.made.clear()
+            self.made[key] = make()
+        found: T = self.made[key]
+        return found
 
     def expr(self, sql: str, name: str | None = None) -> Column:
         """Answer the column that an expression is, under a name if one is given."""
-        column: Column = self.F.expr(sql)
-        return column if name is None else column.alias(name)
+        column: Callable[[], Column] = lambda: self.F.expr(sql)  # noqa: E731
+        return self.once(sql, column) if name is None else self.once((sql, name), lambda: column().alias(name))
 
     def exprs(self, named: Mapping[str, str]) -> list[Column]:
         """Answer the columns that some expressions are, by name."""

@@ -45,9 +45,12 @@ def merged(runtime: Runtime, cells: DataFrame, places: Sequence[str], merges: Ma
 def with_results(aggregation: Aggregation, runtime: Runtime, cells: DataFrame, rows: DataFrame) -> DataFrame:
     """Add the results of calls, of the types that Spark gives the calls themselves on ``rows``."""
     calls = aggregation.calls
-    typed = rows.groupBy().agg(*runtime.exprs({call.name: call.sql for call in calls})).schema
+    types = runtime.once(
+        ("types", aggregation, rows.schema.json()),
+        lambda: rows.groupBy().agg(*runtime.exprs({call.name: call.sql for call in calls})).schema,
+    )
     results = {
-        call.name: runtime.expr(part.finish).cast(typed[call.name].dataType)
+        call.name: runtime.expr(part.finish).cast(types[call.name].dataType)
         for call, part in zip(calls, _parts(aggregation, rows), strict=True)
     }
     return cells.withColumns(results)

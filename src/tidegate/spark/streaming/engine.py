@@ -80,6 +80,8 @@ class Engine:
         #: What the last step failed with; Spark passes on its text only.
         self.failure: BaseException | None = None
         self._runtime = runtime
+        #: The runtime of batches, which Spark gives a session of their own.
+        self._batches: Runtime | None = None
         self._probe = probe
         self._report = report
         self._warm = Warm()
@@ -145,10 +147,11 @@ class Engine:
             return
         if number != due or (last is not None and query != last.query):
             raise self._torn(f"batch {due} of query {last.query if last else query} is due, Spark gives batch {number}")
-        runtime = replace(self._runtime, session=batch.sparkSession)
+        self._batches = self._batches or replace(self._runtime, session=batch.sparkSession, made={})
+        runtime = self._batches
         with self._settings(runtime):
             # What is read once only is not worth keeping.
-            kept = batch.persist() if self._entries.passes > 1 else batch
+            kept = batch.persist() if self._entries.passes > 1 else _alone(batch)
             try:
                 taken = take(self.flow.sources, runtime, kept, self.marks, self._entries.sources)
                 self._run(runtime, kept, taken, batch=number, query=query, offsets=offsets)
@@ -350,6 +353,12 @@ class Engine:
             hint="was one of its directories, spark or commits, deleted, or put back from another day? "
             "restore both of the same moment, or begin with a new checkpoint and other outputs",
         ).at(f"flow {self.flow.name!r}")
+
+
+def _alone(batch: DataFrame) -> DataFrame:
+    """Let Spark know if all rows are in one partition: then it need not move them to bring them together."""
+    rows: Any = batch._jdf.queryExecution().toRdd()
+    return batch.coalesce(1) if rows.getNumPartitions() == 1 else batch
 
 
 def _beat(marks: Mapping[str, Marks]) -> int:

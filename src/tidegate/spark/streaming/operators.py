@@ -29,8 +29,8 @@ from tidegate.spark.streaming.frontiers import Frontier, newly_complete
 from tidegate.spark.streaming.lateness import revised, still_open, takes_late, windowed_schema
 from tidegate.spark.streaming.looped import go_round, merged_known
 from tidegate.spark.streaming.resumed import Memory, latest, memory_of, memory_type, replayed, resumed, states_of
-from tidegate.spark.streaming.retention import PER_TIME, outlived, retained, retained_apart
-from tidegate.spark.streaming.state import State, empty_rows, fold_from, read_parts, write_part
+from tidegate.spark.streaming.retention import PER_TIME, due, outlived, retained, retained_apart
+from tidegate.spark.streaming.state import Part, State, empty_rows, fold_from, read_parts, write_part
 from tidegate.spark.streaming.warm import Warm
 
 if TYPE_CHECKING:
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 __all__ = ["Rows", "Step", "fold", "held_schemas", "holds", "let_go", "let_go_late", "ports", "take_in"]
+
+
+#: So few rows are not worth a second task.
+_FEW_IN_ALL = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,7 @@ def take_in(step: Step, operator: Operator, key: str, port: int, rows: DataFrame
     """Add new rows of an input to its state."""
     path = step.path(key, port, "new")
     kept = _kept(operator, step.runtime, rows)
-    return state.grown(write_part(step.files, step.runtime, kept, path, _last(step, operator, port)))
+    return state.grown(write_part(step.files, step.runtime, kept, path, _waiting(step, operator, port)))
 
 
 def _kept(operator: Operator, runtime: Runtime, rows: DataFrame) -> DataFrame:
@@ -136,8 +140,8 @@ def _kept(operator: Operator, runtime: Runtime, rows: DataFrame) -> DataFrame:
     return rows
 
 
-def _last(step: Step, operator: Operator, port: int) -> list[str]:
-    """Answer the times of what is kept, in units; none if parts are not told apart by them."""
+def _waiting(step: Step, operator: Operator, port: int) -> list[str]:
+    """Answer the times of what waits, in units; none if parts are not told apart by them."""
     if isinstance(operator, plan.Accumulate):
         return waiting_times(operator) if kept_as_cells(operator) else []
     if port >= len(operator.inputs):
@@ -171,9 +175,10 @@ def let_go(
         also = {operator.names[port]: table for port, table in tables.items()}
         found, states = go_round(step, operator, key, states, also, old, new)
         return _nothing(step, operator) if found is None else Rows(found), states
+    if not _due(step, operator, states, old, new):
+        return _nothing(step, operator), states
     held = [
-        read_parts(step.files, runtime, state.parts, schema)
-        for state, schema in zip(states, step.held[operator.id], strict=True)
+        _read(step, operator, state.parts, schema) for state, schema in zip(states, step.held[operator.id], strict=True)
     ]
     inputs = step.flow.inputs(operator)
     if isinstance(operator, plan.Process):
@@ -182,7 +187,7 @@ def let_go(
         parts = [part for part in states[0].parts if may_be_fresh(operator, part, old)]
         if not parts:
             return _nothing(step, operator), states
-        newer = read_parts(step.files, runtime, parts, step.held[operator.id][0])
+        newer = _read(step, operator, parts, step.held[operator.id][0])
         types = empty_rows(runtime, step.schemas[operator.inputs[0]])
         answers = accumulated(operator, runtime, types, held[0], newer, old, new, few=few_cells(parts))
         return Rows(answers), states
@@ -202,6 +207,22 @@ def let_go(
     if not isinstance(operator, PER_TIME):
         answers = answers.where(runtime.expr(newly_complete(operator.schema, old, new)))
     return Rows(answers), states
+
+
+def _read(step: Step, operator: Operator, parts: Sequence[Part], schema: StructType) -> DataFrame:
+    """Answer the rows of some parts, few ones in one partition: one task is faster then, unless it runs Python."""
+    rows = read_parts(step.files, step.runtime, parts, schema)
+    few = sum(part.rows for part in parts) <= _FEW_IN_ALL
+    return rows.coalesce(1) if few and not isinstance(operator, plan.Process | plan.WindowApply) else rows
+
+
+def _due(step: Step, operator: Operator, states: Sequence[State], old: Frontier, new: Frontier) -> bool:
+    """Answer whether something that is held may have an answer by now; most small steps end no window."""
+    return any(
+        part.first is None or due(operator, port, given.schema, old, new)(part.first)
+        for port, (state, given) in enumerate(zip(states, step.flow.inputs(operator), strict=False))
+        for part in state.parts
+    )
 
 
 def _nothing(step: Step, operator: Operator) -> Rows:
@@ -255,7 +276,7 @@ def _folded(step: Step, operator: Operator, key: str, port: int, state: State, f
         return state
     if not retained_apart(operator):
         first = 0
-    rows = read_parts(files, runtime, state.parts[first:], step.held[operator.id][port])
+    rows = _read(step, operator, state.parts[first:], step.held[operator.id][port])
     if isinstance(operator, plan.Accumulate) and kept_as_cells(operator):
         types = empty_rows(runtime, step.schemas[operator.inputs[0]])
         rows = folded_cells(operator, runtime, types, rows, frontier)
@@ -269,5 +290,5 @@ def _folded(step: Step, operator: Operator, key: str, port: int, state: State, f
         rows = merged_known(operator, runtime, rows)
     elif isinstance(operator, plan.Process) and memory_of(operator, allow_pickle=step.allow_pickle) is not Memory.ROWS:
         rows = latest(runtime, rows)
-    part = write_part(files, runtime, rows, step.path(key, port, "fold"), _last(step, operator, port))
+    part = write_part(files, runtime, rows, step.path(key, port, "fold"), _waiting(step, operator, port))
     return State(state.parts[:first]).grown(part)

@@ -13,12 +13,12 @@ from tidegate.spark.lowering.rows import quoted, sort_columns
 from tidegate.spark.lowering.units import units_of
 from tidegate.spark.lowering.windows import in_sessions
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.frontiers import Frontier, complete, complete_at, is_complete
+from tidegate.spark.streaming.frontiers import Frontier, complete, complete_at, encoded, is_complete
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["PER_TIME", "outlived", "retained", "retained_apart"]
+__all__ = ["PER_TIME", "due", "outlived", "retained", "retained_apart"]
 
 #: Operators whose answer at a time depends on the rows of that time only.
 PER_TIME = (plan.Gate, plan.Aggregate, plan.Distinct, plan.Join)
@@ -40,6 +40,28 @@ def outlived(operator: Operator, port: int, schema: Schema, frontier: Frontier) 
     if isinstance(frame, WindowFrame):
         return lambda at: is_complete(schema, frontier, _last_window(frame, schema, at))
     return lambda at: is_complete(schema, frontier, at)
+
+
+def due(
+    operator: Operator, port: int, schema: Schema, old: Frontier, new: Frontier
+) -> Callable[[tuple[int, ...]], bool]:
+    """Answer the test whether rows of an input that begin at a time, in units, may have an answer between frontiers.
+
+    Where an answer does not wait for rows of that input, none is due to them.
+    """
+    match operator:
+        case plan.JoinAsof() if port == 1:
+            return lambda at: False  # noqa: ARG005
+        case plan.Gate() | plan.Aggregate() | plan.Distinct() | plan.Join() | plan.Deduplicate() | plan.JoinAsof():
+            return lambda at: is_complete(schema, new, at)
+    frame = getattr(operator, "frame", None)
+    if isinstance(frame, WindowFrame):
+        # On a total order: windows that ended before were answered, whatever else of them is still held.
+        answered = [n for (n,) in encoded(schema, old) if isinstance(n, int)] if len(schema.time) == 1 else []
+        return lambda at: is_complete(
+            schema, new, _first_window(frame, schema, (max(*at, *answered),) if answered else at)
+        )
+    return lambda at: True  # noqa: ARG005
 
 
 def retained_apart(operator: Operator) -> bool:
@@ -73,6 +95,12 @@ def retained(
         case plan.Deduplicate():
             return _last_kept(operator, schema, runtime, rows, frontier)
     return rows.where(runtime.expr(f"NOT ({complete(schema, frontier)})"))
+
+
+def _first_window(frame: WindowFrame, schema: Schema, at: tuple[int, ...]) -> list[int]:
+    """Answer a time, in units, moved to the end of the first window that it is in."""
+    over = schema.time.index(frame.over)
+    return [n + (frame.offset + frame.size - 1 - n) % frame.every if i == over else n for i, n in enumerate(at)]
 
 
 def _last_window(frame: WindowFrame, schema: Schema, at: tuple[int, ...]) -> list[int]:

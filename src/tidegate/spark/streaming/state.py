@@ -26,18 +26,29 @@ __all__ = ["Part", "State", "empty_rows", "fold_from", "read_parts", "write_part
 # Parts are not written anew for each small step.
 _FEWEST = 4
 
+#: How parts are written. Hadoop runs a program to set the mode of each file on a local disk, and writes a second file
+#: with its checksums, and one more to say that all is written: that takes as long as a small part itself. Parquet has
+#: checksums of its own, and a commit says what is written.
+_WRITE = {
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+_READ = {"parquet.page.verify-checksum.enabled": "true"}
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A directory of Parquet files below the checkpoint, how many rows are in it, and the greatest of their times.
+    """A directory of Parquet files below the checkpoint, how many rows are in it, and where their times lie.
 
-    That is the greatest value of each time column, in units, of the rows that wait for their time to be complete; None
-    if there are none, or if nobody asked.
+    ``first`` and ``last`` are the least and the greatest value of each time column, in units, of the rows that wait for
+    their time to be complete; None if there are none, or if nobody asked.
     """
 
     path: str
     rows: int
     last: tuple[int, ...] | None = None
+    first: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +72,12 @@ class State:
 
     def coded(self) -> list[list[Any]]:
         """Answer the state for a commit."""
-        return [[part.path, part.rows, part.last and list(part.last)] for part in self.parts]
+        return [[part.path, part.rows, *(at and list(at) for at in (part.last, part.first))] for part in self.parts]
 
     @classmethod
     def decode(cls, found: Sequence[Sequence[Any]]) -> State:
         """Answer the state that a commit names."""
-        return cls(tuple(Part(path, rows, last and tuple(last)) for path, rows, last in found))
+        return cls(tuple(Part(path, rows, *(at and tuple(at) for at in times)) for path, rows, *times in found))
 
 
 def fold_from(parts: Sequence[Part]) -> int:
@@ -86,27 +97,34 @@ def fold_from(parts: Sequence[Part]) -> int:
 
 def empty_rows(runtime: Runtime, schema: StructType) -> DataFrame:
     """Answer no rows, of a schema."""
-    columns = [runtime.F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields]
-    return runtime.session.range(0).select(*columns)
+
+    def make() -> DataFrame:
+        columns = [runtime.F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields]
+        return runtime.session.range(0).select(*columns)
+
+    return runtime.once(("no rows", schema.json()), make)
 
 
 def read_parts(files: Files, runtime: Runtime, parts: Sequence[Part], schema: StructType) -> DataFrame:
     """Answer the rows of some parts; the schema is given, so that Spark need not look for it."""
     if not parts:
         return empty_rows(runtime, schema)
-    return runtime.session.read.schema(schema).parquet(*(files.path(part.path) for part in parts))
+    return runtime.session.read.options(**_READ).schema(schema).parquet(*(files.path(part.path) for part in parts))
 
 
-def write_part(files: Files, runtime: Runtime, rows: DataFrame, path: str, last: Sequence[str] = ()) -> Part:
-    """Write rows under a path that nobody else writes to; count them on the way, and see the greatest of ``last``."""
+def write_part(files: Files, runtime: Runtime, rows: DataFrame, path: str, times: Sequence[str] = ()) -> Part:
+    """Write rows under a path that nobody else writes to; count them on the way, and see where ``times`` lie."""
     from pyspark.sql import Observation
 
     seen = Observation()
-    looks = {"rows": "count(*)"} | {f"last{i}": f"max({sql})" for i, sql in enumerate(last)}
-    rows.observe(seen, *runtime.exprs(looks)).write.mode("overwrite").parquet(files.path(path))
+    looks = {"rows": "count(*)"}
+    for i, sql in enumerate(times):
+        looks |= {f"last{i}": f"max({sql})", f"first{i}": f"min({sql})"}
+    rows.observe(seen, *runtime.exprs(looks)).write.options(**_WRITE).mode("overwrite").parquet(files.path(path))
     found = seen.get
-    greatest = tuple(found[f"last{i}"] for i in range(len(last)))
-    part = Part(path, int(found["rows"]), greatest if greatest and None not in greatest else None)
+    last, first = (tuple(found[f"{end}{i}"] for i in range(len(times))) for end in ("last", "first"))
+    known = bool(times) and None not in last
+    part = Part(path, int(found["rows"]), last if known else None, first if known else None)
     if not part.rows:
         # No commit names an empty part, and so nobody would clean it away.
         files.delete(path)
