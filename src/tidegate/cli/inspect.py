@@ -87,7 +87,7 @@ def _state(commit: dict[str, Any]) -> Table:
     table = Table("state", "input", "rows", "parts")
     for key, states in commit["state"].items():
         for port, parts in enumerate(states):
-            table.add_row(key, str(port), f"{sum(rows for _, rows, _ in parts):,}", str(len(parts)))
+            table.add_row(key, str(port), f"{sum(part[1] for part in parts):,}", str(len(parts)))
     return table
 
 

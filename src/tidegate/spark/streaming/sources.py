@@ -48,12 +48,18 @@ def united(
     """Answer all sources as one DataFrame: a column that tells which, and a struct for each of them.
 
     ``signals`` gives texts for those that need them: rows that have no struct, and ``value`` in a column of its own.
+    One source without signals has nothing to be told apart from, and keeps its columns.
     """
     names = [source.id for source in flow.sources]
     types = [struct_type(source.schema.columns) for source in flow.sources]
     wanted = signals_of(flow)
 
     torn = [s.id for s in flow.sources if UNREADABLE in inputs[s.id].columns and UNREADABLE not in s.schema]
+    if len(names) == 1 and not wanted:
+        (source,), (type_,) = flow.sources, types
+        columns = [runtime.expr(quoted(f.name)).cast(f.dataType).alias(f.name) for f in type_.fields]
+        text = {_TEXT: f"CAST({UNREADABLE} AS STRING)"} if torn else {}
+        return inputs[source.id].select(*columns, *runtime.exprs(text))
 
     def part(
         frame: DataFrame, i: int, row: str = "NULL", step: str = "NULL", told: str = "NULL", text: str = "NULL"
@@ -129,17 +135,25 @@ def take(
     """Take the rows of each source out of a batch; lateness is by the old marks. ``observed`` need no other look."""
     from pyspark.sql import Observation
 
-    text = [_TEXT] if _TEXT in batch.columns else []
+    torn = _TEXT in batch.columns
     return {
         source.id: Taken(
             source,
-            batch.where(runtime.expr(f"__source = {i}"))
-            .select(f"__{i}.*", *([STEP, "__told"] if isinstance(source.watermark, Published) else []), *text)
-            .withColumn("__kind", runtime.expr(_kind(source, marks[source.id].frontier, torn=bool(text)))),
+            _of_source(
+                runtime, batch, i, [STEP, "__told"] if isinstance(source.watermark, Published) else []
+            ).withColumn("__kind", runtime.expr(_kind(source, marks[source.id].frontier, torn=torn))),
             Observation() if source.id in observed else None,
         )
         for i, source in enumerate(sources)
     }
+
+
+def _of_source(runtime: Runtime, batch: DataFrame, i: int, extra: Sequence[str]) -> DataFrame:
+    """Answer the rows of one source in a batch, with the columns that every row of a batch has."""
+    if "__source" not in batch.columns:
+        return batch
+    text = [_TEXT] if _TEXT in batch.columns else []
+    return batch.where(runtime.expr(f"__source = {i}")).select(f"__{i}.*", *extra, *text)
 
 
 def look(runtime: Runtime, batch: DataFrame | None, taken: Mapping[str, Taken]) -> dict[str, Taken]:
@@ -198,19 +212,26 @@ def _look(source: Source) -> dict[str, str]:
     units = [units_of(source.schema, name) for name in source.schema.time]
     timed = f"__kind IN ({_ON_TIME}, {_LATE})"
     greatest = ", ".join(f"max(IF({timed}, {unit}, NULL))" for unit in units)
-    marks = f"collect_set(IF(__kind = {_WATERMARK}, array({', '.join(units)}), NULL))"
-    counts = {
-        "rows": f"count_if(__kind != {_SIGNAL})",
+    # Each of these is computed for every row: what cannot be is not looked for.
+    looks = {
+        "rows": "count(*)",
         "late": f"count_if(__kind = {_LATE})",
         "rejected": f"count_if(__kind = {_REJECTED})",
+        "watermarks": "0L",
+        "greatest": "CAST(NULL AS ARRAY<BIGINT>)",
+        "marks": "CAST(NULL AS ARRAY<ARRAY<BIGINT>>)",
+        "told": "CAST(NULL AS ARRAY<STRING>)",
     }
-    counts["watermarks"] = f"count_if(__kind = {_WATERMARK})"
-    wanted = {
-        "greatest": f"array({greatest})" if isinstance(source.watermark, Bounded) else "CAST(NULL AS ARRAY<BIGINT>)",
-        "marks": marks if isinstance(source.watermark, Punctuated) else "CAST(NULL AS ARRAY<ARRAY<BIGINT>>)",
-        "told": "collect_list(__told)" if isinstance(source.watermark, Published) else "CAST(NULL AS ARRAY<STRING>)",
-    }
-    return counts | wanted
+    match source.watermark:
+        case Bounded():
+            looks["greatest"] = f"array({greatest})"
+        case Punctuated():
+            looks["watermarks"] = f"count_if(__kind = {_WATERMARK})"
+            looks["marks"] = f"collect_set(IF(__kind = {_WATERMARK}, array({', '.join(units)}), NULL))"
+        case Published():
+            looks["rows"] = f"count_if(__kind != {_SIGNAL})"
+            looks["told"] = "collect_list(__told)"
+    return looks
 
 
 def _seen(source: Source, parts: Sequence[Any], beats: tuple[str, ...]) -> Seen:
