@@ -45,8 +45,11 @@ def test_a_run_goes_on_where_the_last_one_stopped_and_finish_completes_everythin
     """Three starts on one checkpoint give each answer once; after the end nothing can follow."""
     place.feed.add((1, "a", 1), (4, "a", 1))
     place.run(counts())
+    commits = place.path / "checkpoint" / "commits"
+    (commits / ".1.of_a_run_that_was_killed.tmp").touch()
     place.feed.add((4, "a", 1), (9, "b", 1))
     place.run(counts())
+    assert sorted(path.name for path in commits.iterdir()) == ["0", "1"]
     assert place.rows() == [(1, "a", 1), (4, "a", 2)]
     run = place.start(counts(), trigger={"processingTime": "0 seconds"})
     place.feed.add((9, "b", 1))

@@ -327,6 +327,7 @@ class Engine:
     def _sweep(self, commit: Commit) -> None:
         """Delete what the last commit does not name: of attempts that did not get so far, and of commits before it."""
         self._older = commit.paths
+        self.files.sweep("commits")
         late = [self.late_rows(source.id) for source in self.flow.sources]
         for directory in [*late, *(f"output/{s.name}" for s in self.flow.sinks)]:
             self.files.delete(f"{directory}/{PENDING}")

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Files"]
 
+# How the names of files end that are not whole yet.
+_UNFINISHED = ".tmp"
+
 # What file systems say that know no links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -127,6 +130,12 @@ class Files:
             return
         self._fs.delete(self._path(name), True)
 
+    def sweep(self, name: str) -> None:
+        """Delete what is left in a directory of files that were killed before they were there."""
+        if self._here:
+            for path in (self._here / name).glob(f".*{_UNFINISHED}"):
+                path.unlink(missing_ok=True)
+
     def touch(self, name: str) -> None:
         """Set the time of a file to now."""
         self._fs.setTimes(self._path(name), self._jvm.System.currentTimeMillis(), -1)
@@ -152,7 +161,7 @@ def _create_here(place: Path, text: str, midway: Callable[[], None]) -> bool:
     Hadoop would run a program to set the mode of each file, which takes longer than all the rest of it.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
-    hidden = place.with_name(f".{place.name}.{uuid4().hex}.tmp")
+    hidden = place.with_name(f".{place.name}.{uuid4().hex}{_UNFINISHED}")
     try:
         with hidden.open("w", encoding="utf-8") as file:
             file.write(text)
