@@ -417,7 +417,7 @@ def test_a_plus_has_no_loop() -> None:
     ],
 )
 def test_what_holds_for_one_side_of_an_equation_holds_for_the_other(where: str, expected: tuple[str, ...]) -> None:
-    """Comparisons of equated values with constants are carried over, and nothing that may fail or mean otherwise."""
+    """Comparisons of equated values with constants are carried over, and nothing that asks more or means otherwise."""
     left, right = (
         parse_schema("t INT, a STRING, x INT, f DOUBLE", time=("t",)),
         parse_schema("b STRING, y INT, g DOUBLE"),

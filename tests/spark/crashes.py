@@ -105,7 +105,7 @@ class Report:
 def plan(name: str, seed: int, *, steps: int = STEPS) -> list[Point]:
     """Answer where the processes that run a flow die: once in each step, after some of those while recovering.
 
-    Every named point comes, at a step that the seed chooses; rounds, too. The end of the input is a step too.
+    Every named point comes, from a step on that the seed chooses; rounds, too. The end of the input is a step too.
     """
     rng = random.Random(f"{name} {seed}")
     places: list[Point] = []

@@ -244,6 +244,16 @@ def test_what_an_operator_knows_is_kept(
     assert key.endswith(f"-{kept}")
 
 
+def test_an_operator_has_its_say_at_the_end_without_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """What copies answer at their exit comes out, also if all rows were answered before, and none are held."""
+    flow = tg.Flow("totals")
+    stream = flow.source("s", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(0))
+    flow.sink("out", stream.where("x > 0").process(Told(), by="k", schema="y INT"))
+    cuts = [{"s": [(1, "a", 5)]}, {"s": [(9, "a", -1)]}]
+    got = run_steps(spark, flow.plan, cuts, {}, tmp_path)
+    assert_same_rows(got["out"], all_by_spark(spark, flow, {"s": cuts[0]["s"] + cuts[1]["s"]})["out"])
+
+
 def test_an_operator_that_forgets_is_found(spark: SparkSession, tmp_path: Path) -> None:
     """The comparison can fail: with a ``resume`` that drops the total, answers differ."""
     with pytest.raises(AssertionError):

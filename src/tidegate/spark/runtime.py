@@ -44,8 +44,11 @@ class Runtime:
 
     def expr(self, sql: str, name: str | None = None) -> Column:
         """Answer the column that an expression is, under a name if one is given."""
-        column: Callable[[], Column] = lambda: self.F.expr(sql)  # noqa: E731
-        return self.once(sql, column) if name is None else self.once((sql, name), lambda: column().alias(name))
+        if name is None:
+            found: Column = self.once(sql, lambda: self.F.expr(sql))
+        else:
+            found = self.once((sql, name), lambda: self.F.expr(sql).alias(name))
+        return found
 
     def exprs(self, named: Mapping[str, str]) -> list[Column]:
         """Answer the columns that some expressions are, by name."""

@@ -66,8 +66,8 @@ def equations(where: Expression | None, on: tuple[str, ...], left: Schema, right
 def implied(where: Expression, on: tuple[str, ...], left: Schema, right: Schema) -> tuple[str, ...]:
     """Answer conditions on one side that follow from those on the other, and from what the condition equates.
 
-    Engines can choose rows by them before rows meet. Only comparisons with constants are carried over: they fail on no
-    row, also where it meets none.
+    Engines can choose rows by them before rows meet. Only comparisons with constants are carried over: they ask of a
+    row no more than the equation does.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> sides = parse_schema("a STRING", time=()), parse_schema("b STRING", time=())

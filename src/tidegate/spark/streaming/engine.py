@@ -271,7 +271,7 @@ class Engine:
                 directory = self.late_rows(found.source.id)
                 place = staged(directory, step)
                 rows = diverted(found, step.runtime, self.marks[found.source.id].frontier, step.number)
-                write_part(self.files, step.runtime, rows, place)
+                write_part(self.files, step.runtime, rows, place, shown=True)
                 written.append(Publication(self.files.root, place, f"{directory}/step={step.number}"))
         return written
 
@@ -284,7 +284,7 @@ class Engine:
                 continue
             output = self.outputs[sink.name]
             publication, files = self._place(step, sink.name, output)
-            part: Part = write_part(files, step.runtime, rows.frame, publication.staged)
+            part: Part = write_part(files, step.runtime, rows.frame, publication.staged, shown=True)
             outputs[sink.name] = part.rows
             if part.rows:
                 written.append(publication)

@@ -1,4 +1,4 @@
-"""Small files and directories of a checkpoint, through Hadoop's file system: local, HDFS or an object store."""
+"""Small files and directories of a checkpoint: on a local disk, and through Hadoop on HDFS or in an object store."""
 
 from __future__ import annotations
 

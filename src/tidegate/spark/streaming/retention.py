@@ -49,11 +49,10 @@ def due(
 
     Where an answer does not wait for rows of that input, none is due to them.
     """
-    match operator:
-        case plan.JoinAsof() if port == 1:
-            return lambda at: False  # noqa: ARG005
-        case plan.Gate() | plan.Aggregate() | plan.Distinct() | plan.Join() | plan.Deduplicate() | plan.JoinAsof():
-            return lambda at: is_complete(schema, new, at)
+    if isinstance(operator, plan.JoinAsof) and port == 1:
+        return lambda at: False  # noqa: ARG005
+    if isinstance(operator, (*PER_TIME, plan.Deduplicate, plan.JoinAsof)):
+        return lambda at: is_complete(schema, new, at)
     frame = getattr(operator, "frame", None)
     if isinstance(frame, WindowFrame):
         # On a total order: windows that ended before were answered, whatever else of them is still held.

@@ -1,7 +1,8 @@
 """State: what an operator was given and may still need, in parts that a step adds to and does not touch again.
 
 A part is a directory of Parquet files. A commit names the parts. One that holds nothing that is needed any more is left
-out of the next commit, without looking into it: a part knows its greatest time. When the parts after one have grown
+out of the next commit, without looking into it: a part knows its greatest time. It knows its least time too: where no
+part has an answer that a step completes, none is read. When the parts after one have grown
 beyond a quarter of it, and are several, they are written anew as one part of what is still needed; so there are few
 parts, a small step rewrites small ones only, and a row is rewritten a few times and not in every step. Rows that are
 needed no more give no answers that were not given before: the frontiers before and after a step cut those off.
@@ -26,8 +27,8 @@ __all__ = ["Part", "State", "empty_rows", "fold_from", "read_parts", "write_part
 # Parts are not written anew for each small step.
 _FEWEST = 4
 
-#: How parts are written. Hadoop runs a program to set the mode of each file on a local disk, and writes a second file
-#: with its checksums, and one more to say that all is written: that takes as long as a small part itself. Parquet has
+#: How state is written. Hadoop runs a program to set the mode of each file on a local disk, and writes a second file
+#: with its checksums, and one more to say that all is written: a tenth of the time of a small part. Parquet has
 #: checksums of its own, and a commit says what is written.
 _WRITE = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
@@ -41,8 +42,8 @@ _READ = {"parquet.page.verify-checksum.enabled": "true"}
 class Part:
     """A directory of Parquet files below the checkpoint, how many rows are in it, and where their times lie.
 
-    ``first`` and ``last`` are the least and the greatest value of each time column, in units, of the rows that wait for
-    their time to be complete; None if there are none, or if nobody asked.
+    ``first`` and ``last`` are the least and the greatest value of each time column, in units; of an `accumulate`, those
+    of the rows that wait for their time to be complete. They are None if there are none, or if nobody asked.
     """
 
     path: str
@@ -76,7 +77,11 @@ class State:
 
     @classmethod
     def decode(cls, found: Sequence[Sequence[Any]]) -> State:
-        """Answer the state that a commit names."""
+        """Answer the state that a commit names; one of an earlier version knows no first times.
+
+        >>> State.decode([["a", 2, [9]], ["b", 1, [7], [7]]]).parts[0]
+        Part(path='a', rows=2, last=(9,), first=None)
+        """
         return cls(tuple(Part(path, rows, *(at and tuple(at) for at in times)) for path, rows, *times in found))
 
 
@@ -112,15 +117,21 @@ def read_parts(files: Files, runtime: Runtime, parts: Sequence[Part], schema: St
     return runtime.session.read.options(**_READ).schema(schema).parquet(*(files.path(part.path) for part in parts))
 
 
-def write_part(files: Files, runtime: Runtime, rows: DataFrame, path: str, times: Sequence[str] = ()) -> Part:
-    """Write rows under a path that nobody else writes to; count them on the way, and see where ``times`` lie."""
+def write_part(
+    files: Files, runtime: Runtime, rows: DataFrame, path: str, times: Sequence[str] = (), *, shown: bool = False
+) -> Part:
+    """Write rows under a path that nobody else writes to; count them on the way, and see where ``times`` lie.
+
+    What is ``shown`` to others is written as Spark writes it.
+    """
     from pyspark.sql import Observation
 
     seen = Observation()
     looks = {"rows": "count(*)"}
     for i, sql in enumerate(times):
         looks |= {f"last{i}": f"max({sql})", f"first{i}": f"min({sql})"}
-    rows.observe(seen, *runtime.exprs(looks)).write.options(**_WRITE).mode("overwrite").parquet(files.path(path))
+    writer = rows.observe(seen, *runtime.exprs(looks)).write.options(**({} if shown else _WRITE))
+    writer.mode("overwrite").parquet(files.path(path))
     found = seen.get
     last, first = (tuple(found[f"{end}{i}"] for i in range(len(times))) for end in ("last", "first"))
     known = bool(times) and None not in last
