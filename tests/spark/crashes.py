@@ -56,6 +56,11 @@ def _deduplicated(flow: tg.Flow) -> tg.Stream:
     return rows.deduplicate(["k", "x % 4 AS rest"], within=4).join_asof(latest, on="k", how="left")
 
 
+def _growing(flow: tg.Flow) -> tg.Stream:
+    """Edges of which those of every step lead to new nodes, so that every step has rounds."""
+    return _total(flow).select("t * 4 + x AS src", "t * 4 + (x * 3 + u) % 10 AS dst")
+
+
 def _joined(flow: tg.Flow) -> tg.Stream:
     others = _total(flow, "r").aggregate(by="k", least="min(x)")
     return _total(flow).accumulate(by="k", total="sum(x)").join(others, on="k", how="full")
@@ -84,7 +89,7 @@ FLOWS: dict[str, Callable[[tg.Flow], tg.Stream]] = {
     "pairs": lambda f: _pairs(f).aggregate(by="k", total="sum(x)").accumulate(most="max(total)"),
     "deduplicated": _deduplicated,
     "joined": _joined,
-    "loops": lambda f: tg.graph.components(_total(f).select("x AS src", "(x * 3 + u) % 10 AS dst"), "src", "dst"),
+    "loops": lambda f: tg.graph.components(_growing(f), "src", "dst"),
     "processed": lambda f: _total(f).process(Balance(), by="k", schema="total INT"),
     "stored": lambda f: _total(f).accumulate(by="k", total="sum(x)"),
 }
