@@ -323,7 +323,7 @@ def large_state(bench: Bench) -> dict[str, Side]:
         for i, at in enumerate(times)
     ]
     path = bench.feed("groups", [all_of_them, *steps[1:]])
-    flow = tg.Flow("so far")
+    flow = tg.Flow("so_far")
     source = flow.source("s", SCHEMA, time="ts", watermark=tg.bounded("0 seconds"))
     flow.sink("out", source.accumulate(by="k", n="count(*)", s="sum(x)"))
 
