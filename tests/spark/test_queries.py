@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from itertools import islice
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.flow.case import assert_same_rows
 from tests.flow.plain import plain
-from tests.spark.engine import by_spark
+from tests.spark.engine import by_spark, frame
 
 from tidegate.queries import QUERIES, draw_scans, draw_texts
+from tidegate.spark.lowering import pairs
+from tidegate.spark.runtime import spark_runtime
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,6 +73,31 @@ def test_queries_give_what_plain_python_gives(spark: SparkSession, name: str, us
     given = {"texts" if name.isupper() else "scans": rows}
     found = by_spark(spark, flow.to_aggregates(using=using) if using else flow, given)
     assert_same_rows(sorted(map(_rounded, found)), sorted(map(_rounded, expected)))
+
+
+def exchanges(spark: SparkSession, name: str, place: Path) -> tuple[int, int]:
+    """How many exchanges the plan of a Join of two large sides has, and how many of them are used again."""
+    source, rows = ("texts", texts(name)) if name.isupper() else ("scans", scans(name))
+    flow = QUERIES[name]()
+    frame(spark, flow.plan[source].schema, rows).write.mode("overwrite").parquet(str(place))
+    large = spark_runtime(spark).settings(
+        spark__sql__adaptive__enabled="false", spark__sql__autoBroadcastJoinThreshold="-1"
+    )
+    with large:
+        table = flow.compute(spark, {source: spark.read.parquet(str(place))})["out"]
+        plan = table._jdf.queryExecution().executedPlan().toString()
+    reused = plan.count("ReusedExchange")
+    return plan.count("Exchange hashpartitioning") - reused, reused
+
+
+@pytest.mark.parametrize("name", ["LLJ", "hhj"])
+def test_a_stream_that_is_joined_with_itself_is_computed_once(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    """The sides differ in the names of columns only, so that one of them is enough; with other names, it is not."""
+    assert exchanges(spark, name, tmp_path) == (1, 1)
+    monkeypatch.setattr(pairs, "_names", lambda _operator, _left, right: {n: n for n in right.columns})
+    assert exchanges(spark, name, tmp_path) == (2, 0)
 
 
 def _rounded(row: Any) -> Any:

@@ -118,6 +118,17 @@ JOINS = [
         {"l": L, "r": [(1, "a", 2, 0), (1, "b", 2, 1), (2, "a", 2, 2)]},
         [(1, "a", 2, 0)],
     ),
+    Case(
+        "sides that have each other's names",
+        lambda f: ints(f, "l", "a INT, b INT").join(
+            f.source("r", "b INT, t INT, a INT", time="t"),
+            on=(),
+            where="left.a = right.a AND left.b < right.b",
+            how="semi",
+        ),
+        {"l": [(1, 1, 2), (1, 3, 0)], "r": [(1, 3, 1)]},
+        [(1, 1, 2)],
+    ),
     Case("join with nothing", two, {"l": L, "r": []}, []),
     Case("left join with nothing", lambda f: two(f, how="left"), {"l": L[:1], "r": []}, [(1, "a", 1, None)]),
     Case(
@@ -239,6 +250,16 @@ WINDOW_JOINS = [
             (9, "b", 3, 30),
             (14, "b", 3, 30),
         ],
+    ),
+    Case(
+        "a stream with itself",
+        lambda f: (
+            lambda s: s.window_join(
+                s.select("k AS other", "x AS y"), on=(), size=5, every=3, where="k <> other AND right.y > left.x"
+            )
+        )(ints(f)),
+        {"s": [(1, "a", 1), (2, "b", 2), (4, "c", 3), (9, "d", 4)]},
+        [(4, "a", 1, "b", 2), (4, "a", 1, "c", 3), (4, "b", 2, "c", 3)],
     ),
     Case("with a condition", lambda f: windowed(f, where="left.x > 1 AND right.y < 30"), SHARED, [(4, "a", 2, 10)]),
     Case(

@@ -38,19 +38,33 @@ class Plan:
     """How much to measure."""
 
     names: tuple[str, ...] = tuple(QUERIES)
-    #: Rows of Maps on texts and on scans, of Joins on either, and of the synthetic Map. With few of them, what any
-    #: shuffle costs would count for more than the operators.
-    texts: int = 20_000
-    scans: int = 8000
-    text_pairs: int = 20_000
-    scan_pairs: int = 1000
-    rows: int = 50_000
+    #: Rows of Maps on texts and on scans, and of Joins on either. With few of them, what any shuffle costs would count
+    #: for more than the operators.
+    texts: int = 100_000
+    scans: int = 32_000
+    text_pairs: int = 60_000
+    scan_pairs: int = 2000
+    #: Rows of Joins against Spark by hand: more, because tumbling windows make fewer pairs.
+    text_pairs_by_hand: int = 200_000
+    scan_pairs_by_hand: int = 6000
+    #: Rows of the synthetic Map where a row is most work; there are up to ten times as many where it is less.
+    rows: int = 100_000
+    #: Runs that do not count: Java compiles what they do often, more than once.
+    warm: int = 3
     repeats: int = 3
     steps: int = 3
     sizes: tuple[int, ...] = (250, 750, 2250)
     #: Of the synthetic Map: outputs for each row, and work, in rounds of a loop for each row.
     selectivities: tuple[float, ...] = (0.1, 1, 3)
     work: tuple[int, ...] = (1, 30, 1000)
+
+    def rows_of(self, work: int) -> int:
+        """Answer the rows of the synthetic Map: more of them where each is less work.
+
+        >>> Plan().rows_of(1), Plan().rows_of(500), Plan().rows_of(1000)
+        (1000000, 200000, 100000)
+        """
+        return self.rows * min(10, max(self.work) // work)
 
     def quick(self) -> Plan:
         """Answer a plan that takes little: a Map and a Join, on next to nothing."""
@@ -62,7 +76,10 @@ class Plan:
             scans=40,
             text_pairs=40,
             scan_pairs=40,
+            text_pairs_by_hand=40,
+            scan_pairs_by_hand=40,
             rows=500,
+            warm=1,
             repeats=1,
             steps=2,
             sizes=(20, 60),
@@ -119,10 +136,13 @@ def measure(spark: SparkSession, plan: Plan, *, say: Callable[[str], None]) -> R
             rows = _rows(spark, plan, name, place)
             flow = QUERIES[name]()
             forms = {form: _computing(spark, rewrite(flow), _source(name), rows) for form, rewrite in FORMS.items()}
-            results.queries[name] = (_size(spark, name, rows), bounded(spark, forms, repeats=plan.repeats))
+            results.queries[name] = (
+                _size(spark, name, rows),
+                bounded(spark, forms, warm=plan.warm, repeats=plan.repeats),
+            )
         for name in (name for name in plan.names if name[2] in "Jj"):
             say(f"{name}, against Spark by hand")
-            results.by_hand[name] = _against_hand(spark, plan, name, _rows(spark, plan, name, place))
+            results.by_hand[name] = _against_hand(spark, plan, name, place)
         for selectivity in plan.selectivities:
             for work in plan.work:
                 say(f"the synthetic Map, {selectivity} outputs a row, {work} rounds of work")
@@ -159,9 +179,10 @@ def _drawn(name: str) -> tuple[Any, str, timedelta]:
     return draw_scans, scan_queries.SCHEMA, timedelta(milliseconds=40)
 
 
-def _rows(spark: SparkSession, plan: Plan, name: str, place: Path) -> DataFrame:
+def _rows(spark: SparkSession, plan: Plan, name: str, place: Path, *, tumbling: bool = False) -> DataFrame:
     draw, schema, apart = _drawn(name)
-    rows = getattr(plan, {"M": "texts", "m": "scans", "J": "text_pairs", "j": "scan_pairs"}[name[2]])
+    kind = {"M": "texts", "m": "scans", "J": "text_pairs", "j": "scan_pairs"}[name[2]]
+    rows = getattr(plan, f"{kind}_by_hand" if tumbling else kind)
     path = place / f"{_source(name)}-{rows}"
     return spark.read.parquet(str(path)) if path.exists() else written(spark, draw, schema, rows, apart, path)
 
@@ -185,14 +206,15 @@ def _window(name: str) -> str:
     return {"L": "3 seconds", "H": "10 seconds", "l": "1 second", "h": "2 seconds"}[name[1]]
 
 
-def _against_hand(spark: SparkSession, plan: Plan, name: str, rows: DataFrame) -> tuple[int, dict[str, Cost]]:
+def _against_hand(spark: SparkSession, plan: Plan, name: str, place: Path) -> tuple[int, dict[str, Cost]]:
+    rows = _rows(spark, plan, name, place, tumbling=True)
     ours = QUERIES[name](every=_window(name))
     forms = {
         "ours": _computing(spark, ours, _source(name), rows),
         "by hand": lambda: by_hand(name, rows),
         "A+": _computing(spark, ours.to_aggregates(), _source(name), rows),
     }
-    return _size(spark, name, rows, tumbling=True), bounded(spark, forms, repeats=plan.repeats)
+    return _size(spark, name, rows, tumbling=True), bounded(spark, forms, warm=plan.warm, repeats=plan.repeats)
 
 
 def by_hand(name: str, rows: DataFrame) -> DataFrame:
@@ -216,10 +238,10 @@ def by_hand(name: str, rows: DataFrame) -> DataFrame:
 
 
 def _synthetic(spark: SparkSession, plan: Plan, selectivity: float, work: int) -> dict[str, Cost]:
-    rows = spark.range(plan.rows).selectExpr("timestamp_micros(id) AS ts", "id")
+    rows = spark.range(plan.rows_of(work)).selectExpr("timestamp_micros(id) AS ts", "id")
     flow = synthetic.synthetic_map(selectivity, work)
     forms = {form: _computing(spark, rewrite(flow), "inputs", rows) for form, rewrite in FORMS.items()}
-    return bounded(spark, forms, repeats=plan.repeats)
+    return bounded(spark, forms, warm=plan.warm, repeats=plan.repeats)
 
 
 def _streamed(spark: SparkSession, plan: Plan, name: str, form: str, size: int, place: Path) -> tuple[int, float]:

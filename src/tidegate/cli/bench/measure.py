@@ -71,22 +71,29 @@ def processor(spark: SparkSession) -> Callable[[], float]:
 
 
 def bounded(
-    spark: SparkSession, tables: Mapping[str, Callable[[], DataFrame]], *, repeats: int, once: Sequence[str] = ("A",)
+    spark: SparkSession,
+    tables: Mapping[str, Callable[[], DataFrame]],
+    *,
+    warm: int,
+    repeats: int,
+    once: Sequence[str] = ("A",),
 ) -> dict[str, Cost]:
     """Compute each table some times, in turn, and throw the rows away.
 
-    A first run of each, which compiles, does not count; forms named in ``once`` are long enough to run once only.
+    The first runs of each, which compile, do not count; forms named in ``once`` are long enough to run once only.
     """
     clock = processor(spark)
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in tables}
-    for repeat in range(repeats + 1):
+    for repeat in range(warm + repeats):
         for name, table in tables.items():
-            if name in once and repeat != 1:
+            if name in once and repeat != warm:
                 continue
+            # What one run leaves behind is not to be collected at the cost of the next.
+            spark.sparkContext._jvm.System.gc()  # type: ignore[union-attr]
             started, used = time.perf_counter(), clock()
             table().write.format("noop").mode("overwrite").save()
             cost = (time.perf_counter() - started, clock() - used)
-            if repeat:
+            if repeat >= warm:
                 found[name].append(cost)
     return {name: Cost.of(costs) for name, costs in found.items()}
 

@@ -110,7 +110,7 @@ def _of_synthetic(results: Results) -> Table:
     )
     for (selectivity, work), costs in results.synthetic.items():
         shares = {form: Share.of(costs["dedicated"], costs[form]) for form in ("A+", "A", "optimised")}
-        each = 1e6 * costs["dedicated"].processor / results.plan.rows
+        each = 1e6 * costs["dedicated"].processor / results.plan.rows_of(work)
         cells = [str(shares["A+"]), f"{shares['A'].percent:.0f} %", str(shares["optimised"])]
         table.add_row(f"{selectivity:g}", str(work), f"{each:.1f}", *cells)
     return table
@@ -179,7 +179,9 @@ def markdown(results: Results) -> str:
     said = (
         f"`tidegate bench aggregates{only}` on {results.machine}. Medians of {plan.repeats} runs, A of one; in "
         "parentheses, the fastest run of one form against the slowest of the other, both ways. Maps ran on "
-        f"{plan.texts:,} texts and {plan.scans:,} scans, Joins on {plan.text_pairs:,} and {plan.scan_pairs:,}."
+        f"{plan.texts:,} texts and {plan.scans:,} scans, Joins on {plan.text_pairs:,} and {plan.scan_pairs:,} "
+        f"({plan.text_pairs_by_hand:,} and {plan.scan_pairs_by_hand:,} against Spark by hand), the "
+        f"synthetic Map on {plan.rows_of(max(plan.work)):,} to {plan.rows_of(min(plan.work)):,} rows."
     )
     return "\n\n".join([fill(said, _WIDTH), *map(_markdown, tables(results))]) + "\n"
 

@@ -34,9 +34,14 @@ def named_calls(aggregation: Aggregation, order: str) -> dict[str, str]:
 def listing(aggregation: Aggregation, runtime: Runtime, rows: DataFrame) -> tuple[DataFrame, dict[str, str]]:
     """Answer what an Aggregate that embeds works on: the rows that are listed anywhere, and calls that do not sort."""
     calls = aggregation.calls
-    if all(call.where for call in calls):
-        rows = rows.where(runtime.expr(" OR ".join(f"({call.where})" for call in calls)))
-    return rows, {call.name: call.sql for call in calls}
+    conditions = dict.fromkeys(call.where for call in calls)
+    if None in conditions:
+        return rows, {call.name: call.sql for call in calls}
+    chosen = rows.where(runtime.expr(" OR ".join(f"({where})" for where in conditions)))
+    if len(conditions) > 1:
+        return chosen, {call.name: call.sql for call in calls}
+    # What all lists ask for is asked of rows already.
+    return chosen, {call.name: f"{call.function}({', '.join(call.arguments)})" for call in calls}
 
 
 def gathered(rows: DataFrame, names: Iterable[str]) -> GroupedData:

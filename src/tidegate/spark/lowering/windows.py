@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tidegate.flow import plan
 from tidegate.flow.plan import SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.spark.arrow import applied, apply_in_arrow, struct_type
-from tidegate.spark.lowering.calls import finished, gathered, listing, named_calls
+from tidegate.spark.lowering.calls import finished, listing, named_calls
 from tidegate.spark.lowering.pairs import joined
 from tidegate.spark.lowering.rows import columns_of, quoted, row_order, sort_columns
 from tidegate.spark.lowering.units import from_units, units_of
@@ -66,10 +67,11 @@ def window_aggregate(operator: plan.WindowAggregate, runtime: Runtime, rows: Dat
         keys = groups | {"__session": "__session"}
         results = framed.groupBy(*runtime.exprs(keys)).agg(*runtime.exprs(bounds | calls))
     else:
-        framed = _placed(frame, schema, runtime, rows)
+        # Rows that are listed meet by key before they are copied into windows, so that each of them travels once.
+        met = rows.repartition(*map(quoted, groups)) if operator.embeds and groups else rows
+        framed = _placed(frame, schema, runtime, met)
         keys = {name: name for name in _PLACED if name in framed.columns} | groups
-        grouped = gathered(framed, keys) if operator.embeds else framed.groupBy(*runtime.exprs(keys))
-        results = grouped.agg(*runtime.exprs(calls))
+        results = framed.groupBy(*runtime.exprs(keys)).agg(*runtime.exprs(calls))
     return window_answers(operator, runtime, results)
 
 
@@ -125,11 +127,12 @@ def window_join(operator: plan.WindowJoin, runtime: Runtime, left: DataFrame, ri
     """Pair rows once for each window that both are in."""
     same_types(operator, left.schema, right.schema, operator.on)
     frame, schema = operator.frame, operator.schema
-    sides = [in_windows(frame, schema, runtime, side) for side in (left, right)]
     equal = {"__start": "__start"} | _others(frame, schema)
-    ends = [side.withColumn("__last", runtime.expr(_times(frame, schema, ends=False)[frame.over])) for side in sides]
-    times = {name: "__last" if name == frame.over else quoted(name) for name in schema.time}
-    return joined(operator, runtime, ends[0], ends[1], equal, times)
+    times = {name: "__start" if name == frame.over else quoted(name) for name in schema.time}
+    # The last unit of a window follows from where it begins: that is all that has to travel.
+    last = from_units(f"{quoted(frame.over)} + {frame.size}L - 1L", schema[frame.over].type or "")
+    pairs = joined(operator, runtime, left, right, equal, times, partial(in_windows, frame, schema, runtime))
+    return pairs.withColumn(frame.over, runtime.expr(last))
 
 
 def _key(operator: plan.WindowApply, names: list[str]) -> dict[str, str]:
@@ -151,10 +154,9 @@ def _bounds(frame: WindowFrame | SessionFrame, schema: Schema) -> str:
     return f"named_struct('start', {from_units('__start', type_)}, 'end', {from_units('__end', type_)})"
 
 
-def _times(frame: WindowFrame | SessionFrame, schema: Schema, *, ends: bool = True) -> dict[str, str]:
+def _times(frame: WindowFrame | SessionFrame, schema: Schema) -> dict[str, str]:
     """Answer the time columns of the result: the last unit of the window, and the others as they are."""
-    end = "__end" if ends else f"__start + {getattr(frame, 'size', 0)}L"
-    last = from_units(f"{end} - 1L", schema[frame.over].type or "")
+    last = from_units("__end - 1L", schema[frame.over].type or "")
     return {name: last if name == frame.over else quoted(name) for name in schema.time}
 
 
