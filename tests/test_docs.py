@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import doctest
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tidegate.flow import Flow, Stream
+from tidegate.spark.streaming.run import Run, Status
 from tidegate.spec import statements
 from tidegate.spec.statements import Statement
 
@@ -115,9 +117,21 @@ def test_every_statement_is_in_the_table() -> None:
             assert all(number in row for number in numbers)
 
 
+def methods(*classes: type) -> list[str]:
+    return [n for cls in classes for n in vars(cls) if not n.startswith("_") and callable(getattr(cls, n))]
+
+
 def test_every_method_is_on_the_page_of_flows() -> None:
     """No public method of streams and flows is missing from the reference page."""
     text = (ROOT / "docs" / "flows.md").read_text(encoding="utf-8")
-    methods = [n for cls in (Stream, Flow) for n in vars(cls) if not n.startswith("_") and callable(getattr(cls, n))]
-    assert len(methods) > 20
-    assert not [name for name in methods if f"{name}(" not in text and f"`{name}`" not in text]
+    assert len(methods(Stream, Flow)) > 20
+    assert not [name for name in methods(Stream, Flow) if f"{name}(" not in text and f"`{name}`" not in text]
+
+
+def test_every_method_of_a_run_is_on_the_page_of_streams() -> None:
+    """The table of what a run answers has a row for each public method, and names all that its status has."""
+    rows = prose(ROOT / "docs" / "streaming.md").split("\n")
+    assert len(methods(Run)) > 5
+    assert not [name for name in methods(Run) if not any(row.startswith(f"| `run.{name}(") for row in rows)]
+    [status] = [row for row in rows if row.startswith("| `run.status(")]
+    assert not [field.name for field in fields(Status) if f"`{field.name}`" not in status]

@@ -38,13 +38,13 @@ def test_the_program_prints_what_stands_below_it() -> None:
 
 @pytest.mark.spark
 def test_the_same_flow_runs_on_spark(spark: Any) -> None:
-    """What the README says about compute: the flow's rows on Spark are those of the reference."""
+    """The second Python block goes on from the first: on the same entries, Spark answers what the reference does."""
     names, _ = run()
-    rows = [event.d for event in names["books"] if isinstance(event, DT)]
-    frame = spark.createDataFrame(
-        [tuple(row.values()) for row in rows], "day INT, version INT, account STRING, eur INT"
-    )
-    computed = names["flow"].compute(spark, {"entries": frame})["balance"].collect()
+    on_spark = [body for info, body in BLOCKS if info == "python"][1]
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(on_spark, "README.md", "exec"), names)
+    assert names["rows"] == [tuple(event.d.values()) for event in names["books"] if isinstance(event, DT)]
+    computed = names["tables"]["balance"].collect()
     expected = names["flow"].reference({"entries": names["books"]}).rows("balance")
     assert sorted(tuple(row) for row in computed) == sorted(tuple(row.values()) for row in expected)
 

@@ -1,0 +1,38 @@
+"""The examples run as they are, and the command line takes them."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tidegate.cli import app
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted(ROOT.glob("examples/*.py"))
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in EXAMPLES])
+def test_the_command_line_finds_the_flow(path: Path) -> None:
+    """`tidegate explain` takes each example, and runs nothing of what is below `__main__`."""
+    result = CliRunner().invoke(app, ["explain", str(path)])
+    assert result.exit_code == 0
+    assert result.stdout.startswith("flow ")
+
+
+@pytest.mark.spark
+def test_edits_are_the_same_computed_and_on_a_stream(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    """Run as a script, the example prints the answers twice, first computed, then of a stream that has ended."""
+    runpy.run_path(str(ROOT / "examples" / "edits.py"), run_name="__main__")
+    printed = capfd.readouterr().out
+    computed, streamed = printed.split("flow edits: ended, step 1")
+    answers = [line for line in computed.splitlines() if line.startswith("|2026")]
+    assert [line.split("|")[3:6] for line in answers] == [
+        ["home", "2    ", "150  "],
+        ["news", "1    ", "7    "],
+        ["home", "1    ", "50   "],
+    ]
+    assert [line for line in streamed.splitlines() if line.startswith("|2026")] == answers
