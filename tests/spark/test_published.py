@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -192,6 +193,26 @@ def test_two_flows_give_what_one_flow_gives(place: Place) -> None:
     assert len(found) > 6
     with pytest.raises(CheckpointClosed):
         reader.run()
+
+
+@pytest.mark.spark
+def test_the_last_rows_are_handed_over_however_long_it_takes(place: Place) -> None:
+    """A flow whose input has ended stops once all is published: not while rows are on their way to a function."""
+    place.feed.add((1, "a", 1), (3, "b", 2), (6, "a", 3))
+    place.start(upstream(), trigger={"processingTime": "0 seconds"}).finish()
+    path, found = str(place.path / "counts"), []
+
+    def take(rows: Any, step: int) -> None:
+        # A job that outlasts more than one look of the run at whether all is complete.
+        rows.rdd.coalesce(1).foreachPartition(lambda part: time.sleep(2.5))
+        found.extend((step, *row) for row in rows.collect())
+
+    rows = tg.read_stream(place.spark, path)
+    outputs = {"out": tg.foreach(take)}
+    run = downstream(path).start(place.spark, {"counts": rows}, outputs, str(place.path / "checkpoint2"))
+    assert run.await_termination(120)
+    assert run.status().state == "ended"
+    assert len({row[1:] for row in found}) == len(found) == sum(step["outputs"]["out"] for step in run.metrics()) > 0
 
 
 def _promises(place: Path) -> list[Any]:

@@ -79,6 +79,8 @@ class Engine:
         self.metrics: list[StepMetrics] = []
         #: What the last step failed with; Spark passes on its text only.
         self.failure: BaseException | None = None
+        #: Whether a step is under way.
+        self._busy = False
         self._runtime = runtime
         #: The runtime of batches, which Spark gives a session of their own.
         self._batches: Runtime | None = None
@@ -113,8 +115,8 @@ class Engine:
 
     @property
     def complete(self) -> bool:
-        """Whether no source can give rows any more."""
-        return not any(mark.frontier for mark in self.marks.values())
+        """Whether no source can give rows any more, and all that came of them is published."""
+        return not self._busy and not any(mark.frontier for mark in self.marks.values())
 
     def late_rows(self, source: str) -> str:
         """Answer the directory of rows of a source that were late or had no time."""
@@ -161,15 +163,21 @@ class Engine:
 
     def guarded(self, batch: DataFrame, number: int) -> None:
         """Run a step as Spark calls it, and keep what it fails with."""
+        self._busy = True
         try:
             self.step(batch, number)
         except BaseException as error:
             self.failure = error
             raise
+        finally:
+            self._busy = False
 
     def finish(self) -> None:
         """Complete everything: the end of the input is a step of its own, and closes the checkpoint."""
         last = self.last
+        if last is not None:
+            # Whoever stopped the query may have stopped a step that was committed and not yet published.
+            publish(self.flow, self.files, self._runtime, last, self.outputs)
         with self._settings(self._runtime):
             batch = None if last is None else last.batch
             self._run(self._runtime, None, {}, batch=batch, query=last.query if last else "", offsets="", ended=True)
