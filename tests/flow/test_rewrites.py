@@ -98,6 +98,18 @@ OPERATORS: dict[str, tuple[Any, list[str], list[str]]] = {
         [*SIDES, *PACK],
         [*SIDES, "aggregate", "unfold", "unfold", "where", "select"],
     ),
+    "join that equates one of two": (
+        lambda s, r: s.select("x > 0 AS p", "x > 1 AS q").join(
+            r.select("y > 8 AS z", "y"), on=(), where="left.p OR left.q = right.z"
+        ),
+        [*PACK, *PACK, *SIDES, *PACK],
+        [*PACK, *PACK, *SIDES, "aggregate", "unfold", "unfold", "where", "select"],
+    ),
+    "join that equates in a case": (
+        lambda s, r: s.join(r, on="k", where="CASE WHEN left.x > 1 THEN left.x = right.y ELSE right.y = 2 END"),
+        [*SIDES, *PACK],
+        [*SIDES, "aggregate", "unfold", "unfold", "where", "select"],
+    ),
     "window_join": (
         lambda s, r: s.window_join(r, on="k", size=4, every=2, where="left.t <= right.t"),
         [*SIDES, "window.aggregate", "unfold", "select"],
@@ -317,6 +329,15 @@ ALMOST = {
     "one list is not unfolded": lambda s, r: lists(s, r).explode("ls").select("k", "ls.x"),
     "one list is unfolded, of the other the size": lambda s, r: (
         lists(s, r).explode("ls").select("k", "ls.x", "size(rs) AS n")
+    ),
+    "a condition on a list that is not unfolded yet": lambda s, r: (
+        lists(s, r).explode("ls").where("rs.y IS NOT NULL").explode("rs").select("k", "ls.x", "rs.y")
+    ),
+    "a key reads a column that is called as the pack": lambda s, r: (
+        s.select("struct(x AS y) AS p", "x")
+        .aggregate(by="p.y AS k", p="collect_list(struct(x + 1 AS y))")
+        .explode("p")
+        .select("k", "p.y AS z")
     ),
     "windows have an offset": lambda s, r: (
         s.window(3, offset=1).aggregate(by="k", n="count(*)").accumulate(by="k", n="sum(n)")

@@ -129,6 +129,20 @@ JOINS = [
         {"l": [(1, 1, 2), (1, 3, 0)], "r": [(1, 3, 1)]},
         [(1, 1, 2)],
     ),
+    Case(
+        "join on a case",
+        lambda f: ints(f, "l", "a INT, x INT").join(
+            ints(f, "r", "y INT"), on=(), where="CASE WHEN left.a > 1 THEN left.x = right.y ELSE false END"
+        ),
+        {"l": [(1, 1, 5), (1, 2, 5), (1, 2, 6)], "r": [(1, 5)]},
+        [(1, 2, 5, 5)],
+    ),
+    Case(
+        "join on a key that is spelled otherwise",
+        lambda f: ints(f, "l", "K INT, a INT").join(ints(f, "r", "k INT"), on="k"),
+        {"l": [(1, 1, 5), (1, 2, 6)], "r": [(1, 2)]},
+        [(1, 2, 6)],
+    ),
     Case("join with nothing", two, {"l": L, "r": []}, []),
     Case("left join with nothing", lambda f: two(f, how="left"), {"l": L[:1], "r": []}, [(1, "a", 1, None)]),
     Case(

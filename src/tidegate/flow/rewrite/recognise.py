@@ -135,8 +135,12 @@ def _on_rows(
     keys = {e.name: e for e in aggregation.by if e.name in output.columns}
     if "window" in output.columns or not exact([c for c in aggregation.columns if c.name in keys]):
         return None
+    computed = {name: e for name, e in keys.items() if not e.is_column}
+    if any(column.split(".")[0] == pack for e in computed.values() for column in e.columns):
+        # A key that reads a column of rows which is called as the pack is.
+        return None
     # Keys first: a field may be called as a key is, and be something else.
-    columns = {name: f"({e.sql})" for name, e in keys.items() if not e.is_column}
+    columns = {name: f"({e.sql})" for name, e in computed.items()}
     if packed.fields is None:
         columns[pack] = packed.value if output.sql == pack else f"({packed.value})"
     found: Expression | None = renamed(output, columns)

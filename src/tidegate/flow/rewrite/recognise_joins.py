@@ -170,6 +170,8 @@ def join_by_hand(flow: Plan, last: Operator) -> list[Operator] | None:
     if packs is None or sorted(explodes) != sorted(lists):
         return None
     conditions = [o.condition for o in ends.behind if isinstance(o, plan.Where)]
+    if _asks_of_lists(ends.behind):
+        return None
     assert isinstance(last, plan.Select)
     where = _on_sides(conditions[0], packs, on) if conditions else None
     outputs = [_column(e, packs, on) for e in data_of(last)]
@@ -196,6 +198,20 @@ def join_by_hand(flow: Plan, last: Operator) -> list[Operator] | None:
         replace(e, sql=quoted(name), columns=(name,)) for e, (_, name) in zip(data_of(last), wanted, strict=True)
     ]
     return [found, selected(last, found, renames, last.id)]
+
+
+def _asks_of_lists(behind: list[Operator]) -> bool:
+    """Answer whether a condition reads a list that is exploded only after it: a whole list, and no row of it."""
+    exploded: set[str] = set()
+    lists = {o.column for o in behind if isinstance(o, plan.Explode)}
+    for operator in behind:
+        if isinstance(operator, plan.Explode):
+            exploded.add(operator.column)
+        elif isinstance(operator, plan.Where):
+            read = {column.split(".")[0] for column in operator.condition.columns}
+            if read & (lists - exploded):
+                return True
+    return False
 
 
 def _plainly_framed(embed: Embed) -> bool:

@@ -70,8 +70,7 @@ def conjuncts(sql: str) -> list[str]:
     ['a BETWEEN 1 AND 2']
     """
     tokens = tokenize(sql)
-    whole = (TokenType.OR, TokenType.XOR, TokenType.BETWEEN, TokenType.CASE, TokenType.ARROW)
-    if any(token.token_type in whole for token in _outside(tokens)):
+    if any(token.token_type in _WHOLE for token in _outside(tokens)):
         return [sql]
     return [render(sql, part, {}) for part in _split(tokens, TokenType.AND)]
 
@@ -79,17 +78,19 @@ def conjuncts(sql: str) -> list[str]:
 def equated(sql: str) -> tuple[str, str] | None:
     """Answer the two sides of an equation; None if a condition is none.
 
-    >>> equated("length(a) = b + 1"), equated("a < b"), equated("NOT a = b")
-    (('length(a)', 'b + 1'), None, None)
+    >>> equated("length(a) = b + 1"), equated("a < b"), equated("NOT a = b"), equated("a OR b = c")
+    (('length(a)', 'b + 1'), None, None, None)
     """
     tokens = tokenize(sql)
     sides = _split(tokens, TokenType.EQ)
-    logical = (TokenType.NOT, TokenType.AND, TokenType.IS, TokenType.IN, TokenType.LIKE, *_COMPARE)
+    logical = (TokenType.NOT, TokenType.AND, TokenType.IS, TokenType.IN, TokenType.LIKE, *_COMPARE, *_WHOLE)
     if len(sides) != 2 or any(token.token_type in logical for token in _outside(tokens)):
         return None
     return render(sql, sides[0], {}), render(sql, sides[1], {})
 
 
+# Where one of these stands, a condition does not fall apart into what stands beside it.
+_WHOLE = (TokenType.OR, TokenType.XOR, TokenType.BETWEEN, TokenType.CASE, TokenType.ARROW)
 _COMPARE = (TokenType.LT, TokenType.GT, TokenType.LTE, TokenType.GTE, TokenType.NEQ, TokenType.NULLSAFE_EQ)
 
 

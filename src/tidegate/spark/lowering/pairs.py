@@ -58,8 +58,8 @@ def _names(operator: Join | WindowJoin, left: DataFrame, right: DataFrame) -> Ma
     The sides of a stream that is joined with itself then differ in nothing, and Spark computes one of them only.
     """
     own = {name: name for name in right.columns}
-    shared = {*operator.on, *operator.schema.time}
-    mine, theirs = ([c for c in columns_of(side.schema) if c.name not in shared] for side in (left, right))
+    shared = {name.lower() for name in (*operator.on, *operator.schema.time)}
+    mine, theirs = ([c for c in columns_of(side.schema) if c.name.lower() not in shared] for side in (left, right))
     if [c.type for c in mine] != [c.type for c in theirs]:
         return own
     return own | {c.name: m.name for c, m in zip(theirs, mine, strict=True)}
