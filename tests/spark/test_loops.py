@@ -16,7 +16,7 @@ from tests.spark.loops import LOOPS, built, by_specification, on_both_orders
 
 import tidegate as tg
 from tidegate.flow.errors import BadLoop, NotConverging
-from tidegate.spark.loops import rounds
+from tidegate.spark.loops import blocks, rounds
 from tidegate.spark.loops.queries import asked
 from tidegate.spark.runtime import spark_runtime
 
@@ -71,15 +71,34 @@ def test_loops_give_what_the_specification_gives(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOOPS)
 @some
-@given(drawn=drawn_graphs, sizes=st.sampled_from([(10_000, 20_000), (0, 20_000), (10_000, 0)]))
+@given(drawn=drawn_graphs, sizes=st.sampled_from([(9000, 9000, 9000), (0, 9000, 9000), (9000, 9000, 0), (9000, 2, 0)]))
 def test_drawn_graphs(
-    spark: SparkSession, name: str, drawn: tuple[bool, list[graphs.Edge]], sizes: tuple[int, int]
+    spark: SparkSession, name: str, drawn: tuple[bool, list[graphs.Edge]], sizes: tuple[int, int, int]
 ) -> None:
     """On any graph, whatever counts as few facts and as much that is known: held, merged or looked up."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rounds, "_FEW", sizes[0])
-        patch.setattr(rounds, "_MANY", sizes[1])
+        for name_of_size, size in zip(("_FEW", "_HELD", "_MANY"), sizes, strict=True):
+            patch.setattr(rounds, name_of_size, size)
         compare(spark, name, drawn)
+
+
+@pytest.mark.parametrize("many", [20_000, 0], ids=["merged", "looked up"])
+def test_the_driver_holds_few_facts_of_a_hub(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    """One fact leads to many in a round: they are not brought to the driver, and nothing else changes."""
+    held: list[int | None] = []
+
+    def at_driver(*arguments: Any, **options: Any) -> Any:
+        block = blocks.at_driver(*arguments, **options)
+        held.append(None if block is None else block.rows)
+        return block
+
+    monkeypatch.setattr(rounds, "at_driver", at_driver)
+    monkeypatch.setattr(rounds, "_HELD", 10)
+    monkeypatch.setattr(rounds, "_MANY", many)
+    chain = [(0, i, i + 1, 1) for i in range(4)]
+    compare(spark, "distances", (False, [*chain, *((0, 4, i, 1) for i in range(10, 40))]))
+    assert None in held
+    assert all(rows is None or rows <= 10 for rows in held)
 
 
 def compare(spark: SparkSession, name: str, drawn: tuple[bool, list[graphs.Edge]]) -> None:

@@ -46,14 +46,20 @@ def in_blocks(runtime: Runtime, rows: DataFrame, counts: Mapping[str, str] = Map
     return Block(kept, seen.get)
 
 
-def at_driver(runtime: Runtime, rows: DataFrame, counts: Mapping[str, str] = MappingProxyType({})) -> Block:
-    """Work out a few rows, and keep them at the driver: Spark then knows how few they are."""
+def at_driver(
+    runtime: Runtime, rows: DataFrame, counts: Mapping[str, str] = MappingProxyType({}), *, at_most: int
+) -> Block | None:
+    """Work out a few rows, and keep them at the driver: Spark then knows how few they are. None if there are more."""
     from pyspark.sql import Observation
 
     seen = Observation()
     observed = rows.observe(seen, *runtime.exprs({"rows": "count(*)", **counts}))
-    # They never become Python objects: the JVM hands them from one plan to the next.
-    few = observed._jdf.collectAsList()
+    # All parts at once: Spark would look at one, and then at more of them, for as long as there are too few rows.
+    with runtime.settings(spark__sql__limit__initialNumPartitions=str(2**20)):
+        # They never become Python objects: the JVM hands them from one plan to the next.
+        few = observed.limit(at_most + 1)._jdf.collectAsList()
+    if few.size() > at_most:
+        return None
     return Block(_local(runtime, few, observed), seen.get, few)
 
 

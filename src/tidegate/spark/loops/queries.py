@@ -47,8 +47,11 @@ class Queries:
     beginning: str | None = None
 
     def begin(self) -> list[DataFrame]:
-        """Answer facts that follow from new rows by ``start``."""
-        return self._from_new_rows(self.operator.start.branches, None)
+        """Answer facts that follow from new rows by ``start``; of rows that it does not read, no facts."""
+        first = self.operator.start.branches[0]
+        none = {r.alias: self.given[r.name].rows for r in first.relations}
+        found = self._from_new_rows(self.operator.start.branches, None)
+        return found or [self._facts(first, none).where("false")]
 
     def go_on(self, known: DataFrame | None) -> list[DataFrame]:
         """Answer facts that follow by ``step`` from new rows and from what was known before them."""

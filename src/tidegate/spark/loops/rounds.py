@@ -32,6 +32,8 @@ Watch = Callable[[int, Least | None], None]
 
 # So many facts are few: they are sent to all executors, and held at the driver.
 _FEW = 10_000
+# So many facts of one round the driver holds, at most: a few can lead to very many, as those of a hub do.
+_HELD = 20_000
 # If more is known, it is not looked at as a whole for a few facts.
 _MANY = 20_000
 # Before all times that there are, in units.
@@ -108,7 +110,8 @@ class Rounds:
         sides += [self._tagged(b.frame, KNOWN_BEFORE) for b in [self._before] if b is not None]
         cells = facts.cells(runtime, united(sides)).where("__here")
         few = bool(self.changed) and self._rows() <= _FEW
-        block = (at_driver if few else in_blocks)(runtime, cells, self._counts())
+        block = at_driver(runtime, cells, self._counts(), at_most=_HELD) if few else None
+        block = block or in_blocks(runtime, cells, self._counts())
         for old in self._blocks:
             old.release()
         self._found, self._top = block, None
@@ -130,7 +133,10 @@ class Rounds:
             known = [united(known).join(wanted, same, "left_semi")] if known else []
             # They are few: in one place, they need not move twice.
             together = united([*known, self._tagged(candidates.frame, FOUND)]).repartition(1)
-            block = at_driver(runtime, facts.cells(runtime, together).where("__fresh"), self._counts())
+            fresh = facts.cells(runtime, together).where("__fresh")
+            block = at_driver(runtime, fresh, self._counts(), at_most=_HELD)
+            if block is None:
+                return self._merged([candidates.frame])
         finally:
             candidates.release()
         self._top = laid_on(runtime, self._top, block)
