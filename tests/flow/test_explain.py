@@ -9,11 +9,10 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.flow.case import ints, pairs
+from tests.flow.case import ints
 
 import tidegate as tg
 from tidegate.flow.explain.draw import Box, Link, svg
-from tidegate.flow.summaries import summary_of
 
 
 def example() -> tg.Flow:
@@ -37,6 +36,7 @@ def test_the_text_says_what_is_done_held_and_moved() -> None:
         "count(*) AS n by topic",
         "columns ts TIMESTAMP, `window` STRUCT<start: TIMESTAMP, end: TIMESTAMP>, topic STRING, n BIGINT; time: ts",
         "holds partial aggregates per window and group, until its end is complete",
+        "holds rows per session and group, until its end is complete",
         "time + at least 30 minutes - 1 microsecond",
         "hourly     sink ← window#1",
         "session.aggregate ← join#1",
@@ -74,7 +74,8 @@ WARNED: dict[str, Callable[[tg.Flow], tg.Stream]] = {
     "one silent k holds back gate#1": lambda f: f.source(
         "s", "t INT, k STRING", time="t", watermark=tg.bounded(1, by="k")
     ).gate(),
-    "every value is kept for ever, for count(DISTINCT x)": lambda f: ints(f).accumulate(n="count(DISTINCT x)"),
+    "every row is kept for ever, for count(DISTINCT x)": lambda f: ints(f).accumulate(n="count(DISTINCT x)"),
+    "every row is kept for ever, for stddev(x)": lambda f: ints(f).accumulate(n="stddev(x)", first="first(x)"),
     "state is kept for every time, unless punctuations have a NULL": lambda f: f.source(
         "s", "v INT, w INT, x INT", time=("v", "w"), watermark=tg.punctuated("x IS NULL")
     ).accumulate(n="count(*)"),
@@ -168,17 +169,3 @@ def test_boxes_never_overlap_and_links_go_down(graph: tuple[list[Box], list[Link
     for curve in curves:
         points = [tuple(map(float, point.split(","))) for point in re.findall(r"-?[\d.]+,-?[\d.]+", curve)]
         assert points[-1][1] > points[0][1]
-
-
-def test_only_sessions_have_a_summary_that_moves_times() -> None:
-    """The summary of a session adds its gap less one unit; of everything else it is neutral."""
-    flow = tg.Flow("times")
-    stream = pairs(flow)
-    operators = {
-        (0, 4): stream.session(5, over="w").aggregate(n="count(*)"),
-        (0, 0): stream.window(5, over="w").aggregate(n="count(*)"),
-    }
-    for expected, result in operators.items():
-        summary = summary_of(result._operator, stream.schema)
-        assert summary == expected
-        assert stream.schema.order.summaries.contains(summary)

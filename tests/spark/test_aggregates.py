@@ -14,8 +14,10 @@ from tests.flow.case import assert_same_rows
 from tests.spark.engine import frame, rows
 
 import tidegate as tg
+from tidegate.flow import functions
 from tidegate.flow.aggregates import aggregation
 from tidegate.flow.functions import AGGREGATES
+from tidegate.spark.lowering import partials
 from tidegate.spark.lowering.calls import runs_along
 from tidegate.spark.lowering.partials import partial
 
@@ -172,7 +174,8 @@ def test_those_that_see_the_order_of_rows(spark: SparkSession, given: DataFrame,
 
 
 def test_the_lists_are_what_they_say() -> None:
-    """Each list takes the way through the lowering that it is meant to test."""
+    """Each list takes the way through the lowering that it is meant to test; `explain` knows what can be merged."""
+    assert set(partials._RULES) == functions.MERGEABLE
     schema = one_flow({"n": "count(*)"}, "t", "aggregate").plan["s"].schema
     for name in LISTS:
         for call in aggregation((), (), texts(name), schema).calls:

@@ -51,7 +51,12 @@ class AggregateCall:
     @property
     def mergeable(self) -> bool:
         """Whether two partial results make one, so that rows need not be kept."""
-        return self.function in MERGEABLE and not self.distinct and not self.order_sensitive
+        if self.function not in MERGEABLE or self.distinct or "group" in self.rest.lower():
+            return False
+        if self.function in ("avg", "mean"):
+            # Spark divides decimals with more digits than SQL's division has; and intervals in a way of their own.
+            return self.type == "DOUBLE"
+        return len(self.arguments) == 2 or not self.function.endswith("_by")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +156,7 @@ def _aggregate(
     parsed = Parsed.of(text, "an aggregate")
     spans = _call_spans(parsed)
     if not spans:
-        raise _no_aggregate(parsed)
+        raise _no_aggregate(parsed, schema)
     found = [_call(parsed, first, last, schema, calls) for first, last in spans]
     # The text with each call replaced by a column; blanks keep every other place where it was, for the carets.
     pieces, end = [], 0
@@ -184,10 +189,12 @@ def _substituted(sql: str, calls: Mapping[str, str]) -> str:
     return render(sql, tokens, {t.start: calls[t.text] for t in tokens if t.text in calls})
 
 
-def _no_aggregate(parsed: Parsed) -> NotAnAggregate:
+def _no_aggregate(parsed: Parsed, schema: Schema) -> NotAnAggregate:
     functions = [t for i, t in enumerate(parsed.tokens) if is_call(parsed.tokens, i)]
     near = next((n for n in (nearest(t.text, AGGREGATES) for t in functions) if n), "")
     hint = f"did you mean {near}?" if near else "for example sum(x), max(x), count(*); a column to keep belongs into by"
+    if not functions and parsed.tokens[0].text.lower() in map(str.lower, schema.time):
+        hint = "time columns are part of every result; of a window, window.start and window.end can be read after it"
     begin, end = parsed.tokens[0].start, parsed.tokens[-1].end + 1
     return NotAnAggregate(
         pointed("expected an aggregate over many rows, got a value of one", parsed.text, begin, end), hint=hint

@@ -45,10 +45,8 @@ ORDER_SENSITIVE = words(
 #: Aggregates of which two partial results make one: state is as large as the number of groups, not of rows.
 MERGEABLE = words(
     """
-    any any_value approx_count_distinct avg bit_and bit_or bit_xor bool_and bool_or corr count count_if count_min_sketch
-    covar_pop covar_samp every hll_sketch_agg hll_union_agg kurtosis max max_by mean min min_by regr_avgx regr_avgy
-    regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness some std stddev stddev_pop
-    stddev_samp sum try_avg try_sum var_pop var_samp variance
+    any any_value avg bit_and bit_or bit_xor bool_and bool_or count count_if every first first_value last last_value max
+    max_by mean min min_by regr_count some sum
     """
 )
 

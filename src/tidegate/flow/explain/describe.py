@@ -98,7 +98,10 @@ def holds(plan: Plan, operator: Operator) -> str:
         case p.Aggregate(aggregation=aggregation):
             return f"{_kept(aggregation)} per time and group, until the time is complete"
         case p.WindowAggregate(frame=frame, aggregation=aggregation):
-            return f"{_kept(aggregation)} per {_each(frame)} and group, until {_end(frame, _input(plan, operator))}"
+            # Sessions may grow together, and windows with lateness are computed anew: both need their rows.
+            merges = isinstance(frame, WindowFrame) and not frame.lateness
+            kept = _kept(aggregation) if merges else "rows"
+            return f"{kept} per {_each(frame)} and group, until {_end(frame, _input(plan, operator))}"
         case p.WindowApply(frame=frame):
             return f"rows per {_each(frame)} and group, until {_end(frame, _input(plan, operator))}"
         case p.Accumulate(aggregation=aggregation):
@@ -188,7 +191,7 @@ def _unbounded(plan: Plan, operator: Operator) -> Iterator[Concern]:
             if kept:
                 yield Concern(
                     operator.id,
-                    f"every value is kept for ever, for {', '.join(kept)}",
+                    f"every row is kept for ever, for {', '.join(kept)}",
                     "take aggregates whose partial results can be merged, such as sum, count, min, max, avg",
                 )
             if len(operator.schema.time) > 1 and _punctuated(plan, operator):
@@ -264,7 +267,7 @@ def _order(schema: Schema) -> str:
 
 
 def _kept(aggregation: Aggregation) -> str:
-    return "partial aggregates" if all(call.mergeable for call in aggregation.calls) else "values"
+    return "partial aggregates" if all(call.mergeable for call in aggregation.calls) else "rows"
 
 
 def _each(frame: WindowFrame | SessionFrame) -> str:

@@ -37,17 +37,14 @@ def partial(call: AggregateCall, order: str) -> Partial | None:
     >>> partial(call, "struct(t)")
     Partial(columns=('__0a',), of_rows=('count(*)',), merged=('sum(__0a)',), finish='__0a')
     """
-    if call.distinct or "group" in call.rest.lower():
-        return None
-    rule = _RULES.get(call.function)
-    return rule(call, order) if rule else None
+    return _RULES[call.function](call, order) if call.mergeable else None
 
 
 def _filtered(call: AggregateCall, sql: str) -> str:
     return f"{sql} FILTER (WHERE {call.where})" if call.where else sql
 
 
-def _with(merge: str) -> Callable[[AggregateCall, str], Partial | None]:
+def _with(merge: str) -> Callable[[AggregateCall, str], Partial]:
     def rule(call: AggregateCall, order: str) -> Partial:  # noqa: ARG001
         a = f"{call.name}a"
         return Partial((a,), (call.sql,), (f"{merge}({a})",), a)
@@ -55,10 +52,7 @@ def _with(merge: str) -> Callable[[AggregateCall, str], Partial | None]:
     return rule
 
 
-def _average(call: AggregateCall, order: str) -> Partial | None:  # noqa: ARG001
-    if call.type != "DOUBLE":
-        # Spark divides decimals with more digits than SQL's division has; and intervals in a way of their own.
-        return None
+def _average(call: AggregateCall, order: str) -> Partial:  # noqa: ARG001
     a, b = f"{call.name}a", f"{call.name}b"
     (value,) = call.arguments
     # As Spark does: a sum of large integers does not overflow.
@@ -74,14 +68,12 @@ def _extreme(pick: str, call: AggregateCall, value: str, at: str) -> Partial:
     return Partial((a, b), parts, (f"{pick}({a}, {b})", f"{least}({b})"), f"{a}.v")
 
 
-def _by(call: AggregateCall, order: str) -> Partial | None:
-    if len(call.arguments) != 2:
-        return None
+def _by(call: AggregateCall, order: str) -> Partial:
     value, at = call.arguments
     return _extreme(call.function, call, value, f"IF({at} IS NULL, NULL, struct({at} AS a, {order} AS o))")
 
 
-def _edge(pick: str) -> Callable[[AggregateCall, str], Partial | None]:
+def _edge(pick: str) -> Callable[[AggregateCall, str], Partial]:
     def rule(call: AggregateCall, order: str) -> Partial:
         value = call.arguments[0]
         at = f"IF({value} IS NULL, NULL, {order})" if ignores_nulls(call) else order
@@ -90,7 +82,7 @@ def _edge(pick: str) -> Callable[[AggregateCall, str], Partial | None]:
     return rule
 
 
-_RULES: dict[str, Callable[[AggregateCall, str], Partial | None]] = {
+_RULES: dict[str, Callable[[AggregateCall, str], Partial]] = {
     **{name: _with("sum") for name in ("count", "count_if", "sum", "regr_count")},
     **{name: _with("bool_and") for name in ("bool_and", "every")},
     **{name: _with("bool_or") for name in ("bool_or", "some", "any")},
