@@ -8,8 +8,9 @@ those of `iterate`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
 
 from tidegate.flow import sqltypes
 from tidegate.flow.building import not_a_stream
@@ -21,6 +22,23 @@ from tidegate.flow.stream import Stream
 __all__ = ["components", "pagerank", "reachable", "shortest_paths", "triangles"]
 
 
+P = ParamSpec("P")
+
+
+def _told(function: Callable[Concatenate[Stream, P], Stream]) -> Callable[Concatenate[Stream, P], Stream]:
+    """Let errors name the function, and the edges that it was given."""
+
+    @wraps(function)
+    def build(edges: Stream, /, *arguments: P.args, **options: P.kwargs) -> Stream:
+        if not isinstance(edges, Stream):
+            raise not_a_stream(edges)
+        with edges._building(f"graph.{function.__name__}"):
+            return function(edges, *arguments, **options)
+
+    return build
+
+
+@_told
 def components(edges: Stream, src: str, dst: str, *, emit: str = "update", limit: int = LIMIT) -> Stream:
     """Answer the weakly connected component of each node: ``label`` is the least node of it.
 
@@ -38,6 +56,7 @@ def components(edges: Stream, src: str, dst: str, *, emit: str = "update", limit
     )
 
 
+@_told
 def reachable(edges: Stream, src: str, dst: str, sources: Any, *, emit: str = "update", limit: int = LIMIT) -> Stream:
     """Answer the nodes that can be reached from ``sources``, which are reached themselves.
 
@@ -59,6 +78,7 @@ def reachable(edges: Stream, src: str, dst: str, sources: Any, *, emit: str = "u
     )
 
 
+@_told
 def shortest_paths(
     edges: Stream, src: str, dst: str, weight: str, sources: Any, *, emit: str = "update", limit: int = LIMIT
 ) -> Stream:
@@ -85,6 +105,7 @@ def shortest_paths(
     )
 
 
+@_told
 def pagerank(
     edges: Stream, src: str, dst: str, *, rounds: int = 20, damping: float = 0.85, emit: str = "complete"
 ) -> Stream:
@@ -134,6 +155,7 @@ _GIVEN_RANKS = f"""{_NODES},
     FROM nodes CROSS JOIN lost"""
 
 
+@_told
 def triangles(edges: Stream, src: str, dst: str, *, emit: str = "update") -> Stream:
     """Answer the triples ``a < b < c`` of nodes that are joined by edges each with each, whatever their direction.
 
@@ -153,10 +175,8 @@ def triangles(edges: Stream, src: str, dst: str, *, emit: str = "update") -> Str
     )
 
 
-def _edges(edges: Any, src: str, dst: str, **more: str) -> Stream:
+def _edges(edges: Stream, src: str, dst: str, **more: str) -> Stream:
     """Answer the edges with columns src, dst and others under fixed names, none of them NULL."""
-    if not isinstance(edges, Stream):
-        raise not_a_stream(edges)
     columns = {"src": _column(edges, src), "dst": _column(edges, dst), **more}
     named = edges.select(*(f"{value} AS {name}" for name, value in columns.items()))
     return named.where(" AND ".join(f"{name} IS NOT NULL" for name in columns))

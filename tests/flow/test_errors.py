@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,57 @@ BUILDING: dict[str, tuple[Build, type[Exception], type[Exception], str]] = {
   at: where(…) on s
   at: flow 'bad'
   hint: did you mean x?""",
+    ),
+    "a column of a graph": (
+        lambda f: tg.graph.components(ints(f), "kk", "k"),
+        errors.UnknownColumn,
+        LookupError,
+        """unknown column kk
+  columns: t INT, k STRING, x INT
+  at: graph.components(…) on s
+  at: flow 'bad'
+  hint: did you mean k?""",
+    ),
+    "texts with a collation": (
+        lambda f: f.source("s", "t INT, k STRING COLLATE UNICODE_CI", time="t"),
+        errors.BadSchema,
+        ValueError,
+        """expected a type that flows know, got 't INT, k STRING COLLATE UNICODE_CI': texts are compared as they are, \
+without a collation
+  at: source 's'
+  at: flow 'bad'
+  hint: cast it before the flow""",
+    ),
+    "a time of day": (
+        lambda f: f.source("s", {"t": "INT", "k": "time(6)"}, time="t"),
+        errors.BadSchema,
+        ValueError,
+        """expected a type that flows know, got 'time(6)': a time of day is not known here
+  at: source 's'
+  at: flow 'bad'
+  hint: cast it before the flow""",
+    ),
+    "a column that a watermark goes by": (
+        lambda f: f.source("s", "t INT, k STRING", time="t", watermark=tg.bounded(1, by="kk")),
+        errors.UnknownColumn,
+        LookupError,
+        """unknown column kk
+  columns: t INT, k STRING
+  at: bounded(…, by='kk')
+  at: source 's'
+  at: flow 'bad'
+  hint: did you mean k?""",
+    ),
+    "the time of a window as an aggregate": (
+        lambda f: ints(f).window(5).aggregate(at="t"),
+        errors.NotAnAggregate,
+        ValueError,
+        """expected an aggregate over many rows, got a value of one
+  t
+  ^
+  at: window(…).aggregate(…) on s
+  at: flow 'bad'
+  hint: time columns are part of every result; of a window, window.start and window.end can be read after it""",
     ),
     "an ambiguous column": (
         lambda f: ints(f, "l").join(ints(f, "r", "k STRING, x INT").select("k", "x AS y"), on=(), where="k = 'a'"),
@@ -265,7 +317,7 @@ BUILDING: dict[str, tuple[Build, type[Exception], type[Exception], str]] = {
         lambda f: days(f).window("12 hours"),
         errors.BadSpan,
         ValueError,
-        """expected a size in whole units of 1 day, as the time column is DATE, got '12 hours'
+        """expected a size in units of 1 day, as the time column is DATE, got '12 hours'
   at: window(…) on s
   at: flow 'bad'
   hint: size="7 days\"""",
@@ -286,7 +338,7 @@ BUILDING: dict[str, tuple[Build, type[Exception], type[Exception], str]] = {
         """a size of calendar months has no fixed length, got '1 month'
   at: window(…) on s
   at: flow 'bad'
-  hint: take days or weeks; or group by a calendar column, for example date_trunc('month', ts)""",
+  hint: take days or weeks; or count them: declare an INT column such as year * 12 + month as the time""",
     ),
     "a span of time on integers": (
         lambda f: ints(f).session("5 minutes"),
@@ -331,7 +383,7 @@ BUILDING: dict[str, tuple[Build, type[Exception], type[Exception], str]] = {
         """expected over, as there are several time columns: v, w
   at: window(…) on s
   at: flow 'bad'
-  hint: over='v'; the others group""",
+  hint: over='v' or over='w'""",
     ),
     "a join of streams with different times": (
         lambda f: ints(f, "l").join(instants(f, "r", "k STRING, y INT"), on="k"),
@@ -654,6 +706,24 @@ def test_a_window_is_not_a_stream() -> None:
     """Forgetting what a window is for is met with what may follow."""
     with pytest.raises(AttributeError, match=r"window\(…\) has no 'where': follow it with .aggregate"):
         ints(tg.Flow("bad")).window(5).where("x > 1")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("name", "said"), [("filter", "where(condition)"), ("withColumn", "with_columns(name=")])
+def test_what_dataframes_have_is_told_under_its_name_here(name: str, said: str) -> None:
+    """Whoever types what PySpark has is told what to take; any other name is just not there."""
+    stream = ints(tg.Flow("bad"))
+    with pytest.raises(AttributeError, match=re.escape(f"a stream has no {name!r}: take {said}")):
+        getattr(stream, name)
+    with pytest.raises(AttributeError, match=r"a stream has no 'wherever'$"):
+        stream.wherever  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_flow_without_a_sink_is_not_run() -> None:
+    """Nothing would come out of it."""
+    flow = tg.Flow("bad")
+    ints(flow)
+    with pytest.raises(errors.BadArgument, match="expected a flow with a sink, got none"):
+        flow.reference({"s": []})
 
 
 def test_rows_with_a_null_time_are_rejected_with_the_reason() -> None:

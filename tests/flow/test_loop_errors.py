@@ -494,10 +494,10 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
     ),
     "keep without a name": (
         lambda f: loop(f, keep="min(label)"),
-        errors.BadExpression,
-        """an aggregate needs a name
+        errors.BadLoop,
+        """expected in keep the name of the column that is merged
   min(label)
-  hint: "min(label) AS name", or name="min(label)"
+  hint: "min(label) AS label"
 """,
     ),
     "min_by of what is not kept": (

@@ -140,6 +140,17 @@ def test_a_changed_flow_is_refused_unless_the_state_keeps_its_meaning(place: Pla
     assert place.rows("big") == [(4, "a", 2)]
 
 
+def test_a_sink_does_not_come_back_to_a_directory_that_it_left(place: Place) -> None:
+    """A sink may write elsewhere from some step on; what it left behind is not counted any more."""
+    place.feed.add((1, "a", 1), (9, "a", 1))
+    place.run(counts())
+    place.feed.add((9, "b", 1), (20, "a", 1))
+    place.run(counts(), outputs={"out": tg.parquet(place.path / "other")})
+    assert place.rows("other") == [(9, "a", 1), (9, "b", 1)]
+    with pytest.raises(BadCheckpoint, match="has results of sink 'out' from before it wrote elsewhere"):
+        place.start(counts())
+
+
 def test_an_output_belongs_to_one_checkpoint(place: Place) -> None:
     """A directory with anything in it, or of another checkpoint, is refused."""
     place.feed.add((1, "a", 1), (9, "a", 1))
@@ -180,3 +191,12 @@ def test_what_can_not_run_on_streams_is_refused_at_the_start(place: Place) -> No
     with pytest.raises(BadArgument, match="no sink for"):
         place.start(counts(), outputs={"uot": tg.parquet("x")})
     assert not (place.path / "checkpoint" / "lock").exists()
+    with pytest.raises(BadArgument, match="expected trigger as a mapping, got '10 seconds'"):
+        place.start(counts(), trigger="10 seconds")
+    with pytest.raises(BadArgument, match="unknown trigger 'availablenow'"):
+        place.start(counts(), trigger={"availablenow": True})
+    empty = tg.Flow("empty")
+    empty.source("s", DDL, time="t")
+    with pytest.raises(BadArgument, match="expected a flow with a sink, got none"):
+        place.start(empty, outputs={})
+    assert not (place.path / "checkpoint" / "id").exists()

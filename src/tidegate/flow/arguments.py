@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from tidegate.flow.errors import BadArgument, nearest
 
-__all__ = ["checked_name", "names_of", "one_of"]
+__all__ = ["checked_name", "checked_path", "names_of", "one_of"]
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
@@ -21,6 +22,19 @@ def checked_name(name: Any, what: str) -> str:
             hint="a letter, then letters, digits, dots, dashes or underscores",
         )
     return name
+
+
+def checked_path(path: Any, where: str, *, hint: str) -> str:
+    """Answer a path as text, or raise if it is none.
+
+    >>> from pathlib import PurePosixPath
+    >>> checked_path(PurePosixPath("out") / "hourly", "parquet(…)", hint="")
+    'out/hourly'
+    """
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str) or not text:
+        raise BadArgument(f"expected a path in {where}, got {path!r}", hint=hint)
+    return text
 
 
 def names_of(value: Any, what: str) -> tuple[Any, ...]:

@@ -88,7 +88,7 @@ class Building:
             if len(times) > 1:
                 raise BadArgument(
                     f"expected over, as there are several time columns: {', '.join(times)}",
-                    hint=f"over={times[0]!r}; the others group",
+                    hint=" or ".join(f"over={name!r}" for name in times),
                 )
             over = times[0]
         column = self._column(over)

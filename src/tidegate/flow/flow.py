@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -203,7 +204,7 @@ class Flow:
         spark: SparkSession,
         inputs: Mapping[str, DataFrame],
         outputs: Mapping[str, Output],
-        checkpoint: str,
+        checkpoint: str | PathLike[str],
         *,
         trigger: Mapping[str, Any] | None = None,
         metrics: str | Path | Reporter | None = None,

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+from tidegate.flow.errors import BadArgument
 from tidegate.flow.operators import (
     Accumulate,
     Aggregate,
@@ -124,6 +125,11 @@ class Plan:
     def tables(self) -> tuple[Table, ...]:
         """The tables, in the order in which they were declared."""
         return tuple(operator for operator in self.operators if isinstance(operator, Table))
+
+    def check_sinks(self) -> None:
+        """Raise if nothing leaves the flow: whoever runs it would wait for answers in vain."""
+        if not self.sinks:
+            raise BadArgument("expected a flow with a sink, got none", hint="flow.sink(name, stream)")
 
     def fingerprint(self, id_: str) -> str:
         """Answer the fingerprint of an operator: what it does and what comes before it, in 16 hexadecimal digits."""

@@ -190,4 +190,5 @@ def _parse_ddl(text: str) -> list[Column]:
             what = pointed(f"column {part.name} has no type", text, start, start + len(part.name))
             raise BadSchema(what, hint=hint)
         columns.append(Column(part.name, sqltypes.of_tree(kind)))
+    sqltypes.check_known(tree, text)
     return columns

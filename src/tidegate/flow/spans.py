@@ -39,8 +39,7 @@ def parse_span(value: Any, type_: str, *, what: str, least: int | None = 1) -> i
     if least is not None and count < least:
         one = show_span(1, type_)
         bound = f"of at least {one}, one unit of {type_}" if least == 1 else "of at least 0"
-        article = "an" if what[0] in "aeiou" else "a"
-        raise BadSpan(f"expected {article} {what} {bound}, got {value!r}", hint=f"{what}={_example(type_)}")
+        raise BadSpan(f"expected {_a(what)} {bound}, got {value!r}", hint=f"{what}={_example(type_)}")
     return count
 
 
@@ -49,13 +48,13 @@ def _count(value: Any, type_: str, what: str) -> int:
         return value
     if type_ in sqltypes.INTEGERS:
         raise BadSpan(
-            f"expected a {what} that is an integer, as the time column is {type_}, got {value!r}", hint=f"{what}=10"
+            f"expected {_a(what)} that is an integer, as the time column is {type_}, got {value!r}", hint=f"{what}=10"
         )
     span = _timedelta(value, type_, what)
     unit = _DAY if type_ == "DATE" else _MICROSECOND
     if span % unit:
         raise BadSpan(
-            f"expected a {what} in whole units of {show_span(1, type_)}, as the time column is {type_}, got {value!r}",
+            f"expected {_a(what)} in units of {show_span(1, type_)}, as the time column is {type_}, got {value!r}",
             hint=f"{what}={_example(type_)}",
         )
     return span // unit
@@ -64,7 +63,7 @@ def _count(value: Any, type_: str, what: str) -> int:
 def _timedelta(value: Any, type_: str, what: str) -> timedelta:
     if isinstance(value, timedelta):
         return value
-    expected = f"expected a {what} as text or as a timedelta, as the time column is {type_}"
+    expected = f"expected {_a(what)} as text or as a timedelta, as the time column is {type_}"
     if not isinstance(value, str):
         raise BadSpan(f"{expected}, got {value!r}", hint=f"{what}={_example(type_)}")
     text = re.sub(r"^\s*interval\b", "", value, flags=re.IGNORECASE).replace("'", " ")
@@ -72,8 +71,8 @@ def _timedelta(value: Any, type_: str, what: str) -> timedelta:
     for part in _PART.finditer(text):
         name = part[2].lower().removesuffix("s")
         if name in ("month", "year", "quarter"):
-            hint = "take days or weeks; or group by a calendar column, for example date_trunc('month', ts)"
-            raise BadSpan(f"a {what} of calendar {name}s has no fixed length, got {value!r}", hint=hint)
+            hint = "take days or weeks; or count them: declare an INT column such as year * 12 + month as the time"
+            raise BadSpan(f"{_a(what)} of calendar {name}s has no fixed length, got {value!r}", hint=hint)
         if part.start() != end or name not in _NAMED:
             break
         total, end = (
@@ -83,6 +82,10 @@ def _timedelta(value: Any, type_: str, what: str) -> timedelta:
     if end == 0 or end != len(text):
         raise BadSpan(f"{expected}, got {value!r}", hint=f"{what}={_example(type_)}; units: {', '.join(_NAMED)}")
     return total
+
+
+def _a(what: str) -> str:
+    return f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
 
 
 def _example(type_: str) -> str:

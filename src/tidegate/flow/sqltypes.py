@@ -9,9 +9,21 @@ from sqlglot.errors import SqlglotError
 
 from tidegate.flow.errors import BadSchema
 from tidegate.flow.functions import words
+from tidegate.flow.sql import Tree, tokenize
 from tidegate.time import EventTime, Int, Order
 
-__all__ = ["FRACTIONS", "INTEGERS", "canonical", "element", "field", "is_numeric", "order_of", "struct", "tree_of"]
+__all__ = [
+    "FRACTIONS",
+    "INTEGERS",
+    "canonical",
+    "check_known",
+    "element",
+    "field",
+    "is_numeric",
+    "order_of",
+    "struct",
+    "tree_of",
+]
 
 #: From narrow to wide: of two, Spark computes in the wider.
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
@@ -34,7 +46,24 @@ def canonical(text: str) -> str:
         raise BadSchema(
             f"expected a type of Spark, got {text!r}", hint="for example INT, STRING, TIMESTAMP, ARRAY<STRING>"
         )
+    check_known(tree, text)
     return of_tree(tree)
+
+
+def check_known(tree: Tree, text: str) -> None:
+    """Raise if a type, parsed from a text, is one that the parser knows in part only: it would lose the rest."""
+    nodes = list(tree.find_all(exp.DataType))
+    texts = ("string", "varchar", "char", ")")
+    collated = zip(tokenize(text), tokenize(text)[1:], strict=False)
+    lost = ""
+    if any(b.text.lower() == "collate" and a.text.lower() in texts for a, b in collated):
+        lost = "texts are compared as they are, without a collation"
+    elif any(node.this == exp.DataType.Type.TIME for node in nodes):
+        lost = "a time of day is not known here"
+    elif any(node.this == exp.DataType.Type.STRUCT and not node.expressions for node in nodes):
+        lost = "the fields of a struct need names, in backticks if they are not words"
+    if lost:
+        raise BadSchema(f"expected a type that flows know, got {text!r}: {lost}", hint="cast it before the flow")
 
 
 def of_tree(tree: exp.DataType) -> str:

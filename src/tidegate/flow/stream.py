@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidegate.flow import joins, plan, sqltypes
 from tidegate.flow.aggregates import aggregation, grouping, named
@@ -19,11 +19,46 @@ from tidegate.flow.windows import Windowed, session_frame, window_frame
 __all__ = ["Stream"]
 
 
+#: What PySpark's DataFrames have under another name.
+_IN_SPARK = {
+    "filter": "where(condition)",
+    "groupBy": "aggregate(by=…, …), at each time; window(…).aggregate(by=…, …) over several",
+    "groupby": "aggregate(by=…, …), at each time; window(…).aggregate(by=…, …) over several",
+    "agg": "aggregate(…)",
+    "withColumn": "with_columns(name=expression)",
+    "withColumns": "with_columns(name=expression)",
+    "withColumnRenamed": "select(…) with AS",
+    "selectExpr": "select(…)",
+    "drop": "select(…) what is to stay",
+    "dropDuplicates": "distinct() at each time; deduplicate(…) across times",
+    "drop_duplicates": "distinct() at each time; deduplicate(…) across times",
+    "withWatermark": "flow.source(…, watermark=bounded(…))",
+    "unionAll": "union(other)",
+    "unionByName": "union(other)",
+    "crossJoin": "join(other, on=())",
+    "mapInArrow": "map_batches(…)",
+    "mapInPandas": "map_batches(…)",
+    "applyInArrow": "window(…).apply(…), or process(…)",
+    "transformWithState": "process(…)",
+    "writeStream": "flow.sink(name, stream), then flow.start(…)",
+    "write": "flow.sink(name, stream), then flow.compute(…)",
+    "show": "flow.sink(name, stream), then flow.compute(…)[name].show()",
+    "collect": "flow.sink(name, stream), then flow.compute(…)[name].collect()",
+}
+
+
 class Stream(Building):
     """Rows with a time, or the rows of a table; immutable, and usable more than once.
 
     Expressions are Spark SQL text. They are parsed and bound here: a column that is not there is an error at once.
     """
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            said = _IN_SPARK.get(name)
+            hint = f": take {said}" if said else ""
+            raise AttributeError(f"a stream has no {name!r}{hint}", name=name, obj=self)
 
     # Row by row; the time of a row does not change.
 

@@ -6,10 +6,12 @@ Bounded(delays=('10 minutes',), by=None, idle=None)
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from tidegate.flow.errors import BadArgument
+from tidegate.flow.arguments import checked_path
+from tidegate.flow.errors import BadArgument, UnknownColumn
 from tidegate.flow.expressions import Expression, bind
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import parse_span, show_span
@@ -75,11 +77,9 @@ def punctuated(condition: str) -> Punctuated:
     return Punctuated(condition)
 
 
-def published(path: str) -> Published:
-    """Follow the frontier that another flow publishes under ``path``."""
-    if not isinstance(path, str) or not path:
-        raise BadArgument(f"expected a path in published(…), got {path!r}", hint='published("checkpoints/upstream")')
-    return Published(path)
+def published(path: str | os.PathLike[str]) -> Published:
+    """Follow the frontier that another flow publishes under ``path``, beside the results that it writes there."""
+    return Published(checked_path(path, "published(…)", hint='published("out/hourly")'))
 
 
 def at_end() -> AtEnd:
@@ -114,7 +114,10 @@ def _resolve_bounded(watermark: Bounded, schema: Schema) -> Bounded:
         parse_span(delay, column.type or "", what="delay", least=0)
         for delay, column in zip(watermark.delays, schema.times, strict=True)
     )
-    by = schema[watermark.by].name if watermark.by is not None else None
+    try:
+        by = schema[watermark.by].name if watermark.by is not None else None
+    except UnknownColumn as error:
+        raise error.at(f"bounded(…, by={watermark.by!r})") from None
     idle = None if watermark.idle is None else parse_span(watermark.idle, "TIMESTAMP", what="idle")
     return Bounded(delays, by=by, idle=idle)
 

@@ -24,6 +24,7 @@ def compute(flow: Plan, spark: SparkSession, inputs: Mapping[str, DataFrame]) ->
     A sink that comes after a loop is an exception: the rounds of the loop are run when its DataFrame is asked for.
     """
     try:
+        flow.check_sinks()
         runtime = spark_runtime(spark)
     except TidegateError as error:
         raise error.at(f"flow {flow.name!r}") from None

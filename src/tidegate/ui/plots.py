@@ -10,7 +10,7 @@ __all__ = ["bars", "lines"]
 
 #: Middle tones, which can be read on dark and on light ground.
 _COLOURS = ("#3b82f6", "#16a34a", "#d97706", "#db2777", "#808080", "#7c3aed")
-_LEFT, _TOP, _HEIGHT, _BOTTOM = 64, 44, 220, 44
+_LEFT, _TOP, _HEIGHT, _BOTTOM = 80, 44, 220, 44
 #: A bar and the gap beside it, a gap between groups of bars, and about how wide a letter is.
 _BAR, _GAP, _LETTER = 11, 16, 6.5
 

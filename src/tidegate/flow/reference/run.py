@@ -69,6 +69,7 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]]) -> Results:
     if plan.timezone != "UTC":
         raise NotSupported(f"the reference computes in UTC only, got {plan.timezone}", hint='Flow(…, timezone="UTC")')
     try:
+        plan.check_sinks()
         check_names(plan, inputs)
     except TidegateError as error:
         raise error.at(f"flow {plan.name!r}") from None

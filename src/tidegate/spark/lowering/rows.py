@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.flow import sqltypes
+from tidegate.flow.errors import BadSchema
 from tidegate.flow.schema import Column
 
 if TYPE_CHECKING:
@@ -22,8 +23,11 @@ def columns_of(schema: StructType) -> tuple[Column, ...]:
 
 
 def settled(simple: str) -> str:
-    """Answer the canonical form of a type as Spark prints it."""
-    return "VOID" if simple == "void" else sqltypes.canonical(simple)
+    """Answer the canonical form of a type as Spark prints it; one that flows do not know stays as it is."""
+    try:
+        return "VOID" if simple == "void" else sqltypes.canonical(simple)
+    except BadSchema:
+        return simple.upper()
 
 
 def sort_columns(rows: DataFrame) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tidegate.flow.errors import BadArgument, NotSupported
+from tidegate.flow.arguments import checked_path
+from tidegate.flow.errors import NotSupported
 from tidegate.spark.streaming.batches import arrow_batches
 from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
 from tidegate.spark.streaming.sinks import Sender
@@ -99,7 +101,7 @@ class Delta:
             ) from None
 
 
-def delta(path: str, *, storage_options: Mapping[str, str] | None = None) -> Delta:
+def delta(path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None) -> Delta:
     """Add results to a Delta table, one version of it for each step, so that each row is there once.
 
     The number of the step is the version of an application's transaction, as Delta calls it. A table that is not there
@@ -109,8 +111,7 @@ def delta(path: str, *, storage_options: Mapping[str, str] | None = None) -> Del
         import deltalake  # noqa: F401
     except ImportError:
         raise NotSupported("delta(…) needs deltalake", hint="pip install 'tidegate[delta]'") from None
-    if not isinstance(path, str) or not path:
-        raise BadArgument(f"expected a path in delta(…), got {path!r}", hint='delta("out/hourly")')
+    path = checked_path(path, "delta(…)", hint='delta("out/hourly")')
     return Delta(path, dict(storage_options or {}))
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
+from tidegate.flow.arguments import checked_path
 from tidegate.flow.schema import Schema
 from tidegate.spark.inputs import STEP
 from tidegate.spark.lowering.rows import quoted
@@ -48,14 +50,14 @@ def claim(spark: SparkSession, path: str, checkpoint: Files, sink: str, schema: 
             )
 
 
-def read(spark: SparkSession, path: str) -> DataFrame:
+def read(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame:
     """Answer the rows under a path that a flow wrote to with `parquet`: those of committed steps, each once.
 
     It follows the commits: a step that is committed and was not moved to its place yet is read where it is.
     """
     from pyspark.sql.types import StructType
 
-    files = Files(spark, path)
+    files = Files(spark, checked_path(path, "read(…)", hint='tg.read(spark, "out/hourly")'))
     owner = _owner(files)
     schema = StructType.fromJson(json.loads(owner["schema"]))
     checkpoint = Files(spark, owner["checkpoint"])
@@ -76,7 +78,7 @@ def read(spark: SparkSession, path: str) -> DataFrame:
     return spark.read.schema(schema).parquet(*found) if found else spark.createDataFrame([], schema)
 
 
-def read_stream(spark: SparkSession, path: str, **options: Any) -> DataFrame:
+def read_stream(spark: SparkSession, path: str | os.PathLike[str], **options: Any) -> DataFrame:
     """Answer the rows that a flow writes to ``path`` with `parquet` as a stream, each once, as steps are published.
 
     It is for sources that are declared with ``watermark=tg.published(path)``: the column ``__step`` lets the other flow
@@ -85,7 +87,7 @@ def read_stream(spark: SparkSession, path: str, **options: Any) -> DataFrame:
     """
     from pyspark.sql.types import StructType
 
-    files = Files(spark, path)
+    files = Files(spark, checked_path(path, "read_stream(…)", hint='tg.read_stream(spark, "out/hourly")'))
     schema = StructType.fromJson(json.loads(_owner(files)["schema"]))
     # A glob of directories, and not their parent: `step` is no column of the rows, and may be one of the user's.
     rows = spark.readStream.schema(schema).options(**_EVER | options).parquet(files.path("step=*"))

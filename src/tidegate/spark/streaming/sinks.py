@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
+from tidegate.flow.arguments import checked_path
 from tidegate.flow.errors import BadArgument
 
 if TYPE_CHECKING:
@@ -55,14 +57,12 @@ class Transactional(Protocol):
 Output: TypeAlias = Parquet | Foreach | Transactional
 
 
-def parquet(path: str) -> Parquet:
+def parquet(path: str | os.PathLike[str]) -> Parquet:
     """Write results to ``path``, a directory ``step=N`` for each step; `read` reads what is committed.
 
     Each row is there exactly once, whatever happens. The directory must be empty, or belong to the same checkpoint.
     """
-    if not isinstance(path, str) or not path:
-        raise BadArgument(f"expected a path in parquet(…), got {path!r}", hint='parquet("out/hourly")')
-    return Parquet(path)
+    return Parquet(checked_path(path, "parquet(…)", hint='parquet("out/hourly")'))
 
 
 def foreach(function: Callable[[DataFrame, int], Any]) -> Foreach:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from tidegate.errors import TidegateError
+from tidegate.flow.arguments import checked_path
 from tidegate.flow.errors import BadArgument, BadInput, nearest
 from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import AtEnd, Published
@@ -37,7 +39,7 @@ def start(
     spark: SparkSession,
     inputs: Mapping[str, DataFrame],
     outputs: Mapping[str, Output],
-    checkpoint: str,
+    checkpoint: str | PathLike[str],
     *,
     trigger: Mapping[str, Any] | None = None,
     metrics: str | Path | Reporter | None = None,
@@ -48,8 +50,8 @@ def start(
     try:
         runtime = spark_runtime(spark)
         given = check_inputs(flow, inputs, streaming=True)
-        report = reporter(metrics)
-        files = Files(spark, _checked_path(checkpoint))
+        report, every = reporter(metrics), _checked_trigger(trigger)
+        files = Files(spark, checked_path(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"'))
         lock = Lock(files)
         lock.acquire()
         try:
@@ -64,13 +66,13 @@ def start(
                 rows = united(flow, runtime, {s.id: given[s.id] for s in flow.sources}, signals)
                 rows = observed(flow, runtime, rows)
             writer = rows.writeStream.foreachBatch(engine.guarded).option("checkpointLocation", files.path("spark"))
-            query = writer.trigger(**dict(trigger)).start() if trigger else writer.start()
+            query = writer.trigger(**every).start() if every else writer.start()
         except BaseException:
             lock.release()
             raise
     except TidegateError as error:
         raise error if any("flow" in place for place in error.places) else error.at(f"flow {flow.name!r}") from None
-    ends_itself = bool(trigger) and any(dict(trigger or {}).get(kind) for kind in ("availableNow", "once"))
+    ends_itself = any(every.get(kind) for kind in ("availableNow", "once"))
     ends = ends_itself and any(isinstance(source.watermark, AtEnd) for source in flow.sources)
     return Run(spark, engine, query, lock, ends=ends, heart=heart)
 
@@ -87,7 +89,7 @@ def prepare(
     report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
 ) -> Engine:
     """Answer an engine that goes on from a checkpoint; its outputs are its own from now on."""
-    _refuse(flow)
+    _check_ends(flow)
     _check_outputs(flow, outputs)
     _check_halves(files)
     files.create("id", {"id": uuid4().hex, "flow": flow.name})
@@ -97,6 +99,7 @@ def prepare(
         output = outputs[sink.name]
         if isinstance(output, Parquet):
             claim(spark, output.path, files, sink.name, engine.schemas[sink.input], flow[sink.input].schema)
+            _check_not_left(engine, sink.name, Files(spark, output.path))
             # What the last commit names is published; the rest is of attempts that did not get so far.
             Files(spark, output.path).delete(PENDING)
         elif isinstance(output, Transactional):
@@ -107,18 +110,26 @@ def prepare(
     return engine
 
 
-def _checked_path(checkpoint: Any) -> str:
-    if not isinstance(checkpoint, str) or not checkpoint:
-        raise BadArgument(
-            f"expected a path for the checkpoint, got {checkpoint!r}", hint='checkpoint="checkpoints/edits"'
-        )
-    return checkpoint
+#: What `DataStreamWriter.trigger` takes.
+_TRIGGERS = ("processingTime", "availableNow", "once", "continuous", "realTime")
 
 
-def _refuse(flow: Plan) -> None:
-    """Refuse what has no way to run on streams yet, rather than give wrong answers."""
-    if not flow.sinks:
-        raise BadArgument("expected a flow with a sink, got none", hint="flow.sink(name, stream)")
+def _checked_trigger(trigger: Any) -> dict[str, Any]:
+    hint = '{"processingTime": "10 seconds"} or {"availableNow": True}'
+    if trigger is None:
+        return {}
+    if not isinstance(trigger, Mapping):
+        raise BadArgument(f"expected trigger as a mapping, got {trigger!r} ({type(trigger).__name__})", hint=hint)
+    for name in trigger:
+        if name not in _TRIGGERS:
+            near = nearest(str(name), _TRIGGERS)
+            raise BadArgument(f"unknown trigger {name!r}", hint=f"did you mean {near!r}?" if near else hint)
+    return dict(trigger)
+
+
+def _check_ends(flow: Plan) -> None:
+    """Refuse a flow that nothing comes into, or leaves."""
+    flow.check_sinks()
     if not flow.sources:
         raise BadInput("expected a flow with a source, got none", hint="a flow of tables alone: flow.compute(…)")
 
@@ -144,6 +155,9 @@ def _listed(times: list[list[Any]]) -> str:
     return ", ".join(f"{name} {type_}" for name, type_ in times)
 
 
+_PLACES = "tg.parquet(path), tg.postgres(…), tg.delta(path), tg.foreach(function), tg.memory(name) or tg.console()"
+
+
 def _check_outputs(flow: Plan, outputs: Any) -> None:
     if not isinstance(outputs, Mapping):
         raise BadArgument(
@@ -163,10 +177,20 @@ def _check_outputs(flow: Plan, outputs: Any) -> None:
             )
         if not isinstance(output, Parquet | Foreach | Transactional):
             got = f"{output!r} ({type(output).__name__})"
-            raise BadArgument(f"expected a place for sink {name!r}, got {got}", hint="tg.parquet(path), tg.foreach(fn)")
+            raise BadArgument(f"expected a place for sink {name!r}, got {got}", hint=_PLACES)
     paths = [output.path for output in outputs.values() if isinstance(output, Parquet)]
     if len(set(paths)) < len(paths):
         raise BadArgument("expected a path of its own for each sink, got one path twice", hint="one directory a sink")
+
+
+def _check_not_left(engine: Engine, sink: str, place: Files) -> None:
+    """Refuse a directory that the sink wrote to before it wrote elsewhere: its rows are not counted any more."""
+    last = engine.last.outlets.get(sink) if engine.last else None
+    if (last is None or last.root != place.root) and any(name.startswith("step=") for name in place.names()):
+        raise BadCheckpoint(
+            f"{place.root} has results of sink {sink!r} from before it wrote elsewhere",
+            hint="choose an empty directory: whoever follows this one has been promised how many rows it has",
+        )
 
 
 def _check_halves(files: Files) -> None:
