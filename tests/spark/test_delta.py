@@ -19,7 +19,7 @@ from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.sinks import Sender
 from tidegate.spark.streaming.start import prepare
 
-deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed: pip install 'tidegate[delta]'")
+deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed: pip install deltalake")
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -87,5 +87,5 @@ def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     with pytest.raises(BadArgument, match="expected a path"):
         tg.delta("")
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    with pytest.raises(NotSupported, match=r"needs deltalake\n.*tidegate\[delta\]"):
+    with pytest.raises(NotSupported, match=r"needs deltalake\n.*pip install deltalake"):
         tg.delta("out")

@@ -28,7 +28,7 @@ from tidegate.spark.streaming.postgres import Postgres
 from tidegate.spark.streaming.sinks import Sender
 from tidegate.spark.streaming.start import prepare
 
-psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'tidegate[postgres]'")
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'psycopg[binary]'")
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

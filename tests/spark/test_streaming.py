@@ -57,8 +57,19 @@ def test_a_run_goes_on_where_the_last_one_stopped_and_finish_completes_everythin
     assert place.rows() == [(1, "a", 1), (4, "a", 2), (9, "b", 2)]
     assert run.status().state == "ended"
     assert run.status().frontiers == {"out": "everything is complete"}
+    assert "  out: everything is complete\n" in str(run.status())
     with pytest.raises(CheckpointClosed, match="has ended"):
         place.start(counts())
+
+
+def test_finish_raises_what_a_step_failed_with(place: Place) -> None:
+    """The error of a step comes out as it is, and not as Spark's account of it."""
+    place.feed.add((9, "a", 1))
+    place.feed.add((1, "a", 1))
+    run = place.start(counts(late="fail"), trigger={"processingTime": "0 seconds"})
+    with pytest.raises(LateRow, match="no row of s below"):
+        run.finish()
+    assert run.status().state == "failed"
 
 
 def test_the_end_of_the_input_completes_sources_that_say_so(place: Place) -> None:

@@ -110,7 +110,7 @@ def delta(path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | 
     try:
         import deltalake  # noqa: F401
     except ImportError:
-        raise NotSupported("delta(…) needs deltalake", hint="pip install 'tidegate[delta]'") from None
+        raise NotSupported("delta(…) needs deltalake", hint="pip install deltalake") from None
     path = checked_path(path, "delta(…)", hint='delta("out/hourly")')
     return Delta(path, dict(storage_options or {}))
 

@@ -13,6 +13,7 @@ from tidegate.spark.lowering.units import to_units
 from tidegate.time import BOTTOM, TOP, Antichain, Bound
 
 __all__ = [
+    "COMPLETE",
     "Frontier",
     "complete",
     "complete_at",
@@ -28,6 +29,8 @@ __all__ = [
 
 #: The least times that may still appear: values, or tuples of values, with `BOTTOM` and `TOP` among them.
 Frontier: TypeAlias = Antichain[Any]
+#: What a reader is told where nothing may still appear.
+COMPLETE = "everything is complete"
 
 
 def start_of(schema: Schema) -> Frontier:
@@ -111,7 +114,7 @@ def shown(schema: Schema, frontier: Iterable[Any]) -> str:
     '(1, 1970-01-08) or (3, any)'
     """
     texts = sorted(", ".join("any" if p is BOTTOM else str(p) for p in parts_of(schema, t)) for t in frontier)
-    return " or ".join(f"({text})" if len(schema.time) > 1 else text for text in texts) or "everything is complete"
+    return " or ".join(f"({text})" if len(schema.time) > 1 else text for text in texts) or COMPLETE
 
 
 def _coded(schema: Schema, t: Any) -> list[Any]:

@@ -257,7 +257,7 @@ def postgres(
         from psycopg import ProgrammingError
         from psycopg.conninfo import conninfo_to_dict
     except ImportError:
-        raise NotSupported("postgres(…) needs psycopg", hint="pip install 'tidegate[postgres]'") from None
+        raise NotSupported("postgres(…) needs psycopg", hint="pip install 'psycopg[binary]'") from None
     if not isinstance(table, str) or not all(table.split(".")) or table.count(".") > 1:
         raise BadArgument(f"expected a table in postgres(…), got {table!r}", hint='postgres("public.hourly", …)')
     keys = (key,) if isinstance(key, str) else tuple(key)

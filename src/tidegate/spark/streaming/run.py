@@ -13,7 +13,7 @@ from tidegate.flow.schema import Schema
 from tidegate.progress import Reason
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.streaming.engine import Engine
-from tidegate.spark.streaming.frontiers import Frontier, shown
+from tidegate.spark.streaming.frontiers import COMPLETE, Frontier, shown
 from tidegate.spark.streaming.heartbeat import Heart
 from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.times import parse_time
@@ -39,7 +39,10 @@ class Status:
 
     def __str__(self) -> str:
         lines = [f"flow {self.flow}: {self.state}, {'no step yet' if self.step is None else f'step {self.step}'}"]
-        lines += [f"  {sink}: not complete from {frontier} on" for sink, frontier in self.frontiers.items()]
+        lines += [
+            f"  {sink}: {frontier if frontier == COMPLETE else f'not complete from {frontier} on'}"
+            for sink, frontier in self.frontiers.items()
+        ]
         lines += [
             f"  {source}: {rows:,} rows, {self.late[source]:,} late, {self.rejected[source]:,} rejected"
             for source, rows in self.rows.items()
@@ -117,7 +120,12 @@ class Run:
         if self._heart:
             # The clock never ends: there would always be one more beat to hear.
             self._heart.stop()
-        self.query.processAllAvailable()
+        try:
+            self.query.processAllAvailable()
+        except Exception:
+            # Spark passes on the text of what a step failed with; `await_termination` has it as it is.
+            self.await_termination()
+            raise
         self._ends = True
         self.query.stop()
         self.await_termination()
