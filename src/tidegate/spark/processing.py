@@ -7,6 +7,7 @@ Handing over each key by itself would cost more than most operators do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from itertools import groupby
 from typing import Any
 
@@ -42,7 +43,7 @@ def processed(operator: Process, given: Sequence[Column], declared: Sequence[Col
                 tables = []
                 for start, end in (found := bounds(chunk)):
                     own = rows.slice(start, end - start)
-                    copy, answers = copies.given(copies.original, own)
+                    copy, answers = copies.given(copies.fresh(), own)
                     tables.append([*answers, *copies.exits(copy, copies.last_time(own))])
                 yield from copies.answers(chunk, [start for start, _ in found], tables)
 
@@ -89,6 +90,10 @@ class Copies:
         self._names = [c.name for c in self._columns]
         self._batched = callable(getattr(self.original, "apply_batch", None))
         self._keys = [f"__k{i}" for i in range(len(operator.by))]
+
+    def fresh(self) -> Any:
+        """Answer a copy for a key: one that changes itself, rather than to answer another, changes for no other key."""
+        return deepcopy(self.original)
 
     def given(self, copy: Any, rows: pa.Table) -> tuple[Any, list[pa.Table]]:
         """Answer a copy after it was given rows, and tables of what it answered."""

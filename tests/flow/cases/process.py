@@ -40,6 +40,19 @@ class Ordered(Operator[Any, Any]):
         return Ordered(self.seen + str(event.d["x"])), []
 
 
+class Changing(Operator[Any, Any]):
+    """How many rows came: it changes itself, rather than to answer another."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+
+    def apply(self, event: Any) -> tuple[Changing, list[Any]]:
+        if isinstance(event, WM):
+            return self, [DT(event.t, {"y": len(self.rows)})]
+        self.rows.append(event.d)
+        return self, []
+
+
 def later(t: Any, d: Any) -> dict[str, Any]:
     """A row of its own for each row."""
     return {"y": d["x"] + t}
@@ -66,6 +79,12 @@ CASES = [
         lambda f: ints(f).process(comp_op(map_op(later), map_op(lambda t, d: {"y": -d["y"]})), by="k", schema="y INT"),
         {"s": [(1, "a", 1), (5, "b", 2)]},
         [(1, "a", -2), (5, "b", -7)],
+    ),
+    Case(
+        "an operator that changes itself",
+        lambda f: ints(f).process(Changing(), by="k", schema="y INT"),
+        {"s": [(1, "a", 1), (1, "b", 1), (2, "a", 1), (3, "b", 1), (3, "b", 2)]},
+        [(1, "a", 1), (1, "b", 1), (2, "a", 2), (3, "b", 3)],
     ),
     Case("on no rows", lambda f: days(f).process(Ordered(), by="k", schema="seen STRING"), {"s": []}, []),
     Case(

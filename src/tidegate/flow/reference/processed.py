@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from copy import deepcopy
 from typing import Any
 
 from tidegate.flow import plan
@@ -34,7 +35,8 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
             out.append(event)
             continue
         for key, rows in grouped(event.d):
-            copy = copies.get(freeze(key), (operator.operator, key, None))[0]
+            # Of its own: an operator may change itself, rather than to answer another.
+            copy = copies[freeze(key)][0] if freeze(key) in copies else deepcopy(operator.operator)
             given: list[Event] = [DT(event.t, row) for row in ordered(rows, schema.names)]
             for item in [*given, WM(event.t)]:
                 copy, answered = step(copy, item)

@@ -158,7 +158,7 @@ def _replaying(copies: Copies, step: int, check: Callable[[Any], None], *, ended
                 tables = []
                 for start, end in (found := bounds(chunk)):
                     before = sum(played[start:end])
-                    copy, _ = copies.given(copies.original, rows.slice(start, before))
+                    copy, _ = copies.given(copies.fresh(), rows.slice(start, before))
                     own = rows.slice(start + before, end - start - before)
                     copy, answers = copies.given(copy, own)
                     if ended:
@@ -183,7 +183,7 @@ def _resuming(copies: Copies, memory: Memory, keys: int, check: Callable[[Any], 
                     first = next((i for i in range(start, end) if known[i] is None), end)
                     if first == end and not ended:
                         continue
-                    copy = read(copies.original, known[first - 1]) if first > start else copies.original
+                    copy = read(copies.fresh(), known[first - 1]) if first > start else copies.fresh()
                     copy, answers = copies.given(copy, rows.slice(first, end - first))
                     if ended:
                         answers += copies.exits(copy, check=check)
