@@ -310,6 +310,14 @@ def mutant_loop(**parts):
 TWO = [DT(0, Embedded(("x", "y"))), WM(0), DT(1, Embedded(("z",))), WM(1), WM(2)]
 
 
+def test_a_watermark_that_says_less_than_one_that_waits_takes_nothing_back():
+    """Watermarks need not ascend: of those that wait for the loop, the greatest goes on in the end."""
+    events = [DT(0, "a"), WM(1), WM(3), WM(2), *[WM(0)] * 9]
+    for stream in (events, [e for e in events if e != WM(2)]):
+        composed = composed_M(Nat(), lambda t, d: [d], using="A", d=2, schedule=[0, 0, 0, 1])
+        assert max(e.t for e in produce(composed, stream) if isinstance(e, WM)) == 3
+
+
 def test_without_listing_4_a_loop_discards():
     """C2 can fail: with a slow loop and nothing to hold watermarks back, what comes round is too late."""
     assert s.lemma_3.verdict(Nat(), 1, TWO, (0, 0, 0, 0, 1), loop=mutant_loop(enter=Passing())) != "holds"

@@ -123,6 +123,9 @@ class _C2(Operator[Event, Event]):
         W = self.ticks.W(event)
         if W <= self.B:
             return self, [event]
+        if self.pending and self.pending[-1] >= W:
+            # It says less than one that waits.
+            return self, []
         return replace(self, pending=(*self.pending, W)), []
 
 
