@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,8 +15,9 @@ from tidegate.flow.errors import BadInput
 from tidegate.flow.expressions import bind
 from tidegate.flow.plan import Source
 from tidegate.flow.schema import Schema, parse_schema
+from tidegate.flow.spans import from_units, units, within
 from tidegate.flow.watermarks import AtEnd, Bounded, Punctuated
-from tidegate.spark.streaming.frontiers import complete, decoded, encoded, newly_complete, start_of
+from tidegate.spark.streaming.frontiers import complete, decoded, encoded, newly_complete, shown, start_of
 from tidegate.spark.streaming.marks import Marks, Seen
 from tidegate.spark.streaming.published import Promise
 from tidegate.spark.streaming.tracking import Tracking
@@ -67,6 +69,33 @@ def test_a_frontier_does_not_go_back_when_the_delay_grows() -> None:
     longer = marks.after(source(ONE, Bounded((4,))), Seen(rows=1, greatest=(6,)))
     assert list(longer.frontier) == [5]
     assert list(longer.after(source(ONE, Bounded((4,))), Seen(rows=1, greatest=(10,))).frontier) == [6]
+
+
+@pytest.mark.parametrize("ddl", ["d DATE, k STRING", "d TIMESTAMP, k STRING", "d DATE, w INT, k STRING"])
+def test_the_last_time_that_there_is_completes_everything(ddl: str) -> None:
+    """No row can come after it; in a pair, none that is below it in the other column."""
+    names = ("d", "w") if "w INT" in ddl else ("d",)
+    schema = parse_schema(ddl, time=names)
+    last = units(date.max if "DATE" in ddl else datetime.max, "DATE" if "DATE" in ddl else "TIMESTAMP")
+    flow = tg.Flow("last")
+    stream = flow.source("s", ddl, time=names, watermark=tg.punctuated("k = 'w'"))
+    flow.sink("out", stream.aggregate(n="count(*)"))
+    (punctuated,) = flow.plan.sources
+    marks = Marks.start(punctuated).after(punctuated, Seen(rows=1, watermarks=1, marks=((last, 3)[: len(names)],)))
+    assert list(marks.frontier) == ([] if len(names) == 1 else [(date.min, 4)])
+    Tracking(flow.plan, {"s": Marks.start(punctuated).frontier}).move({"s": marks.frontier})
+    assert shown(schema, Marks.start(punctuated).frontier) in ("any", "(any, any)")
+
+
+@pytest.mark.parametrize("ddl", ["t DATE", "t TIMESTAMP", "t TINYINT", "t BIGINT"])
+def test_a_bound_below_all_times_promises_nothing(ddl: str) -> None:
+    """A clock that was never set is no error: it holds everything back."""
+    schema = parse_schema(f"{ddl}, k STRING", time=("t",))
+    type_ = schema["t"].type or ""
+    first = within(-(10**30), type_)
+    bounded = source(schema, Bounded((5,)))
+    marks = Marks.start(bounded).after(bounded, Seen(rows=1, greatest=(first,)))
+    assert is_complete(marks, from_units(first, type_)) is False
 
 
 def test_nothing_is_complete_before_the_end_and_everything_after_it() -> None:

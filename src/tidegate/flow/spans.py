@@ -9,7 +9,7 @@ from typing import Any
 from tidegate.flow import sqltypes
 from tidegate.flow.errors import BadSpan
 
-__all__ = ["EPOCH", "from_units", "parse_span", "show_span", "span_value", "units"]
+__all__ = ["EPOCH", "from_units", "parse_span", "show_span", "span_value", "units", "within"]
 
 EPOCH = datetime(1970, 1, 1)
 
@@ -130,6 +130,19 @@ def units(value: Any, type_: str) -> int:
     if type_ in sqltypes.INTEGERS:
         return int(value)
     return int((value - EPOCH.date()) // _DAY if type_ == "DATE" else (value - EPOCH) // _MICROSECOND)
+
+
+def within(count: int, type_: str) -> int:
+    """Answer the units of the nearest time that a column of a type can have.
+
+    >>> within(-(2**40), "INT") == -(2**31), within(7, "DATE"), from_units(within(-(10**9), "DATE"), "DATE")
+    (True, 7, datetime.date(1, 1, 1))
+    """
+    if type_ in sqltypes.INTEGERS:
+        half: int = 2 ** (8 * 2 ** sqltypes.INTEGERS.index(type_) - 1)
+        return max(-half, min(count, half - 1))
+    least, most = (date.min, date.max) if type_ == "DATE" else (datetime.min, datetime.max)
+    return max(units(least, type_), min(count, units(most, type_)))
 
 
 def from_units(count: int, type_: str) -> Any:

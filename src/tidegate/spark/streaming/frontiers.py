@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import date
 from typing import Any, TypeAlias
 
 from tidegate.flow import sqltypes
@@ -113,8 +114,13 @@ def shown(schema: Schema, frontier: Iterable[Any]) -> str:
     >>> shown(pair, decoded(pair, [[3, "BOTTOM"], [1, 7]]))
     '(1, 1970-01-08) or (3, any)'
     """
-    texts = sorted(", ".join("any" if p is BOTTOM else str(p) for p in parts_of(schema, t)) for t in frontier)
+    texts = sorted(", ".join("any" if _first(p) else str(p) for p in parts_of(schema, t)) for t in frontier)
     return " or ".join(f"({text})" if len(schema.time) > 1 else text for text in texts) or COMPLETE
+
+
+def _first(part: Any) -> bool:
+    """Answer whether there is no time before a part."""
+    return part is BOTTOM or (isinstance(part, date) and part == type(part).min)
 
 
 def _coded(schema: Schema, t: Any) -> list[Any]:

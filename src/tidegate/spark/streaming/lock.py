@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -36,13 +37,14 @@ class Lock:
         """Take the lock, or raise with the holder's name."""
         content = _here() | {"token": self._token}
         if not self._files.create("lock", content):
-            holder = self._files.read("lock")
-            if not self._dead(holder):
+            holder = self._holder()
+            if holder is not None and not self._dead(holder):
                 raise CheckpointInUse(
                     f"{self._files.root} is in use by process {holder.get('process')} on {holder.get('host')}",
                     hint="stop that run first; or take a checkpoint of its own for this one",
                 )
-            self._files.delete("lock")
+            if holder is not None:
+                self._files.delete("lock")
             if not self._files.create("lock", content):
                 raise CheckpointInUse(f"{self._files.root} was taken by another run just now", hint="let one run only")
         _OWN.add(self._token)
@@ -59,10 +61,19 @@ class Lock:
 
     def _beat(self) -> None:
         while not self._stop.wait(_BEAT):
-            try:
+            # One that fails is made up for by the next; a JVM that is gone takes this process with it.
+            with suppress(Exception):
                 self._files.touch("lock")
-            except Exception:
-                return  # the JVM is gone, and the run with it
+
+    def _holder(self) -> dict[str, Any] | None:
+        """Answer who holds the lock; None if it was given back just now."""
+        try:
+            found: dict[str, Any] = self._files.read("lock")
+        except Exception:
+            if self._files.exists("lock"):
+                raise
+            return None
+        return found
 
     def _dead(self, holder: dict[str, Any]) -> bool:
         here = _here()
@@ -72,7 +83,9 @@ class Lock:
             return True
         if holder.get("process") == here["process"] and holder.get("started") == here["started"]:
             return holder.get("token") not in _OWN
-        return _started(int(holder.get("process", 0))) != holder.get("started")
+        process = int(holder.get("process", 0))
+        # Where nothing tells when a process was started, it is all the same whether it lives.
+        return _started(process) != holder.get("started") if here["started"] else not _lives(process)
 
 
 def _here() -> dict[str, Any]:
@@ -82,6 +95,16 @@ def _here() -> dict[str, Any]:
         "process": os.getpid(),
         "started": _started(os.getpid()),
     }
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _started(process: int) -> str:

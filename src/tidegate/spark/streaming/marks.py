@@ -8,9 +8,9 @@ from typing import Any
 
 from tidegate.flow.plan import Source
 from tidegate.flow.schema import Schema
-from tidegate.flow.spans import from_units
+from tidegate.flow.spans import from_units, within
 from tidegate.flow.watermarks import Bounded, Published
-from tidegate.spark.streaming.frontiers import Frontier, decoded, encoded, shown, start_of
+from tidegate.spark.streaming.frontiers import Frontier, decoded, encoded, parts_of, shown, start_of
 from tidegate.spark.streaming.partitions import Beat, Partitions
 from tidegate.spark.streaming.published import Following, Promise
 from tidegate.time import TOP, Antichain, complete_times, frontier_times, maximal
@@ -158,7 +158,9 @@ def _moved(source: Source, frontier: Frontier, greatest: tuple[int, ...] | None,
 
 def _joined(schema: Schema, frontier: Frontier, done: Iterable[Any]) -> Frontier:
     """Answer the frontier with more times complete; what was complete stays so."""
-    return frontier_times(schema.order, maximal(schema.order, [*complete_times(schema.order, frontier), *done]))
+    found = frontier_times(schema.order, maximal(schema.order, [*complete_times(schema.order, frontier), *done]))
+    # After the last time that a column can have, nothing comes.
+    return Antichain(schema.order, [t for t in found if not any(part is TOP for part in parts_of(schema, t))])
 
 
 def _less(greatest: Sequence[int], delays: Sequence[int]) -> tuple[int, ...]:
@@ -168,5 +170,5 @@ def _less(greatest: Sequence[int], delays: Sequence[int]) -> tuple[int, ...]:
 def _time(schema: Schema, parts: Sequence[int | None]) -> Any:
     """Answer a time from units; None stands for every value."""
     types = [c.type or "" for c in schema.times]
-    found = tuple(TOP if p is None else from_units(p, t) for p, t in zip(parts, types, strict=True))
+    found = tuple(TOP if p is None else from_units(within(p, t), t) for p, t in zip(parts, types, strict=True))
     return found[0] if len(found) == 1 else found

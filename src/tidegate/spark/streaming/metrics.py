@@ -68,7 +68,7 @@ def metrics_of(flow: Plan, commit: Commit, seen: Mapping[str, Seen], seconds: fl
 def _behind(schema: Schema, frontier: Frontier, now: datetime) -> float | None:
     """Answer how long ago the least times of a frontier are; the first time column counts."""
     firsts = [parts_of(schema, t)[0] for t in frontier]
-    if not firsts or not all(isinstance(t, date) for t in firsts):
+    if not firsts or not all(isinstance(t, date) and t != type(t).min for t in firsts):
         return None
     least = min(t if isinstance(t, datetime) else datetime(t.year, t.month, t.day) for t in firsts)
     return (now.astimezone(UTC).replace(tzinfo=None) - least).total_seconds()

@@ -63,8 +63,8 @@ class Tracking:
             old = set(self._frontiers.get(source, ()))
             new = set(frontier)
             changes += [(source, t, 1) for t in new - old] + [(source, t, -1) for t in old - new]
-            self._frontiers[source] = frontier
         self.progress.update(changes)
+        self._frontiers.update(frontiers)
 
     def turn(self, operator: Iterate, t: Any, number: int) -> None:
         """Say that a loop goes round for the ``number``-th time, with facts from time ``t`` on; None: it is at rest."""
