@@ -63,6 +63,14 @@ def test_of_several_flows_one_is_chosen(file: Path) -> None:
     assert CliRunner().invoke(app, ["explain", str(file), "--flow", "other"]).exit_code == 0
 
 
+def test_two_flows_of_one_name_are_told(file: Path) -> None:
+    """None of them is taken in silence; one flow under two names is one."""
+    file.write_text(FLOW + "\nsame = flow\n")
+    assert CliRunner().invoke(app, ["explain", str(file)]).exit_code == 0
+    file.write_text(FLOW + "\nother = tg.Flow('clicks')\n")
+    assert "has several flows of one name" in CliRunner().invoke(app, ["explain", str(file)]).output
+
+
 def test_an_error_of_the_flow_is_shown_as_it_is(file: Path) -> None:
     """A mistake in the flow itself shows its own message."""
     file.write_text(FLOW.replace("CONDITION)", '"pge > 1")'))

@@ -84,6 +84,7 @@ def test_why_names_the_sources_that_hold_a_time_back(checkpoint: Path) -> None:
         "source left may still give rows from (3, 1) on\nsource right may still give rows from (any, any) on\n",
     )
     assert "left" not in run("why", checkpoint, "9", "0")[1]
+    assert run("why", checkpoint, "-3", "1")[0] == 0
 
 
 def test_what_is_no_checkpoint_or_no_time_is_refused(checkpoint: Path, tmp_path: Path) -> None:

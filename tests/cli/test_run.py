@@ -77,7 +77,12 @@ def test_results_are_not_overwritten(directory: Path) -> None:
     """What is there stays, unless --overwrite says otherwise."""
     (directory / "out").mkdir()
     out = directory / "out"
-    assert "is there already" in said(directory, "-i", "edits=a.csv", "-i", "pages=b.csv", "-o", f"hourly={out}")
+    given = ("-i", "edits=a.csv", "-i", "pages=b.csv")
+    assert "is there already" in said(directory, *given, "-o", f"hourly={out}")
+    (out / "pages-unreadable").mkdir()
+    message = said(directory, *given, "-o", f"hourly={out}2", "--rejected", str(out))
+    assert "pages-unreadable is there already" in message
+    assert "choose another --rejected" in message
 
 
 @pytest.mark.parametrize(

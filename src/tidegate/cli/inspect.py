@@ -35,7 +35,7 @@ def inspect(checkpoint: Checkpoint) -> None:
         console.print(f"held by process {holder.get('process')} on {holder.get('host')}", highlight=False)
 
 
-@app.command()
+@app.command(context_settings={"ignore_unknown_options": True})
 def why(
     checkpoint: Checkpoint,
     time: Annotated[list[str], typer.Argument(help="A time: one value for each time column.", show_default=False)],

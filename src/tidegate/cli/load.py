@@ -31,7 +31,10 @@ def load_flow(path: Path, name: str = "") -> Flow:
         found = runpy.run_path(str(path), run_name="__tidegate__")
     finally:
         sys.path.remove(directory)
-    flows = {flow.name: flow for flow in found.values() if isinstance(flow, Flow)}
+    every = list({id(flow): flow for flow in found.values() if isinstance(flow, Flow)}.values())
+    flows = {flow.name: flow for flow in every}
+    if len(flows) < len(every):
+        raise NoFlow(f"{path} has several flows of one name", hint="give each flow a name of its own")
     if not flows:
         raise NoFlow(f"{path} defines no flow", hint='flow = tidegate.Flow("name") at the top level of the file')
     if name and name not in flows:

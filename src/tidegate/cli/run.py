@@ -132,6 +132,10 @@ def _run(
         file_format(path)
         if "://" not in path and Path(path).exists() and not overwrite:
             raise BadArgument(f"{path} is there already", hint="choose another place, or pass --overwrite")
+    for operator in (*plan.sources, *plan.tables):
+        for place in (Path(rejected, operator.id), Path(rejected, f"{operator.id}-unreadable")):
+            if rejected and "://" not in rejected and place.exists() and not overwrite:
+                raise BadArgument(f"{place} is there already", hint="choose another --rejected, or pass --overwrite")
     with console.status("starting Spark"):
         spark = local_session(f"tidegate {plan.name}", master=master)
     try:

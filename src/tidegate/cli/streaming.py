@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from tidegate.cli.progress import progress_line
-from tidegate.flow.errors import BadArgument
-from tidegate.flow.plan import Plan
+from tidegate.flow.errors import BadArgument, BadInput
+from tidegate.flow.plan import Plan, Table
 from tidegate.flow.spans import parse_span
 from tidegate.flow.watermarks import Published
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from tidegate.spark.files import FileRows
     from tidegate.spark.streaming import Output, Run
 
 __all__ = ["run_stream", "trigger_of"]
@@ -64,7 +65,7 @@ def run_stream(
         spark = local_session(f"tidegate {plan.name}", master=master)
     try:
         given = {s.id: _files(spark, plan, s.id, inputs[s.id]) for s in plan.sources}
-        given |= {t.id: read_rows(spark, t, inputs[t.id]).rows for t in plan.tables}
+        given |= {t.id: _whole(plan, t, inputs[t.id], read_rows(spark, t, inputs[t.id])) for t in plan.tables}
         places: dict[str, Output] = {
             name: shown() if path == "console" else parquet(path) for name, path in outputs.items()
         }
@@ -80,6 +81,18 @@ def run_stream(
             console.print(f"start it again with --checkpoint {checkpoint} to go on", highlight=False)
     finally:
         spark.stop()
+
+
+def _whole(plan: Plan, table: Table, path: str, read: FileRows) -> DataFrame:
+    """Answer the rows of a table, or raise if some do not parse: no row could be joined with them."""
+    broken = 0 if read.unreadable is None else read.unreadable.count()
+    if broken:
+        columns = ", ".join(map(str, table.schema.columns))
+        error = BadInput(
+            f"expected rows of {columns} in {path}, got {broken} that do not parse", hint="mend them first"
+        )
+        raise error.at(f"table {table.id!r}").at(f"flow {plan.name!r}")
+    return read.rows
 
 
 def _files(spark: SparkSession, plan: Plan, source: str, path: str) -> DataFrame:
