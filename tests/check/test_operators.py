@@ -4,7 +4,7 @@ import pytest
 
 from tests.check.mutants import MUTANTS, PAIRS, Machine
 from tidegate.check import BLOCKS, OperatorFails, check_operator
-from tidegate.spec import DT, WM, Lasso, batch_op
+from tidegate.spec import DT, WM, Lasso, Operator, batch_op
 from tidegate.time import Nat
 
 
@@ -74,6 +74,28 @@ def test_the_report_is_the_same_every_time():
     """Two checks with the same arguments find the same."""
     op = MUTANTS["batch_completes_only_what_is_strictly_below"][1]
     assert BLOCKS["batch_op"].check(op) == BLOCKS["batch_op"].check(op)
+
+
+class Hoard(Operator):
+    """Gives out all it holds at each watermark; it changes itself, rather than to answer another."""
+
+    def __init__(self):
+        self.held = []
+
+    def apply(self, event):
+        if isinstance(event, DT):
+            self.held.append(event)
+            return self, []
+        given, self.held = self.held, []
+        return self, [*given, event]
+
+
+def test_an_operator_that_changes_itself_begins_each_stream_anew():
+    """What it held at the end of one stream does not come out in the next."""
+    hoard = Hoard()
+    report = check_operator(hoard, Nat(), soundness=lambda events, output: output in events)
+    assert report["soundness"].ok, str(report)
+    assert hoard.held == []
 
 
 def test_the_default_inputs_are_plain_streams():

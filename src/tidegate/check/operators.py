@@ -10,6 +10,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeAlias
@@ -120,26 +121,32 @@ def check_operator(
     `tidegate.check.plain`, `batched` and `two_sided`. The result does not depend on anything but the arguments.
     """
     given = inputs or plain()
+    # An operator that changes itself, rather than to answer another, must not know of the stream before.
     out_order = order if output_order is None else output_order
     checks: list[tuple[str, str, st.SearchStrategy[Any], Callable[[Any], tuple[Reason, list[Any] | None]] | None]] = [
         (
             "soundness",
             "every output is right",
             given.monotone(order),
-            soundness and (lambda events: _unsound(op, events, soundness)),
+            soundness and (lambda events: _unsound(deepcopy(op), events, soundness)),
         ),
         (
             "completeness",
             "nothing is missing in the output",
             st.one_of(given.monotone(order), given.lassos(order)),
-            completeness and (lambda events: _incomplete(op, events, completeness)),
+            completeness and (lambda events: _incomplete(deepcopy(op), events, completeness)),
         ),
-        ("monotonicity", "monotone streams stay so", given.monotone(order), lambda e: _not_monotone(op, e, out_order)),
+        (
+            "monotonicity",
+            "monotone streams stay so",
+            given.monotone(order),
+            lambda e: _not_monotone(deepcopy(op), e, out_order),
+        ),
         (
             "productivity",
             "productive streams stay so",
             st.one_of(given.covered(order), given.lassos(order)),
-            lambda e: _not_productive(op, e, out_order),
+            lambda e: _not_productive(deepcopy(op), e, out_order),
         ),
     ]
     findings = []
