@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, ParamSpec
 
 from tidegate.flow import sqltypes
 from tidegate.flow.building import not_a_stream
@@ -22,18 +22,19 @@ from tidegate.flow.stream import Stream
 __all__ = ["components", "pagerank", "reachable", "shortest_paths", "triangles"]
 
 
-P = ParamSpec("P")
+_P = ParamSpec("_P")
 
 
-def _told(function: Callable[Concatenate[Stream, P], Stream]) -> Callable[Concatenate[Stream, P], Stream]:
+def _told(function: Callable[_P, Stream]) -> Callable[_P, Stream]:
     """Let errors name the function, and the edges that it was given."""
 
     @wraps(function)
-    def build(edges: Stream, /, *arguments: P.args, **options: P.kwargs) -> Stream:
+    def build(*arguments: _P.args, **options: _P.kwargs) -> Stream:
+        edges = arguments[0] if arguments else options.get("edges")
         if not isinstance(edges, Stream):
             raise not_a_stream(edges)
         with edges._building(f"graph.{function.__name__}"):
-            return function(edges, *arguments, **options)
+            return function(*arguments, **options)
 
     return build
 

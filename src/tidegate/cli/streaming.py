@@ -89,7 +89,8 @@ def _whole(plan: Plan, table: Table, path: str, read: FileRows) -> DataFrame:
     if broken:
         columns = ", ".join(map(str, table.schema.columns))
         error = BadInput(
-            f"expected rows of {columns} in {path}, got {broken} that do not parse", hint="mend them first"
+            f"expected rows of {columns} in {path}, got {broken} that do not parse",
+            hint="mend them: a run without --once and --every writes them to --rejected DIR",
         )
         raise error.at(f"table {table.id!r}").at(f"flow {plan.name!r}")
     return read.rows

@@ -175,10 +175,10 @@ class Engine:
     def finish(self) -> None:
         """Complete everything: the end of the input is a step of its own, and closes the checkpoint."""
         last = self.last
-        if last is not None:
-            # Whoever stopped the query may have stopped a step that was committed and not yet published.
-            publish(self.flow, self.files, self._runtime, last, self.outputs)
         with self._settings(self._runtime):
+            if last is not None:
+                # Whoever stopped the query may have stopped a step that was committed and not yet published.
+                publish(self.flow, self.files, self._runtime, last, self.outputs)
             batch = None if last is None else last.batch
             self._run(self._runtime, None, {}, batch=batch, query=last.query if last else "", offsets="", ended=True)
 

@@ -61,7 +61,7 @@ class Lock:
 
     def _beat(self) -> None:
         while not self._stop.wait(_BEAT):
-            # One that fails is made up for by the next; a JVM that is gone takes this process with it.
+            # One that fails is made up for by the next. A run whose JVM is gone fails, and gives the lock back.
             with suppress(Exception):
                 self._files.touch("lock")
 
@@ -102,7 +102,8 @@ def _lives(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:
+    except PermissionError:
+        # It is there, and someone else's.
         return True
     return True
 

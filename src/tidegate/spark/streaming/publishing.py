@@ -41,8 +41,8 @@ def publish(
 ) -> None:
     """Make visible what a commit names; what is visible already stays as it is.
 
-    ``probe`` is called before each part, and when it is visible. Without one, the commit is of an earlier run, which
-    may have published it.
+    ``probe`` is called before each part, and when it is visible. Without one, the commit is of a step that
+    was broken off, perhaps after it was published.
     """
     for publication in commit.publish:
         if probe:
