@@ -1,0 +1,530 @@
+"""Mistakes in building a flow: each message says what was expected, what came, where, and what to do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.flow.case import days, instants, ints, pairs
+from tests.flow.test_running_errors import Build, Echo
+
+import tidegate as tg
+from tidegate.errors import TidegateError
+from tidegate.flow import errors
+
+#: What is built; the class of the error, also the built-in that it is; and the whole message.
+BUILDING: dict[str, tuple[Build, type[Exception], type[Exception], str]] = {
+    "an unknown column": (
+        lambda f: ints(f).where("k = 'a' AND xx > 100"),
+        errors.UnknownColumn,
+        LookupError,
+        """unknown column xx
+  k = 'a' AND xx > 100
+              ^^
+  columns: t INT, k STRING, x INT
+  at: where(…) on s
+  at: flow 'bad'
+  hint: did you mean x?""",
+    ),
+    "a column of a graph": (
+        lambda f: tg.graph.components(ints(f), "kk", "k"),
+        errors.UnknownColumn,
+        LookupError,
+        """unknown column kk
+  columns: t INT, k STRING, x INT
+  at: graph.components(…) on s
+  at: flow 'bad'
+  hint: did you mean k?""",
+    ),
+    "texts with a collation": (
+        lambda f: f.source("s", "t INT, k STRING COLLATE UNICODE_CI", time="t"),
+        errors.BadSchema,
+        ValueError,
+        """expected a type that flows know, got 't INT, k STRING COLLATE UNICODE_CI': texts are compared as they are, \
+without a collation
+  at: source 's'
+  at: flow 'bad'
+  hint: cast it before the flow""",
+    ),
+    "a time of day": (
+        lambda f: f.source("s", {"t": "INT", "k": "time(6)"}, time="t"),
+        errors.BadSchema,
+        ValueError,
+        """expected a type that flows know, got 'time(6)': a time of day is not known here
+  at: source 's'
+  at: flow 'bad'
+  hint: cast it before the flow""",
+    ),
+    "a column that a watermark goes by": (
+        lambda f: f.source("s", "t INT, k STRING", time="t", watermark=tg.bounded(1, by="kk")),
+        errors.UnknownColumn,
+        LookupError,
+        """unknown column kk
+  columns: t INT, k STRING
+  at: bounded(…, by='kk')
+  at: source 's'
+  at: flow 'bad'
+  hint: did you mean k?""",
+    ),
+    "the time of a window as an aggregate": (
+        lambda f: ints(f).window(5).aggregate(at="t"),
+        errors.NotAnAggregate,
+        ValueError,
+        """expected an aggregate over many rows, got a value of one
+  t
+  ^
+  at: window(…).aggregate(…) on s
+  at: flow 'bad'
+  hint: time columns are part of every result; of a window, window.start and window.end can be read after it""",
+    ),
+    "an ambiguous column": (
+        lambda f: ints(f, "l").join(ints(f, "r", "k STRING, x INT").select("k", "x AS y"), on=(), where="k = 'a'"),
+        errors.ColumnClash,
+        ValueError,
+        """both sides have a column k that is not joined on
+  at: join(…) on l
+  at: flow 'bad'
+  hint: select#1.select('k AS right_k', 'y')""",
+    ),
+    "an ambiguous column in a condition": (
+        lambda f: ints(f, "l").join(ints(f, "r"), on="k", where="x > 1", how="semi"),
+        errors.AmbiguousColumn,
+        LookupError,
+        """column x is on both sides
+  x > 1
+  ^
+  at: join(…) on l
+  at: flow 'bad'
+  hint: write left.x or right.x""",
+    ),
+    "an aggregate where a scalar is needed": (
+        lambda f: ints(f).select("k", "1 + sum(x) AS total"),
+        errors.NotAScalar,
+        ValueError,
+        """expected a value of one row, got the aggregate sum
+  1 + sum(x) AS total
+      ^^^
+  at: select(…) on s
+  at: flow 'bad'
+  hint: aggregates belong into aggregate(…), window(…).aggregate(…) or accumulate(…)""",
+    ),
+    "a scalar where an aggregate is needed": (
+        lambda f: ints(f).aggregate("x + 1 AS y", by="k"),
+        errors.NotAnAggregate,
+        ValueError,
+        """expected an aggregate over many rows, got a value of one
+  x + 1 AS y
+  ^^^^^
+  at: aggregate(…) on s
+  at: flow 'bad'
+  hint: for example sum(x), max(x), count(*); a column to keep belongs into by""",
+    ),
+    "a column beside an aggregate": (
+        lambda f: ints(f).window(5).aggregate("sum(x) + x AS y", by="k"),
+        errors.NotAnAggregate,
+        ValueError,
+        """column x stands outside of an aggregate function
+  sum(x) + x AS y
+           ^
+  at: window(…).aggregate(…) on s
+  at: flow 'bad'
+  hint: wrap it, for example max(x), or group by it: by='x'""",
+    ),
+    "an unknown column inside of an aggregate": (
+        lambda f: ints(f).accumulate("sum(y) AS total", by="k"),
+        errors.UnknownColumn,
+        LookupError,
+        """unknown column y
+  sum(y) AS total
+      ^
+  columns: t INT, k STRING, x INT
+  at: accumulate(…) on s
+  at: flow 'bad'""",
+    ),
+    "an aggregate of an aggregate": (
+        lambda f: ints(f).aggregate("max(count(*)) AS n"),
+        errors.NotAnAggregate,
+        ValueError,
+        """count stands inside of max
+  max(count(*)) AS n
+      ^^^^^
+  at: aggregate(…) on s
+  at: flow 'bad'
+  hint: aggregate twice: first one, then the other on its result""",
+    ),
+    "an aggregate function that is misspelt": (
+        lambda f: ints(f).aggregate("averge(x) AS y"),
+        errors.NotAnAggregate,
+        ValueError,
+        """expected an aggregate over many rows, got a value of one
+  averge(x) AS y
+  ^^^^^^^^^
+  at: aggregate(…) on s
+  at: flow 'bad'
+  hint: did you mean avg?""",
+    ),
+    "an expression that does not parse": (
+        lambda f: ints(f).where("k = 'a' AND x > = 1"),
+        errors.BadExpression,
+        ValueError,
+        """this expression does not parse
+  k = 'a' AND x > = 1
+                  ^
+  at: where(…) on s
+  at: flow 'bad'
+  hint: an expression is what may stand in a SELECT of Spark SQL, on its own""",
+    ),
+    "several expressions in one": (
+        lambda f: ints(f).select("k, x"),
+        errors.BadExpression,
+        ValueError,
+        """expected one expression, got several
+  k, x
+   ^
+  at: select(…) on s
+  at: flow 'bad'
+  hint: pass several as separate arguments: "a", "b\"""",
+    ),
+    "a query as an expression": (
+        lambda f: ints(f).where("x IN (SELECT 1)"),
+        errors.BadExpression,
+        ValueError,
+        """an expression cannot contain a query
+  x IN (SELECT 1)
+  ^^^^^^^^^^^^^^^
+  at: where(…) on s
+  at: flow 'bad'
+  hint: use join(…) with a stream or a table""",
+    ),
+    "a function that answers differently when asked again": (
+        lambda f: ints(f).with_columns(now="current_timestamp()"),
+        errors.BadExpression,
+        ValueError,
+        """current_timestamp answers differently when asked again
+  current_timestamp()
+  ^^^^^^^^^^^^^^^^^
+  at: with_columns(…) on s
+  at: flow 'bad'
+  hint: an answer is a function of the rows: bring it in as a column of the source""",
+    ),
+    "a window function": (
+        lambda f: ints(f).select("sum(x) OVER (ORDER BY t) AS y"),
+        errors.BadExpression,
+        ValueError,
+        """OVER has no meaning on a stream
+  sum(x) OVER (ORDER BY t) AS y
+         ^^^^
+  at: select(…) on s
+  at: flow 'bad'
+  hint: use accumulate(…) for running values, window(…) or session(…) for spans of time""",
+    ),
+    "an expression without a name": (
+        lambda f: ints(f).select("x + 1"),
+        errors.BadExpression,
+        ValueError,
+        """an expression needs a name
+  x + 1
+  at: select(…) on s
+  at: flow 'bad'
+  hint: "x + 1 AS name\"""",
+    ),
+    "a condition that is none": (
+        lambda f: ints(f).where("x + 1"),
+        errors.BadArgument,
+        TypeError,
+        """expected a condition, got x + 1 of type INT
+  at: where(…) on s
+  at: flow 'bad'
+  hint: compare it with something""",
+    ),
+    "a field that is not there": (
+        lambda f: ints(f, columns="p STRUCT<a: INT>").select("p.b"),
+        errors.BadExpression,
+        ValueError,
+        """no field b in STRUCT<a: INT>
+  p.b
+    ^
+  at: select(…) on s
+  at: flow 'bad'
+  hint: fields: a""",
+    ),
+    "a time column of the wrong type": (
+        lambda f: f.source("s", "t STRING, x INT", time="t"),
+        errors.BadTime,
+        TypeError,
+        """expected a time column of an integer type, DATE or TIMESTAMP, got t STRING
+  at: source 's'
+  at: flow 'bad'
+  hint: derive a column of such a type before the rows come in""",
+    ),
+    "a time column that is not there": (
+        lambda f: f.source("s", "ts TIMESTAMP, x INT", time="tss"),
+        errors.UnknownColumn,
+        LookupError,
+        """unknown column tss
+  columns: ts TIMESTAMP, x INT
+  at: source 's'
+  at: flow 'bad'
+  hint: did you mean ts?""",
+    ),
+    "a time column that is redefined": (
+        lambda f: ints(f).with_columns(t="t + 1"),
+        errors.ColumnClash,
+        ValueError,
+        """expected the time column t unchanged, got t + 1 AS t
+  at: with_columns(…) on s
+  at: flow 'bad'
+  hint: a row keeps its time; give the new column another name, or change the time before the source""",
+    ),
+    "a schema that does not parse": (
+        lambda f: f.source("s", "t INT x STRING", time="t"),
+        errors.BadSchema,
+        ValueError,
+        """this schema does not parse
+  t INT x STRING
+        ^
+  at: source 's'
+  at: flow 'bad'
+  hint: write it as "name TYPE, name TYPE, …", for example "ts TIMESTAMP, page STRING\"""",
+    ),
+    "two columns of one name": (
+        lambda f: f.source("s", "t INT, x INT, X STRING", time="t"),
+        errors.ColumnClash,
+        ValueError,
+        """two columns of the result would be called X
+  at: source 's'
+  at: flow 'bad'
+  hint: columns are told apart whatever their case; rename one of them""",
+    ),
+    "a window smaller than one unit": (
+        lambda f: days(f).window("12 hours"),
+        errors.BadSpan,
+        ValueError,
+        """expected a size in units of 1 day, as the time column is DATE, got '12 hours'
+  at: window(…) on s
+  at: flow 'bad'
+  hint: size="7 days\"""",
+    ),
+    "a window of nothing": (
+        lambda f: instants(f).window("0 seconds"),
+        errors.BadSpan,
+        ValueError,
+        """expected a size of at least 1 microsecond, one unit of TIMESTAMP, got '0 seconds'
+  at: window(…) on s
+  at: flow 'bad'
+  hint: size="10 minutes\"""",
+    ),
+    "a window of a calendar month": (
+        lambda f: instants(f).window("1 month"),
+        errors.BadSpan,
+        ValueError,
+        """a size of calendar months has no fixed length, got '1 month'
+  at: window(…) on s
+  at: flow 'bad'
+  hint: take days or weeks; or count them: declare an INT column such as year * 12 + month as the time""",
+    ),
+    "a span of time on integers": (
+        lambda f: ints(f).session("5 minutes"),
+        errors.BadSpan,
+        ValueError,
+        """expected a gap that is an integer, as the time column is INT, got '5 minutes'
+  at: session(…) on s
+  at: flow 'bad'
+  hint: gap=10""",
+    ),
+    "windows with gaps between them": (
+        lambda f: instants(f).window("1 hour", every="1 day"),
+        errors.BadSpan,
+        ValueError,
+        """expected every of at most the size, 1 hour, got 1 day: rows between windows would be lost
+  at: window(…) on s
+  at: flow 'bad'
+  hint: choose the rows with where(…) first, and then windows without gaps""",
+    ),
+    "windows that do not advance": (
+        lambda f: ints(f).window(5, every=0),
+        errors.BadSpan,
+        ValueError,
+        """expected an every of at least 1, one unit of INT, got 0
+  at: window(…) on s
+  at: flow 'bad'
+  hint: every=10""",
+    ),
+    "a lateness below 0": (
+        lambda f: ints(f).window(5, lateness=-1),
+        errors.BadSpan,
+        ValueError,
+        """expected a lateness of at least 0, got -1
+  at: window(…) on s
+  at: flow 'bad'
+  hint: lateness=10""",
+    ),
+    "windows on several time columns": (
+        lambda f: pairs(f).window(5),
+        errors.BadArgument,
+        TypeError,
+        """expected over, as there are several time columns: v, w
+  at: window(…) on s
+  at: flow 'bad'
+  hint: over='v' or over='w'""",
+    ),
+    "a join of streams with different times": (
+        lambda f: ints(f, "l").join(instants(f, "r", "k STRING, y INT"), on="k"),
+        errors.TimesDiffer,
+        ValueError,
+        """expected two streams with the same time columns, got
+  l: t INT
+  r: t TIMESTAMP
+  at: join(…) on l
+  at: flow 'bad'
+  hint: name and type the time columns alike where the sources are declared: a stream cannot change its time""",
+    ),
+    "a join on columns of different types": (
+        lambda f: ints(f, "l").join(ints(f, "r", "k INT, y INT"), on="k"),
+        errors.BadArgument,
+        TypeError,
+        """expected k of one type on both sides, got STRING on the left and INT on the right
+  at: join(…) on l
+  at: flow 'bad'
+  hint: with_columns(k="CAST(k AS …)") on one side""",
+    ),
+    "a full join with a table": (
+        lambda f: ints(f, "l").join(f.table("r", "k STRING"), on="k", how="outer"),
+        errors.BadArgument,
+        TypeError,
+        """a full join with the table r has no time for its rows that match nothing
+  at: join(…) on l
+  at: flow 'bad'
+  hint: how="inner", "left", "semi" or "anti\"""",
+    ),
+    "a table where a stream is needed": (
+        lambda f: f.table("r", "k STRING").gate(),
+        errors.BadTime,
+        TypeError,
+        """expected a stream, got the table r: it has no time
+  at: gate(…) on r
+  at: flow 'bad'
+  hint: join a stream with it""",
+    ),
+    "a union of different columns": (
+        lambda f: ints(f, "l").union(ints(f, "r", "x BIGINT, y INT")),
+        errors.ColumnClash,
+        ValueError,
+        """expected two streams with the same columns, got
+  r lacks k STRING
+  l lacks y INT
+  x is INT in l and BIGINT in r
+  at: union(…) on l
+  at: flow 'bad'
+  hint: r.select("CAST(NULL AS STRING) AS k", "CAST(x AS INT) AS x")""",
+    ),
+    "two sinks of one name": (
+        lambda f: [f.sink("out", s) for s in [ints(f)] * 2],
+        errors.NameTaken,
+        ValueError,
+        """there already is a sink 'out', of s
+  at: sink 'out'
+  at: flow 'bad'
+  hint: give each sink a name of its own""",
+    ),
+    "two sources of one name": (
+        lambda f: [ints(f), ints(f)],
+        errors.NameTaken,
+        ValueError,
+        """there already is a source 's'
+  at: source 's'
+  at: flow 'bad'
+  hint: take another name""",
+    ),
+    "a stream of another flow": (
+        lambda f: ints(f).union(ints(tg.Flow("other"))),
+        errors.BadArgument,
+        TypeError,
+        """the stream s belongs to another flow, 'other'
+  at: union(…) on s
+  at: flow 'bad'
+  hint: build all of a flow on one Flow""",
+    ),
+    "revised answers as input": (
+        lambda f: ints(f).window(5, lateness=5).aggregate(n="count(*)").where("n > 1"),
+        errors.BadTime,
+        TypeError,
+        """window#1 has lateness: its answers may be revised, so that nothing final can follow from them
+  at: where(…) on window#1
+  at: flow 'bad'
+  hint: send it to a sink, or leave lateness out""",
+    ),
+    "a window where a stream is needed": (
+        lambda f: f.sink("out", ints(f).window(5)),
+        errors.BadArgument,
+        TypeError,
+        """expected a stream, got Windowed(s, WindowFrame(over='t', size=5, every=5, offset=0, lateness=0)) (Windowed)
+  at: sink 'out'
+  at: flow 'bad'
+  hint: follow window(…) or session(…) with .aggregate(…) or .apply(…)""",
+    ),
+    "a table without columns": (
+        lambda f: f.table("r", "k STRING").select(),
+        errors.BadArgument,
+        TypeError,
+        """expected at least one column, got none
+  at: select(…) on r
+  at: flow 'bad'
+  hint: for example select("*")""",
+    ),
+    "a delay for each of several time columns": (
+        lambda f: f.source("s", "v INT, w INT", time=("v", "w"), watermark=tg.bounded(1)),
+        errors.BadArgument,
+        TypeError,
+        """expected one delay for each time column (v, w), got 1
+  at: source 's'
+  at: flow 'bad'
+  hint: bounded(<delay of v>, <delay of w>)""",
+    ),
+    "an option that is misspelt": (
+        lambda f: ints(f).accumulate(n="count(*)", emit="updates"),
+        errors.BadArgument,
+        TypeError,
+        """expected emit to be one of update, complete, got 'updates'
+  at: accumulate(…) on s
+  at: flow 'bad'
+  hint: did you mean 'update'?""",
+    ),
+    "a class where an operator is needed": (
+        lambda f: ints(f).process(Echo, by="k", schema="y INT"),
+        errors.BadArgument,
+        TypeError,
+        """expected an operator with apply(event) and exit(), got <class \
+'tests.flow.test_running_errors.Echo'> (ABCMeta)
+  at: process(…) on s
+  at: flow 'bad'
+  hint: pass an operator, not its class or a function; see tidegate.spec""",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", BUILDING)
+def test_a_mistake_in_building(mistake: str) -> None:
+    """The message is shown whole when the flow is built; the error is of its kind, and a fitting built-in."""
+    build, kind, builtin, message = BUILDING[mistake]
+    with pytest.raises(kind) as caught:
+        build(tg.Flow("bad"))
+    assert str(caught.value) == message
+    assert isinstance(caught.value, builtin)
+    assert isinstance(caught.value, TidegateError)
+
+
+def test_a_window_is_not_a_stream() -> None:
+    """Forgetting what a window is for is met with what may follow."""
+    with pytest.raises(AttributeError, match=r"window\(…\) has no 'where': follow it with .aggregate"):
+        ints(tg.Flow("bad")).window(5).where("x > 1")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("name", "said"), [("filter", "where(condition)"), ("withColumn", "with_columns(name=")])
+def test_what_dataframes_have_is_told_under_its_name_here(name: str, said: str) -> None:
+    """Whoever types what PySpark has is told what to take; any other name is just not there."""
+    stream = ints(tg.Flow("bad"))
+    with pytest.raises(AttributeError, match=re.escape(f"a stream has no {name!r}: take {said}")):
+        getattr(stream, name)
+    with pytest.raises(AttributeError, match=r"a stream has no 'wherever'$"):
+        stream.wherever  # type: ignore[attr-defined]  # noqa: B018
