@@ -118,6 +118,11 @@ def _resolve_bounded(watermark: Bounded, schema: Schema) -> Bounded:
         by = schema[watermark.by].name if watermark.by is not None else None
     except UnknownColumn as error:
         raise error.at(f"bounded(…, by={watermark.by!r})") from None
+    if by is not None and "VARIANT" in (schema[by].type or ""):
+        raise BadArgument(
+            f"expected a column whose values can be compared in bounded(…, by={by!r}), got {schema[by]}",
+            hint="cast it to another type before the flow",
+        )
     idle = None if watermark.idle is None else parse_span(watermark.idle, "TIMESTAMP", what="idle")
     return Bounded(delays, by=by, idle=idle)
 

@@ -10,6 +10,7 @@ from tidegate.flow.plan import Source
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, within
 from tidegate.flow.watermarks import Bounded, Published
+from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.frontiers import Frontier, decoded, encoded, parts_of, shown, start_of
 from tidegate.spark.streaming.partitions import Beat, Partitions
 from tidegate.spark.streaming.published import Following, Promise
@@ -115,7 +116,8 @@ class Marks:
             slowest = self.partitions.slowest(source.watermark.idle)
             at = "" if slowest is None else shown(source.schema, [_time(source.schema, slowest.greatest)])
             if slowest is not None and len(self.partitions.members) > 1:
-                return f"{source.watermark.by} {slowest.value} is behind the others, at {at}"
+                value = "NULL" if slowest.value is None else slowest.value
+                return f"{source.watermark.by} {value} is behind the others, at {at}"
         return ""
 
     def coded(self, source: Source) -> dict[str, Any]:
@@ -131,20 +133,30 @@ class Marks:
             "rejected": self.rejected,
             "watermarks": self.watermarks,
             "following": None if self.following is None else self.following.coded(),
-            "partitions": None if self.partitions is None else self.partitions.coded(),
+            "partitions": None if self.partitions is None else self.partitions.coded(_by(source)),
         }
 
     @classmethod
     def decode(cls, source: Source, found: dict[str, Any]) -> Marks:
         """Answer the marks that a commit holds."""
-        greatest = found["greatest"]
+        greatest, partitions = found["greatest"], None
+        if found["partitions"] is not None and _by(source):
+            try:
+                partitions = Partitions.decode(found["partitions"], source.schema[_by(source)])
+            except BadCheckpoint as error:
+                raise error.at(f"source {source.id!r}") from None
         return cls(
             decoded(source.schema, found["frontier"]),
             None if greatest is None else tuple(greatest),
             **{name: found[name] for name in ("rows", "late", "rejected", "watermarks")},
             following=None if found["following"] is None else Following.decode(found["following"]),
-            partitions=None if found["partitions"] is None else Partitions.decode(found["partitions"]),
+            partitions=partitions,
         )
+
+
+def _by(source: Source) -> str:
+    """Return the column that a source has partitions by; empty if it has none."""
+    return (source.watermark.by or "") if isinstance(source.watermark, Bounded) else ""
 
 
 def _moved(source: Source, frontier: Frontier, greatest: tuple[int, ...] | None, seen: Seen) -> Frontier:

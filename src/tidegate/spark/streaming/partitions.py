@@ -11,6 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tidegate.flow.schema import Column
+from tidegate.spark.streaming.errors import BadCheckpoint
+from tidegate.spark.streaming.keys import told_apart
+
 __all__ = ["Beat", "Partition", "Partitions", "period"]
 
 
@@ -40,7 +44,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition: its greatest times so far, in units, and when it was heard last."""
+    """A partition: its value as `key_text` writes it, its greatest times, in units, and when it was heard last."""
 
     value: str | None
     greatest: tuple[int, ...]
@@ -114,16 +118,28 @@ class Partitions:
         gone = set(forgotten)
         return replace(self, members=tuple(member for member in self.members if member not in gone))
 
-    def coded(self) -> dict[str, Any]:
-        """Answer the partitions for a commit."""
+    def coded(self, by: str) -> dict[str, Any]:
+        """Return the partitions for a commit: values of the column ``by``."""
         return {
+            "by": by,
             "members": [[member.value, member.greatest, member.heard] for member in self.members],
             "beat": None if self.beat is None else [self.beat.number, self.beat.at],
             "elapsed": self.elapsed,
         }
 
     @classmethod
-    def decode(cls, found: Mapping[str, Any]) -> Partitions:
-        """Answer the partitions that a commit holds."""
+    def decode(cls, found: Mapping[str, Any], by: Column) -> Partitions:
+        """Return the partitions that a commit holds; values of another column than ``by`` are left out.
+
+        An earlier version did not say which column it was, and wrote values down as Spark casts them to text: those go
+        on if no two values can have had one text.
+        """
         members = tuple(Partition(value, tuple(greatest), heard) for value, greatest, heard in found["members"])
-        return cls(members, None if found["beat"] is None else Beat(*found["beat"]), found["elapsed"])
+        if "by" not in found and not all(told_apart(member.value, by.type or "") for member in members):
+            raise BadCheckpoint(
+                f"expected partitions that can be told apart, and the checkpoint has values of {by} as texts that "
+                "several values may share: an earlier version wrote them so",
+                hint="begin with a new checkpoint and other outputs",
+            )
+        beat = None if found["beat"] is None else Beat(*found["beat"])
+        return cls(members if found.get("by", by.name) == by.name else (), beat, found["elapsed"])

@@ -16,6 +16,7 @@ from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.lowering.units import units_of
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.frontiers import Frontier, complete, shown
+from tidegate.spark.streaming.keys import key_text
 from tidegate.spark.streaming.marks import Marks, Seen
 
 if TYPE_CHECKING:
@@ -165,9 +166,11 @@ def look(runtime: Runtime, batch: DataFrame | None, taken: Mapping[str, Taken]) 
             found[name].append(rows.observation.get)
             continue
         part = _part(rows.source)
-        grouped = rows.rows.groupBy(*([runtime.expr(part, "part")] if part else []))
+        grouped = rows.rows.groupBy(*([runtime.expr(part[0], "__part")] if part else []))
         seen = grouped.agg(runtime.F.lit(name).alias("name"), *runtime.exprs(_look(rows.source)))
-        looks.append(seen if part else seen.withColumn("part", runtime.expr("CAST(NULL AS STRING)")))
+        # Spark groups as it compares keys: only then is a value written as text.
+        text = key_text("__part", part[1]) if part else "CAST(NULL AS STRING)"
+        looks.append(seen.withColumn("part", runtime.expr(text)).drop("__part"))
     if batch is not None and any(_hears_the_clock(rows.source) for rows in taken.values()):
         looks.append(_beats(runtime, batch))
     if looks:
@@ -182,14 +185,14 @@ def _beats(runtime: Runtime, batch: DataFrame) -> DataFrame:
     return heard.agg(runtime.F.lit(CLOCK).alias("name"), runtime.expr("collect_list(__told)", "told"))
 
 
-def _part(source: Source) -> str:
-    """Answer what the rows of a source are looked at apart by, as text; empty if all are looked at together."""
+def _part(source: Source) -> tuple[str, str] | None:
+    """Return what the rows of a source are looked at apart by, and its type; None if all are looked at together."""
     match source.watermark:
         case Published():
-            return f"CAST({STEP} AS STRING)"
+            return STEP, "BIGINT"
         case Bounded(by=str() as by):
-            return f"CAST({quoted(by)} AS STRING)"
-    return ""
+            return quoted(by), source.schema[by].type or ""
+    return None
 
 
 def _kind(source: Source, frontier: Frontier, *, torn: bool) -> str:

@@ -1,0 +1,82 @@
+"""Values of a column as texts that tell them apart as keys do, and that a commit can hold, whatever their type."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tidegate.flow import sqltypes
+
+__all__ = ["key_text", "told_apart"]
+
+#: What a text cannot say is written as the bytes that it has, as Spark writes them.
+_BYTES = "concat('X\\'', hex({}), '\\'')"
+#: What stands for bytes that are no text, whichever they are.
+_NOT_UTF8 = "\ufffd"
+_OPTIONS = (
+    "map('ignoreNullFields', 'false', 'timeZone', 'UTC', "
+    "'timestampFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSSXXX', "
+    "'timestampNTZFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS')"
+)
+#: Types whose text, as Spark casts it, is different for different values; so are decimals.
+_PLAIN = (*sqltypes.INTEGERS, *sqltypes.FRACTIONS, "BOOLEAN", "DATE", "TIMESTAMP_NTZ")
+_TEXTS = tuple(exp.DataType.Type[name] for name in ("TEXT", "VARCHAR", "CHAR"))
+
+
+def key_text(sql: str, type_: str) -> str:
+    """Return SQL for the text of a value that was grouped by: different for different keys, NULL for NULL.
+
+    >>> key_text("k", "INT")
+    'CAST(k AS STRING)'
+    """
+    if _is_plain(type_):
+        return f"CAST({sql} AS STRING)"
+    tree = sqltypes.tree_of(type_)
+    if tree.this in (*_TEXTS, exp.DataType.Type.BINARY):
+        return _written(sql, tree)
+    return f"IF({sql} IS NULL, NULL, to_json(struct({_written(sql, tree)} AS `key`), {_OPTIONS}))"
+
+
+def told_apart(text: str | None, type_: str) -> bool:
+    r"""Whether a text of an earlier version, which was cast from a value, is the `key_text` of one value only.
+
+    >>> told_apart("pump 1", "STRING"), told_apart("\ufffd", "STRING"), told_apart("{1, 2}", "STRUCT<a: INT, b: INT>")
+    (True, False, False)
+    """
+    if text is None:
+        return True
+    if sqltypes.tree_of(type_).this in _TEXTS:
+        return _NOT_UTF8 not in text and not text.startswith("X'")
+    # As keys, -0.0 and 0.0 are one.
+    return _is_plain(type_) and text != "-0.0"
+
+
+def _is_plain(type_: str) -> bool:
+    return type_ in _PLAIN or type_.startswith("DECIMAL")
+
+
+def _written(sql: str, tree: exp.DataType, depth: int = 0) -> str:
+    """Return SQL for a value as JSON can hold it without loss; ``depth`` keeps names of elements apart."""
+    kinds = exp.DataType.Type
+    if tree.this == kinds.BINARY:
+        return _BYTES.format(sql)
+    if tree.this in _TEXTS:
+        # A text that looks like bytes is written as bytes too, so that no two values have one text.
+        plain = f"is_valid_utf8({sql}) AND NOT startswith({sql}, 'X\\'')"
+        return f"IF({plain}, {sql}, {_BYTES.format(f'CAST({sql} AS BINARY)')})"
+    if tree.this == kinds.STRUCT:
+        fields = [(part.name, part.args["kind"]) for part in tree.expressions]
+        # Fields are known by their place: their names are of no use here, and may be anything.
+        parts = [
+            f"'{i}', {_written(f'{sql}.{sqltypes.quoted(name)}', kind, depth)}" for i, (name, kind) in enumerate(fields)
+        ]
+        return f"IF({sql} IS NULL, NULL, named_struct({', '.join(parts)}))"
+    if tree.this == kinds.ARRAY:
+        return f"transform({sql}, e{depth} -> {_written(f'e{depth}', tree.expressions[0], depth + 1)})"
+    if tree.this == kinds.MAP:
+        key, value = (_written(f"e{depth}.{part}", kind, depth + 1) for part, kind in _entries(tree))
+        return f"transform(map_entries({sql}), e{depth} -> named_struct('k', {key}, 'v', {value}))"
+    return sql
+
+
+def _entries(tree: exp.DataType) -> list[tuple[str, exp.DataType]]:
+    return list(zip(("key", "value"), tree.expressions, strict=True))
