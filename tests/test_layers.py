@@ -9,6 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "tidegate"
 # Layers in one tuple may use each other.
 LAYERS = [
     ("errors",),
+    ("extras",),
     ("time",),
     ("spec",),
     ("progress",),

@@ -2,10 +2,10 @@
 
 from typer.testing import CliRunner
 
+from tidegate.check import instances
 from tidegate.check.explore import Always
 from tidegate.check.instances import Instance
 from tidegate.cli import app
-from tidegate.cli import verify as command
 
 run = CliRunner().invoke
 
@@ -36,7 +36,7 @@ def test_a_violation_is_printed_and_exits_with_one(monkeypatch):
             return [("add one", state + 1)]
 
     small = Always("small", lambda n: f"{n} is large" if n > 2 else None)
-    monkeypatch.setattr(command, "INSTANCES", [Instance("counter", Counter, [small])])
+    monkeypatch.setattr(instances, "INSTANCES", [Instance("counter", Counter, [small])])
     result = run(app, ["verify", "progress"])
     assert result.exit_code == 1
     assert "small: 3 is large" in result.output

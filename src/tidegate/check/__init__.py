@@ -1,5 +1,9 @@
 """Property checks: generated orders and streams, and the four properties of an operator."""
 
+from tidegate.extras import require
+
+require("check", "tidegate.check")
+
 from tidegate.check.blocks import BLOCKS, Block
 from tidegate.check.operators import Finding, OperatorFails, Report, check_operator
 from tidegate.check.orders import antichains, orders, posets, summaries, times, total_orders

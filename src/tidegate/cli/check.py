@@ -13,6 +13,7 @@ from rich.console import Console
 from tidegate import time
 from tidegate.cli.app import app
 from tidegate.errors import TidegateError
+from tidegate.extras import require
 from tidegate.time import Order
 
 __all__ = ["check", "order_of"]
@@ -123,6 +124,7 @@ def check(
     OPERATOR is an operator, or something that builds one when it is called with the order. Exits with 1 if a property
     fails, and draws the smallest stream that shows it.
     """
+    require("check", "tidegate check")
     from tidegate import check as checks
 
     console = Console()

@@ -18,6 +18,7 @@ from tidegate.cli.app import app
 from tidegate.cli.load import load_flow
 from tidegate.cli.streaming import run_stream, trigger_of
 from tidegate.errors import TidegateError
+from tidegate.extras import require
 from tidegate.flow.errors import BadArgument, nearest
 from tidegate.flow.plan import Plan, Source
 from tidegate.flow.plan import Table as PlanTable
@@ -124,6 +125,7 @@ def _run(
     console: Console,
 ) -> None:
     # PySpark takes a while to load: not before everything that can be wrong without it was looked at.
+    require("spark", "tidegate run")
     from tidegate.spark import compute
     from tidegate.spark.files import file_format, read_rows, rows_in, write_rows
     from tidegate.spark.session import local_session

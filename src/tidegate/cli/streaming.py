@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from tidegate.cli.progress import progress_line
+from tidegate.extras import require
 from tidegate.flow.errors import BadArgument, BadInput
 from tidegate.flow.plan import Plan, Table
 from tidegate.flow.spans import parse_span
@@ -56,6 +57,7 @@ def run_stream(
 ) -> None:
     """Run a flow on directories of files, and say how it goes on: one line, or without a terminal one for each step."""
     # PySpark takes a while to load: not before everything that can be wrong without it was looked at.
+    require("spark", "tidegate run")
     from tidegate.spark.files import read_rows
     from tidegate.spark.session import local_session
     from tidegate.spark.streaming import console as shown

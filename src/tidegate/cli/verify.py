@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -10,10 +10,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
-from tidegate.check.explore import Exploration, Violation, explore
-from tidegate.check.instances import INSTANCES
-from tidegate.check.mutants import MUTANTS
 from tidegate.cli.app import app
+from tidegate.extras import require
+
+if TYPE_CHECKING:
+    from tidegate.check.explore import Exploration, Violation
 
 __all__ = ["progress", "verify"]
 
@@ -33,6 +34,11 @@ def progress(
     mutants: Annotated[bool, typer.Option(help="Also leave out each guard in turn, and see what breaks.")] = False,
 ) -> None:
     """Explore all schedules of the progress protocols on small instances."""
+    require("check", "tidegate verify")
+    from tidegate.check.explore import explore
+    from tidegate.check.instances import INSTANCES
+    from tidegate.check.mutants import MUTANTS
+
     chosen = [i for i in INSTANCES if only in i.name and (everything or not i.large)]
     broken = [i for i in MUTANTS if only in i.name] if mutants else []
     if not chosen and not broken:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from tidegate.extras import require
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -24,6 +26,8 @@ class Demo:
 
     def show(self, console: Console) -> None:
         """Show it on a console."""
+        if self.spark:
+            require("spark", f"tidegate demo {self.name}")
         import_module(self.module).show(console)
 
 

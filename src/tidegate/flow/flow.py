@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from tidegate.extras import require
 from tidegate.flow import watermarks
 from tidegate.flow.arguments import checked_name, one_of
 from tidegate.flow.building import not_a_stream
@@ -195,6 +196,7 @@ class Flow:
         input completes everything, so that nothing is late. Rows without a time are in ``.rejected``, with the reason.
         """
         # The engine needs PySpark, and building a flow does not.
+        require("spark", f"compute of flow {self.name!r}")
         from tidegate.spark import compute
 
         return compute(self.plan, spark, inputs)
@@ -220,6 +222,7 @@ class Flow:
         lets `process` keep what operators know as pickles in this checkpoint, where they do not tell it themselves:
         reading a pickle can run any code, so allow it only if nobody else can write to the checkpoint.
         """
+        require("spark", f"start of flow {self.name!r}")
         from tidegate.spark.streaming import start
 
         options: dict[str, Any] = {"trigger": trigger, "metrics": metrics, "allow_pickle": allow_pickle}

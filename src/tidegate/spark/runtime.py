@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidegate.flow.errors import BadArgument, NotSupported
+from tidegate.spark.versions import check_version
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -98,9 +99,11 @@ def spark_runtime(session: Any) -> Runtime:
             hint="build it with SparkSession.builder.master(…) and without .remote(…); "
             "a running flow needs the driver's own JVM",
         )
+    import pyspark
     from pyspark.errors import AnalysisException, ParseException
     from pyspark.sql import SparkSession, functions
 
+    check_version(pyspark.__version__)
     if not isinstance(session, SparkSession):
         raise BadArgument(
             f"expected a Spark session, got {session!r} ({type(session).__name__})",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tidegate.extras import require
 from tidegate.flow.arguments import checked_path
-from tidegate.flow.errors import NotSupported
 from tidegate.spark.streaming.batches import arrow_batches
 from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
 from tidegate.spark.streaming.sinks import Sender
@@ -107,10 +107,7 @@ def delta(path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | 
     The number of the step is the version of an application's transaction, as Delta calls it. A table that is not there
     is made. ``storage_options`` are those of the library ``deltalake``, which writes the rows, from the driver.
     """
-    try:
-        import deltalake  # noqa: F401
-    except ImportError:
-        raise NotSupported("delta(…) needs deltalake", hint="pip install deltalake") from None
+    require("delta", "tg.delta")
     path = checked_path(path, "delta(…)", hint='delta("out/hourly")')
     return Delta(path, dict(storage_options or {}))
 

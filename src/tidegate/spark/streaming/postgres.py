@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from tidegate.extras import require
 from tidegate.flow.errors import BadArgument, NotSupported
 from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.streaming.batches import arrow_batches
@@ -253,11 +254,10 @@ def postgres(
     >>> postgres("hourly", key="page", dsn="postgresql://me:secret@localhost/edits")
     Postgres(table='hourly', key=('page',))
     """
-    try:
-        from psycopg import ProgrammingError
-        from psycopg.conninfo import conninfo_to_dict
-    except ImportError:
-        raise NotSupported("postgres(…) needs psycopg", hint="pip install 'psycopg[binary]'") from None
+    require("postgres", "tg.postgres")
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
     if not isinstance(table, str) or not all(table.split(".")) or table.count(".") > 1:
         raise BadArgument(f"expected a table in postgres(…), got {table!r}", hint='postgres("public.hourly", …)')
     keys = (key,) if isinstance(key, str) else tuple(key)

@@ -6,6 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from tidegate.extras import require
 from tidegate.flow.arguments import checked_path
 from tidegate.flow.schema import Schema
 from tidegate.spark.inputs import STEP
@@ -55,6 +56,7 @@ def read(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame:
 
     It follows the commits: a step that is committed and was not moved to its place yet is read where it is.
     """
+    require("spark", "tg.read")
     from pyspark.sql.types import StructType
 
     files = Files(spark, checked_path(path, "read(…)", hint='tg.read(spark, "out/hourly")'))
@@ -85,6 +87,7 @@ def read_stream(spark: SparkSession, path: str | os.PathLike[str], **options: An
     know when it has read all rows that a frontier speaks of. ``options`` are those of Spark's file source, such as
     ``maxFilesPerTrigger``.
     """
+    require("spark", "tg.read_stream")
     from pyspark.sql.types import StructType
 
     files = Files(spark, checked_path(path, "read_stream(…)", hint='tg.read_stream(spark, "out/hourly")'))
