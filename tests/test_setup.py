@@ -1,0 +1,116 @@
+"""The set-up: its scripts are well formed, say what is missing, and install versions that are pinned."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+SCRIPTS = ["scripts/setup", "scripts/pythons", ".ci/run"]
+# What the set-up installs: Tidegate with its tools, and what packages are built with.
+INSTALLED = ["tidegate[dev]", "editables", "hatchling", "setuptools"]
+
+
+def pinned() -> dict[str, str]:
+    """Return the version of each package in constraints.txt."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return {canonicalize_name(name): version for name, version in (line.split("==") for line in lines)}
+
+
+def needed(roots: list[str]) -> dict[str, str]:
+    """Return the version of each package in this environment that is there because of the roots, Tidegate excepted."""
+    found: dict[str, str] = {}
+    seen: set[tuple[str, str]] = set()
+    open_ends = [Requirement(root) for root in roots]
+    while open_ends:
+        requirement = open_ends.pop()
+        name = canonicalize_name(requirement.name)
+        try:
+            package = distribution(name)
+        except PackageNotFoundError:
+            continue  # another system's, or not needed by this Python
+        found[name] = package.version
+        for extra in {"", *requirement.extras} - {extra for known, extra in seen if known == name}:
+            seen.add((name, extra))
+            for line in package.requires or []:
+                further = Requirement(line)
+                if further.marker is None or further.marker.evaluate({"extra": extra}):
+                    open_ends.append(further)
+    del found["tidegate"]
+    return found
+
+
+def differing(constraints: dict[str, str]) -> set[str]:
+    """Return the packages that are installed in a version that the constraints do not name."""
+    return {name for name, version in needed(INSTALLED).items() if constraints.get(name) != version}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_scripts_are_well_formed(script):
+    """Bash can read each script to its end, and each may be called by name."""
+    subprocess.run(["bash", "-n", ROOT / script], check=True)
+    assert os.access(ROOT / script, os.X_OK)
+
+
+def test_constraints_are_names_and_versions():
+    """The constraints are names and exact versions, each package once, in order, and nothing else."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*", line)] == []
+    names = [canonicalize_name(line.split("==")[0]) for line in lines]
+    assert len(names) == len(set(names))
+
+
+def test_everything_installed_is_pinned():
+    """Each package that Tidegate and its tools bring along is installed in the version of the constraints."""
+    assert differing(pinned()) == set()
+
+
+def test_a_missing_or_other_pin_is_found():
+    """The check above notices a package without a pin, and one with another version."""
+    for name in ("pyspark", "py4j", "mdurl", "hypothesis", "execnet", "setuptools", "pathspec"):
+        constraints = pinned()
+        del constraints[name]
+        assert differing(constraints) == {name}
+        assert differing(constraints | {name: "0.0"}) == {name}
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """Variables of a shell that finds no Python, no package manager, and no environment that exists."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "dirname", "head", "id", "readlink", "sed"):
+        (programs / name).symlink_to(shutil.which(name) or pytest.skip(f"no {name} here"))
+    return {"PATH": str(programs), "HOME": str(tmp_path), "VENV": str(tmp_path / "venv")}
+
+
+def complaint(variables: dict[str, str]) -> str:
+    """Return what the set-up says when it gives up, having made nothing."""
+    done = subprocess.run([ROOT / "scripts/setup"], env=variables, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert not Path(variables["VENV"]).exists()
+    return done.stderr
+
+
+def test_a_missing_python_is_named(bare):
+    """Without a Python, the set-up names the package, and what to do without root."""
+    said = complaint(bare)
+    assert "Python 3.11 or newer" in said
+    assert "apt-get install python3 python3-venv" in said
+    assert "PYTHON=/path/to/python" in said
+
+
+def test_an_unfit_python_is_refused(bare):
+    """A PYTHON that does not serve is refused by name; no other is taken in its place."""
+    unfit = shutil.which("true") or pytest.skip("no true here")
+    (Path(bare["PATH"]) / "python3").symlink_to(shutil.which("python3") or pytest.skip("no python3 here"))
+    for named in (bare["HOME"] + "/python", unfit.replace("true", "false")):
+        assert f"PYTHON={named} is no Python 3.11 or newer" in complaint(bare | {"PYTHON": named})
