@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -13,7 +13,10 @@ from rich.table import Table
 from tidegate.cli.app import app
 from tidegate.errors import TidegateError
 from tidegate.flow.schema import Column, Schema
+from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import decoded
+from tidegate.spark.streaming.lock import holder
+from tidegate.spark.streaming.log import last_commit
 from tidegate.spark.streaming.times import parse_time
 
 __all__ = ["inspect", "why"]
@@ -25,14 +28,13 @@ Checkpoint = Annotated[Path, typer.Argument(help="The directory of a checkpoint.
 def inspect(checkpoint: Checkpoint) -> None:
     """Say where a run is: its last step, how far its sources are, what is held, and who works on it."""
     console = Console()
-    commit = _last_commit(checkpoint)
+    files = Files.here(checkpoint)
+    commit = _last_commit(files)
     ended = "; its input has ended" if commit["ended"] else ""
     console.print(f"flow {commit['flow']['name']}: step {commit['step']}{ended}", highlight=False)
     console.print(_sources(commit), _state(commit))
-    lock = checkpoint / "lock"
-    if lock.exists():
-        holder = json.loads(lock.read_text(encoding="utf-8"))
-        console.print(f"held by process {holder.get('process')} on {holder.get('host')}", highlight=False)
+    if who := holder(files):
+        console.print(f"held by {who}", highlight=False)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -41,7 +43,7 @@ def why(
     time: Annotated[list[str], typer.Argument(help="A time: one value for each time column.", show_default=False)],
 ) -> None:
     """Say which sources hold a time back: those that may still give rows at or below it."""
-    commit, held, wrong = _last_commit(checkpoint), False, []
+    commit, held, wrong = _last_commit(Files.here(checkpoint)), False, []
     for name, marks in commit["sources"].items():
         columns = tuple(Column(column, type_) for column, type_ in marks["time"])
         schema = Schema(columns, tuple(column.name for column in columns))
@@ -61,21 +63,17 @@ def why(
         typer.echo("complete: no source can give rows at this time or below")
 
 
-def _last_commit(checkpoint: Path) -> dict[str, Any]:
-    steps = [int(path.name) for path in (checkpoint / "commits").glob("*") if path.name.isdigit()]
-    if not steps:
-        _failed(f"expected a checkpoint with commits in {checkpoint}, got none")
-    path = checkpoint / "commits" / str(max(steps))
+def _last_commit(files: Files) -> Mapping[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if found["format"] != 1:
-            _failed(f"expected a commit of format 1 in {path}, got {found['format']}")
-    except (ValueError, KeyError, TypeError) as error:
-        _failed(f"expected a commit in {path}, got something that can't be read: {error!r}")
+        found = last_commit(files)
+    except TidegateError as error:
+        _failed(str(error))
+    if found is None:
+        _failed(f"expected a checkpoint with commits in {files.root.removeprefix('file:')}, got none")
     return found
 
 
-def _sources(commit: dict[str, Any]) -> Table:
+def _sources(commit: Mapping[str, Any]) -> Table:
     table = Table("source", "not complete from", "rows", "late", "rejected", "watermarks")
     for name, marks in commit["sources"].items():
         counts = (f"{marks[kind]:,}" for kind in ("rows", "late", "rejected", "watermarks"))
@@ -83,7 +81,7 @@ def _sources(commit: dict[str, Any]) -> Table:
     return table
 
 
-def _state(commit: dict[str, Any]) -> Table:
+def _state(commit: Mapping[str, Any]) -> Table:
     table = Table("state", "input", "rows", "parts")
     for key, states in commit["state"].items():
         for port, parts in enumerate(states):

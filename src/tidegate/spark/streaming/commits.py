@@ -7,15 +7,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tidegate.flow.plan import Plan
-from tidegate.spark.streaming.errors import BadCheckpoint, Superseded
+from tidegate.spark.streaming.errors import Superseded
 from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.log import NOBODY, Token, append
 from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.published import Outlet
 from tidegate.spark.streaming.state import State
 
-__all__ = ["Commit", "Publication", "last_commit", "last_step", "write_commit"]
-
-_KEPT = 100
+__all__ = ["Commit", "Publication", "write_commit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +46,9 @@ class Commit:
     ended: bool = False
     #: What is in the directories of sinks, and promised there.
     outlets: Mapping[str, Outlet] = field(default_factory=dict)
+    #: Its number in the log, and the run that made it.
+    number: int = 0
+    token: Token = NOBODY
 
     @property
     def paths(self) -> set[str]:
@@ -68,6 +70,7 @@ class Commit:
             "flow": dict(self.flow),
             "ended": self.ended,
             "outlets": {sink: outlet.coded() for sink, outlet in self.outlets.items()},
+            "token": asdict(self.token),
         }
 
     @classmethod
@@ -86,38 +89,18 @@ class Commit:
             found["flow"],
             found["ended"],
             {sink: Outlet.decode(outlet) for sink, outlet in found["outlets"].items()},
+            found["number"],
+            Token(**found.get("token", asdict(NOBODY))),
         )
 
 
-def last_step(files: Files) -> int | None:
-    """Answer the number of the last commit, or None."""
-    return max((int(name) for name in files.names("commits") if name.isdigit()), default=None)
+def write_commit(files: Files, flow: Plan, commit: Commit, *, before: int, midway: Callable[[], None]) -> None:
+    """Write the commit of a step, once and for all; raise if another run has taken its number in the log.
 
-
-def last_commit(files: Files) -> dict[str, Any] | None:
-    """Answer the last commit as it is in its file, or None."""
-    step = last_step(files)
-    if step is None:
-        return None
-    try:
-        found: dict[str, Any] = files.read(f"commits/{step}")
-        if found["step"] != step or found["format"] != 1:
-            raise ValueError(f"it says step {found['step']}, format {found['format']}")
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadCheckpoint(
-            f"expected a commit in {files.path(f'commits/{step}')}, got something that can't be read: {error}",
-            hint="the file was cut short or changed; restore it from a copy, or begin with a new checkpoint and output",
-        ) from None
-    return found
-
-
-def write_commit(files: Files, flow: Plan, commit: Commit, midway: Callable[[], None]) -> None:
-    """Write the commit of a step, once and for all; raise if another run was first."""
-    if not files.create(f"commits/{commit.step}", commit.coded(flow), midway):
+    ``before`` is the number of the commit before it.
+    """
+    if not append(files, commit.number, commit.coded(flow), before=before, midway=midway):
         raise Superseded(
-            f"step {commit.step} of flow {flow.name!r} was committed by another run",
+            f"step {commit.step} of flow {flow.name!r} can't be committed: another run has taken over {files.root}",
             hint="let only one run work on a checkpoint",
         )
-    old = commit.step - _KEPT
-    if old >= 0:
-        files.delete(f"commits/{old}")

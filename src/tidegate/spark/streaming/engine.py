@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,15 @@ from tidegate.flow.plan import Iterate, Plan
 from tidegate.spark.loops.rounds import Least
 from tidegate.spark.lowering import lower
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.commits import Commit, Publication, last_commit, write_commit
+from tidegate.spark.streaming.commits import Commit, Publication, write_commit
 from tidegate.spark.streaming.entries import entries
-from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, LateRow
+from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, LateRow, Superseded
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import shown, time_of
 from tidegate.spark.streaming.heartbeat import forget
 from tidegate.spark.streaming.lateness import admit
+from tidegate.spark.streaming.lock import Lock
+from tidegate.spark.streaming.log import NOBODY, read_log
 from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.meaning import check_meaning, meaning, origins_of, state_keys
 from tidegate.spark.streaming.metrics import StepMetrics, metrics_of
@@ -58,7 +61,12 @@ RECOVERY = ("recovering", "sweeping")
 
 
 class Engine:
-    """A flow, what it reads and writes besides its sources, and its last commit."""
+    """A flow, what it reads and writes besides its sources, and its last commit.
+
+    A run that was taken for dead and lives can't commit any more, but it may still delete. What it sweeps when it
+    starts is of earlier runs, never of the one that replaced it. What it deletes after a commit, no later commit can
+    name.
+    """
 
     def __init__(
         self,
@@ -68,6 +76,7 @@ class Engine:
         tables: Mapping[str, DataFrame],
         outputs: Mapping[str, Output],
         *,
+        lock: Lock | None = None,
         allow_pickle: bool = False,
         probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
         report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
@@ -87,9 +96,17 @@ class Engine:
         self._probe = probe
         self._report = report
         self._warm = Warm()
-        self._attempt = uuid4().hex[:8]
+        self._lock = lock
+        self._token = lock.token if lock else NOBODY
+        #: What the names of all that this run writes end with: the number of its lock, and an id.
+        self.attempt = f"{self._token.lock}.{uuid4().hex[:8]}"
         self._allow_pickle = allow_pickle
-        found = last_commit(files)
+        log = read_log(files)
+        if lock and log.token.lock > lock.token.lock:
+            lock.check()
+        found = log.commit
+        #: The number of the last record in the log.
+        self._number = log.number
         #: The names under which the checkpoint knows sources and tables.
         self.origins = origins_of(flow, found["flow"] if found else None)
         self._keys = state_keys(flow, self.origins, allow_pickle=allow_pickle)
@@ -122,7 +139,7 @@ class Engine:
         """Answer the directory of rows of a source that were late or had no time."""
         return f"late/{self.origins[source]}"
 
-    def _recovered(self, found: dict[str, Any]) -> Commit:
+    def _recovered(self, found: Mapping[str, Any]) -> Commit:
         """Answer the last commit, after what it had to publish is published and leftovers are gone."""
         check_meaning(self.flow, found["flow"], self._meaning)
         commit = Commit.decode(self.flow, found)
@@ -151,7 +168,7 @@ class Engine:
             raise self._torn(f"batch {due} of query {last.query if last else query} is due, Spark gives batch {number}")
         self._batches = self._batches or replace(self._runtime, session=batch.sparkSession, made={})
         runtime = self._batches
-        with self._settings(runtime):
+        with self._replaceable(), self._settings(runtime):
             # What is read once only is not worth keeping.
             kept = batch.persist() if self._entries.passes > 1 else _alone(batch)
             try:
@@ -175,7 +192,7 @@ class Engine:
     def finish(self) -> None:
         """Complete everything: the end of the input is a step of its own, and closes the checkpoint."""
         last = self.last
-        with self._settings(self._runtime):
+        with self._replaceable(), self._settings(self._runtime):
             if last is not None:
                 # Whoever stopped the query may have stopped a step that was committed and not yet published.
                 publish(self.flow, self.files, self._runtime, last, self.outputs)
@@ -200,7 +217,7 @@ class Engine:
         number = self.last.step + 1 if self.last else 0
         self._probe("begin", number)
         shared = (self.flow, self.files, runtime, self._schemas, self._held)
-        step = Step(number, self._attempt, *shared, ended, self._allow_pickle, warm=self._warm, watch=self._turn)
+        step = Step(number, self.attempt, *shared, ended, self._allow_pickle, warm=self._warm, watch=self._turn)
         work = Work(step, self._entries, self._keys, self.last.state if self.last else {}, self.tables)
         try:
             self._probe("writing", number)
@@ -233,9 +250,11 @@ class Engine:
                 self._meaning,
                 ended,
                 self._outlets(number, outputs),
+                self._number + 1,
+                self._token,
             )
             self._probe("before commit", number)
-            write_commit(self.files, self.flow, commit, lambda: self._probe("during commit", number))
+            self._commit(commit)
         except BaseException:
             self._warm.forget()
             self.tracking.move({source: mark.frontier for source, mark in self.marks.items()})
@@ -252,6 +271,35 @@ class Engine:
         self.metrics.append(metrics_of(self.flow, commit, seen, time.monotonic() - started, datetime.now(UTC)))
         self._report(self.metrics[-1])
         del self.metrics[:-1000]
+
+    def _commit(self, commit: Commit) -> None:
+        """Write a commit, while this run holds its lock."""
+        before = self.last.number if self.last else -1
+        with self._lock.committing() if self._lock else nullcontext():
+            write_commit(
+                self.files,
+                self.flow,
+                commit,
+                before=before,
+                midway=lambda: self._probe("during commit", commit.step),
+            )
+        self._number = commit.number
+
+    @contextmanager
+    def _replaceable(self) -> Iterator[None]:
+        """Say that another run has replaced this one, if it has, instead of what comes of that."""
+        if self._lock is None:
+            yield
+            return
+        try:
+            self._lock.check()
+            yield
+            # Before Spark notes that the batch is done, and begins the next.
+            self._lock.check()
+        except Exception as error:
+            if not isinstance(error, Superseded):
+                self._lock.check()
+            raise
 
     def _turn(self, loop: Iterate, number: int, least: Least | None) -> None:
         """Let the tracker know where a loop is."""
@@ -335,20 +383,31 @@ class Engine:
     def _sweep(self, commit: Commit) -> None:
         """Delete what the last commit does not name: of attempts that did not get so far, and of commits before it."""
         self._older = commit.paths
-        self.files.sweep("commits")
+        self.files.sweep("commits", before=self._lock.since if self._lock else time.time())
         late = [self.late_rows(source.id) for source in self.flow.sources]
         for directory in [*late, *(f"output/{s.name}" for s in self.flow.sinks)]:
-            self.files.delete(f"{directory}/{PENDING}")
+            self.sweep_attempts(self.files, f"{directory}/{PENDING}")
         for key in self.files.names("state"):
             for port in self.files.names(f"state/{key}"):
-                for name in self.files.names(f"state/{key}/{port}"):
-                    path = f"state/{key}/{port}/{name}"
-                    if path not in commit.paths:
-                        self.files.delete(path)
+                self.sweep_attempts(self.files, f"state/{key}/{port}", named=commit.paths)
+
+    def sweep_attempts(self, files: Files, directory: str, *, named: Set[str] = frozenset()) -> None:
+        """Delete what attempts of earlier runs have left in a directory, and the last commit does not name.
+
+        No earlier run can commit any more; a later one, which has replaced this one, can.
+        """
+        for name in files.names(directory):
+            lock = name.rpartition("-")[2].rpartition(".")[0]
+            if f"{directory}/{name}" not in named and (not lock.isdecimal() or int(lock) <= self._token.lock):
+                files.delete(f"{directory}/{name}")
 
     def _origin(self, number: int) -> tuple[str, str]:
         """Answer Spark's id of the query, and a hash of where a batch begins and ends in the sources."""
-        query = self.files.read("spark/metadata")["id"] if self.files.exists("spark/metadata") else ""
+        query = (
+            self.files.read("spark/metadata", "Spark's id of the query", {"id": str})["id"]
+            if self.files.exists("spark/metadata")
+            else ""
+        )
         name = f"spark/offsets/{number}"
         if not self.files.exists(name):
             return query, ""

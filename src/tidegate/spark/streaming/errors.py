@@ -13,6 +13,7 @@ __all__ = [
     "PickleRefused",
     "SinkFailed",
     "Superseded",
+    "UnfitFileSystem",
 ]
 
 
@@ -41,7 +42,11 @@ class SinkFailed(FlowError, RuntimeError):
 
 
 class Superseded(FlowError, RuntimeError):
-    """Another run committed this step first; this one has to stop."""
+    """Another run has replaced this one, which can't commit any more, and has to stop."""
+
+
+class UnfitFileSystem(FlowError, ValueError):
+    """A checkpoint or an output is on a file system that does not create and rename in one operation."""
 
 
 class PickleRefused(FlowError, PermissionError):

@@ -1,22 +1,47 @@
-"""The lock of a checkpoint: one run at a time, and a dead one is replaced."""
+"""The lock of a checkpoint: one run at a time, and a dead one is replaced.
+
+Each run that takes the lock creates the next file ``locks/N``, which names it: the holder is the one of the greatest
+number. It gives the lock back by creating ``locks/N.released``. Why there is one holder:
+
+- A file is created only if there is none, so each number has one owner. Who starts reads the greatest number N and, if
+  N was given back or its owner is dead, creates N + 1: of several, one succeeds. The others are told who it is.
+- No number comes again. Holders delete old files, except those of the last few numbers. Whoever was so slow that the
+  number it creates was deleted already finds a greater one when it looks once more, and withdraws.
+- Only the owner marks its number as given back, and after that it can't commit: in its process, a commit and giving
+  back exclude each other.
+- An owner that did not give its number back may live although it seems dead: on a host that can't be reached, on a
+  machine that was suspended. So the next holder writes a fence into the log (`log.py`) before it does anything else. If
+  it dies before that, its own number is not given back either, and the one after it writes the fence.
+- A run that was replaced sees the greater number at its next heartbeat, and when a step begins, commits and ends.
+  Between those, the fence stops it. What it may still delete, nobody needs: see `Engine`.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, RLock, Thread
 from typing import Any
 from uuid import uuid4
 
-from tidegate.spark.streaming.errors import CheckpointInUse
+from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointInUse, Superseded
 from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.log import Token, write_fence
 
-__all__ = ["Lock"]
+__all__ = ["Lock", "holder"]
 
 _BEAT = 10.0
 _STALE = 60.0
+#: How many numbers are kept that are not in use any more.
+_KEPT = 10
+_DIRECTORY = "locks"
+#: The one file that earlier versions had, which they deleted to give it back.
+_SINGLE = "lock"
+_KEYS = {"host": str, "process": int}
 #: The locks that runs of this process hold.
 _OWN: set[str] = set()
 
@@ -24,68 +49,194 @@ _OWN: set[str] = set()
 class Lock:
     """A file that names its holder: host, boot, process and when that started.
 
-    On the holder's own host it can be seen whether it lives. From elsewhere, its heartbeat must be stale. This keeps a
-    second run out that was started by mistake; that two runs never commit the same step is the commit's own doing.
+    On the holder's own host it can be seen whether it lives. From elsewhere, its heartbeat must be stale.
     """
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._token = uuid4().hex
+        self._id = uuid4().hex
+        self._number = 0
+        self._held = False
+        self._mutex = RLock()
         self._stop = Event()
+        #: When the lock was taken, by the clock of the checkpoint's file system.
+        self.since = 0.0
+        #: What a heartbeat has found: the run that has replaced this one.
+        self.lost: Superseded | None = None
+
+    @property
+    def token(self) -> Token:
+        """Who this is, for the records that it writes."""
+        return Token(self._number, self._id)
 
     def acquire(self) -> None:
-        """Take the lock, or raise with the holder's name."""
-        content = _here() | {"token": self._token}
-        if not self._files.create("lock", content):
-            holder = self._holder()
-            if holder is not None and not self._dead(holder):
-                raise CheckpointInUse(
-                    f"{self._files.root} is in use by process {holder.get('process')} on {holder.get('host')}",
-                    hint="stop that run first; or take a checkpoint of its own for this one",
-                )
-            if holder is not None:
-                self._files.delete("lock")
-            if not self._files.create("lock", content):
-                raise CheckpointInUse(f"{self._files.root} was taken by another run just now", hint="let one run only")
-        _OWN.add(self._token)
+        """Take the lock, or raise with the holder's name. A holder that has died is kept out for good."""
+        files = self._files
+        newest = _newest(files)
+        died = not files.exists(_released(newest)) if newest else False
+        if died:
+            self._refuse_alive(_name(newest))
+        if files.exists(_SINGLE):
+            self._refuse_alive(_SINGLE)
+            died = True
+        self._number = newest + 1
+        # Before the file is there: others in this process would take its owner for dead.
+        _OWN.add(self._id)
+        try:
+            self._create()
+            if died:
+                write_fence(files, self.token)
+        except BaseException:
+            _OWN.discard(self._id)
+            raise
+        self._held = True
+        self.since = files.written(_name(self._number))
+        files.delete(_SINGLE)
+        self._forget()
         Thread(target=self._beat, name="tidegate lock", daemon=True).start()
 
     def release(self) -> None:
         """Give the lock back; nothing if it is not held."""
-        if self._token in _OWN:
-            self._stop.set()
-            _OWN.discard(self._token)
-            # A run that was taken for dead leaves the lock to the one that replaced it.
-            if self._files.exists("lock") and self._files.read("lock").get("token") == self._token:
-                self._files.delete("lock")
-
-    def _beat(self) -> None:
-        while not self._stop.wait(_BEAT):
-            # One that fails is made up for by the next. A run whose JVM is gone fails, and gives the lock back.
-            with suppress(Exception):
-                self._files.touch("lock")
-
-    def _holder(self) -> dict[str, Any] | None:
-        """Answer who holds the lock; None if it was given back just now."""
+        with self._mutex:
+            if not self._held:
+                return
+            self._held = False
+        self._stop.set()
         try:
-            found: dict[str, Any] = self._files.read("lock")
-        except Exception:
-            if self._files.exists("lock"):
-                raise
-            return None
-        return found
+            self._files.create(_released(self._number), {})
+        finally:
+            _OWN.discard(self._id)
 
-    def _dead(self, holder: dict[str, Any]) -> bool:
+    def check(self) -> None:
+        """Raise if this run was taken for dead, and another has replaced it."""
+        newest = _newest(self._files)
+        if newest > self._number:
+            raise Superseded(
+                f"this run was taken for dead: {_told(self._files, _name(newest))} works on {self._files.root} now",
+                hint="let this one be; nothing of it is lost, the other has gone on from the last commit",
+            )
+        if newest < self._number:
+            raise BadCheckpoint(
+                f"{self._files.path(_name(self._number))}, the lock of this run, is gone",
+                hint="only the run may touch what is in its checkpoint; start again",
+            )
+
+    @contextmanager
+    def committing(self) -> Iterator[None]:
+        """Hold the lock for the time of a commit; raise if it was given back, or another run has it."""
+        with self._mutex:
+            if not self._held:
+                raise Superseded(
+                    f"this run has given back {self._files.root} before its step was committed",
+                    hint="start again: the step is run once more",
+                )
+            self.check()
+            yield
+
+    def _create(self) -> None:
+        """Create the file of this number, or raise with the name of the run that was first."""
+        files, content = self._files, _here() | {"token": self._id}
+        if files.create(_name(self._number), content):
+            newest = _newest(files)
+            if newest == self._number:
+                return
+            files.delete(_name(self._number))
+        raise self._in_use(_name(_newest(files)))
+
+    def _refuse_alive(self, name: str) -> None:
+        """Raise if the run that a file names lives, or may live."""
+        try:
+            dead = self._dead(self._files.read(name, "the holder of a lock", _KEYS), name)
+        except BadCheckpoint as error:
+            if not self._files.exists(name):
+                # It was old when the names were listed, and a newer holder has deleted it.
+                raise self._in_use(_name(_newest(self._files))) from None
+            # A power cut may have left it so. Whoever lives touches its file.
+            if self._stale(name):
+                return
+            raise CheckpointInUse(
+                f"{error.what}: so it can't be known whether a run works on {self._files.root}",
+                hint=f"wait a minute, after which a holder is known to be dead; or, if there is none, delete "
+                f"{self._files.path(name)}",
+            ) from None
+        if not dead:
+            raise self._in_use(name)
+
+    def _in_use(self, name: str) -> CheckpointInUse:
+        return CheckpointInUse(
+            f"{self._files.root} is in use by {_told(self._files, name)}",
+            hint="stop that run first; or take a checkpoint of its own for this one",
+        )
+
+    def _dead(self, holder: dict[str, Any], name: str) -> bool:
         here = _here()
-        if holder.get("host") != here["host"]:
-            return self._files.age("lock") > _STALE
+        if holder["host"] != here["host"]:
+            return self._stale(name)
         if holder.get("boot") != here["boot"]:
             return True
-        if holder.get("process") == here["process"] and holder.get("started") == here["started"]:
+        if holder["process"] == here["process"] and holder.get("started") == here["started"]:
             return holder.get("token") not in _OWN
-        process = int(holder.get("process", 0))
         # Where nothing tells when a process was started, it is all the same whether it lives.
-        return _started(process) != holder.get("started") if here["started"] else not _lives(process)
+        if not here["started"]:
+            return not _lives(holder["process"])
+        return _started(holder["process"]) != holder.get("started")
+
+    def _stale(self, name: str) -> bool:
+        try:
+            return time.time() - self._files.written(name) > _STALE
+        except Exception:
+            if self._files.exists(name):
+                raise
+            # A newer holder has deleted it just now; the number that comes next is taken.
+            return True
+
+    def _forget(self) -> None:
+        """Delete what is left of runs long ago."""
+        for name in self._files.names(_DIRECTORY):
+            number = name.partition(".")[0]
+            if number.isdecimal() and int(number) < self._number - _KEPT:
+                self._files.delete(f"{_DIRECTORY}/{name}")
+        self._files.sweep(_DIRECTORY, before=self.since - _STALE)
+
+    def _beat(self) -> None:
+        while self.lost is None and not self._stop.wait(_BEAT):
+            # One that fails is made up for by the next. A run whose JVM is gone fails, and gives the lock back.
+            with suppress(Exception):
+                self._files.touch(_name(self._number))
+                try:
+                    self.check()
+                except Superseded as error:
+                    self.lost = error
+
+
+def holder(files: Files) -> str:
+    """Return the process and host that hold the lock of a checkpoint, dead or alive; empty if it was given back."""
+    newest = _newest(files)
+    if newest and not files.exists(_released(newest)):
+        return _told(files, _name(newest))
+    return _told(files, _SINGLE) if files.exists(_SINGLE) else ""
+
+
+def _name(number: int) -> str:
+    return f"{_DIRECTORY}/{number}"
+
+
+def _released(number: int) -> str:
+    return f"{_name(number)}.released"
+
+
+def _newest(files: Files) -> int:
+    names = files.names(_DIRECTORY)
+    return max((int(name) for name in names if name.isascii() and name.isdecimal()), default=0)
+
+
+def _told(files: Files, name: str) -> str:
+    """Return who a file names, in words."""
+    try:
+        found = files.read(name, "the holder of a lock", _KEYS)
+    except BadCheckpoint:
+        return "another run"
+    return f"process {found['process']} on {found['host']}"
 
 
 def _here() -> dict[str, Any]:

@@ -11,6 +11,7 @@ from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.commits import Commit, Publication
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.identity import checkpoint_id
 from tidegate.spark.streaming.published import PROMISES
 from tidegate.spark.streaming.sinks import Foreach, Output, Sender, Transactional
 
@@ -51,7 +52,7 @@ def publish(
         if place.exists(publication.staged) and not place.exists(publication.name):
             if publication.call:
                 _hand_over(flow, place, runtime, commit, publication, outputs)
-            elif not place.rename(publication.staged, publication.name):
+            elif not place.rename(publication.staged, publication.name) and not place.exists(publication.name):
                 raise BadCheckpoint(
                     f"step {commit.step} is committed, and {place.path(publication.staged)} could not be moved to "
                     f"{place.path(publication.name)}",
@@ -75,7 +76,7 @@ def publish(
 def sender_of(flow: Plan, checkpoint: Files, sink: str) -> Sender:
     """Answer as whom a sink writes to places that others may write to as well."""
     time = next(flow[s.input].schema.time for s in flow.sinks if s.name == sink)
-    return Sender(checkpoint.read("id")["id"], flow.name, sink, time)
+    return Sender(checkpoint_id(checkpoint), flow.name, sink, time)
 
 
 def _hand_over(

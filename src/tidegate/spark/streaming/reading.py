@@ -11,9 +11,10 @@ from tidegate.flow.arguments import checked_path
 from tidegate.flow.schema import Schema
 from tidegate.spark.inputs import STEP
 from tidegate.spark.lowering.rows import quoted
-from tidegate.spark.streaming.commits import last_commit
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.identity import checkpoint_id
+from tidegate.spark.streaming.log import last_commit
 from tidegate.spark.streaming.published import PROMISES
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["claim", "published_time", "read", "read_promises", "read_stream"]
 
 _OWNER = "_tidegate.json"
+_KEYS = {"checkpoint": str, "id": str, "sink": str, "schema": str, "time": list}
+_RESTORE = "restore the file from a copy; spark.read.parquet(path) reads what is visible in the directory"
 
 # Spark overlooks files that are older than the newest by a week, which a clock that was wrong for a while makes them.
 _EVER = {"maxFileAge": "36500d"}
@@ -34,8 +37,13 @@ def claim(spark: SparkSession, path: str, checkpoint: Files, sink: str, schema: 
     ``schema`` has the columns, ``times`` says which of them are time: others may follow the frontier of this output.
     """
     files = Files(spark, path)
-    owner = {"checkpoint": checkpoint.root, "id": checkpoint.read("id")["id"], "sink": sink, "schema": schema.json()}
-    owner["time"] = [[column.name, column.type] for column in times.times]
+    owner = {
+        "checkpoint": checkpoint.root,
+        "id": checkpoint_id(checkpoint),
+        "sink": sink,
+        "schema": schema.json(),
+        "time": [[column.name, column.type] for column in times.times],
+    }
     if not files.exists(_OWNER) and files.names():
         raise BadCheckpoint(
             f"expected an empty directory for sink {sink!r}, got {files.root} with {len(files.names())} entries",
@@ -43,7 +51,7 @@ def claim(spark: SparkSession, path: str, checkpoint: Files, sink: str, schema: 
         )
     files.make(PROMISES)
     if not files.create(_OWNER, owner):
-        found = files.read(_OWNER)
+        found = _owner(files)
         if (found["id"], found["sink"]) != (owner["id"], sink):
             raise BadCheckpoint(
                 f"{files.root} is the output of sink {found['sink']!r} of the checkpoint {found['checkpoint']}",
@@ -63,7 +71,7 @@ def read(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame:
     owner = _owner(files)
     schema = StructType.fromJson(json.loads(owner["schema"]))
     checkpoint = Files(spark, owner["checkpoint"])
-    if not checkpoint.exists("id") or checkpoint.read("id")["id"] != owner["id"]:
+    if not checkpoint.exists("id") or checkpoint_id(checkpoint) != owner["id"]:
         raise BadCheckpoint(
             f"{files.root} was written with the checkpoint {checkpoint.root}, which is not there any more",
             hint="spark.read.parquet(path) reads what is visible",
@@ -115,5 +123,4 @@ def _owner(files: Files) -> dict[str, Any]:
             f"expected the output of a flow in {files.root}, got none",
             hint="a path that was given to tg.parquet(…), of a flow that was started",
         )
-    found: dict[str, Any] = files.read(_OWNER)
-    return found
+    return files.read(_OWNER, "the owner of an output", _KEYS, hint=_RESTORE)

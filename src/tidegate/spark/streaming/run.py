@@ -83,6 +83,9 @@ class Run:
     def _watch(self) -> None:
         try:
             while not self.query.awaitTermination(1):
+                if self._lock.lost:
+                    self.query.stop()
+                    raise self._lock.lost
                 if self._engine.complete:
                     # Nothing can come any more: the flows that this one follows have ended.
                     self.query.stop()

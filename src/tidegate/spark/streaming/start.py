@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from tidegate.errors import TidegateError
 from tidegate.flow.arguments import checked_path
@@ -15,18 +14,20 @@ from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import AtEnd, Published
 from tidegate.spark.inputs import check_inputs
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.commits import last_step
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.heartbeat import heart_of, read_beats
+from tidegate.spark.streaming.identity import identify
 from tidegate.spark.streaming.lock import Lock
+from tidegate.spark.streaming.log import last_commit
 from tidegate.spark.streaming.metrics import Reporter, StepMetrics, observed, reporter
 from tidegate.spark.streaming.publishing import PENDING, sender_of
 from tidegate.spark.streaming.reading import claim, published_time, read_promises
 from tidegate.spark.streaming.run import Run
 from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, Transactional
 from tidegate.spark.streaming.sources import CLOCK, united
+from tidegate.spark.streaming.stores import check_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,13 +52,15 @@ def start(
         runtime = spark_runtime(spark)
         given = check_inputs(flow, inputs, streaming=True)
         report, every = reporter(metrics), _checked_trigger(trigger)
-        files = Files(spark, checked_path(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"'))
+        path = checked_path(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
+        check_store(spark, path, "a checkpoint")
+        files = Files(spark, path)
         lock = Lock(files)
         lock.acquire()
         try:
             tables = {t.id: given[t.id] for t in flow.tables}
             options: dict[str, Any] = {"allow_pickle": allow_pickle, "probe": probe, "report": report}
-            engine = prepare(flow, spark, tables, outputs, files, **options)
+            engine = prepare(flow, spark, tables, outputs, files, lock=lock, **options)
             with runtime.settings(spark__sql__session__timeZone=flow.timezone):
                 signals = _signals(flow, spark)
                 heart = heart_of(flow, files, after=engine.beat)
@@ -84,6 +87,7 @@ def prepare(
     outputs: Mapping[str, Output],
     files: Files,
     *,
+    lock: Lock | None = None,
     allow_pickle: bool = False,
     probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
     report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
@@ -91,17 +95,20 @@ def prepare(
     """Answer an engine that goes on from a checkpoint; its outputs are its own from now on."""
     _check_ends(flow)
     _check_outputs(flow, outputs)
+    for name, output in outputs.items():
+        if isinstance(output, Parquet):
+            check_store(spark, output.path, f"the output of sink {name!r}")
     _check_halves(files)
-    files.create("id", {"id": uuid4().hex, "flow": flow.name})
+    identify(files, flow.name)
     options: dict[str, Any] = {"allow_pickle": allow_pickle, "probe": probe, "report": report}
-    engine = Engine(flow, spark_runtime(spark), files, tables, outputs, **options)
+    engine = Engine(flow, spark_runtime(spark), files, tables, outputs, lock=lock, **options)
     for sink in flow.sinks:
         output = outputs[sink.name]
         if isinstance(output, Parquet):
             claim(spark, output.path, files, sink.name, engine.schemas[sink.input], flow[sink.input].schema)
             _check_not_left(engine, sink.name, Files(spark, output.path))
             # What the last commit names is published; the rest is of attempts that did not get so far.
-            Files(spark, output.path).delete(PENDING)
+            engine.sweep_attempts(Files(spark, output.path), PENDING)
         elif isinstance(output, Transactional):
             try:
                 output.claim(sender_of(flow, files, sink.name), engine.schemas[sink.input])
@@ -195,13 +202,13 @@ def _check_not_left(engine: Engine, sink: str, place: Files) -> None:
 
 def _check_halves(files: Files) -> None:
     """Refuse a checkpoint of which one half is gone: Spark would begin anew, or go on without us."""
-    step, spark_began = last_step(files), bool(files.names("spark/commits"))
-    if step is None and spark_began:
+    commit, spark_began = last_commit(files), bool(files.names("spark/commits"))
+    if commit is None and spark_began:
         raise BadCheckpoint(
             f"{files.root} has Spark's half of a checkpoint, and no commits",
             hint="restore the directory commits, or begin with a new checkpoint and other outputs",
         )
-    if step is not None and not files.exists("spark/metadata") and files.read(f"commits/{step}").get("query"):
+    if commit is not None and not files.exists("spark/metadata") and commit["query"]:
         raise BadCheckpoint(
             f"{files.root} has commits, and Spark's half of the checkpoint is gone",
             hint="restore the directory spark, or begin with a new checkpoint and other outputs",

@@ -1,0 +1,123 @@
+"""The log of a checkpoint: numbered records, each created once and never changed. A record is a commit or a fence.
+
+A run that has read the log up to some number can write the next number only. Who takes over from a run that may still
+live writes a *fence* as the next number: if the other is first, that was its last commit, and the fence comes after it.
+From then on the other finds its number taken, and cannot commit; nothing that it has written will ever be named by a
+commit, and may be swept. A fence is never deleted: the run that it keeps out may sleep for as long as it likes.
+
+A commit is deleted when it is a hundred records behind. As long as there is no fence, the number of a commit is that of
+its step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tidegate.spark.streaming.errors import BadCheckpoint
+from tidegate.spark.streaming.files import Files
+
+__all__ = ["NOBODY", "Log", "Token", "append", "last_commit", "read_log", "write_fence"]
+
+_KEPT = 100
+_FENCE: dict[str, Any] = {"number": int, "token": dict}
+_COMMIT: dict[str, Any] = {
+    "step": int,
+    "batch": int | None,
+    "query": str,
+    "offsets": str,
+    "sources": dict,
+    "state": dict,
+    "publish": list,
+    "outputs": dict,
+    "flow": dict,
+    "ended": bool,
+    "outlets": dict,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Who writes a record: the number of its lock, which grows with every run, and an id of its own."""
+
+    lock: int
+    id: str
+
+
+#: Who works without a lock.
+NOBODY = Token(0, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Where a log ends: the number and the writer of its last record, and its last commit, as JSON has it."""
+
+    number: int = -1
+    token: Token = NOBODY
+    commit: Mapping[str, Any] | None = None
+
+
+def read_log(files: Files) -> Log:
+    """Return where the log of a checkpoint ends."""
+    numbers = _numbers(files)
+    token = NOBODY
+    for number in numbers:
+        record = _record(files, number)
+        if number == numbers[0] and "token" in record:
+            token = Token(**record["token"])
+        if "fence" not in record:
+            return Log(numbers[0], token, record)
+    return Log(numbers[0], token) if numbers else Log()
+
+
+def last_commit(files: Files) -> Mapping[str, Any] | None:
+    """Return the last commit as it is in its file, or None."""
+    return read_log(files).commit
+
+
+def append(
+    files: Files, number: int, commit: Mapping[str, Any], *, before: int, midway: Callable[[], None] = lambda: None
+) -> bool:
+    """Write a commit under its number, once and for all; return whether the number was free.
+
+    ``before`` is the number of the commit before it. Those that have fallen behind by a hundred records are deleted.
+    """
+    if not files.create(f"commits/{number}", {**commit, "number": number}, midway):
+        return False
+    for old in range(max(0, before - _KEPT + 1), number - _KEPT + 1):
+        if files.exists(f"commits/{old}") and "fence" not in _record(files, old):
+            files.delete(f"commits/{old}")
+    return True
+
+
+def write_fence(files: Files, token: Token) -> None:
+    """Write a fence as the next record, whatever another run writes at the same time."""
+    number = max(_numbers(files), default=-1) + 1
+    while not files.create(f"commits/{number}", {"format": 1, "number": number, "fence": True, "token": asdict(token)}):
+        number += 1
+
+
+def _numbers(files: Files) -> list[int]:
+    """Return the numbers of all records, the last one first."""
+    names = files.names("commits")
+    return sorted((int(name) for name in names if name.isascii() and name.isdecimal()), reverse=True)
+
+
+def _record(files: Files, number: int) -> dict[str, Any]:
+    """Return a record, checked as far as it can be without its flow."""
+    name = f"commits/{number}"
+    found = files.read(name, "a commit", {"format": int})
+    if found["format"] != 1:
+        raise BadCheckpoint(
+            f"expected a commit of format 1 in {files.path(name)}, got one of format {found['format']}",
+            hint="another version of Tidegate wrote it: go on with that one",
+        )
+    files.expect(name, "a commit", found, _FENCE if "fence" in found else _COMMIT)
+    # A commit from before there were fences has the number of its step.
+    if found.setdefault("number", found.get("step")) != number:
+        raise BadCheckpoint(
+            f"expected record {number} in {files.path(name)}, got record {found['number']}",
+            hint="the file is a copy of another: restore the right one, or begin with a new checkpoint and output",
+        )
+    return found

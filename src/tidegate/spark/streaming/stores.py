@@ -1,0 +1,36 @@
+"""The file systems that a run can write to: those that create and rename in one operation.
+
+A commit counts because only one run can create its file, and a step becomes visible as a whole because its directory
+is renamed at once. A local disk and HDFS do both in one operation, and viewfs passes on to such ones. Object stores
+copy a directory file by file, and what their Hadoop connectors call *create if there is none* are two requests: two
+runs can both succeed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tidegate.spark.streaming.errors import UnfitFileSystem
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["check_store"]
+
+_FIT = ("file", "hdfs", "viewfs")
+
+
+def check_store(spark: SparkSession, path: str, what: str) -> None:
+    """Refuse a path for ``what`` on a file system that can't keep the promises of a run; nothing of it is accessed."""
+    context: Any = spark.sparkContext
+    hadoop = context._jvm.org.apache.hadoop.fs
+    conf = spark._jsparkSession.sessionState().newHadoopConf()
+    given = hadoop.Path(path).toUri().getScheme()
+    scheme = str(given or hadoop.FileSystem.getDefaultUri(conf).getScheme())
+    if scheme not in _FIT:
+        default = "" if given else ", the default file system of Spark"
+        raise UnfitFileSystem(
+            f"expected {what} on a file system that creates and renames in one operation ({', '.join(_FIT)}), "
+            f"got {path} on {scheme}{default}",
+            hint="put it on HDFS or on a disk that all workers share, and copy results from there",
+        )
