@@ -27,9 +27,11 @@ def files(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -
     if request.param == "here":
         yield Files(spark, str(tmp_path / "files"))
         return
-    mount = "fs.viewfs.mounttable.tests.link./mounted"
+    # Hadoop keeps a file system for each authority: this one is of this test alone.
+    authority = tmp_path.name.replace("_", "-")
+    mount = f"fs.viewfs.mounttable.{authority}.link./mounted"
     spark.conf.set(mount, tmp_path.as_uri())
-    yield Files(spark, "viewfs://tests/mounted/files")
+    yield Files(spark, f"viewfs://{authority}/mounted/files")
     spark.conf.unset(mount)
 
 

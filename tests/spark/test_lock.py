@@ -120,7 +120,7 @@ class _Deleting(Lock):
     def acquire(self) -> None:
         files, name, content = self._files, "locks/7", ELSEWHERE | {"token": self._id}
         if not files.create(name, content):
-            with suppress(BadCheckpoint):  # it was given back just now
+            with suppress(BadCheckpoint, FileNotFoundError):  # it was given back just now
                 if "token" in files.read(name, "a lock", {}):
                     raise CheckpointInUse("in use")
                 files.delete(name)

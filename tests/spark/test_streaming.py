@@ -13,7 +13,17 @@ from typer.testing import CliRunner
 import tidegate as tg
 from tidegate.cli import app
 from tidegate.flow.errors import BadArgument, BadInput
-from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, CheckpointInUse, FlowChanged, LateRow
+from tidegate.spark.streaming import lock as lock_module
+from tidegate.spark.streaming.errors import (
+    BadCheckpoint,
+    CheckpointClosed,
+    CheckpointInUse,
+    FlowChanged,
+    LateRow,
+    Superseded,
+)
+from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.lock import holder
 
 pytestmark = pytest.mark.spark
 
@@ -104,16 +114,32 @@ def test_late_rows_fail_a_run_that_asks_for_it_and_are_counted_when_dropped(plac
 
 
 def test_a_second_run_is_kept_out_and_a_dead_holder_is_replaced(place: Place) -> None:
-    """The lock names the holder; one that lives is left alone, one that is dead is not."""
+    """The lock names the holder; one that lives is left alone, one that is dead is not, and is kept out by a fence."""
     run = place.start(counts(), trigger={"processingTime": "1 second"})
     with pytest.raises(CheckpointInUse, match=f"process {os.getpid()}"):
         place.start(counts())
     run.stop()
-    lock = place.path / "checkpoint" / "lock"
-    assert not lock.exists()
-    lock.write_text(json.dumps({"host": os.uname().nodename, "boot": "another", "process": 1, "started": "1"}))
+    checkpoint = place.path / "checkpoint"
+    assert sorted(path.name for path in (checkpoint / "locks").iterdir()) == ["1", "1.released"]
+    dead = {"host": os.uname().nodename, "boot": "another", "process": 1, "started": "1"}
+    (checkpoint / "locks" / "2").write_text(json.dumps(dead))
+    place.feed.add((1, "a", 1), (5, "a", 1))
     place.run(counts())
-    assert not lock.exists()
+    assert json.loads((checkpoint / "commits" / "0").read_text())["fence"]
+    commit = json.loads((checkpoint / "commits" / "1").read_text())
+    assert (commit["step"], commit["token"]["lock"]) == (0, 3)
+    assert place.rows() == [(1, "a", 1)]
+
+
+def test_a_run_that_has_nothing_to_do_stops_when_it_was_replaced(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A heartbeat finds out; the run fails, and says which process on which host has taken over."""
+    monkeypatch.setattr(lock_module, "_BEAT", 0.1)
+    run = place.start(counts(), trigger={"processingTime": "1 second"})
+    newer = {"host": "elsewhere", "boot": "x", "process": 42, "started": "1"}
+    (place.path / "checkpoint" / "locks" / "2").write_text(json.dumps(newer))
+    with pytest.raises(Superseded, match="process 42 on elsewhere works on"):
+        run.await_termination(120)
+    assert run.status().state == "failed"
 
 
 def test_a_checkpoint_with_one_half_gone_is_refused(place: Place) -> None:
@@ -201,7 +227,7 @@ def test_what_can_not_run_on_streams_is_refused_at_the_start(place: Place) -> No
         place.start(counts(), inputs={"s": place.spark.createDataFrame([], DDL)})
     with pytest.raises(BadArgument, match="no sink for"):
         place.start(counts(), outputs={"uot": tg.parquet("x")})
-    assert not (place.path / "checkpoint" / "lock").exists()
+    assert not holder(Files.here(place.path / "checkpoint"))
     with pytest.raises(BadArgument, match="expected trigger as a mapping, got '10 seconds'"):
         place.start(counts(), trigger="10 seconds")
     with pytest.raises(BadArgument, match="unknown trigger 'availablenow'"):

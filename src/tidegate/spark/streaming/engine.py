@@ -17,9 +17,10 @@ from tidegate.spark.lowering import lower
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.commits import Commit, Publication, write_commit
 from tidegate.spark.streaming.entries import entries
-from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, LateRow, Superseded
+from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, LateRow
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import shown, time_of
+from tidegate.spark.streaming.halves import query_id
 from tidegate.spark.streaming.heartbeat import forget
 from tidegate.spark.streaming.lateness import admit
 from tidegate.spark.streaming.lock import Lock
@@ -296,9 +297,9 @@ class Engine:
             yield
             # Before Spark notes that the batch is done, and begins the next.
             self._lock.check()
-        except Exception as error:
-            if not isinstance(error, Superseded):
-                self._lock.check()
+        except Exception:
+            # This names the other run, whatever it was that failed.
+            self._lock.check()
             raise
 
     def _turn(self, loop: Iterate, number: int, least: Least | None) -> None:
@@ -403,11 +404,7 @@ class Engine:
 
     def _origin(self, number: int) -> tuple[str, str]:
         """Answer Spark's id of the query, and a hash of where a batch begins and ends in the sources."""
-        query = (
-            self.files.read("spark/metadata", "Spark's id of the query", {"id": str})["id"]
-            if self.files.exists("spark/metadata")
-            else ""
-        )
+        query = query_id(self.files)
         name = f"spark/offsets/{number}"
         if not self.files.exists(name):
             return query, ""

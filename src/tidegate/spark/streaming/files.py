@@ -93,6 +93,10 @@ class Files:
             found = [status.getPath().getName() for status in self._fs.listStatus(self._path(name))]
         return sorted(n for n in found if not n.startswith((".", "_")))
 
+    def numbers(self, name: str) -> list[int]:
+        """Return the names in a directory that are numbers, the greatest first."""
+        return sorted((int(n) for n in self.names(name) if n.isascii() and n.isdecimal()), reverse=True)
+
     def create(self, name: str, content: Any, midway: Callable[[], None] = lambda: None) -> bool:
         """Create a file of JSON, or of a text, whole or not at all; answer whether it was not there before.
 
@@ -155,6 +159,10 @@ class Files:
         """Answer the content of a file as it is."""
         if self._here:
             return (self._here / name).read_text(encoding="utf-8")
+        return self.verified_text(name)
+
+    def verified_text(self, name: str) -> str:
+        """Return the content of a file as Hadoop reads it, which knows checksums of what it wrote itself."""
         stream = self._fs.open(self._path(name))
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
@@ -163,11 +171,12 @@ class Files:
 
     def rename(self, name: str, to: str) -> bool:
         """Move a file or a directory to a name that is free; return whether that was possible."""
+        # Hadoop would move a directory into one that is there.
+        if self.exists(to) or not self.exists(name):
+            return False
         if self._here:
             place = self._here / to
             place.parent.mkdir(parents=True, exist_ok=True)
-            if place.exists():
-                return False
             try:
                 (self._here / name).rename(place)
             except FileNotFoundError:

@@ -226,8 +226,7 @@ def _released(number: int) -> str:
 
 
 def _newest(files: Files) -> int:
-    names = files.names(_DIRECTORY)
-    return max((int(name) for name in names if name.isascii() and name.isdecimal()), default=0)
+    return max(files.numbers(_DIRECTORY), default=0)
 
 
 def _told(files: Files, name: str) -> str:

@@ -60,7 +60,7 @@ class Log:
 
 def read_log(files: Files) -> Log:
     """Return where the log of a checkpoint ends."""
-    numbers = _numbers(files)
+    numbers = files.numbers("commits")
     token = NOBODY
     for number in numbers:
         record = _record(files, number)
@@ -93,15 +93,9 @@ def append(
 
 def write_fence(files: Files, token: Token) -> None:
     """Write a fence as the next record, whatever another run writes at the same time."""
-    number = max(_numbers(files), default=-1) + 1
+    number = max(files.numbers("commits"), default=-1) + 1
     while not files.create(f"commits/{number}", {"format": 1, "number": number, "fence": True, "token": asdict(token)}):
         number += 1
-
-
-def _numbers(files: Files) -> list[int]:
-    """Return the numbers of all records, the last one first."""
-    names = files.names("commits")
-    return sorted((int(name) for name in names if name.isascii() and name.isdecimal()), reverse=True)
 
 
 def _record(files: Files, number: int) -> dict[str, Any]:

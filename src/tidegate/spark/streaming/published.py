@@ -16,10 +16,11 @@ from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Operator
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, units
+from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import Frontier, decoded, encoded, parts_of, start_of
 from tidegate.time import Antichain, Bound
 
-__all__ = ["PROMISES", "Following", "Outlet", "Promise", "final"]
+__all__ = ["PROMISES", "Following", "Outlet", "Promise", "check_promises", "final"]
 
 #: The directory of promises beside the rows. Spark overlooks it when it reads the output.
 PROMISES = "_frontier"
@@ -88,6 +89,19 @@ class Outlet:
         """Answer the outlet that a commit holds."""
         frontier = found["frontier"]
         return cls(found["root"], found["rows"], None if frontier is None else _tuples(frontier), found["step"])
+
+
+def check_promises(files: Files) -> None:
+    """Refuse an output whose last frontier can't be read; Spark would take an empty file for read, and wait on."""
+    stems = [name.removesuffix(".json") for name in files.names(PROMISES)]
+    steps = [int(stem) for stem in stems if stem.isascii() and stem.isdecimal()]
+    if steps:
+        files.read(
+            f"{PROMISES}/{max(steps)}.json",
+            "a frontier that a flow has published",
+            {"step": int, "rows": int, "frontier": list},
+            hint="restore it from a copy; or, if the other flow goes on, delete it: the next one counts in its place",
+        )
 
 
 def final(operator: Operator, frontier: Frontier) -> Frontier:

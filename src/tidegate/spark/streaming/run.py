@@ -14,6 +14,7 @@ from tidegate.progress import Reason
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.frontiers import COMPLETE, Frontier, shown
+from tidegate.spark.streaming.halves import explained
 from tidegate.spark.streaming.heartbeat import Heart
 from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.times import parse_time
@@ -92,7 +93,7 @@ class Run:
             if self._ends or self._engine.complete:
                 self._engine.finish()
         except BaseException as error:
-            self._failure = self._engine.failure or error
+            self._failure = self._engine.failure or explained(self._engine.files, error)
         finally:
             if self._heart:
                 self._heart.stop()

@@ -17,11 +17,12 @@ from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.halves import check_halves
 from tidegate.spark.streaming.heartbeat import heart_of, read_beats
 from tidegate.spark.streaming.identity import identify
 from tidegate.spark.streaming.lock import Lock
-from tidegate.spark.streaming.log import last_commit
 from tidegate.spark.streaming.metrics import Reporter, StepMetrics, observed, reporter
+from tidegate.spark.streaming.published import check_promises
 from tidegate.spark.streaming.publishing import PENDING, sender_of
 from tidegate.spark.streaming.reading import claim, published_time, read_promises
 from tidegate.spark.streaming.run import Run
@@ -98,7 +99,7 @@ def prepare(
     for name, output in outputs.items():
         if isinstance(output, Parquet):
             check_store(spark, output.path, f"the output of sink {name!r}")
-    _check_halves(files)
+    check_halves(files)
     identify(files, flow.name)
     options: dict[str, Any] = {"allow_pickle": allow_pickle, "probe": probe, "report": report}
     engine = Engine(flow, spark_runtime(spark), files, tables, outputs, lock=lock, **options)
@@ -154,6 +155,7 @@ def _signals(flow: Plan, spark: SparkSession) -> dict[str, DataFrame]:
                     f"expected a frontier of times {_listed(declared)}, got one of {_listed(times)} from {path}",
                     hint="declare the time columns that the published output has",
                 ).at(f"source {source.id!r}")
+            check_promises(Files(spark, path))
             found[source.id] = read_promises(spark, path)
     return found
 
@@ -197,19 +199,4 @@ def _check_not_left(engine: Engine, sink: str, place: Files) -> None:
         raise BadCheckpoint(
             f"{place.root} has results of sink {sink!r} from before it wrote elsewhere",
             hint="choose an empty directory: whoever follows this one has been promised how many rows it has",
-        )
-
-
-def _check_halves(files: Files) -> None:
-    """Refuse a checkpoint of which one half is gone: Spark would begin anew, or go on without us."""
-    commit, spark_began = last_commit(files), bool(files.names("spark/commits"))
-    if commit is None and spark_began:
-        raise BadCheckpoint(
-            f"{files.root} has Spark's half of a checkpoint, and no commits",
-            hint="restore the directory commits, or begin with a new checkpoint and other outputs",
-        )
-    if commit is not None and not files.exists("spark/metadata") and commit["query"]:
-        raise BadCheckpoint(
-            f"{files.root} has commits, and Spark's half of the checkpoint is gone",
-            hint="restore the directory spark, or begin with a new checkpoint and other outputs",
         )

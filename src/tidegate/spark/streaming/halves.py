@@ -1,0 +1,103 @@
+"""The two halves of a checkpoint: our commits, and what Spark writes about positions in the sources."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointInUse
+from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.log import last_commit
+
+__all__ = ["check_halves", "explained", "query_id"]
+
+_RESTORE = (
+    "restore the directory spark from a copy of the same moment as commits, or begin with a new checkpoint and output"
+)
+_COMPACT = ".compact"
+_VERSION = re.compile(r"\0?v\d+")
+#: What Spark says when another query has written the record that it wants to write.
+_TAKEN = ("CONCURRENT_STREAM_LOG_UPDATE", "Multiple streaming jobs detected")
+
+
+def check_halves(files: Files) -> None:
+    """Refuse a checkpoint of which one half is gone, or where Spark could not go on from the last records of its own.
+
+    Without its half, Spark would begin anew, and without ours, go on alone.
+    """
+    commit = last_commit(files)
+    if commit is None and files.names("spark/commits"):
+        raise BadCheckpoint(
+            f"{files.root} has Spark's half of a checkpoint, and no commits",
+            hint="restore the directory commits, or begin with a new checkpoint and other outputs",
+        )
+    if commit is not None and commit["query"] and not files.exists("spark/metadata"):
+        raise BadCheckpoint(
+            f"{files.root} has commits, and Spark's half of the checkpoint is gone",
+            hint="restore the directory spark, or begin with a new checkpoint and other outputs",
+        )
+    query_id(files)
+    for name in _due(files):
+        if wrong := _damage(files, name):
+            raise BadCheckpoint(
+                f"expected a record of Spark's in {files.path(name)}: its version, then lines of JSON; got {wrong}",
+                hint=_RESTORE,
+            )
+
+
+def query_id(files: Files) -> str:
+    """Return Spark's id of the query; empty if none was started."""
+    if not files.exists("spark/metadata"):
+        return ""
+    found: str = files.read("spark/metadata", "Spark's id of the query", {"id": str}, hint=_RESTORE)["id"]
+    return found
+
+
+def explained(files: Files, error: BaseException) -> BaseException:
+    """Return what a query of Spark has failed with, in our words if another query has written what it was to write."""
+    if not any(text in str(error) for text in _TAKEN):
+        return error
+    found = CheckpointInUse(
+        f"another query has written to {files.path('spark')}",
+        hint="was a run taken for dead that lived? start again; let only one run work on a checkpoint",
+    )
+    found.__cause__ = error
+    return found
+
+
+def _due(files: Files) -> Iterator[str]:
+    """Yield the names of the records that Spark reads when a query starts."""
+    # The last position, and the one before it if the batch was not done.
+    yield from (f"spark/offsets/{number}" for number in files.numbers("spark/offsets")[:2])
+    yield from (f"spark/commits/{number}" for number in files.numbers("spark/commits")[:1])
+    for source in files.names("spark/sources"):
+        # What a source of files has seen: all up to some batch in one record, and one for each batch since.
+        directory = f"spark/sources/{source}"
+        stems = (name.removesuffix(_COMPACT) for name in files.names(directory) if name.endswith(_COMPACT))
+        compact = max((int(stem) for stem in stems if stem.isascii() and stem.isdecimal()), default=-1)
+        if compact >= 0:
+            yield f"{directory}/{compact}{_COMPACT}"
+        yield from (f"{directory}/{number}" for number in files.numbers(directory) if number > compact)
+
+
+def _damage(files: Files, name: str) -> str:
+    """Return what is wrong with a record; nothing if it is whole."""
+    if files.is_directory(name):
+        return "a directory"
+    try:
+        # Hadoop knows the checksum of what Spark has written.
+        text = files.verified_text(name)
+        version, *lines = text.splitlines() or [""]
+        for line in lines:
+            if line != "-":
+                json.loads(line)
+    except ValueError as error:
+        return f"something that can't be read: {error}"
+    except Exception as error:
+        if "ChecksumException" not in str(error):
+            raise
+        return "something else than was written: its checksum is wrong"
+    if not text:
+        return "an empty file"
+    return "" if _VERSION.fullmatch(version) and lines else f"{text[:80]!r}"
