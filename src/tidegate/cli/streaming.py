@@ -13,6 +13,7 @@ from rich.console import Console
 
 from tidegate.cli.progress import progress_line
 from tidegate.extras import require
+from tidegate.flow.arguments import checked_directory
 from tidegate.flow.errors import BadArgument, BadInput
 from tidegate.flow.plan import Plan, Table
 from tidegate.flow.spans import parse_span
@@ -116,6 +117,9 @@ def _files(spark: SparkSession, plan: Plan, source: str, path: str) -> DataFrame
         # A value that does not parse must not become a null in silence: its row is set aside, with its text.
         schema = schema.add(UNREADABLE, "string")
         options = {"header": "true", "enforceSchema": "false", "columnNameOfCorruptRecord": UNREADABLE}
+    if Path(path).is_dir():
+        # It is meant as it is, and not as a pattern, which Spark would take it for.
+        path = checked_directory(path, f"--input {source}", hint="")
     return spark.readStream.format(kind).schema(schema).options(**options).load(path)
 
 

@@ -9,8 +9,12 @@ from typing import Any
 
 from tidegate.flow.errors import BadArgument, nearest
 
-__all__ = ["checked_name", "checked_path", "names_of", "one_of"]
+__all__ = ["checked_directory", "checked_name", "checked_path", "names_of", "one_of"]
 
+#: What Spark takes for a pattern, and Hadoop for the end of a scheme. Below a directory with such a name, Spark reads
+#: streams of files twice, or does not find them.
+_SPECIAL = "[]{}*?\\:\0"
+_FILE_SYSTEM = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?(?=/)")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
@@ -34,6 +38,22 @@ def checked_path(path: Any, where: str, *, hint: str) -> str:
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str) or not text:
         raise BadArgument(f"expected a path in {where}, got {path!r}", hint=hint)
+    return text
+
+
+def checked_directory(path: Any, where: str, *, hint: str) -> str:
+    """Return the path of a directory that a flow writes to, as text; or raise if Spark could not read it again.
+
+    >>> checked_directory("hdfs://host:8020/runs/a b", "parquet(…)", hint="")
+    'hdfs://host:8020/runs/a b'
+    """
+    text = checked_path(path, where, hint=hint)
+    signs = [sign for sign in _SPECIAL if sign in _FILE_SYSTEM.sub("", text)]
+    if signs:
+        raise BadArgument(
+            f"expected a path in {where} that Spark reads as it is, got {text!r} with {' '.join(signs)!r}",
+            hint="rename the directory: no [ ] { } * ? \\ and : in the path of a checkpoint or an output",
+        )
     return text
 
 

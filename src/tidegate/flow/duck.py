@@ -15,7 +15,7 @@ from tidegate.flow.errors import NotSupported
 from tidegate.flow.expressions import Expression
 from tidegate.flow.loops.query import Query
 from tidegate.flow.schema import Column, Schema
-from tidegate.flow.translate import duckdb_aggregate, duckdb_query, duckdb_scalar, duckdb_type
+from tidegate.flow.translate import duckdb_aggregate, duckdb_name, duckdb_query, duckdb_scalar, duckdb_type
 
 __all__ = ["Duck"]
 
@@ -107,7 +107,7 @@ class Duck:
         """Answer the facts that a query of a loop gives, from the rows and columns of the relations that it reads."""
         tables = {f"{name}_": table_of(rows, columns) for name, (rows, columns) in relations.items()}
         given = tuple((name, tuple(columns)) for name, (_, columns) in relations.items())
-        outputs = [_cast(f'"{c.name}"', c.type) + f' AS "{c.name}"' for c in query.columns]
+        outputs = [f"{_cast(duckdb_name(c.name), c.type)} AS {duckdb_name(c.name)}" for c in query.columns]
         sql = f"SELECT {', '.join(outputs)} FROM ({duckdb_query(query, given)})"
         return self._query(sql, tables, [query])
 

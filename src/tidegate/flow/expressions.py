@@ -86,7 +86,7 @@ class Scope:
             column = side[1].find(parts[1].name)
             if column is None:
                 raise side[1].unknown(parts[1].name, text=text, start=place(parts[1])[0])
-            return f"{side[0]}.{column.name}", [f"`{side[0]}`", sqltypes.quoted(column.name)], column.type
+            return f"{side[0]}.{column.name}", [sqltypes.ticked(side[0]), sqltypes.quoted(column.name)], column.type
         hits = [(name, schema[first]) for name, schema in self.sides if first in schema]
         if not hits:
             raise self.columns.unknown(first, text=text, start=start)
@@ -98,7 +98,7 @@ class Scope:
                 hint=f"write {' or '.join(f'{name}.{first}' for name, _ in hits)}",
             )
         name, column = hits[0]
-        return f"{name}.{column.name}", [f"`{name}`.{sqltypes.quoted(column.name)}"], column.type
+        return f"{name}.{column.name}", [f"{sqltypes.ticked(name)}.{sqltypes.quoted(column.name)}"], column.type
 
 
 def bind(text: Any, scope: Schema | Scope, *, what: str = "an expression", name: str | None = None) -> Expression:

@@ -161,7 +161,7 @@ def _columns(schema: Any) -> list[Column]:
         return [Column(name, sqltypes.canonical(type_)) for name, type_ in schema.items()]
     fields = getattr(schema, "fields", None)
     if fields is not None and all(hasattr(f, "dataType") for f in fields):
-        return [Column(f.name, sqltypes.canonical(f.dataType.simpleString())) for f in fields]
+        return [Column(f.name, sqltypes.canonical(sqltypes.of_spark(f.dataType))) for f in fields]
     raise BadSchema(
         f"expected a schema as text, as a mapping from name to type or as a StructType, got {type(schema).__name__}",
         hint='for example "ts TIMESTAMP, page STRING, bytes INT"',

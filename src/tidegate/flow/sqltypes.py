@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -20,8 +21,12 @@ __all__ = [
     "element",
     "field",
     "is_numeric",
+    "literal",
+    "of_spark",
     "order_of",
+    "quoted",
     "struct",
+    "ticked",
     "tree_of",
 ]
 
@@ -48,6 +53,17 @@ def canonical(text: str) -> str:
         )
     check_known(tree, text)
     return of_tree(tree)
+
+
+def of_spark(type_: Any) -> str:
+    """Return the text of a type of PySpark in a form that parses, whatever the fields of structs are called."""
+    if hasattr(type_, "fields"):
+        return f"struct<{', '.join(f'{ticked(f.name)}: {of_spark(f.dataType)}' for f in type_.fields)}>"
+    if hasattr(type_, "elementType"):
+        return f"array<{of_spark(type_.elementType)}>"
+    if hasattr(type_, "keyType"):
+        return f"map<{of_spark(type_.keyType)}, {of_spark(type_.valueType)}>"
+    return str(type_.simpleString())
 
 
 def check_known(tree: Tree, text: str) -> None:
@@ -98,13 +114,32 @@ def struct(**fields: str) -> str:
 
 
 def _field_name(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else f"`{name}`"
+    return name if name.isidentifier() and name.isascii() else ticked(name)
 
 
 def quoted(name: str) -> str:
     """Answer a name as it stands in SQL: in backticks where it needs them."""
     plain = name.isidentifier() and name.isascii() and name.lower() not in _RESERVED
-    return name if plain else f"`{name.replace('`', '``')}`"
+    return name if plain else ticked(name)
+
+
+def ticked(name: str) -> str:
+    """Return a name in backticks, whatever it is made of.
+
+    >>> ticked("it`s")
+    '`it``s`'
+    """
+    return f"`{name.replace('`', '``')}`"
+
+
+def literal(text: str) -> str:
+    r"""Return a text as it stands in SQL of Spark: names and values of others go into SQL in no other way.
+
+    >>> print(literal("it's"), literal("a\\b"))
+    'it\'s' 'a\\b'
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 # Words that Spark or the translation would read as something else than a column.

@@ -15,7 +15,7 @@ from tidegate.flow.loops.query import Query
 from tidegate.flow.schema import Column
 from tidegate.flow.sql import Tree, exp, parse, parse_query, relations_of, span, tokenize
 
-__all__ = ["duckdb_aggregate", "duckdb_query", "duckdb_scalar", "duckdb_type"]
+__all__ = ["duckdb_aggregate", "duckdb_name", "duckdb_query", "duckdb_scalar", "duckdb_type"]
 
 Types = Mapping[str, str | None]
 
@@ -78,6 +78,16 @@ def duckdb_type(type_: str) -> str:
     ('TIMESTAMP', 'INT[]')
     """
     return str(_naive(sqltypes.tree_of(type_).copy()).sql("duckdb"))
+
+
+def duckdb_name(name: str) -> str:
+    """Return a name as it stands in DuckDB's SQL.
+
+    >>> print(duckdb_name('a "b" c'))
+    "a ""b"" c"
+    """
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def duckdb_scalar(sql: str, types: Types) -> str:

@@ -10,6 +10,7 @@ from tidegate.flow.errors import BadArgument, BadInput
 from tidegate.flow.plan import Source, Table
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.lowering.rows import quoted
+from tidegate.spark.patterns import pattern_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,6 +48,7 @@ def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileR
     kind = file_format(path)
     if "://" not in path and not Path(path).exists():
         raise BadInput(f"expected a file or directory for {operator.id!r}, got {path}, which is not there")
+    path = pattern_of(path)
     if kind == "parquet":
         return FileRows(spark.read.parquet(path), None)
     declared = operator.schema.columns
@@ -85,7 +87,7 @@ def write_rows(rows: DataFrame, path: str, *, overwrite: bool = False) -> None:
 
 def rows_in(spark: SparkSession, path: str) -> int:
     """Count the rows of a file or directory."""
-    return spark.read.format(file_format(path)).option("header", True).load(path).count()
+    return spark.read.format(file_format(path)).option("header", True).load(pattern_of(path)).count()
 
 
 def _flat(rows: DataFrame) -> DataFrame:

@@ -9,7 +9,7 @@ from tidegate.flow.errors import BadInput, BadTime, FlowError, nearest
 from tidegate.flow.expressions import Expression
 from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.watermarks import Published, Punctuated
-from tidegate.spark.lowering.rows import columns_of, quoted
+from tidegate.spark.lowering.rows import columns_of, literal, quoted
 from tidegate.spark.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def with_time(source: Source, runtime: Runtime, rows: DataFrame) -> DataFrame:
 
 def without_time(source: Source, runtime: Runtime, rows: DataFrame) -> DataFrame:
     """Answer the rows of a source that lack a time, each with the ``reason``."""
-    lacking = [f"IF({quoted(name)} IS NULL, '{name}', NULL)" for name in source.schema.time]
+    lacking = [f"IF({quoted(name)} IS NULL, {literal(name)}, NULL)" for name in source.schema.time]
     some = " OR ".join(f"{quoted(name)} IS NULL" for name in source.schema.time)
     reason = f"concat('null time in ', concat_ws(', ', {', '.join(lacking)}))"
     bad = _data(source, runtime, rows).where(runtime.expr(some))

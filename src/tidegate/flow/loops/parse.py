@@ -230,7 +230,9 @@ def _starred(piece: Tokens, found: list[Relation], relations: Relations) -> Iter
             for column in relations[relation.name].columns:
                 plain = reference_to(column.name, column.type)
                 yield replace(
-                    plain, sql=f"`{relation.alias}`.{plain.sql}", columns=(f"{relation.alias}.{column.name}",)
+                    plain,
+                    sql=f"{sqltypes.ticked(relation.alias)}.{plain.sql}",
+                    columns=(f"{relation.alias}.{column.name}",),
                 )
 
 

@@ -65,7 +65,7 @@ class Branch:
     def select(self, tables: Mapping[str, str], *, extra: Sequence[str] = ()) -> str:
         """Answer the branch as Spark SQL; ``tables`` says what to read for each *alias*, ``extra`` comes first."""
         outputs = [f"{e.sql} AS {sqltypes.quoted(e.name)}" for e in self.outputs]
-        first, *others = (f"{tables[r.alias]} AS `{r.alias}`" for r in self.relations)
+        first, *others = (f"{tables[r.alias]} AS {sqltypes.ticked(r.alias)}" for r in self.relations)
         parts = [f"SELECT {', '.join([*extra, *outputs])} FROM {first}"]
         for table, condition in zip(others, self.joins, strict=True):
             parts.append(f"JOIN {table} ON {condition.sql}" if condition else f"CROSS JOIN {table}")
@@ -83,7 +83,7 @@ class Branch:
         timed = [r.alias for r in self.relations if r.timed]
         found = []
         for name in map(sqltypes.quoted, columns):
-            each = [f"`{alias}`.{name}" for alias in timed]
+            each = [f"{sqltypes.ticked(alias)}.{name}" for alias in timed]
             joined = f"greatest({', '.join(each)})" if len(each) > 1 else (each or ["NULL"])[0]
             found.append(f"{joined} AS {name}")
         return tuple(found)

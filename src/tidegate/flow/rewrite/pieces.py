@@ -69,7 +69,7 @@ def packed(values: Mapping[str, str]) -> str:
     "named_struct('k', k, 'y', x + 1)"
     """
     fields = values or {_NO_FIELD: "0"}
-    return "named_struct({})".format(", ".join(f"'{name}', {sql}" for name, sql in fields.items()))
+    return "named_struct({})".format(", ".join(f"{sqltypes.literal(name)}, {sql}" for name, sql in fields.items()))
 
 
 def field_of(pack: str, column: Column) -> Expression:

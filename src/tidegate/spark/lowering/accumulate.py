@@ -14,7 +14,7 @@ from tidegate.flow import plan
 from tidegate.flow.aggregates import Aggregation
 from tidegate.spark.lowering.calls import call_sql, finished, named_calls, runs_along
 from tidegate.spark.lowering.cells import cell_columns, cell_merges, mergeable, merged, with_results
-from tidegate.spark.lowering.rows import quoted, row_order, sort_columns
+from tidegate.spark.lowering.rows import literal, quoted, row_order, sort_columns
 from tidegate.spark.lowering.units import from_units, units_of
 from tidegate.spark.runtime import Runtime
 
@@ -153,7 +153,7 @@ def _collected(aggregation: Aggregation, rows: DataFrame) -> _Cells:
     read = {name for call in aggregation.calls for name in call.columns}
     ordered = any(call_sql(call, "") != call.sql for call in aggregation.calls)
     columns = [name for name in rows.columns if ordered or name in read]
-    fields = ", ".join(f"'{name}', {quoted(name)}" for name in columns) or "'__row', 1"
+    fields = ", ".join(f"{literal(name)}, {quoted(name)}" for name in columns) or "'__row', 1"
     merged = "flatten(collect_list(__rows) {over})"
     return _Cells({"__rows": f"collect_list(named_struct({fields}))"}, {"__rows": merged})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.flow import sqltypes
 from tidegate.flow.errors import BadSchema
@@ -10,22 +10,24 @@ from tidegate.flow.schema import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
-__all__ = ["columns_of", "quoted", "row_order", "sort_columns"]
+__all__ = ["columns_of", "literal", "quoted", "row_order", "sort_columns"]
 
 quoted = sqltypes.quoted
+literal = sqltypes.literal
 
 
 def columns_of(schema: StructType) -> tuple[Column, ...]:
     """Answer the columns of a DataFrame, with the types that Spark gave them."""
-    return tuple(Column(field.name, settled(field.dataType.simpleString())) for field in schema.fields)
+    return tuple(Column(field.name, settled(field.dataType)) for field in schema.fields)
 
 
-def settled(simple: str) -> str:
-    """Answer the canonical form of a type as Spark prints it; one that flows do not know stays as it is."""
+def settled(type_: DataType) -> str:
+    """Return the canonical form of a type of Spark; one that flows do not know stays as it is."""
+    simple = type_.simpleString()
     try:
-        return "VOID" if simple == "void" else sqltypes.canonical(simple)
+        return "VOID" if simple == "void" else sqltypes.canonical(sqltypes.of_spark(type_))
     except BadSchema:
         return simple.upper()
 
@@ -38,9 +40,16 @@ def sort_columns(rows: DataFrame) -> list[str]:
     found = []
     for field in rows.schema.fields:
         name = quoted(field.name)
-        orderable = not any(word in field.dataType.simpleString() for word in ("map<", "variant", "interval"))
-        found.append(name if orderable else f"to_json(struct({name}))")
+        found.append(name if _orderable(field.dataType) else f"to_json(struct({name}))")
     return found
+
+
+def _orderable(type_: Any) -> bool:
+    if hasattr(type_, "fields"):
+        return all(_orderable(field.dataType) for field in type_.fields)
+    if hasattr(type_, "elementType"):
+        return _orderable(type_.elementType)
+    return not any(word in type_.simpleString() for word in ("map<", "variant", "interval"))
 
 
 def row_order(rows: DataFrame) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
+from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.commits import Commit
 from tidegate.spark.streaming.frontiers import Frontier, parts_of, shown
@@ -114,7 +115,7 @@ def observed(flow: Plan, runtime: Runtime, rows: DataFrame) -> DataFrame:
     for i, source in enumerate(flow.sources):
         # What is no row of the source, such as a frontier that it follows, has no struct.
         whole, prefix = (f"__{i}", f"__{i}.") if f"__{i}" in rows.columns else ("true", "")
-        missing = " OR ".join(f"{prefix}`{name}` IS NULL" for name in source.schema.time)
+        missing = " OR ".join(f"{prefix}{quoted(name)} IS NULL" for name in source.schema.time)
         counts[f"{source.id}_rows"] = f"count({whole})"
         counts[f"{source.id}_untimed"] = f"count_if({whole} IS NOT NULL AND ({missing}))"
     return rows.observe(flow.name, *runtime.exprs(counts))

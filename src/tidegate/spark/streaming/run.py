@@ -186,6 +186,8 @@ class Run:
         return self._diverted(source).where("reason != 'late'")
 
     def _diverted(self, source: str) -> DataFrame:
+        from pyspark.sql.types import StructType
+
         files, flow = self._engine.files, self._engine.flow
         names = [s.id for s in flow.sources]
         if source not in names:
@@ -195,9 +197,8 @@ class Run:
                 hint=f"did you mean {near!r}?" if near else "",
             )
         schema = flow[source].schema
-        times = struct_type(schema.times).simpleString()
-        row = struct_type(schema.columns).simpleString()
-        columns = f"time {times}, source STRING, step BIGINT, reason STRING, bound STRING, row {row}"
+        columns = StructType().add("time", struct_type(schema.times)).add("source", "string").add("step", "long")
+        columns = columns.add("reason", "string").add("bound", "string").add("row", struct_type(schema.columns))
         directory = self._engine.late_rows(source)
         found = [files.path(f"{directory}/{name}") for name in files.names(directory)]
         if not found:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-from tidegate.flow.arguments import checked_path
+from tidegate.flow.arguments import checked_directory
 from tidegate.flow.errors import BadArgument
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def parquet(path: str | os.PathLike[str]) -> Parquet:
 
     Each row is there exactly once, whatever happens. The directory must be empty, or belong to the same checkpoint.
     """
-    return Parquet(checked_path(path, "parquet(…)", hint='parquet("out/hourly")'))
+    return Parquet(checked_directory(path, "parquet(…)", hint='parquet("out/hourly")'))
 
 
 def foreach(function: Callable[[DataFrame, int], Any]) -> Foreach:

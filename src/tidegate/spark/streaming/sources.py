@@ -12,7 +12,7 @@ from tidegate.flow.plan import Plan, Source
 from tidegate.flow.watermarks import Bounded, Published, Punctuated
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.inputs import STEP, UNREADABLE
-from tidegate.spark.lowering.rows import quoted
+from tidegate.spark.lowering.rows import literal, quoted
 from tidegate.spark.lowering.units import units_of
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.frontiers import Frontier, complete, shown
@@ -260,16 +260,15 @@ def diverted(taken: Taken, runtime: Runtime, frontier: Frontier, step: int) -> D
     schema = taken.source.schema
     names = [quoted(name) for name in schema.names]
     times = [quoted(name) for name in schema.time]
-    bound = shown(schema, frontier).replace("\\", "\\\\").replace("'", "\\'")
-    missing = ", ".join(f"IF({quoted(name)} IS NULL, '{name}', NULL)" for name in schema.time)
+    missing = ", ".join(f"IF({quoted(name)} IS NULL, {literal(name)}, NULL)" for name in schema.time)
     rejected = f"coalesce(concat('does not parse: ', {_TEXT}), concat('null time in ', concat_ws(', ', {missing})))"
     reason = f"IF(__late, 'late', {rejected})"
     columns = {
         "time": f"struct({', '.join(times)})",
-        "source": f"'{taken.source.id}'",
+        "source": literal(taken.source.id),
         "step": f"{step}L",
         "reason": reason,
-        "bound": f"IF(__late, '{bound}', NULL)",
+        "bound": f"IF(__late, {literal(shown(schema, frontier))}, NULL)",
         "row": f"struct({', '.join(names)})",
     }
     chosen = taken.rejected(runtime).withColumn("__late", runtime.expr("false"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import TidegateError
-from tidegate.flow.arguments import checked_path
+from tidegate.flow.arguments import checked_directory
 from tidegate.flow.errors import BadArgument, BadInput, nearest
 from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import AtEnd, Published
@@ -53,7 +53,7 @@ def start(
         runtime = spark_runtime(spark)
         given = check_inputs(flow, inputs, streaming=True)
         report, every = reporter(metrics), _checked_trigger(trigger)
-        path = checked_path(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
+        path = checked_directory(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
         check_store(spark, path, "a checkpoint")
         files = Files(spark, path)
         lock = Lock(files)
