@@ -13,6 +13,7 @@ from tidegate.cli import app
 from tidegate.spark.streaming.commits import Commit
 from tidegate.spark.streaming.marks import Marks, Seen
 from tidegate.spark.streaming.published import Promise
+from tidegate.spark.streaming.sealed import sealed
 from tidegate.spark.streaming.state import Part, State
 
 
@@ -29,7 +30,7 @@ def checkpoint(tmp_path: Path) -> Path:
     commit = Commit(7, 7, "q", "o", marks, state, (), {}, {"name": "ledger"})
     (tmp_path / "commits").mkdir()
     (tmp_path / "commits" / "6").write_text("{}")
-    (tmp_path / "commits" / "7").write_text(json.dumps(commit.coded(flow.plan)))
+    (tmp_path / "commits" / "7").write_text(sealed(commit.coded(flow.plan)))
     return tmp_path
 
 
@@ -46,7 +47,7 @@ def devices(tmp_path: Path) -> Path:
     marks = {"devices": Marks.start(devices).after(devices, seen), "counts": Marks.start(counts).after(counts, told)}
     commit = Commit(0, 0, "q", "o", marks, {}, (), {}, {"name": "devices"})
     (tmp_path / "commits").mkdir()
-    (tmp_path / "commits" / "0").write_text(json.dumps(commit.coded(flow.plan)))
+    (tmp_path / "commits" / "0").write_text(sealed(commit.coded(flow.plan)))
     return tmp_path
 
 

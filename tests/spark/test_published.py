@@ -116,6 +116,17 @@ def test_rows_that_nobody_promised_are_an_error() -> None:
         Following().after({0: 3}, [Promise(0, 2, ((1,),))])
 
 
+def test_a_promise_that_was_changed_is_not_kept() -> None:
+    """A frontier with another bit would complete what is not complete; earlier versions wrote no checksum."""
+    line = Promise(4, 17, ((30,),)).line
+    assert line.count("\n") == 1
+    assert (
+        Promise.parse(line) == Promise.parse('{"step": 4, "rows": 17, "frontier": [[30]]}') == Promise(4, 17, ((30,),))
+    )
+    with pytest.raises(BadInput, match="expected a frontier that a flow has published"):
+        Promise.parse(line.replace("30", "70"))
+
+
 def test_an_outlet_promises_what_moves_and_takes_nothing_back() -> None:
     """Steps without a move add rows only; a frontier that goes back is not published."""
     schema = parse_schema("t INT", time=("t",))
@@ -123,7 +134,7 @@ def test_an_outlet_promises_what_moves_and_takes_nothing_back() -> None:
     outlet = Outlet("out").after(0, 3, schema, start_of(schema))
     assert (outlet.rows, outlet.step) == (3, -1)
     outlet = outlet.after(1, 2, schema, at[2])
-    assert json.loads(outlet.promise.line) == {"step": 1, "rows": 5, "frontier": [[2]]}
+    assert outlet.promise == Promise(1, 5, ((2,),))
     assert outlet.after(2, 1, schema, at[2]) == Outlet("out", 6, ((2,),), 1)
     assert outlet.after(2, 1, schema, at[1]).step == 1
     ended = outlet.after(2, 0, schema, Antichain(schema.order, []))
@@ -215,9 +226,9 @@ def test_the_last_rows_are_handed_over_however_long_it_takes(place: Place) -> No
     assert len({row[1:] for row in found}) == len(found) == sum(step["outputs"]["out"] for step in run.metrics()) > 0
 
 
-def _promises(place: Path) -> list[Any]:
-    found = [json.loads(path.read_text()) for path in (place / "counts" / "_frontier").glob("[0-9]*.json")]
-    return sorted(found, key=lambda promise: promise["step"])
+def _promises(place: Path) -> list[Promise]:
+    found = [Promise.parse(path.read_text()) for path in (place / "counts" / "_frontier").glob("[0-9]*.json")]
+    return sorted(found, key=lambda promise: promise.step)
 
 
 @pytest.mark.spark
@@ -235,7 +246,7 @@ def test_a_promise_is_published_once_whatever_point_a_run_dies_at(
         engine_in(spark, plan, {}, tmp_path, probe=Killer(point, 0)).step(batch, 0)
     assert bool(_promises(tmp_path)) == (point == "published")
     engine_in(spark, plan, {}, tmp_path).step(batch, 0)
-    assert _promises(tmp_path) == [{"step": 0, "rows": 2, "frontier": [[7]]}]
+    assert _promises(tmp_path) == [Promise(0, 2, ((7,),))]
 
 
 def behind(spark: SparkSession, directory: Path, probe: Any = lambda point, step: None) -> tuple[Any, ...]:

@@ -10,9 +10,10 @@ from tidegate.flow.plan import Plan
 from tidegate.spark.streaming.errors import Superseded
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.log import NOBODY, Token, append
+from tidegate.spark.streaming.manifest import FileEntry, decode_files
 from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.published import Outlet
-from tidegate.spark.streaming.state import State
+from tidegate.spark.streaming.state import Part, State
 
 __all__ = ["Commit", "Publication", "write_commit"]
 
@@ -26,6 +27,23 @@ class Publication:
     name: str
     #: The sink whose function is called; empty if the directory is moved.
     call: str = ""
+    files: tuple[FileEntry, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """How many rows are in it."""
+        return sum(entry.rows for entry in self.files)
+
+    def coded(self) -> dict[str, Any]:
+        """Return the publication as JSON has it."""
+        files = [entry.coded() for entry in self.files]
+        return {"root": self.root, "staged": self.staged, "name": self.name, "call": self.call, "files": files}
+
+    @classmethod
+    def decode(cls, found: Mapping[str, Any]) -> Publication:
+        """Return the publication that JSON has."""
+        files = decode_files(found.get("files", ()))
+        return cls(found["root"], found["staged"], found["name"], found["call"], files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,30 +64,38 @@ class Commit:
     ended: bool = False
     #: What is in the directories of sinks, and promised there.
     outlets: Mapping[str, Outlet] = field(default_factory=dict)
+    #: How many rows were set aside up to now, by their directory.
+    aside: Mapping[str, int] = field(default_factory=dict)
     #: Its number in the log, and the run that made it.
     number: int = 0
     token: Token = NOBODY
 
     @property
+    def parts(self) -> list[Part]:
+        """The parts of state that it names."""
+        return [part for states in self.state.values() for state in states for part in state.parts]
+
+    @property
     def paths(self) -> set[str]:
         """The directories of state that it names."""
-        return {part.path for states in self.state.values() for state in states for part in state.parts}
+        return {part.path for part in self.parts}
 
     def coded(self, flow: Plan) -> dict[str, Any]:
         """Answer the commit as JSON has it."""
         return {
-            "format": 1,
+            "format": 2,
             "step": self.step,
             "batch": self.batch,
             "query": self.query,
             "offsets": self.offsets,
             "sources": {source.id: self.marks[source.id].coded(source) for source in flow.sources},
             "state": {key: [state.coded() for state in states] for key, states in self.state.items()},
-            "publish": [asdict(publication) for publication in self.publish],
+            "publish": [publication.coded() for publication in self.publish],
             "outputs": dict(self.outputs),
             "flow": dict(self.flow),
             "ended": self.ended,
             "outlets": {sink: outlet.coded() for sink, outlet in self.outlets.items()},
+            "aside": dict(self.aside),
             "token": asdict(self.token),
         }
 
@@ -84,11 +110,12 @@ class Commit:
             # By position: a source may have another name now.
             {s.id: Marks.decode(s, marks) for s, marks in zip(flow.sources, found["sources"].values(), strict=True)},
             {key: tuple(State.decode(state) for state in states) for key, states in found["state"].items()},
-            tuple(Publication(**publication) for publication in found["publish"]),
+            tuple(map(Publication.decode, found["publish"])),
             found["outputs"],
             found["flow"],
             found["ended"],
             {sink: Outlet.decode(outlet) for sink, outlet in found["outlets"].items()},
+            found.get("aside", {}),
             found["number"],
             Token(**found.get("token", asdict(NOBODY))),
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from tidegate.flow.plan import Iterate, Plan
 from tidegate.spark.loops.rounds import Least
 from tidegate.spark.lowering import lower
 from tidegate.spark.runtime import Runtime
+from tidegate.spark.streaming.by_step import check_none_after, directory_of
 from tidegate.spark.streaming.commits import Commit, Publication, write_commit
 from tidegate.spark.streaming.entries import entries
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, LateRow
@@ -29,12 +31,14 @@ from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.meaning import check_meaning, meaning, origins_of, state_keys
 from tidegate.spark.streaming.metrics import StepMetrics, metrics_of
 from tidegate.spark.streaming.operators import Rows, Step, held_schemas
+from tidegate.spark.streaming.owner import check_owned
 from tidegate.spark.streaming.published import Outlet, final
-from tidegate.spark.streaming.publishing import PENDING, publish, staged
+from tidegate.spark.streaming.publishing import PENDING, publish, seal, staged
 from tidegate.spark.streaming.sinks import Output, Parquet
 from tidegate.spark.streaming.sources import Taken, diverted, look, take
-from tidegate.spark.streaming.state import Part, empty_rows, write_part
+from tidegate.spark.streaming.state import check_part, empty_rows, write_part
 from tidegate.spark.streaming.tracking import Tracking
+from tidegate.spark.streaming.upgrade import upgraded
 from tidegate.spark.streaming.warm import Warm
 from tidegate.spark.streaming.work import Work
 
@@ -141,11 +145,17 @@ class Engine:
         return f"late/{self.origins[source]}"
 
     def _recovered(self, found: Mapping[str, Any]) -> Commit:
-        """Answer the last commit, after what it had to publish is published and leftovers are gone."""
+        """Return the last commit, after what it had to publish is published and leftovers are gone.
+
+        All that it names is looked at first, whole.
+        """
         check_meaning(self.flow, found["flow"], self._meaning)
         commit = Commit.decode(self.flow, found)
+        if found["format"] == 1:
+            commit = upgraded(self.files, commit)
+        self._check(commit)
         self._probe("recovering", commit.step)
-        publish(self.flow, self.files, self._runtime, commit, self.outputs)
+        publish(self.flow, self.files, self._runtime, commit, self.outputs, whole=True)
         self._probe("sweeping", commit.step)
         self._sweep(commit)
         if commit.ended:
@@ -154,6 +164,21 @@ class Engine:
                 hint="take another checkpoint and other outputs to run the flow again",
             )
         return commit
+
+    def _check(self, commit: Commit) -> None:
+        """Raise if what a commit stands for is not there as it was, or is from another moment."""
+        for part in commit.parts:
+            check_part(self.files, part, whole=True)
+        for source in self.flow.sources:
+            check_none_after(self.files, self.late_rows(source.id), commit.step)
+        roots = {outlet.root: outlet.rows for outlet in commit.outlets.values()}
+        for output in self.outputs.values():
+            if isinstance(output, Parquet):
+                place = self.files.at(output.path)
+                if roots.get(place.root):
+                    check_owned(place)
+                if place.root in roots:
+                    check_none_after(place, "", commit.step)
 
     def step(self, batch: DataFrame, number: int) -> None:
         """Run Spark's batch of that number as a step, unless it is committed already."""
@@ -251,9 +276,11 @@ class Engine:
                 self._meaning,
                 ended,
                 self._outlets(number, outputs),
+                self._aside(publications),
                 self._number + 1,
                 self._token,
             )
+            seal(self.files, commit, self.last)
             self._probe("before commit", number)
             self._commit(commit)
         except BaseException:
@@ -328,12 +355,23 @@ class Engine:
                 directory = self.late_rows(found.source.id)
                 place = staged(directory, step)
                 rows = diverted(found, step.runtime, self.marks[found.source.id].frontier, step.number)
-                write_part(self.files, step.runtime, rows, place, shown=True)
-                written.append(Publication(self.files.root, place, f"{directory}/step={step.number}"))
+                part = write_part(self.files, step.runtime, rows, place, shown=True)
+                name = f"{directory}/step={step.number}"
+                written.append(Publication(self.files.root, place, name, files=part.files))
         return written
+
+    def _aside(self, publications: Sequence[Publication]) -> dict[str, int]:
+        """Return how many rows were set aside up to now, by their directory."""
+        found = Counter(self.last.aside if self.last else {})
+        for publication in publications:
+            found[directory_of(publication)] += publication.rows
+        return dict(found)
 
     def _write(self, step: Step, frames: Mapping[str, Rows]) -> tuple[dict[str, int], list[Publication]]:
         outputs, written = {}, []
+        for output in self.outputs.values():
+            if isinstance(output, Parquet):
+                check_owned(self.files.at(output.path))
         for sink in self.flow.sinks:
             rows = frames[sink.input]
             outputs[sink.name] = 0
@@ -341,10 +379,10 @@ class Engine:
                 continue
             output = self.outputs[sink.name]
             publication, files = self._place(step, sink.name, output)
-            part: Part = write_part(files, step.runtime, rows.frame, publication.staged, shown=True)
+            part = write_part(files, step.runtime, rows.frame, publication.staged, shown=True)
             outputs[sink.name] = part.rows
             if part.rows:
-                written.append(publication)
+                written.append(replace(publication, files=part.files))
         return outputs, written
 
     def _outlets(self, step: int, rows: Mapping[str, int]) -> dict[str, Outlet]:
@@ -378,6 +416,10 @@ class Engine:
         self._warm.forget(commit.paths)
         for path in (old | made) - self._older - commit.paths:
             self.files.delete(path)
+        for publication in before.publish if before else ():
+            if publication.call:
+                # The record that it was handed over.
+                self.files.delete(publication.name)
         if before and _beat(before.marks) >= 0:
             forget(self.files, _beat(before.marks))
 
@@ -388,6 +430,11 @@ class Engine:
         late = [self.late_rows(source.id) for source in self.flow.sources]
         for directory in [*late, *(f"output/{s.name}" for s in self.flow.sinks)]:
             self.sweep_attempts(self.files, f"{directory}/{PENDING}")
+        kept = {publication.name for publication in commit.publish}
+        for sink in self.files.names("output"):
+            for name in self.files.names(f"output/{sink}"):
+                if f"output/{sink}/{name}" not in kept:
+                    self.files.delete(f"output/{sink}/{name}")
         for key in self.files.names("state"):
             for port in self.files.names(f"state/{key}"):
                 self.sweep_attempts(self.files, f"state/{key}/{port}", named=commit.paths)

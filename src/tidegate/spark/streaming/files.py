@@ -6,7 +6,9 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from tidegate.spark.streaming.errors import BadCheckpoint, UnfitFileSystem
+from tidegate.spark.streaming.sealed import opened, sealed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +25,9 @@ __all__ = ["Files"]
 
 # How the names of files end that are not whole yet.
 _UNFINISHED = ".tmp"
+
+# How many files are synced at a time: a disk makes one journey of several that wait.
+_AT_ONCE = 8
 
 _RESTORE = "the file was cut short or changed: restore it from a copy, or begin with a new checkpoint and other outputs"
 
@@ -36,6 +42,8 @@ class Files:
     root: str
     #: The directory, if it is on a disk of this machine: nothing is asked of the JVM then.
     _here: Path | None
+    #: Files and directories that are on the disk, and do not change any more.
+    _kept: set[Path]
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         context: Any = spark.sparkContext
@@ -47,7 +55,7 @@ class Files:
     def here(cls, root: Path) -> Files:
         """Return a directory on a disk of this machine, for whoever has no Spark."""
         found = cls.__new__(cls)
-        found._here = root.absolute()
+        found._here, found._kept = root.absolute(), set()
         found.root = f"file:{found._here}"
         return found
 
@@ -56,6 +64,7 @@ class Files:
         self._fs = given.getFileSystem(self._conf)
         self.root = self._fs.makeQualified(given).toString()
         self._here = Path(self.root.removeprefix("file:")) if self.root.startswith("file:") else None
+        self._kept = set()
         self._manager: Any = None
         self._others: dict[str, Files] = {}
 
@@ -85,24 +94,83 @@ class Files:
 
     def names(self, name: str = "") -> list[str]:
         """Return the names in a directory, hidden ones left out; none if it is not there."""
-        if not self.is_directory(name):
-            return []
+        return sorted(self.sizes(name))
+
+    def sizes(self, name: str = "") -> dict[str, int]:
+        """Return the bytes of each file in a directory, -1 for a directory; hidden ones are left out."""
         if self._here:
-            found = [path.name for path in (self._here / name).iterdir()]
-        else:
-            found = [status.getPath().getName() for status in self._fs.listStatus(self._path(name))]
-        return sorted(n for n in found if not n.startswith((".", "_")))
+            try:
+                with os.scandir(self._here / name) as entries:
+                    return {e.name: -1 if e.is_dir() else e.stat().st_size for e in entries if not _hidden(e.name)}
+            except (FileNotFoundError, NotADirectoryError):
+                return {}
+        if not self.is_directory(name):
+            return {}
+        listed = {s.getPath().getName(): s for s in self._fs.listStatus(self._path(name))}
+        return {n: -1 if s.isDirectory() else int(s.getLen()) for n, s in listed.items() if not _hidden(n)}
+
+    def end(self, name: str, count: int) -> bytes:
+        """Return the last bytes of a file: so many, or all if it has fewer."""
+        if self._here:
+            with (self._here / name).open("rb") as file:
+                file.seek(-min(count, file.seek(0, os.SEEK_END)), os.SEEK_END)
+                return file.read()
+        path = self._path(name)
+        size = int(self._fs.getFileStatus(path).getLen())
+        stream = self._fs.open(path)
+        try:
+            stream.seek(size - min(count, size))
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, min(count, size)))
+        finally:
+            stream.close()
+
+    def checksum(self, name: str) -> int | None:
+        """Return the CRC-32 of a file; None if it is not on a disk of this machine, and costs too much to read."""
+        if not self._here:
+            return None
+        found = 0
+        with (self._here / name).open("rb", buffering=0) as file:
+            while chunk := file.read(1 << 20):
+                found = zlib.crc32(chunk, found)
+        return found
+
+    def sync(self, directories: Iterable[str], growing: Iterable[str] = ()) -> None:
+        """Wait until directories, what is in them and the way to them are on the disk, if it is one of this machine.
+
+        Of ``growing`` directories, only what was not there the last time. Elsewhere, a file that is closed is where the
+        file system wants to keep it.
+        """
+        if not self._here:
+            return
+        paths: set[Path] = set()
+        for name in directories:
+            place = self._here / name
+            above = [p for p in place.parents if p == self._here or self._here in p.parents]
+            # The directory that it is in has one more entry now; those above were made once.
+            paths |= {place, *place.iterdir(), *above[:1], *(p for p in above if p not in self._kept)}
+            self._kept.update(above[1:])
+        for name in growing:
+            place = self._here / name
+            new = {path for path in place.iterdir() if path not in self._kept} if place.is_dir() else set()
+            paths |= {place, *new} if new else set()
+            self._kept |= new
+        _sync(paths)
+
+    def sync_names(self, directory: str) -> None:
+        """Wait until the names in a directory are on the disk, if it is one of this machine."""
+        if self._here:
+            _sync([self._here / directory])
 
     def numbers(self, name: str) -> list[int]:
         """Return the names in a directory that are numbers, the greatest first."""
         return sorted((int(n) for n in self.names(name) if n.isascii() and n.isdecimal()), reverse=True)
 
     def create(self, name: str, content: Any, midway: Callable[[], None] = lambda: None) -> bool:
-        """Create a file of JSON, or of a text, whole or not at all; answer whether it was not there before.
+        """Create a file of JSON, or of a text, whole or not at all; return whether it was not there before.
 
-        ``midway`` is called when the content is written and the file is not there yet.
+        JSON has a checksum of itself. ``midway`` is called when the content is written and the file is not there yet.
         """
-        text = content if isinstance(content, str) else json.dumps(content, indent=1)
+        text = content if isinstance(content, str) else sealed(content)
         if self._here:
             return _create_here(self._here / name, text, midway)
         path = self._path(name)
@@ -124,17 +192,50 @@ class Files:
             raise
         return True
 
+    def replace(self, name: str, content: Mapping[str, Any]) -> None:
+        """Write a file of JSON anew: whoever reads it finds the old content or the new, whole."""
+        if self._here:
+            hidden = _write_hidden(self._here / name, sealed(content))
+            hidden.replace(self._here / name)
+            _sync([(self._here / name).parent])
+            return
+        stream = self._checkpoint_files().createAtomic(self._path(name), True)
+        try:
+            stream.write(bytearray(sealed(content).encode()))
+            stream.close()
+        except Exception:
+            stream.cancel()
+            raise
+
+    def put(self, name: str, content: Mapping[str, Any]) -> None:
+        """Write a file of JSON into a directory that nobody looks into yet."""
+        if self._here:
+            (self._here / name).write_text(sealed(content), encoding="utf-8")
+            return
+        stream = self._fs.create(self._path(name), True)
+        try:
+            stream.write(bytearray(sealed(content).encode()))
+        finally:
+            stream.close()
+
     def make(self, name: str) -> None:
         """Make a directory, unless it is there."""
         if self._here:
-            (self._here / name).mkdir(parents=True, exist_ok=True)
+            _make(self._here / name)
             return
         self._fs.mkdirs(self._path(name))
 
-    def read(self, name: str, what: str, keys: Mapping[str, Any], *, hint: str = _RESTORE) -> dict[str, Any]:
-        """Return the JSON object in a file, which is ``what`` and has values of these types; raise if it is not."""
+    def read(
+        self, name: str, what: str, keys: Mapping[str, Any], *, hint: str = _RESTORE, required: bool = False
+    ) -> dict[str, Any]:
+        """Return the JSON object in a file, which is ``what`` and has values of these types; raise if it is not.
+
+        It must be what was written, by its checksum; one that earlier versions wrote has none, unless it is
+        ``required``.
+        """
         try:
             found = json.loads(self.text(name) or "null")
+            found = opened(found, required=required) if isinstance(found, dict) else found
         except ValueError as error:
             raise self._not(name, what, keys, f"something that can't be read: {error}", hint) from None
         except Exception:
@@ -237,14 +338,9 @@ def _create_here(place: Path, text: str, midway: Callable[[], None]) -> bool:
 
     Hadoop would run a program to set the mode of each file, which takes longer than all the rest of it.
     """
-    place.parent.mkdir(parents=True, exist_ok=True)
-    hidden = place.with_name(f".{place.name}.{uuid4().hex}{_UNFINISHED}")
+    _make(place.parent)
+    hidden = _write_hidden(place, text)
     try:
-        with hidden.open("w", encoding="utf-8") as file:
-            file.write(text)
-            # Not the name alone outlives a power cut.
-            file.flush()
-            os.fsync(file.fileno())
         midway()
         # A link appears whole, and only if there is nothing of its name.
         os.link(hidden, place)
@@ -260,7 +356,60 @@ def _create_here(place: Path, text: str, midway: Callable[[], None]) -> bool:
         ) from None
     finally:
         hidden.unlink(missing_ok=True)
+    # Not the content alone outlives a power cut, but the name too.
+    _sync([place.parent])
     return True
+
+
+def _write_hidden(place: Path, text: str) -> Path:
+    """Write the content of a file beside it, and return where."""
+    hidden = place.with_name(f".{place.name}.{uuid4().hex}{_UNFINISHED}")
+    try:
+        with hidden.open("w", encoding="utf-8") as file:
+            file.write(text)
+            # Not the name alone outlives a power cut.
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        hidden.unlink(missing_ok=True)
+        raise
+    return hidden
+
+
+def _make(directory: Path) -> None:
+    """Make a directory and those above it, and wait until each is on the disk."""
+    if not directory.is_dir():
+        _make(directory.parent)
+        directory.mkdir(exist_ok=True)
+        _sync([directory.parent])
+
+
+def _sync(paths: Iterable[Path]) -> None:
+    """Wait until files and directories are on the disk, all at a time: one after the other takes many times as long."""
+    given = list(paths)
+    if len(given) < 2:
+        for path in given:
+            _sync_one(path)
+        return
+    with ThreadPoolExecutor(min(_AT_ONCE, len(given))) as pool:
+        for _ in pool.map(_sync_one, given):
+            pass
+
+
+def _sync_one(path: Path) -> None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        # A directory above ours that we may pass and not read: it was there before.
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith((".", "_"))
 
 
 def _difference(found: Any, keys: Mapping[str, Any]) -> str:

@@ -21,6 +21,8 @@ from tidegate.spark.streaming.files import Files
 __all__ = ["NOBODY", "Log", "Token", "append", "last_commit", "read_log", "write_fence"]
 
 _KEPT = 100
+#: What can be read. Commits of the first format name directories, and not the files in them; they may have no checksum.
+_FORMATS = (1, 2)
 _FENCE: dict[str, Any] = {"number": int, "token": dict}
 _COMMIT: dict[str, Any] = {
     "step": int,
@@ -94,7 +96,8 @@ def append(
 def write_fence(files: Files, token: Token) -> None:
     """Write a fence as the next record, whatever another run writes at the same time."""
     number = max(files.numbers("commits"), default=-1) + 1
-    while not files.create(f"commits/{number}", {"format": 1, "number": number, "fence": True, "token": asdict(token)}):
+    fence = {"format": _FORMATS[-1], "fence": True, "token": asdict(token)}
+    while not files.create(f"commits/{number}", {**fence, "number": number}):
         number += 1
 
 
@@ -102,12 +105,16 @@ def _record(files: Files, number: int) -> dict[str, Any]:
     """Return a record, checked as far as it can be without its flow."""
     name = f"commits/{number}"
     found = files.read(name, "a commit", {"format": int})
-    if found["format"] != 1:
+    if found["format"] not in _FORMATS:
         raise BadCheckpoint(
-            f"expected a commit of format 1 in {files.path(name)}, got one of format {found['format']}",
+            f"expected a commit of format {_FORMATS[-1]} in {files.path(name)}, got one of format {found['format']}",
             hint="another version of Tidegate wrote it: go on with that one",
         )
-    files.expect(name, "a commit", found, _FENCE if "fence" in found else _COMMIT)
+    keys = _FENCE if "fence" in found else _COMMIT
+    if found["format"] == 1:
+        files.expect(name, "a commit", found, keys)
+    else:
+        found = files.read(name, "a commit", keys, required=True)
     # A commit from before there were fences has the number of its step.
     if found.setdefault("number", found.get("step")) != number:
         raise BadCheckpoint(

@@ -7,7 +7,6 @@ promise that was read ahead of it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +17,7 @@ from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, units
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import Frontier, decoded, encoded, parts_of, start_of
+from tidegate.spark.streaming.sealed import sealed, unsealed
 from tidegate.time import Antichain, Bound
 
 __all__ = ["PROMISES", "Following", "Outlet", "Promise", "check_promises", "final"]
@@ -43,7 +43,7 @@ class Promise:
         Promise(step=4, rows=17, frontier=((30,),))
         """
         try:
-            found = json.loads(text)
+            found = unsealed(text, required=False)
             return cls(int(found["step"]), int(found["rows"]), _tuples(found["frontier"]))
         except (ValueError, KeyError, TypeError):
             raise BadInput(
@@ -54,7 +54,7 @@ class Promise:
     @property
     def line(self) -> str:
         """The promise as a line of JSON."""
-        return json.dumps({"step": self.step, "rows": self.rows, "frontier": self.frontier}) + "\n"
+        return sealed({"step": self.step, "rows": self.rows, "frontier": self.frontier}).replace("\n", "") + "\n"
 
 
 @dataclass(frozen=True, slots=True)

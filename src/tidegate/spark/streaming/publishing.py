@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING
 from tidegate.errors import TidegateError
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import Runtime
+from tidegate.spark.streaming.by_step import directory_of, put_manifest
 from tidegate.spark.streaming.commits import Commit, Publication
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.identity import checkpoint_id
+from tidegate.spark.streaming.manifest import check_files, damage, damaged, located
+from tidegate.spark.streaming.owner import check_owned, is_owned
 from tidegate.spark.streaming.published import PROMISES
-from tidegate.spark.streaming.sinks import Foreach, Output, Sender, Transactional
+from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, Sender, Transactional
+from tidegate.spark.streaming.state import READ, check_part
 
 if TYPE_CHECKING:
     from tidegate.spark.streaming.operators import Step
 
-__all__ = ["PENDING", "publish", "sender_of", "staged"]
+__all__ = ["PENDING", "publish", "seal", "sender_of", "staged"]
 
 #: The directory of what is not published yet. Spark overlooks names that begin so.
 PENDING = "_pending"
@@ -31,6 +35,29 @@ def staged(directory: str, step: Step) -> str:
     )
 
 
+def seal(files: Files, commit: Commit, before: Commit | None) -> None:
+    """Wait until all that a commit names, and the one before does not, is on the disk; raise if it is not there."""
+    old = before.paths if before else set()
+    new = [part for part in commit.parts if part.path not in old]
+    for part in new:
+        check_part(files, part)
+    places: dict[str, list[str]] = {files.root: [part.path for part in new]}
+    for publication in commit.publish:
+        place = _place(files, publication)
+        check_files(place, publication.staged, publication.files, "the output")
+        if not publication.call:
+            _put_manifest(place, publication.staged, commit, publication)
+        places.setdefault(place.root, []).append(publication.staged)
+    files.sync(places.pop(files.root), growing=_positions(files))
+    for root, directories in places.items():
+        files.at(root).sync(directories)
+
+
+def _positions(files: Files) -> list[str]:
+    """Return where Spark writes down what is in a batch; a source that forgot would give the same rows once more."""
+    return ["spark", "spark/offsets", *(f"spark/sources/{number}" for number in files.names("spark/sources"))]
+
+
 def publish(
     flow: Plan,
     files: Files,
@@ -38,45 +65,103 @@ def publish(
     commit: Commit,
     outputs: Mapping[str, Output],
     *,
-    probe: Callable[[str], None] | None = None,
+    probe: Callable[[str], None] = lambda point: None,  # noqa: ARG005
+    whole: bool = False,
 ) -> None:
-    """Make visible what a commit names; what is visible already stays as it is.
+    """Make visible what a commit names; what is visible already stays as it is. Raise if some of it is nowhere.
 
-    ``probe`` is called before each part, and when it is visible. Without one, the commit is of a step that
-    was broken off, perhaps after it was published.
+    ``probe`` is called before each part, and when it is visible. ``whole`` looks at all of each file.
     """
+    roots = {files.at(output.path).root for output in outputs.values() if isinstance(output, Parquet)}
     for publication in commit.publish:
-        if probe:
-            probe("publishing")
-        place = files if publication.root == files.root else files.at(publication.root)
-        if place.exists(publication.staged) and not place.exists(publication.name):
-            if publication.call:
-                _hand_over(flow, place, runtime, commit, publication, outputs)
-            elif not place.rename(publication.staged, publication.name) and not place.exists(publication.name):
-                raise BadCheckpoint(
-                    f"step {commit.step} is committed, and {place.path(publication.staged)} could not be moved to "
-                    f"{place.path(publication.name)}",
-                    hint="see that both can be written to, and start again: what is committed is published then",
-                )
-            if probe:
-                probe("handed over")
-            # Of what was moved, nothing is there any more.
-            place.delete(publication.staged)
-        elif probe and not place.exists(publication.name):
-            raise BadCheckpoint(
-                f"step {commit.step} is committed, and its rows are not in {place.path(publication.staged)}",
-                hint="something deleted them: only the run may touch what is in its checkpoint and its outputs",
-            )
+        probe("publishing")
+        place = _place(files, publication)
+        if place.root in roots:
+            check_owned(place)
+        elif place.root != files.root and not is_owned(place):
+            # The sink writes elsewhere now, and all that it wrote here is gone.
+            continue
+        if publication.call:
+            _deliver(flow, place, runtime, commit, publication, outputs, probe, whole=whole)
+        else:
+            _move(place, commit, publication, probe, whole=whole)
+        # All of it is in its place: what is left here is a copy, or nothing.
+        place.delete(publication.staged)
     # Only now: who follows a promise should not have to wait for its rows.
     for outlet in commit.outlets.values():
-        if outlet.step == commit.step:
+        if outlet.step == commit.step and outlet.root in roots:
             files.at(outlet.root).create(f"{PROMISES}/{outlet.step}.json", outlet.promise.line)
+
+
+def _place(files: Files, publication: Publication) -> Files:
+    return files if publication.root == files.root else files.at(publication.root)
+
+
+def _put_manifest(place: Files, directory: str, commit: Commit, publication: Publication) -> None:
+    """Write down which files a step has, and how many rows came before it."""
+    totals = {(outlet.root, ""): outlet.rows for outlet in commit.outlets.values()}
+    totals |= {(publication.root, directory): rows for directory, rows in commit.aside.items()}
+    before = totals[publication.root, directory_of(publication)] - publication.rows
+    put_manifest(place, directory, commit.step, before, publication.files)
+
+
+def _move(place: Files, commit: Commit, publication: Publication, probe: Callable[[str], None], *, whole: bool) -> None:
+    """Move what is staged to its place: all of it at once, or the rest of a move that was cut."""
+    name = publication.name
+    what = f"step {commit.step} is committed, and its output"
+    found = located(place, publication.files, publication.staged, name, what, whole=whole)
+    waiting = found[publication.staged]
+    if waiting and not place.exists(name):
+        _rename(place, publication.staged, name, commit.step)
+    else:
+        for entry in waiting:
+            _rename(place, f"{publication.staged}/{entry.name}", f"{name}/{entry.name}", commit.step)
+    if waiting:
+        check_files(place, name, publication.files, what)
+        place.sync_names(directory_of(publication))
+    _put_manifest(place, name, commit, publication)
+    probe("handed over")
+
+
+def _rename(place: Files, name: str, to: str, step: int) -> None:
+    # A run that was taken for dead, and lives, may have moved it just now.
+    if not place.rename(name, to) and not place.exists(to):
+        raise BadCheckpoint(
+            f"step {step} is committed, and {place.path(name)} could not be moved to {place.path(to)}",
+            hint="see that both can be written to, and start again: what is committed is published then",
+        )
 
 
 def sender_of(flow: Plan, checkpoint: Files, sink: str) -> Sender:
     """Answer as whom a sink writes to places that others may write to as well."""
     time = next(flow[s.input].schema.time for s in flow.sinks if s.name == sink)
     return Sender(checkpoint_id(checkpoint), flow.name, sink, time)
+
+
+def _deliver(
+    flow: Plan,
+    files: Files,
+    runtime: Runtime,
+    commit: Commit,
+    publication: Publication,
+    outputs: Mapping[str, Output],
+    probe: Callable[[str], None],
+    *,
+    whole: bool,
+) -> None:
+    """Hand over the rows of a step, unless there is a record that they were; then make that record."""
+    if files.exists(publication.name):
+        return
+    what = f"step {commit.step} is committed, and its output for sink {publication.call!r}"
+    lines = damage(files, publication.staged, publication.files, whole=whole)
+    if files.exists(publication.name):
+        # By a run that was taken for dead, and lives.
+        return
+    if lines:
+        raise damaged(what, files.path(publication.staged), lines)
+    _hand_over(flow, files, runtime, commit, publication, outputs)
+    probe("handed over")
+    files.create(publication.name, {"step": commit.step, "rows": publication.rows})
 
 
 def _hand_over(
@@ -91,7 +176,7 @@ def _hand_over(
     output = outputs.get(publication.call)
     if output is None:
         return
-    rows = runtime.session.read.parquet(files.path(publication.staged))
+    rows = runtime.session.read.options(**READ).parquet(files.path(publication.staged))
     try:
         if isinstance(output, Foreach):
             output.function(rows, commit.step)

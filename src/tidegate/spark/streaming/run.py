@@ -12,11 +12,13 @@ from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
 from tidegate.progress import Reason
 from tidegate.spark.arrow import struct_type
+from tidegate.spark.streaming.by_step import checked_steps, directory_of
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.frontiers import COMPLETE, Frontier, shown
 from tidegate.spark.streaming.halves import explained
 from tidegate.spark.streaming.heartbeat import Heart
 from tidegate.spark.streaming.lock import Lock
+from tidegate.spark.streaming.state import READ
 from tidegate.spark.streaming.times import parse_time
 
 if TYPE_CHECKING:
@@ -199,11 +201,14 @@ class Run:
         schema = flow[source].schema
         columns = StructType().add("time", struct_type(schema.times)).add("source", "string").add("step", "long")
         columns = columns.add("reason", "string").add("bound", "string").add("row", struct_type(schema.columns))
-        directory = self._engine.late_rows(source)
-        found = [files.path(f"{directory}/{name}") for name in files.names(directory)]
+        directory, last = self._engine.late_rows(source), self._engine.last
+        found: list[str] = []
+        if last is not None:
+            pending = {p.name: p for p in last.publish if directory_of(p) == directory}
+            found = checked_steps(files, directory, last.step, pending, last.aside.get(directory, 0))
         if not found:
             return self._spark.createDataFrame([], columns)
-        return self._spark.read.schema(columns).parquet(*found)
+        return self._spark.read.options(**READ).schema(columns).parquet(*found)
 
     def _schema(self, sink: str) -> Schema:
         flow: Plan = self._engine.flow

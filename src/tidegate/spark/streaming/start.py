@@ -22,9 +22,10 @@ from tidegate.spark.streaming.heartbeat import heart_of, read_beats
 from tidegate.spark.streaming.identity import identify
 from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.metrics import Reporter, StepMetrics, observed, reporter
+from tidegate.spark.streaming.owner import claim
 from tidegate.spark.streaming.published import check_promises
 from tidegate.spark.streaming.publishing import PENDING, sender_of
-from tidegate.spark.streaming.reading import claim, published_time, read_promises
+from tidegate.spark.streaming.reading import published_time, read_promises
 from tidegate.spark.streaming.run import Run
 from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, Transactional
 from tidegate.spark.streaming.sources import CLOCK, united

@@ -11,18 +11,18 @@ needed no more give no answers that were not given before: the frontiers before 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tidegate.spark.runtime import Runtime
+from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.manifest import FileEntry, check_files, decode_files, measured
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from tidegate.spark.streaming.files import Files
-
-__all__ = ["Part", "State", "empty_rows", "fold_from", "read_parts", "write_part"]
+__all__ = ["READ", "Part", "State", "check_part", "empty_rows", "fold_from", "read_parts", "write_part"]
 
 # Parts are not written anew for each small step.
 _FEWEST = 4
@@ -35,7 +35,12 @@ _WRITE = {
     "fs.file.impl.disable.cache": "true",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
-_READ = {"parquet.page.verify-checksum.enabled": "true"}
+#: How files of ours are read: what a session may be told to overlook in files of others, it must not overlook here.
+READ = {
+    "parquet.page.verify-checksum.enabled": "true",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class Part:
     rows: int
     last: tuple[int, ...] | None = None
     first: tuple[int, ...] | None = None
+    #: Its files; unknown, and so none, of a part that an earlier version wrote.
+    files: tuple[FileEntry, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +80,28 @@ class State:
 
     def coded(self) -> list[list[Any]]:
         """Answer the state for a commit."""
-        return [[part.path, part.rows, *(at and list(at) for at in (part.last, part.first))] for part in self.parts]
+        return [
+            [
+                part.path,
+                part.rows,
+                *(at and list(at) for at in (part.last, part.first)),
+                [entry.coded() for entry in part.files],
+            ]
+            for part in self.parts
+        ]
 
     @classmethod
     def decode(cls, found: Sequence[Sequence[Any]]) -> State:
-        """Answer the state that a commit names; one of an earlier version knows no first times.
+        """Return the state that a commit names; one of an earlier version knows no first times, or no files.
 
-        >>> State.decode([["a", 2, [9]], ["b", 1, [7], [7]]]).parts[0]
-        Part(path='a', rows=2, last=(9,), first=None)
+        >>> State.decode([["a", 2, [9]], ["b", 1, [7], [7], [["f", 90, 1, 12, 34]]]]).parts
+        (Part(path='a', rows=2, last=(9,), first=None), Part(path='b', rows=1, last=(7,), first=(7,)))
         """
-        return cls(tuple(Part(path, rows, *(at and tuple(at) for at in times)) for path, rows, *times in found))
+        parts = []
+        for path, rows, *more in found:
+            last, first, entries = (*more, None, None, None)[:3]
+            parts.append(Part(path, rows, last and tuple(last), first and tuple(first), decode_files(entries or ())))
+        return cls(tuple(parts))
 
 
 def fold_from(parts: Sequence[Part]) -> int:
@@ -111,10 +130,19 @@ def empty_rows(runtime: Runtime, schema: StructType) -> DataFrame:
 
 
 def read_parts(files: Files, runtime: Runtime, parts: Sequence[Part], schema: StructType) -> DataFrame:
-    """Answer the rows of some parts; the schema is given, so that Spark need not look for it."""
+    """Return the rows of some parts; the schema is given, so that Spark need not look for it."""
     if not parts:
         return empty_rows(runtime, schema)
-    return runtime.session.read.options(**_READ).schema(schema).parquet(*(files.path(part.path) for part in parts))
+    rows = runtime.session.read.options(**READ).schema(schema).parquet(*(files.path(part.path) for part in parts))
+    # After Spark has listed them: what goes missing from here on is an error of its own.
+    for part in parts:
+        check_part(files, part)
+    return rows
+
+
+def check_part(files: Files, part: Part, *, whole: bool = False) -> None:
+    """Raise if the files of a part are not what they were when it was written."""
+    check_files(files, part.path, part.files, "the state", whole=whole)
 
 
 def write_part(
@@ -135,7 +163,8 @@ def write_part(
     found = seen.get
     last, first = (tuple(found[f"{end}{i}"] for i in range(len(times))) for end in ("last", "first"))
     known = bool(times) and None not in last
-    part = Part(path, int(found["rows"]), last if known else None, first if known else None)
+    entries = measured(files, path, int(found["rows"]))
+    part = Part(path, int(found["rows"]), last if known else None, first if known else None, entries)
     if not part.rows:
         # No commit names an empty part, and so nobody would clean it away.
         files.delete(path)

@@ -1,0 +1,111 @@
+"""Directories of results: whose they are, and which columns they have."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tidegate.flow.schema import Schema
+from tidegate.spark.streaming.errors import BadCheckpoint, FlowChanged
+from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.identity import checkpoint_id
+from tidegate.spark.streaming.published import PROMISES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructField, StructType
+
+__all__ = ["check_owned", "claim", "is_owned", "owner_of"]
+
+_OWNER = "_tidegate.json"
+_KEYS = {"checkpoint": str, "id": str, "sink": str, "schema": str, "time": list}
+_RESTORE = "restore the file from a copy; spark.read.parquet(path) reads what is visible in the directory"
+
+
+def claim(spark: SparkSession, path: str, checkpoint: Files, sink: str, schema: StructType, times: Schema) -> None:
+    """Mark a directory as the output of a checkpoint's sink, or raise if it is someone else's.
+
+    ``schema`` has the columns, ``times`` says which of them are time: others may follow the frontier of this output.
+    If the sink has other columns than it had, the directory has those of then and those of now.
+    """
+    from pyspark.sql.types import StructType
+
+    files = Files(spark, path)
+    owner: dict[str, Any] = {
+        "checkpoint": checkpoint.root,
+        "id": checkpoint_id(checkpoint),
+        "sink": sink,
+        "schema": schema.json(),
+        "time": [[column.name, column.type] for column in times.times],
+    }
+    if not is_owned(files) and files.names():
+        raise BadCheckpoint(
+            f"expected an empty directory for sink {sink!r}, got {files.root} with {len(files.names())} entries",
+            hint="choose another path",
+        )
+    files.make(PROMISES)
+    if files.create(_OWNER, owner):
+        return
+    found = owner_of(files)
+    if (found["id"], found["sink"]) != (owner["id"], sink):
+        raise BadCheckpoint(
+            f"{files.root} is the output of sink {found['sink']!r} of the checkpoint {found['checkpoint']}",
+            hint="choose another path; or delete this one, if its checkpoint is gone",
+        )
+    if found["time"] != owner["time"]:
+        old, new = (", ".join(" ".join(column) for column in o["time"]) for o in (found, owner))
+        raise _changed(files.root, sink, f"the time columns were {old}, and now are {new}")
+    exact = str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
+    before = StructType.fromJson(json.loads(found["schema"]))
+    owner["schema"] = _both(before, schema, files.root, sink, exact=exact).json()
+    if owner != found:
+        files.replace(_OWNER, owner)
+
+
+def owner_of(files: Files) -> dict[str, Any]:
+    """Return whose results are in a directory; raise if there are none."""
+    if not is_owned(files):
+        raise BadCheckpoint(
+            f"expected the output of a flow in {files.root}, got none",
+            hint="a path that was given to tg.parquet(…), of a flow that was started",
+        )
+    return files.read(_OWNER, "the owner of an output", _KEYS, hint=_RESTORE)
+
+
+def is_owned(files: Files) -> bool:
+    """Whether a directory is some sink's output."""
+    return files.exists(_OWNER)
+
+
+def check_owned(files: Files) -> None:
+    """Raise if a directory of results is not there any more."""
+    if not is_owned(files):
+        raise BadCheckpoint(
+            f"{files.root} was the output of this run, and {_OWNER} is not there any more: it was deleted or moved",
+            hint="put it back; or give the sink another directory, which has its rows from there on, and start again",
+        )
+
+
+def _both(before: StructType, now: StructType, root: str, sink: str, *, exact: bool) -> StructType:
+    """Return the columns of now, and behind them those that there are no more; raise if a type is another."""
+    from pyspark.sql.types import StructType
+
+    def key(column: StructField) -> str:
+        return column.name if exact else column.name.lower()
+
+    known = {key(column): column for column in before.fields}
+    for column in now.fields:
+        old = known.pop(key(column), column)
+        # Whether values may be missing is not a matter of files: they always may.
+        if old.dataType.simpleString() != column.dataType.simpleString():
+            types = f"{old.dataType.simpleString().upper()}, and now is {column.dataType.simpleString().upper()}"
+            raise _changed(root, sink, f"column {column.name} was {types}")
+    return StructType([*now.fields, *known.values()])
+
+
+def _changed(root: str, sink: str, what: str) -> FlowChanged:
+    return FlowChanged(
+        f"{root} has rows of sink {sink!r} that could not be read together with new ones: {what}",
+        hint="cast it to the type that it had, or give the column another name; "
+        "or give the sink another directory, which has its rows from there on",
+    )

@@ -1,0 +1,59 @@
+"""Small JSON files that carry a checksum of their own content: one that was changed is told from one that was not."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["opened", "sealed", "unsealed"]
+
+_CHECKSUM = "crc"
+
+
+def sealed(content: Mapping[str, Any]) -> str:
+    """Return content as JSON, a line for each of its keys, and a checksum of all of them.
+
+    >>> print(sealed({"step": 3, "rows": [1, 2]}))
+    {
+    "step": 3,
+    "rows": [1, 2],
+    "crc": 1257456693
+    }
+    """
+    lines = {**content, _CHECKSUM: _checksum(content)}.items()
+    return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in lines) + "\n}"
+
+
+def unsealed(text: str, *, required: bool = True) -> dict[str, Any]:
+    """Return what was sealed; raise ValueError if it is not what it was.
+
+    Without ``required``, content without a checksum is taken as it is: earlier versions wrote none.
+
+    >>> unsealed(sealed({"step": 3}).replace(": 3,", ": 4,"))
+    Traceback (most recent call last):
+        ...
+    ValueError: its checksum is 1819171284, expected 590335763: it was changed after it was written
+    """
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError(f"expected a JSON object, got {type(found).__name__}")
+    return opened(found, required=required)
+
+
+def opened(found: Mapping[str, Any], *, required: bool = True) -> dict[str, Any]:
+    """Return what was sealed, from the object that JSON has; raise ValueError if it is not what it was."""
+    content = {key: value for key, value in found.items() if key != _CHECKSUM}
+    if _CHECKSUM not in found:
+        if required:
+            raise ValueError("it has no checksum")
+        return content
+    seen, expected = _checksum(content), found[_CHECKSUM]
+    if seen != expected:
+        raise ValueError(f"its checksum is {seen}, expected {expected}: it was changed after it was written")
+    return content
+
+
+def _checksum(content: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
