@@ -15,7 +15,7 @@ LAYERS = [
     ("progress",),
     ("sim",),
     ("flow",),
-    ("graph", "queries"),
+    ("graph",),
     ("spark",),
     ("check",),
     ("ui", "demos", "cli"),

@@ -1,4 +1,8 @@
-"""``tidegate bench``: measure on this machine what the documentation speaks of."""
+"""The 24 queries of the paper on Aggregates, in every form, measured on this machine.
+
+python -m bench.aggregates --quick
+python -m bench.aggregates --only LLM,AHM,llj --output figures
+"""
 
 from __future__ import annotations
 
@@ -9,21 +13,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tidegate.cli.app import app
-from tidegate.queries import QUERIES
+from bench.aggregates.queries import QUERIES
 
 __all__ = ["aggregates"]
 
-bench = typer.Typer(help="Measure on this machine what the documentation speaks of.", no_args_is_help=True)
-app.add_typer(bench, name="bench")
 
-
-@bench.callback()
-def main() -> None:
-    """Measure on this machine what the documentation speaks of."""
-
-
-@bench.command()
 def aggregates(
     only: Annotated[str, typer.Option(help="Queries to measure, with commas between; all 24 by default.")] = "",
     repeats: Annotated[int, typer.Option(help="How often each form is run; the median counts.")] = 3,
@@ -34,9 +28,9 @@ def aggregates(
     quick: Annotated[bool, typer.Option(help="A Map and a Join, few rows, one run.")] = False,
 ) -> None:
     """Measure the 24 queries dedicated, composed of A+ and of A, and optimised; and Joins against Spark by hand."""
-    # It needs PySpark, which other commands do not.
-    from tidegate.cli.bench.aggregates import Plan, measure
-    from tidegate.cli.bench.report import markdown, plots, show
+    # PySpark takes a while to load: not before the arguments were looked at.
+    from bench.aggregates.experiment import Plan, measure
+    from bench.aggregates.report import markdown, plots, show
     from tidegate.spark.session import local_session
 
     names = tuple(name.strip() for name in only.split(",") if name.strip()) or tuple(QUERIES)
@@ -61,3 +55,7 @@ def aggregates(
         for name, svg in plots(results).items():
             (output / name).write_text(svg, encoding="utf-8")
     console.print(f"measured in {time.monotonic() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    typer.run(aggregates)

@@ -1,4 +1,4 @@
-"""``tidegate bench aggregates``: what it costs to write everything with one Aggregate, and what optimising gives back.
+"""``python -m bench.aggregates``: what it costs to write everything with one Aggregate, and what optimising gives back.
 
 Bounded: each query is computed in each form on the same rows. Throughput is rows (Maps) or comparisons (Joins) a
 second of processor time, so that a busy machine disturbs less; dedicated is 100 %.
@@ -20,12 +20,12 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from tidegate.cli.bench.measure import FORMS, Cost, bounded, in_steps, written
+from bench.aggregates.measure import FORMS, Cost, bounded, in_steps, written
+from bench.aggregates.queries import QUERIES, draw_scans, draw_texts, synthetic
+from bench.aggregates.queries import scans as scan_queries
+from bench.aggregates.queries import texts as text_queries
 from tidegate.flow import Flow
 from tidegate.flow.watermarks import bounded as bounded_watermark
-from tidegate.queries import QUERIES, draw_scans, draw_texts, synthetic
-from tidegate.queries import scans as scan_queries
-from tidegate.queries import texts as text_queries
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,9 +11,9 @@ flow LLM
   sink out = explode#1
 """
 
-from tidegate.queries.data import SELECTIVITY, draw_scans, draw_texts
-from tidegate.queries.scans import SCANS
-from tidegate.queries.texts import TEXTS
+from bench.aggregates.queries.data import SELECTIVITY, draw_scans, draw_texts
+from bench.aggregates.queries.scans import SCANS
+from bench.aggregates.queries.texts import TEXTS
 
 __all__ = ["QUERIES", "SCANS", "SELECTIVITY", "TEXTS", "draw_scans", "draw_texts"]
 

@@ -13,7 +13,7 @@ from math import pi
 from random import Random
 from statistics import NormalDist
 
-from tidegate.queries.scans import SAMPLES
+from bench.aggregates.queries.scans import SAMPLES
 
 __all__ = ["SELECTIVITY", "Scan", "Text", "draw_scans", "draw_texts"]
 

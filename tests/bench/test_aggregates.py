@@ -1,29 +1,33 @@
-"""``tidegate bench aggregates``: all of it on next to nothing, and what it says about bad input."""
+"""``python -m bench.aggregates``: all of it on next to nothing, and what it says about bad input."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from bench.aggregates.experiment import Plan, Results
+from bench.aggregates.measure import FORMS, Cost
+from bench.aggregates.report import markdown, plots, show
 from rich.console import Console
-from typer.testing import CliRunner
 
-from tidegate.cli import app
-from tidegate.cli.bench.aggregates import Plan, Results
-from tidegate.cli.bench.measure import FORMS, Cost
-from tidegate.cli.bench.report import markdown, plots, show
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the benchmark as its page says, in a process of its own, which starts and stops a session."""
+    command = [sys.executable, "-m", "bench.aggregates", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, cwd=ROOT)
 
 
 def test_an_unknown_query_is_an_error() -> None:
     """The message says which queries there are."""
-    result = CliRunner().invoke(app, ["bench", "aggregates", "--only", "XXM"])
-    assert result.exit_code == 2
-    assert "there is no query 'XXM'" in result.output
+    done = run("--only", "XXM")
+    assert done.returncode == 2
+    assert "there is no query 'XXM'" in done.stderr
 
 
 def cost(seconds: float) -> Cost:
@@ -80,17 +84,8 @@ def test_figures_are_numbered_as_in_the_paper(results: Results) -> None:
 
 @pytest.mark.slow
 def test_the_benchmark_runs(tmp_path: Path) -> None:
-    """In a process of its own, which starts and stops a session."""
-    command = [sys.executable, "-c", "from tidegate.cli import app; app()", "bench", "aggregates", "--quick"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    done = subprocess.run(
-        [*command, "--output", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-        env=environment,
-    )
+    """On next to nothing, it prints its tables, and writes its figures and all numbers."""
+    done = run("--quick", "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "measured in" in done.stdout
     assert (tmp_path / "figure-9.svg").exists()

@@ -9,11 +9,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from bench.aggregates.queries import QUERIES, draw_scans, draw_texts
 from tests.flow.case import assert_same_rows
 from tests.flow.plain import plain
 from tests.spark.engine import by_spark, frame
 
-from tidegate.queries import QUERIES, draw_scans, draw_texts
 from tidegate.spark.lowering import pairs
 from tidegate.spark.runtime import spark_runtime
 

@@ -7,9 +7,8 @@ from random import Random
 from typing import Any
 
 import pytest
+from bench.aggregates.queries import QUERIES, SELECTIVITY, draw_scans, draw_texts
 from tests.flow.plain import selectivity
-
-from tidegate.queries import QUERIES, SELECTIVITY, draw_scans, draw_texts
 
 
 @pytest.mark.parametrize("using", ["A", "A+"])

@@ -1,4 +1,4 @@
-"""What `tidegate bench aggregates` found, as tables, as a page of Markdown, and as figures numbered as the paper's."""
+"""What `python -m bench.aggregates` found, as tables, as a page of Markdown, and as figures numbered as the paper's."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from textwrap import fill
 from rich.console import Console
 from rich.table import Table
 
-from tidegate.cli.bench.aggregates import Results
-from tidegate.cli.bench.measure import FORMS, Cost
-from tidegate.queries import QUERIES, SELECTIVITY
-from tidegate.ui.plots import bars, lines
+from bench.aggregates.experiment import Results
+from bench.aggregates.measure import FORMS, Cost
+from bench.aggregates.plots import bars, lines
+from bench.aggregates.queries import QUERIES, SELECTIVITY
 
 __all__ = ["Share", "markdown", "plots", "show", "sustained", "tables"]
 
@@ -177,7 +177,7 @@ def markdown(results: Results) -> str:
     plan = results.plan
     only = "" if plan.names == tuple(QUERIES) else f" --only {','.join(plan.names)}"
     said = (
-        f"`tidegate bench aggregates{only}` on {results.machine}. Medians of {plan.repeats} runs, A of one; in "
+        f"`python -m bench.aggregates{only}` on {results.machine}. Medians of {plan.repeats} runs, A of one; in "
         "parentheses, the fastest run of one form against the slowest of the other, both ways. Maps ran on "
         f"{plan.texts:,} texts and {plan.scans:,} scans, Joins on {plan.text_pairs:,} and {plan.scan_pairs:,} "
         f"({plan.text_pairs_by_hand:,} and {plan.scan_pairs_by_hand:,} against Spark by hand), the "

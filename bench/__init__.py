@@ -1,0 +1,1 @@
+"""Benchmarks and experiments: they are no part of the package."""
