@@ -10,7 +10,7 @@ ENVIRONMENT := $(VENV)/environment
 TOOLS := $(VENV)/tools
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check pythons lint format bench setup clean
+.PHONY: help demo test check pythons lint format bench dist setup clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -48,6 +48,10 @@ format: $(TOOLS) ## Format the code and mend what can be mended
 
 bench: $(TOOLS) ## Run the quick benchmarks; see bench/README.md for the others
 	@. ./$(ENVIRONMENT) && for script in bench/bench_*.py '-m bench.aggregates'; do echo "== $$script"; $(PY) $$script --quick || exit 1; done
+
+dist: $(ENVIRONMENT) ## Build a wheel and a source archive, in dist
+	@rm -rf dist
+	@$(PY) -m hatchling build
 
 clean: ## Remove the environments and all caches
 	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis dist spark-warehouse

@@ -71,26 +71,32 @@ def test_a_command_without_its_extra_says_so_in_one_line(extra: str, purpose: st
 
 
 @pytest.mark.parametrize(
-    ("extra", "purpose", "expression"),
+    ("extra", "calls"),
     [
-        ("spark", "compute of flow 'edits'", "flow.compute(None, {})"),
-        ("spark", "start of flow 'edits'", "flow.start(None, {}, {}, 'checkpoint')"),
-        ("spark", "tg.read", "tg.read(None, 'out')"),
-        ("spark", "tg.read_stream", "tg.read_stream(None, 'out')"),
-        ("check", "tidegate.check", "__import__('tidegate.check.flows')"),
-        ("postgres", "tg.postgres", "tg.postgres('hourly')"),
-        ("delta", "tg.delta", "tg.delta('out')"),
+        (
+            "spark",
+            {
+                "compute of flow 'edits'": "flow.compute(None, {})",
+                "start of flow 'edits'": "flow.start(None, {}, {}, 'checkpoint')",
+                "tg.read": "tg.read(None, 'out')",
+                "tg.read_stream": "tg.read_stream(None, 'out')",
+            },
+        ),
+        ("check", {"tidegate.check": "__import__('tidegate.check.flows')"}),
+        ("postgres", {"tg.postgres": "tg.postgres('hourly')"}),
+        ("delta", {"tg.delta": "tg.delta('out')"}),
     ],
 )
-def test_a_call_without_its_extra_raises_the_same_line(extra: str, purpose: str, expression: str) -> None:
+def test_a_call_without_its_extra_raises_the_same_line(extra: str, calls: dict[str, str]) -> None:
     """The error is a TidegateError and an ImportError, and its text is one line with the command."""
-    program = f"{FLOW}\ntry:\n    {expression}\nexcept tg.TidegateError as error:\n"
-    program += "    assert isinstance(error, ImportError)\n    print(error)"
+    program = FLOW
+    for call in calls.values():
+        program += f"\ntry:\n    {call}\nexcept tg.TidegateError as error:\n"
+        program += "    assert isinstance(error, ImportError)\n    print(error)"
     done = without(extra, program)
     assert done.stderr == ""
-    assert done.stdout.startswith(f"{purpose} needs the extra '{extra}', and {EXTRAS[extra][0]} is not installed: ")
-    assert done.stdout.endswith(f"pip install 'tidegate[{extra}]'\n")
-    assert done.stdout.count("\n") == 1
+    missing = f"{EXTRAS[extra][0]} is not installed: pip install 'tidegate[{extra}]'"
+    assert done.stdout.splitlines() == [f"{purpose} needs the extra '{extra}', and {missing}" for purpose in calls]
 
 
 def test_commands_that_need_no_extra_work_without_it() -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tidegate.extras import EXTRAS
+
 SOURCE = Path(__file__).parents[1] / "src" / "tidegate"
 # Layers in one tuple may use each other.
 LAYERS = [
@@ -25,37 +27,43 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 def layer(module: str) -> str:
     parts = module.split(".")
-    return parts[1] if len(parts) > 1 else ""
+    return parts[1] if parts[0] == "tidegate" and len(parts) > 1 else ""
 
 
-def imports(path: Path) -> list[str]:
-    """What a module imports when it is loaded; imports inside functions are the documented way back."""
+def imports(source: str, *, ever: bool = False) -> list[str]:
+    """What a module imports when it is loaded; with ``ever``, also inside functions: the documented way back."""
     found: list[str] = []
-    pending: list[ast.AST] = list(ast.parse(path.read_text(encoding="utf-8")).body)
+    pending: list[ast.AST] = list(ast.parse(source).body)
     while pending:
         node = pending.pop()
         if isinstance(node, ast.ImportFrom) and node.module == "tidegate":
             found += [f"tidegate.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tidegate."):
+        elif isinstance(node, ast.ImportFrom):
             found.append(str(node.module))
         elif isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names if alias.name.startswith("tidegate.")]
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             pending += node.orelse
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        elif ever or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             pending += ast.iter_child_nodes(node)
     return found
+
+
+def files_of(name: str) -> list[Path]:
+    """The modules of a layer."""
+    module = SOURCE / f"{name}.py"
+    return [module] if module.exists() else sorted((SOURCE / name).rglob("*.py"))
 
 
 @pytest.mark.parametrize("name", sorted(RANK))
 def test_a_layer_uses_only_those_before_it(name):
     """No module imports, when it is loaded, from a layer that comes after its own."""
-    files = [SOURCE / f"{name}.py"] if (SOURCE / f"{name}.py").exists() else sorted((SOURCE / name).rglob("*.py"))
+    files = files_of(name)
     assert files
     wrong = [
         f"{path.relative_to(SOURCE)} imports {module}"
         for path in files
-        for module in imports(path)
+        for module in imports(path.read_text(encoding="utf-8"))
         if RANK.get(layer(module), 0) > RANK[name]
     ]
     assert wrong == []
@@ -65,3 +73,33 @@ def test_every_package_has_a_layer():
     """A new package gets a place among the layers."""
     packages = {p.name for p in SOURCE.iterdir() if p.is_dir() and (p / "__init__.py").exists()}
     assert packages <= set(RANK)
+
+
+# What a job runs, and what none needs: to check operators and protocols, to simulate them, and to show things.
+OF_JOBS = ("errors", "extras", "time", "spec", "progress", "flow", "graph", "spark")
+OF_NO_JOB = {"sim", "check", "ui", "demos", "cli"}
+
+
+def not_for_jobs(source: str) -> list[str]:
+    """What a module imports, sooner or later, that no job needs."""
+    packages = {*EXTRAS["check"], *EXTRAS["cli"]}
+    return [m for m in imports(source, ever=True) if layer(m) in OF_NO_JOB or m.split(".")[0] in packages]
+
+
+@pytest.mark.parametrize("name", OF_JOBS)
+def test_a_job_loads_nothing_that_serves_checks_and_commands(name):
+    """Neither when a module is loaded nor when a function of it is called."""
+    found = {path.name: not_for_jobs(path.read_text(encoding="utf-8")) for path in files_of(name)}
+    assert {path: modules for path, modules in found.items() if modules} == {}
+
+
+def test_an_import_inside_a_function_would_be_seen():
+    """The check above finds imports of either form at any depth, and leaves those for types alone."""
+    assert not_for_jobs("def f():\n  if f:\n    from tidegate import check") == ["tidegate.check"]
+    assert not_for_jobs("class A:\n  def f(self):\n    import hypothesis.strategies") == ["hypothesis.strategies"]
+    assert not_for_jobs("import tidegate.checks\nif TYPE_CHECKING:\n  from rich import text") == []
+
+
+def test_every_layer_is_of_jobs_or_of_none():
+    """So a new layer is looked at too."""
+    assert {*OF_JOBS, *OF_NO_JOB} == set(RANK)

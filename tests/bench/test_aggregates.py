@@ -9,25 +9,18 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+import typer
+from bench.aggregates.__main__ import aggregates
 from bench.aggregates.experiment import Plan, Results
 from bench.aggregates.measure import FORMS, Cost
 from bench.aggregates.report import markdown, plots, show
 from rich.console import Console
 
-ROOT = Path(__file__).parents[2]
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the benchmark as its page says, in a process of its own, which starts and stops a session."""
-    command = [sys.executable, "-m", "bench.aggregates", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, cwd=ROOT)
-
 
 def test_an_unknown_query_is_an_error() -> None:
     """The message says which queries there are."""
-    done = run("--only", "XXM")
-    assert done.returncode == 2
-    assert "there is no query 'XXM'" in done.stderr
+    with pytest.raises(typer.BadParameter, match="there is no query 'XXM'; there are: LLM"):
+        aggregates(only="XXM")
 
 
 def cost(seconds: float) -> Cost:
@@ -85,7 +78,9 @@ def test_figures_are_numbered_as_in_the_paper(results: Results) -> None:
 @pytest.mark.slow
 def test_the_benchmark_runs(tmp_path: Path) -> None:
     """On next to nothing, it prints its tables, and writes its figures and all numbers."""
-    done = run("--quick", "--output", str(tmp_path))
+    command = [sys.executable, "-m", "bench.aggregates", "--quick", "--output", str(tmp_path)]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, cwd=root)
     assert done.returncode == 0, done.stderr
     assert "measured in" in done.stdout
     assert (tmp_path / "figure-9.svg").exists()
