@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from tests.flow.case import Case, Engine, run_case
-from tests.flow.cases import accumulate, aggregate, held, iterate, joined, names, process, rowwise, window
+from tests.flow.cases import accumulate, aggregate, edges, held, iterate, joined, names, process, rowwise, window
 
 TABLES = {
     module.__name__.rsplit(".", 1)[-1]: module.CASES
-    for module in (rowwise, aggregate, held, window, accumulate, joined, process, iterate, names)
+    for module in (rowwise, aggregate, held, window, accumulate, joined, process, iterate, names, edges)
 }
 CASES = [pytest.param(case, id=f"{table}: {case.name}") for table, cases in TABLES.items() for case in cases]
 

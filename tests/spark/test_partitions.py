@@ -302,7 +302,7 @@ def by_values(spark: SparkSession, types: Sequence[str]) -> dict[str, list[int]]
             rows = [f"({10 * (step + n + 1)}, CAST({v} AS {of.schema['k'].type}))" for n, v in enumerate(values)]
             inputs[of.id] = spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS given(t, k)").coalesce(1)
         batch = united(flow, runtime, inputs)
-        seen = look(runtime, batch, take(flow.sources, runtime, batch, marks))
+        seen = look(runtime, batch, take(flow, runtime, batch, marks))
         after = {s: marks[s.id].after(s, seen[s.id].seen) for s in flow.sources}
         marks = {s.id: Marks.decode(s, json.loads(json.dumps(found.coded(s)))) for s, found in after.items()}
     partitions = [marks[s.id].partitions or Partitions() for s in flow.sources]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tidegate.errors import TidegateError
+from tidegate.flow.limits import limits
 from tidegate.flow.plan import Iterate, Plan
 from tidegate.spark.inputs import check_inputs, with_time, without_time
 from tidegate.spark.lowering import lower
@@ -35,13 +36,14 @@ def compute(flow: Plan, spark: SparkSession, inputs: Mapping[str, DataFrame]) ->
 
 
 def _tables(flow: Plan, given: Mapping[str, DataFrame], runtime: Runtime) -> Tables:
-    complete = {source.id: with_time(source, runtime, given[source.id]) for source in flow.sources}
+    bounds = limits(flow)
+    complete = {s.id: with_time(s, runtime, given[s.id], bounds[s.id]) for s in flow.sources}
     complete |= {table.id: given[table.id] for table in flow.tables}
     frames = lower(flow, complete, runtime)
     sinks: Mapping[str, DataFrame] = {sink.name: frames[sink.input] for sink in flow.sinks}
     if any(isinstance(operator, Iterate) for operator in flow):
         sinks = _AfterLoops(flow, frames, runtime)
-    rejected = {source.id: without_time(source, runtime, given[source.id]) for source in flow.sources}
+    rejected = {s.id: without_time(s, runtime, given[s.id], bounds[s.id]) for s in flow.sources}
     return Tables(sinks, Rejected(rejected))
 
 

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.flow.errors import BadInput, BadTime, FlowError, nearest
 from tidegate.flow.expressions import Expression
+from tidegate.flow.limits import OUT_OF_RANGE, Limit
 from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.watermarks import Published, Punctuated
 from tidegate.spark.lowering.rows import columns_of, literal, quoted
+from tidegate.spark.lowering.units import from_units
 from tidegate.spark.runtime import Runtime
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["STEP", "UNREADABLE", "check_inputs", "with_time", "without_time"]
+__all__ = ["STEP", "UNREADABLE", "check_inputs", "outside", "reason_of", "untimed", "with_time", "without_time"]
 
 #: The column of a published output that has the step of each row.
 STEP = "__step"
@@ -118,19 +120,43 @@ def _selection(operator: Source | Table, *, missing: bool) -> str:
     return f"df.select({names}), or declare the others too"
 
 
-def with_time(source: Source, runtime: Runtime, rows: DataFrame) -> DataFrame:
-    """Answer the rows of a source that have a time and are no watermarks."""
-    whole = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in source.schema.time)
-    return _data(source, runtime, rows).where(runtime.expr(whole))
+def with_time(source: Source, runtime: Runtime, rows: DataFrame, limits: Sequence[Limit]) -> DataFrame:
+    """Return the rows of a source that have a time, within its limits, and are no watermarks."""
+    whole = [f"{quoted(name)} IS NOT NULL" for name in source.schema.time]
+    inside = [f"NOT ({outside(limit)})" for limit in limits if not limit.whole]
+    return _data(source, runtime, rows).where(runtime.expr(" AND ".join([*whole, *inside])))
 
 
-def without_time(source: Source, runtime: Runtime, rows: DataFrame) -> DataFrame:
-    """Answer the rows of a source that lack a time, each with the ``reason``."""
-    lacking = [f"IF({quoted(name)} IS NULL, {literal(name)}, NULL)" for name in source.schema.time]
-    some = " OR ".join(f"{quoted(name)} IS NULL" for name in source.schema.time)
-    reason = f"concat('null time in ', concat_ws(', ', {', '.join(lacking)}))"
-    bad = _data(source, runtime, rows).where(runtime.expr(some))
-    return bad.withColumn("__reason" if "reason" in source.schema else "reason", runtime.expr(reason))
+def without_time(source: Source, runtime: Runtime, rows: DataFrame, limits: Sequence[Limit]) -> DataFrame:
+    """Return the rows of a source that lack a time, or have one beyond its limits, each with the ``reason``."""
+    bad = _data(source, runtime, rows).where(runtime.expr(untimed(limits)))
+    return bad.withColumn("__reason" if "reason" in source.schema else "reason", runtime.expr(reason_of(limits)))
+
+
+def untimed(limits: Sequence[Limit]) -> str:
+    """Return the condition that a row lacks a time, or has one beyond its limits."""
+    return " OR ".join(
+        f"{quoted(limit.column)} IS NULL" + ("" if limit.whole else f" OR {outside(limit)}") for limit in limits
+    )
+
+
+def reason_of(limits: Sequence[Limit]) -> str:
+    """Return SQL for the reason for which a row that is `untimed` is rejected."""
+    names = [f"IF({quoted(limit.column)} IS NULL, {literal(limit.column)}, NULL)" for limit in limits]
+    some = " OR ".join(f"{quoted(limit.column)} IS NULL" for limit in limits)
+    lacking = f"concat('null time in ', concat_ws(', ', {', '.join(names)}))"
+    beyond = [f"IF({outside(limit)}, {literal(str(limit))}, NULL)" for limit in limits if not limit.whole]
+    if not beyond:
+        return lacking
+    return f"IF({some}, {lacking}, concat({literal(OUT_OF_RANGE)}, concat_ws(', ', {', '.join(beyond)})))"
+
+
+def outside(limit: Limit) -> str:
+    """Return the condition that a time is beyond its limits, as values of its type, so that files can be skipped."""
+    if limit.low > limit.high:
+        return f"{quoted(limit.column)} IS NOT NULL"
+    low, high = (from_units(f"{bound}L", limit.type) for bound in (limit.low, limit.high))
+    return f"{quoted(limit.column)} < {low} OR {quoted(limit.column)} > {high}"
 
 
 def _data(source: Source, runtime: Runtime, rows: DataFrame) -> DataFrame:

@@ -8,8 +8,10 @@ from typing import Any
 
 from tidegate.flow.arrow import rows_of, table_of
 from tidegate.flow.errors import BadInput, FlowError, nearest
+from tidegate.flow.limits import Limit, out_of_range
 from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.schema import Schema
+from tidegate.flow.spans import units
 from tidegate.spec import DT, WM, Event
 from tidegate.time import NotATime
 
@@ -59,8 +61,10 @@ def table_rows(table: Table, given: Iterable[Any]) -> list[dict[str, Any]]:
     return _checked(rows, table.schema, table.id)
 
 
-def source_events(source: Source, given: Iterable[Any]) -> tuple[list[Event | Late], list[Rejected]]:
-    """Answer the events of a source, checked, with late rows marked; and the rows that were rejected."""
+def source_events(
+    source: Source, given: Iterable[Any], limits: Sequence[Limit]
+) -> tuple[list[Event | Late], list[Rejected]]:
+    """Return the events of a source, checked, with late rows marked; and the rows that were rejected."""
     schema, order = source.schema, source.schema.order
     given = list(given)
     for i, event in enumerate(given):
@@ -86,6 +90,10 @@ def source_events(source: Source, given: Iterable[Any]) -> tuple[list[Event | La
         empty = [name for name in schema.time if row[name] is None]
         if empty:
             rejected.append(Rejected(row, f"null time in {', '.join(empty)}"))
+            continue
+        beyond = [limit for limit in limits if units(row[limit.column], limit.type) not in limit]
+        if beyond:
+            rejected.append(Rejected(row, out_of_range(beyond)))
             continue
         t = schema.time_of(row)
         if t != event.t:

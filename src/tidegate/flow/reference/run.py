@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from tidegate.errors import TidegateError
 from tidegate.flow.duck import Duck
 from tidegate.flow.errors import BadInput, NotSupported
+from tidegate.flow.limits import limits
 from tidegate.flow.plan import Operator, Plan, Source, Table
 from tidegate.flow.reference.inputs import Late, Rejected, check_names, source_events, table_rows
 from tidegate.flow.schema import Schema
@@ -73,13 +74,15 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]]) -> Results:
         check_names(plan, inputs)
     except TidegateError as error:
         raise error.at(f"flow {plan.name!r}") from None
-    running = Running(plan)
+    running, bounds = Running(plan), limits(plan)
     streams: dict[str, Events] = {}
     rejected: dict[str, list[Rejected]] = {}
     for operator in plan:
         try:
             if isinstance(operator, Source):
-                streams[operator.id], rejected[operator.id] = source_events(operator, inputs[operator.id])
+                streams[operator.id], rejected[operator.id] = source_events(
+                    operator, inputs[operator.id], bounds[operator.id]
+                )
             elif isinstance(operator, Table):
                 streams[operator.id] = [DT((), row) for row in table_rows(operator, inputs[operator.id])]
             else:

@@ -198,7 +198,7 @@ class Engine:
             # What is read once only is not worth keeping.
             kept = batch.persist() if self._entries.passes > 1 else _alone(batch)
             try:
-                taken = take(self.flow.sources, runtime, kept, self.marks, self._entries.sources)
+                taken = take(self.flow, runtime, kept, self.marks, self._entries.sources)
                 self._run(runtime, kept, taken, batch=number, query=query, offsets=offsets)
             finally:
                 if self._entries.passes > 1:

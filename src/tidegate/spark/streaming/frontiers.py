@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 from tidegate.flow import sqltypes
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, units
-from tidegate.spark.lowering.units import from_units as time_from
 from tidegate.spark.lowering.units import to_units
 from tidegate.time import BOTTOM, TOP, Antichain, Bound
 
@@ -50,6 +49,11 @@ def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> s
     'NOT ((CAST(w AS BIGINT) >= get(array(7L), CAST(CAST(w AS BIGINT) & 0L AS INT))))'
     """
     columns = list(times) or [sqltypes.quoted(name) for name in schema.time]
+    return _complete(schema, frontier, [to_units(t, c.type or "") for t, c in zip(columns, schema.times, strict=True)])
+
+
+def _complete(schema: Schema, frontier: Frontier, counts: Sequence[str]) -> str:
+    """Return the condition that a time is complete that has so many units in each column."""
     types = [c.type or "" for c in schema.times]
     above = []
     for f in sorted(frontier, key=schema.order.key):
@@ -57,8 +61,8 @@ def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> s
         if any(part is TOP for part in parts):
             continue
         tests = [
-            f"{to_units(column, type_)} >= {_bound(to_units(column, type_), units(part, type_))}"
-            for column, type_, part, least in zip(columns, types, parts, parts_of(schema, _bottom(schema)), strict=True)
+            f"{count} >= {_bound(count, units(part, type_))}"
+            for count, type_, part, least in zip(counts, types, parts, parts_of(schema, _bottom(schema)), strict=True)
             if part is not BOTTOM and part != least
         ]
         if not tests:
@@ -68,10 +72,12 @@ def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> s
 
 
 def complete_at(schema: Schema, frontier: Frontier, over: str, count: str) -> str:
-    """Answer the condition that a row's time is complete, with the column ``over`` at so many units."""
-    moved = f"({time_from(count, schema[over].type or '')})"
-    times = [moved if name == over else sqltypes.quoted(name) for name in schema.time]
-    return complete(schema, frontier, times)
+    """Return the condition that a row's time is complete, with the column ``over`` at so many units.
+
+    They may be more than its type can have: then they come after all times that there are.
+    """
+    own = {c.name: to_units(sqltypes.quoted(c.name), c.type or "") for c in schema.times}
+    return _complete(schema, frontier, [f"({count})" if name == over else sql for name, sql in own.items()])
 
 
 def is_complete(schema: Schema, frontier: Frontier, at: Sequence[int]) -> bool:

@@ -19,6 +19,10 @@ from tidegate.time import TOP, Antichain, complete_times, frontier_times, maxima
 __all__ = ["Marks", "Seen"]
 
 
+#: Beyond all times of all types, in units.
+_BEYOND = 2**70
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What one pass over the new rows of a source saw; times are tuples of units."""
@@ -164,7 +168,10 @@ def _moved(source: Source, frontier: Frontier, greatest: tuple[int, ...] | None,
     done: list[Any] = []
     if isinstance(source.watermark, Bounded) and greatest is not None:
         done = list(complete_times(schema.order, [_time(schema, _less(greatest, source.watermark.delays))]))
-    done += [_time(schema, mark) for mark in seen.marks]
+    # A watermark before the first time that there is completes nothing; one after the last completes everything.
+    first = [within(-_BEYOND, c.type or "") for c in schema.times]
+    marks = [m for m in seen.marks if all(p is None or p >= least for p, least in zip(m, first, strict=True))]
+    done += [_time(schema, mark) for mark in marks]
     return _joined(schema, frontier, done) if done else frontier
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Operator
 from tidegate.flow.schema import Schema
-from tidegate.flow.spans import from_units, units
+from tidegate.flow.spans import from_units, units, within
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import Frontier, decoded, encoded, parts_of, start_of
 from tidegate.spark.streaming.sealed import sealed, unsealed
@@ -118,7 +118,10 @@ def final(operator: Operator, frontier: Frontier) -> Frontier:
     moved = []
     for f in frontier:
         parts = [
-            from_units(units(part, type_) - lateness, type_) if name == over and not isinstance(part, Bound) else part
+            # Before the first time that there is, nothing may come either.
+            from_units(within(units(part, type_) - lateness, type_), type_)
+            if name == over and not isinstance(part, Bound)
+            else part
             for name, part in zip(schema.time, parts_of(schema, f), strict=True)
         ]
         moved.append(parts[0] if len(parts) == 1 else tuple(parts))

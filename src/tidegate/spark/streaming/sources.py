@@ -8,10 +8,11 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from tidegate.flow.expressions import Expression
+from tidegate.flow.limits import Limit, limits
 from tidegate.flow.plan import Plan, Source
 from tidegate.flow.watermarks import Bounded, Published, Punctuated
 from tidegate.spark.arrow import struct_type
-from tidegate.spark.inputs import STEP, UNREADABLE
+from tidegate.spark.inputs import STEP, UNREADABLE, reason_of, untimed
 from tidegate.spark.lowering.rows import literal, quoted
 from tidegate.spark.lowering.units import units_of
 from tidegate.spark.runtime import Runtime
@@ -94,6 +95,7 @@ class Taken:
     """What a step took from a source: its rows, with the kind of each."""
 
     source: Source
+    limits: tuple[Limit, ...]
     rows: DataFrame
     #: What a job that reads all of `on_time` sees on the way; None if someone has to look.
     observation: Observation | None = None
@@ -127,7 +129,7 @@ def observable(source: Source) -> bool:
 
 
 def take(
-    sources: Sequence[Source],
+    flow: Plan,
     runtime: Runtime,
     batch: DataFrame,
     marks: Mapping[str, Marks],
@@ -136,17 +138,14 @@ def take(
     """Take the rows of each source out of a batch; lateness is by the old marks. ``observed`` need no other look."""
     from pyspark.sql import Observation
 
-    torn = _TEXT in batch.columns
-    return {
-        source.id: Taken(
-            source,
-            _of_source(
-                runtime, batch, i, [STEP, "__told"] if isinstance(source.watermark, Published) else []
-            ).withColumn("__kind", runtime.expr(_kind(source, marks[source.id].frontier, torn=torn))),
-            Observation() if source.id in observed else None,
-        )
-        for i, source in enumerate(sources)
-    }
+    torn, bounds, taken = _TEXT in batch.columns, limits(flow), {}
+    for i, source in enumerate(flow.sources):
+        extra = [STEP, "__told"] if isinstance(source.watermark, Published) else []
+        kind = _kind(source, bounds[source.id], marks[source.id].frontier, torn=torn)
+        rows = _of_source(runtime, batch, i, extra).withColumn("__kind", runtime.expr(kind))
+        seen = Observation() if source.id in observed else None
+        taken[source.id] = Taken(source, bounds[source.id], rows, seen)
+    return taken
 
 
 def _of_source(runtime: Runtime, batch: DataFrame, i: int, extra: Sequence[str]) -> DataFrame:
@@ -195,10 +194,10 @@ def _part(source: Source) -> tuple[str, str] | None:
     return None
 
 
-def _kind(source: Source, frontier: Frontier, *, torn: bool) -> str:
+def _kind(source: Source, bounds: Sequence[Limit], frontier: Frontier, *, torn: bool) -> str:
     schema = source.schema
     missing = " OR ".join(f"{quoted(name)} IS NULL" for name in schema.time)
-    cases = f"WHEN {missing} THEN {_REJECTED} WHEN {complete(schema, frontier)} THEN {_LATE} ELSE {_ON_TIME}"
+    cases = f"WHEN {untimed(bounds)} THEN {_REJECTED} WHEN {complete(schema, frontier)} THEN {_LATE} ELSE {_ON_TIME}"
     if isinstance(source.watermark, Punctuated):
         condition = source.watermark.condition
         sql = condition.sql if isinstance(condition, Expression) else condition
@@ -260,8 +259,7 @@ def diverted(taken: Taken, runtime: Runtime, frontier: Frontier, step: int) -> D
     schema = taken.source.schema
     names = [quoted(name) for name in schema.names]
     times = [quoted(name) for name in schema.time]
-    missing = ", ".join(f"IF({quoted(name)} IS NULL, {literal(name)}, NULL)" for name in schema.time)
-    rejected = f"coalesce(concat('does not parse: ', {_TEXT}), concat('null time in ', concat_ws(', ', {missing})))"
+    rejected = f"coalesce(concat('does not parse: ', {_TEXT}), {reason_of(taken.limits)})"
     reason = f"IF(__late, 'late', {rejected})"
     columns = {
         "time": f"struct({', '.join(times)})",

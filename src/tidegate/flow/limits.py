@@ -1,0 +1,143 @@
+"""Limits of times: which rows have a time, and only such times to come, that its type and every engine can hold.
+
+A window ends after its rows, and begins before them. Where a time that a flow makes of a row's time would be beyond the
+first or last of the type, the row cannot take part: it is rejected at its source, by every engine alike. The times that
+operators make grow with the time of the row, so that all that is left of a type is one range for each column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tidegate.flow.plan import (
+    Accumulate,
+    Deduplicate,
+    Iterate,
+    JoinAsof,
+    Operator,
+    Plan,
+    SessionFrame,
+    WindowFrame,
+)
+from tidegate.flow.spans import from_units, within
+
+__all__ = ["OUT_OF_RANGE", "Limit", "limits", "out_of_range"]
+
+#: From the least to the greatest time, in units.
+Range: TypeAlias = tuple[int, int]
+#: By the name of the time column, which is the same from a source to a sink.
+Ranges: TypeAlias = dict[str, Range]
+
+#: Operators that add or subtract times need room for it: no sum or difference of two of these overflows a BIGINT.
+_ROOM: Range = (-(2**62), 2**62 - 1)
+#: Beyond all times of all types.
+_BEYOND = 2**70
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The times that rows of a source may have in a column, in units; ``whole`` if the type has no others."""
+
+    column: str
+    type: str
+    low: int
+    high: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether each value of the type is within, so that nobody has to look."""
+        # Spark's dates and instants go beyond those of Python, in both directions.
+        return "INT" in self.type and (self.low, self.high) == _range_of(self.type)
+
+    def __contains__(self, count: int) -> bool:
+        return self.low <= count <= self.high
+
+    def __str__(self) -> str:
+        low, high = (from_units(within(bound, self.type), self.type) for bound in (self.low, self.high))
+        return f"{self.column} is not between {low} and {high}"
+
+
+#: How the reason begins for which a row is rejected.
+OUT_OF_RANGE = "time out of range: "
+
+
+def out_of_range(found: list[Limit]) -> str:
+    """Return the reason for which a row is rejected.
+
+    >>> out_of_range([Limit("t", "TINYINT", -120, 119)])
+    'time out of range: t is not between -120 and 119'
+    """
+    return OUT_OF_RANGE + ", ".join(map(str, found))
+
+
+def limits(flow: Plan) -> dict[str, tuple[Limit, ...]]:
+    """Return the limits of each source's time columns.
+
+    >>> from tidegate.flow import Flow
+    >>> flow = Flow("edges")
+    >>> small = flow.source("small", "t TINYINT, x INT", time="t")
+    >>> flow.sink("out", small.window(10).aggregate(n="count(*)"))
+    >>> limits(flow.plan)["small"]
+    (Limit(column='t', type='TINYINT', low=-120, high=119),)
+    """
+    # From the sinks to the sources: what an operator may answer is what its consumers can take.
+    may_give: dict[str, Ranges] = {}
+    for operator in reversed(flow.operators):
+        if operator.schema.time:
+            may_give[operator.id] = {c.name: _range_of(c.type or "") for c in operator.schema.times}
+            for consumer in flow.consumers(operator.id):
+                for port in (i for i, name in enumerate(consumer.inputs) if name == operator.id):
+                    takes = _takes(consumer, port, may_give[consumer.id])
+                    may_give[operator.id] = {n: _both(r, takes[n]) for n, r in may_give[operator.id].items()}
+    return {
+        source.id: tuple(Limit(c.name, c.type or "", *may_give[source.id][c.name]) for c in source.schema.times)
+        for source in flow.sources
+    }
+
+
+def _range_of(type_: str) -> Range:
+    return within(-_BEYOND, type_), within(_BEYOND, type_)
+
+
+def _both(one: Range, other: Range) -> Range:
+    return max(one[0], other[0]), min(one[1], other[1])
+
+
+def _takes(operator: Operator, port: int, gives: Ranges) -> Ranges:
+    """Return the times that an operator can be given, so that all that it makes of them can be given on."""
+    found = dict(gives)
+    room = {c.name: _both(_range_of(c.type or ""), _ROOM) for c in operator.schema.times}
+    frame = getattr(operator, "frame", None)
+    if isinstance(frame, WindowFrame):
+        over = frame.over
+        found[over] = _in_windows(frame, room[over], gives[over])
+    elif isinstance(frame, SessionFrame):
+        over = frame.over
+        # A session ends the gap after its last row, and is answered one unit before.
+        last = min(room[over][1] - 1, gives[over][1])
+        found[over] = max(room[over][0], gives[over][0] - frame.gap + 1), last - frame.gap + 1
+    elif isinstance(operator, Accumulate):
+        for name, period in operator.every:
+            low, high = _both(room[name], gives[name])
+            found[name] = max(room[name][0], low // period * period), (high + 1) // period * period - 1
+    elif isinstance(operator, Deduplicate):
+        found[operator.over] = _both(room[operator.over], gives[operator.over])
+    elif isinstance(operator, JoinAsof):
+        over = operator.over
+        # A row on the right has no answer of its own, and is found by later rows.
+        found[over] = _both(room[over], gives[over] if port == 0 else (room[over][0], gives[over][1]))
+    elif isinstance(operator, Iterate):
+        found = {name: _both(room[name], gives[name]) for name in gives}
+    return found
+
+
+def _in_windows(frame: WindowFrame, room: Range, gives: Range) -> Range:
+    """Return the times all of whose windows begin and end, lateness included, within the type, and can be given on."""
+    # The end is one unit after the time of an answer.
+    last = min(room[1] - 1 - frame.lateness, gives[1])
+    start = last - frame.size + 1
+    begun = start - (start - frame.offset) % frame.every
+    first = max(room[0], gives[0] - frame.size + 1)
+    begins = first + (frame.offset - first) % frame.every
+    return begins - frame.every + frame.size, begun + frame.every - 1
