@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +21,15 @@ T = TypeVar("T")
 
 #: How many things a runtime remembers before it begins anew: expressions with frontiers in them differ in each step.
 _REMEMBERED = 4096
+
+#: The loggers with which PySpark prints an error of a query, as JSON and with its stack, before it is raised.
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+#: Whether this thread tells errors in our words; those of other threads are printed as ever.
+_QUIET = ContextVar("quiet", default=False)
+
+
+def _wanted(record: logging.LogRecord) -> bool:  # noqa: ARG001  # what `logging` calls a filter with
+    return not _QUIET.get()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +92,17 @@ class Runtime:
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Keep PySpark from printing its own account of an error that is told in our words."""
-        logger = logging.getLogger("SQLQueryContextLogger")
-        before, logger.disabled = logger.disabled, True
+        """Keep PySpark from printing its own account of errors of this thread that are told in our words."""
+        from pyspark.logger import PySparkLogger
+
+        for name in _LOGGERS:
+            # PySpark's own way to it: `logging.getLogger` would make a logger that PySpark cannot use.
+            PySparkLogger.getLogger(name).addFilter(_wanted)
+        token = _QUIET.set(True)
         try:
             yield
         finally:
-            logger.disabled = before
+            _QUIET.reset(token)
 
 
 def spark_runtime(session: Any) -> Runtime:
