@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from tests.spark.engine import by_spark, frame
 from tests.spark.loops import LOOPS, built, by_specification, on_both_orders
 
 import tidegate as tg
-from tidegate.flow.errors import BadLoop, NotConverging
+from tidegate.flow.errors import BadInput, BadLoop, NotConverging
 from tidegate.spark.loops import blocks, rounds
 from tidegate.spark.loops.queries import asked
 from tidegate.spark.runtime import spark_runtime
@@ -115,9 +116,34 @@ def test_rounds_run_when_a_sink_is_asked_for(spark: SparkSession) -> None:
     flow.sink("out", edges.iterate(start=start, step=step, key="node", keep="max(x) AS x", limit=4))
     flow.sink("edges", edges.select("src"))
     tables = flow.compute(spark, {"edges": frame(spark, edges.schema, [(1, 0, 1, 0), (1, 1, 0, 0)])})
+    assert ("out" in tables, "in" in tables, list(tables)) == (True, False, ["out", "edges"])
     assert tables["edges"].count() == 2
     with pytest.raises(NotConverging, match="after 4 rounds\n  facts that changed in the last rounds: 2, 2, 2, 2"):
         tables["out"]
+
+
+def test_an_error_in_a_loop_is_not_taken_for_a_missing_sink(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A KeyError that comes out of the rounds reaches the user as what it is, also from `get`; a wrong name is told."""
+    flow = tg.Flow("loop")
+    edges = graphs.source(flow)
+    flow.sink("out", tg.graph.components(edges.select("src", "dst"), "src", "dst"))
+    tables = flow.compute(spark, {"edges": frame(spark, edges.schema, [(1, 0, 1, 0)])})
+    with pytest.raises(BadInput, match=r"expected the name of a sink \(out\), got 'outs'"):
+        tables["outs"]
+    assert tables.get("outs") is None
+
+    def broken(*args: object, **options: object) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setattr(sys.modules["tidegate.spark.compute"], "lower", broken)
+    for ask in (tables.__getitem__, tables.get):
+        with pytest.raises(KeyError) as caught:
+            ask("out")
+        assert (type(caught.value), caught.value.args) == (KeyError, ("lost",))
+    monkeypatch.undo()
+    assert tables["out"].count() == 2
 
 
 def test_start_and_step_give_facts_of_one_type(spark: SparkSession) -> None:

@@ -12,6 +12,7 @@ from tidegate.spark.inputs import check_inputs, with_time, without_time
 from tidegate.spark.lowering import lower
 from tidegate.spark.runtime import Runtime, spark_runtime
 from tidegate.spark.tables import Rejected, Tables
+from tidegate.spark.workers import check_workers, runs_python
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +31,12 @@ def compute(flow: Plan, spark: SparkSession, inputs: Mapping[str, DataFrame]) ->
     except TidegateError as error:
         raise error.at(f"flow {flow.name!r}") from None
     given = check_inputs(flow, inputs)
+    if runs_python(flow):
+        try:
+            check_workers(runtime)
+        except TidegateError as error:
+            error.at(f"flow {flow.name!r}")
+            raise
     # Spark fixes the time zone of an expression when it is built.
     with runtime.settings(spark__sql__session__timeZone=flow.timezone):
         return _tables(flow, given, runtime)
@@ -63,6 +70,10 @@ class _AfterLoops(Mapping[str, "DataFrame"]):
             with self._runtime.settings(spark__sql__session__timeZone=self._flow.timezone):
                 self._frames = lower(self._flow, self._frames, self._runtime, upto=wanted, run=True)
         return self._frames[wanted]
+
+    def __contains__(self, sink: object) -> bool:
+        # That of `Mapping` would ask for the DataFrame, and so run the loop.
+        return sink in self._inputs
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._inputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.flow.errors import BadInput, nearest
 
@@ -49,6 +49,18 @@ class Tables(Mapping[str, "DataFrame"]):
         if sink not in self._frames:
             raise _unknown("sink", sink, list(self._frames))
         return self._frames[sink]
+
+    def __contains__(self, sink: object) -> bool:
+        return sink in self._frames
+
+    def get(self, sink: str, default: Any = None) -> Any:
+        """Return the DataFrame of a sink, or the default if there is no such sink.
+
+        That of `Mapping` takes every KeyError for a missing name, also one from a loop that is run here.
+        """
+        if sink not in self:
+            return default
+        return self[sink]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._frames)

@@ -1,0 +1,107 @@
+"""What an error of Spark says, in one line, and where it leads: to an expression, to a function, to an operator."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.spark.settle import told
+
+__all__ = ["Said", "plainly", "said_by"]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an error says, in one line, and what of it leads to an operator: a piece of an expression, or its name."""
+
+    text: str
+    hint: str = ""
+    fragment: str = ""
+    operator: str = ""
+    place: str = ""
+
+    def __str__(self) -> str:
+        lines = [self.text, *(f"  at: {place}" for place in (self.place, self.operator) if place)]
+        return "\n".join([*lines, f"  hint: {self.hint}"] if self.hint else lines)
+
+
+def said_by(error: BaseException) -> Said:
+    """Return what an error says; one that is not of Spark says its type and its first line."""
+    try:
+        return _said(error)
+    except Exception:  # Spark is asked what it meant, and it may be gone
+        return Said(plainly(error))
+
+
+def plainly(error: BaseException) -> str:
+    r"""Return the type of an error and the first line of its text.
+
+    >>> plainly(ValueError("no such file\n"))
+    'ValueError: no such file'
+    """
+    return f"{type(error).__name__}: {str(error).strip()}".split("\n")[0]
+
+
+def _said(error: Any) -> Said:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException, PythonException
+    from pyspark.errors.exceptions.captured import convert_exception
+
+    if isinstance(error, PythonException):
+        return _said_by_python(str(error))
+    if isinstance(error, PySparkException):
+        condition = error.getCondition()
+        fragments = [context.fragment() for context in error.getQueryContext() or ()]
+        fragment = next(filter(None, fragments), "")
+        text = f"[{condition}] {told(error)}" if condition else told(error)
+        hint = "let the expression take such values, as try_divide and try_cast do, or leave the rows out before it"
+        return Said(f"Spark failed: {text}", hint if fragment else "", fragment)
+    if isinstance(error, Py4JJavaError):
+        # An error of a query that another thread ran, as that of a broadcast, comes wrapped.
+        known: Any = convert_exception(error.java_exception)
+        while known is not None and not known.getCondition():
+            known = known._cause
+        if known is not None:
+            return _said(known)
+        return Said(f"Spark failed: {_said_by_java(error.java_exception)}")
+    return Said(plainly(error))
+
+
+def _said_by_java(error: Any) -> str:
+    """Return the first line of an error of the JVM and of what it began with."""
+    first, last = error, error
+    while last.getCause() is not None:
+        last = last.getCause()
+    lines = [str(e.toString()).split("\n")[0] for e in (first, last)]
+    return lines[0] if lines[1] in lines[0] else f"{lines[0]} ({lines[1]})"
+
+
+#: The line of a traceback that names a place in the user's code; frames of ours are left out.
+_FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in (?P<function>.+)$')
+_OURS = ("/tidegate/spark/", "/tidegate/flow/", "/pyspark/")
+#: What `running` adds to an error of a user's function.
+_PLACE = re.compile(r"^  at: \w+\(…\), (\S+)$")
+
+
+def _said_by_python(text: str) -> Said:
+    """Read the text that a worker sends: a traceback, the error, the place that we added, perhaps a hint."""
+    lines = text.rstrip().split("\n")
+    begin = max((i for i, line in enumerate(lines) if line.startswith("Traceback ")), default=0)
+    starts = [i for i, line in enumerate(lines) if i > begin and re.match(r"[\w.]+(:|$)", line)]
+    own = lines[min(starts, default=begin) :]
+    frames = [found for line in lines[begin:] if (found := _FRAME.match(line)) and not _is_ours(found["file"])]
+    operators = [found[1] for line in own if (found := _PLACE.match(line))]
+    hints = [line.removeprefix("  hint: ") for line in own if line.startswith("  hint: ")]
+    message = [line.strip() for line in own if not line.startswith(("  at: ", "  hint: "))]
+    name, _, rest = " ".join(message).partition(":")
+    return Said(
+        f"a Python function failed: {name.rpartition('.')[2]}:{rest}",
+        hints[-1] if hints else "",
+        operator=operators[-1] if operators else "",
+        place=f"{frames[-1]['file']}, line {frames[-1]['line']}, in {frames[-1]['function']}" if frames else "",
+    )
+
+
+def _is_ours(file: str) -> bool:
+    return any(part in file for part in _OURS)
