@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import gc
+import re
+from collections import Counter
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.spark.engine import frame
+from tests.spark.place import Place
 from tests.spark.steps import engine_in
 
 import tidegate as tg
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.sources import united
+from tidegate.spark.streaming.work import Work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,3 +102,68 @@ def test_state_levels_off(spark: SparkSession, tmp_path: Path) -> None:
         directories.append(len(list((tmp_path / "checkpoint" / "state").glob("*/*/*"))))
     assert max(rows[60:]) <= max(rows[20:60])
     assert max(directories[60:]) <= max(directories[20:60])
+
+
+def held(run: tg.Run, checkpoint: Path) -> dict[str, int]:
+    """How much a run holds: threads by name, what Python has in the JVM and does not remember on purpose, own files."""
+    context: Any = run._spark.sparkContext
+    gc.collect()
+    threads = [thread.getName() for thread in context._jvm.java.lang.Thread.getAllStackTraces().keySet()]
+    found = Counter(f"threads {re.split(r'[-# ]*[0-9]', name)[0]}" for name in threads)
+    batches = run._engine._batches
+    references = context._gateway.java_gateway_server.getGateway().getBindings().size()
+    found["references"] = references - (len(batches.made) if batches else 0)
+    # Spark's half keeps its last hundred batches.
+    own = [path for path in checkpoint.rglob("*") if "spark" not in path.relative_to(checkpoint).parts[:1]]
+    found["files"] = len(own)
+    return dict(found)
+
+
+def grown(place: Place, flow: tg.Flow, steps: int, since: int) -> dict[str, tuple[int, int]]:
+    """Run a flow for so many steps; answer what is more in the last quarter of them than in the first one."""
+    for i in range(steps):
+        place.feed.add((i * 2, "a", i), (i * 2 + 1, "b", i), (i * 2 - 2, "a", 1))
+    found: list[dict[str, int]] = []
+    runs: list[tg.Run] = []
+    started = Event()
+
+    def look(metrics: Any) -> None:
+        started.wait(60)
+        if metrics["step"] >= since and metrics["step"] % 4 == 0:
+            found.append(held(runs[0], place.path / "checkpoint"))
+
+    runs.append(place.start(flow, metrics=look))
+    started.set()
+    runs[0].await_termination()
+    quarter = len(found) // 4
+    names = {name for counts in found for name in counts}
+    most = {
+        name: tuple(max(counts.get(name, 0) for counts in part) for part in (found[:quarter], found[-quarter:]))
+        for name in names
+    }
+    # Pools have a few threads more or less from one moment to the next.
+    return {name: (first, last) for name, (first, last) in most.items() if last > first + 8}
+
+
+@pytest.mark.slow
+def test_a_long_run_holds_no_more_than_a_short_one(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads, objects in the JVM and files level off after some steps; a step that keeps a DataFrame is noticed."""
+
+    def both() -> tg.Flow:
+        flow = tg.Flow("long")
+        source = flow.source("s", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(2))
+        flow.sink("windows", source.window(10, every=5).aggregate(by="k", n="count(*)"))
+        flow.sink("so_far", source.accumulate(by="k", total="sum(x)"))
+        return flow
+
+    assert grown(place, both(), 160, since=60) == {}
+    kept: list[Any] = []
+    real = Work.release
+
+    def leaking(self: Work) -> None:
+        kept.extend(rows.frame for rows in self.frames.values())
+        real(self)
+
+    monkeypatch.setattr(Work, "release", leaking)
+    (place.path / "leaking").mkdir()
+    assert "references" in grown(Place(place.spark, place.path / "leaking"), both(), 60, since=20)
