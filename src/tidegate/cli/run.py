@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
@@ -66,10 +67,12 @@ def run(
     except TidegateError as error:
         failed(console, str(error))
     except Exception as error:
-        if not type(error).__module__.startswith("pyspark"):
+        if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
-        # What went wrong inside of Spark: its words, without the stack of the JVM.
-        failed(console, str(error).split("JVM stacktrace:")[0].strip())
+        from tidegate.spark.said import said_by
+
+        # What went wrong inside of Spark: its words, without stacks.
+        failed(console, str(said_by(error)))
 
 
 def _check_options(*, streaming: bool, bounded_only: bool, checkpoint: str) -> None:
@@ -128,6 +131,7 @@ def _run(
     require("spark", "tidegate run")
     from tidegate.spark import compute
     from tidegate.spark.files import file_format, read_rows, rows_in, write_rows
+    from tidegate.spark.runtime import spark_runtime
     from tidegate.spark.session import local_session
 
     for path in outputs.values():
@@ -147,7 +151,7 @@ def _run(
         tables = compute(plan, spark, {name: rows.rows for name, rows in given.items()})
         refused = dict(tables.rejected)
         refused |= {f"{name}-unreadable": r.unreadable for name, r in given.items() if r.unreadable is not None}
-        with _progress(console) as progress:
+        with _progress(console) as progress, spark_runtime(spark).quiet():
             for name, path in outputs.items():
                 watched(spark, progress, name, partial(write_rows, tables[name], path, overwrite=overwrite))
             counts = {name: watched(spark, progress, f"rejected: {name}", rows.count) for name, rows in refused.items()}
@@ -178,7 +182,8 @@ def watched(spark: SparkSession, progress: Progress, name: str, action: Callable
     bar = progress.add_task(name, total=None)
     sizes: dict[int, tuple[int, int]] = {}
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(action)
+        # As quiet as this thread is: what fails is told at the end.
+        running = pool.submit(copy_context().run, action)
         while not running.done():
             for stage in tracker.getActiveStageIds():
                 info = tracker.getStageInfo(stage)

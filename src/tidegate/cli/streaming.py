@@ -77,13 +77,22 @@ def run_stream(
             try:
                 _follow(run, console)
             except KeyboardInterrupt:
-                console.print("stopping …")
-                run.stop()
+                _stop(run, console)
         console.print(str(run.status()), highlight=False)
         if run.status().state == "stopped":
             console.print(f"start it again with --checkpoint {checkpoint} to go on", highlight=False)
     finally:
         spark.stop()
+
+
+def _stop(run: Run, console: Console) -> None:
+    """Let the step that runs end; a second request cancels it."""
+    console.print("stopping when the step has ended; again to cancel it …", highlight=False)
+    try:
+        ended = run.stop()
+    except KeyboardInterrupt:
+        ended = run.stop(timeout=0)
+    console.print("stopped" if ended else "stopped; the step was cancelled, and will be run again", highlight=False)
 
 
 def _whole(plan: Plan, table: Table, path: str, read: FileRows) -> DataFrame:

@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from tidegate.spark.streaming.by_step import check_none_after, directory_of
 from tidegate.spark.streaming.commits import Commit, Publication, write_commit
 from tidegate.spark.streaming.entries import entries
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, LateRow
+from tidegate.spark.streaming.failures import at_operator, in_step
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import shown, time_of
 from tidegate.spark.streaming.halves import query_id
@@ -91,10 +92,6 @@ class Engine:
         self.tables = dict(tables)
         self.outputs = dict(outputs)
         self.metrics: list[StepMetrics] = []
-        #: What the last step failed with; Spark passes on its text only.
-        self.failure: BaseException | None = None
-        #: Whether a step is under way.
-        self._busy = False
         self._runtime = runtime
         #: The runtime of batches, which Spark gives a session of their own.
         self._batches: Runtime | None = None
@@ -137,8 +134,8 @@ class Engine:
 
     @property
     def complete(self) -> bool:
-        """Whether no source can give rows any more, and all that came of them is published."""
-        return not self._busy and not any(mark.frontier for mark in self.marks.values())
+        """Whether no source can give rows any more."""
+        return not any(mark.frontier for mark in self.marks.values())
 
     def late_rows(self, source: str) -> str:
         """Answer the directory of rows of a source that were late or had no time."""
@@ -194,7 +191,7 @@ class Engine:
             raise self._torn(f"batch {due} of query {last.query if last else query} is due, Spark gives batch {number}")
         self._batches = self._batches or replace(self._runtime, session=batch.sparkSession, made={})
         runtime = self._batches
-        with self._replaceable(), self._settings(runtime):
+        with self._in_step(), self._replaceable(), self._settings(runtime):
             # What is read once only is not worth keeping.
             kept = batch.persist() if self._entries.passes > 1 else _alone(batch)
             try:
@@ -204,26 +201,20 @@ class Engine:
                 if self._entries.passes > 1:
                     kept.unpersist()
 
-    def guarded(self, batch: DataFrame, number: int) -> None:
-        """Run a step as Spark calls it, and keep what it fails with."""
-        self._busy = True
-        try:
-            self.step(batch, number)
-        except BaseException as error:
-            self.failure = error
-            raise
-        finally:
-            self._busy = False
-
     def finish(self) -> None:
         """Complete everything: the end of the input is a step of its own, and closes the checkpoint."""
         last = self.last
-        with self._replaceable(), self._settings(self._runtime):
+        with self._in_step(), self._replaceable(), self._settings(self._runtime):
             if last is not None:
                 # Whoever stopped the query may have stopped a step that was committed and not yet published.
                 publish(self.flow, self.files, self._runtime, last, self.outputs)
             batch = None if last is None else last.batch
             self._run(self._runtime, None, {}, batch=batch, query=last.query if last else "", offsets="", ended=True)
+
+    def _in_step(self) -> AbstractContextManager[None]:
+        """Name the step that comes next in what fails inside, in our words."""
+        number = self.last.step + 1 if self.last else 0
+        return in_step(self.flow, number, lambda: self.last is not None and self.last.step == number)
 
     def _settings(self, runtime: Runtime) -> Any:
         return runtime.in_steps(spark__sql__session__timeZone=self.flow.timezone)
@@ -345,7 +336,7 @@ class Engine:
                 raise LateRow(
                     f"expected no row of {found.source.id} below {bound}, got {found.seen.late}",
                     hint='late="divert" sets late rows aside; a longer delay lets them take part',
-                ).at(f"flow {self.flow.name!r}")
+                )
 
     def _divert(self, step: Step, taken: Mapping[str, Taken]) -> list[Publication]:
         written = []
@@ -379,7 +370,8 @@ class Engine:
                 continue
             output = self.outputs[sink.name]
             publication, files = self._place(step, sink.name, output)
-            part = write_part(files, step.runtime, rows.frame, publication.staged, shown=True)
+            with at_operator(self.flow, sink.input):
+                part = write_part(files, step.runtime, rows.frame, publication.staged, shown=True)
             outputs[sink.name] = part.rows
             if part.rows:
                 written.append(replace(publication, files=part.files))

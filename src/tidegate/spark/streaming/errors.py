@@ -11,6 +11,7 @@ __all__ = [
     "FlowChanged",
     "LateRow",
     "PickleRefused",
+    "RunFailed",
     "SinkFailed",
     "Superseded",
     "UnfitFileSystem",
@@ -35,6 +36,18 @@ class FlowChanged(FlowError, ValueError):
 
 class LateRow(FlowError, ValueError):
     """A row came after its time was complete, at a source that was declared with ``late="fail"``."""
+
+
+class RunFailed(FlowError, RuntimeError):
+    """A run failed in Spark, or in a function of the user's; ``__cause__`` is the error as it came.
+
+    ``step`` is None if it was not in a step. ``operators`` are those that may have raised it: one if it is known which.
+    """
+
+    def __init__(self, what: str, *, operators: tuple[str, ...] = (), hint: str = "") -> None:
+        super().__init__(what, hint=hint)
+        self.operators = operators
+        self.step: int | None = None
 
 
 class SinkFailed(FlowError, RuntimeError):

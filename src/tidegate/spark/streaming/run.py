@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from threading import Event, Thread
@@ -12,14 +13,17 @@ from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
 from tidegate.progress import Reason
 from tidegate.spark.arrow import struct_type
+from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.by_step import checked_steps, directory_of
 from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.failures import between_steps, in_a_line
 from tidegate.spark.streaming.frontiers import COMPLETE, Frontier, shown
 from tidegate.spark.streaming.halves import explained
 from tidegate.spark.streaming.heartbeat import Heart
 from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.state import READ
 from tidegate.spark.streaming.times import parse_time
+from tidegate.spark.streaming.turns import Turns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,10 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "Status"]
 
+_LOG = logging.getLogger("tidegate")
+
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a run is: ``running``, ``stopped``, ``ended`` or ``failed``; the last step; rows so far, by source."""
+    """Where a run is: ``running``, ``stopped``, ``ended`` or ``failed``; the last step; rows so far, by source.
+
+    ``failure`` is what it failed with, in one line; else empty.
+    """
 
     flow: str
     state: str
@@ -39,9 +48,11 @@ class Status:
     rows: Mapping[str, int]
     late: Mapping[str, int]
     rejected: Mapping[str, int]
+    failure: str = ""
 
     def __str__(self) -> str:
         lines = [f"flow {self.flow}: {self.state}, {'no step yet' if self.step is None else f'step {self.step}'}"]
+        lines += [f"  {self.failure}"] if self.failure else []
         lines += [
             f"  {sink}: {frontier if frontier == COMPLETE else f'not complete from {frontier} on'}"
             for sink, frontier in self.frontiers.items()
@@ -61,6 +72,7 @@ class Run:
         spark: SparkSession,
         engine: Engine,
         query: StreamingQuery,
+        turns: Turns,
         lock: Lock,
         *,
         ends: bool,
@@ -68,6 +80,7 @@ class Run:
     ) -> None:
         self._spark = spark
         self._engine = engine
+        self._turns = turns
         self._lock = lock
         self._ends = ends
         self._done = Event()
@@ -85,17 +98,19 @@ class Run:
 
     def _watch(self) -> None:
         try:
-            while not self.query.awaitTermination(1):
-                if self._lock.lost:
-                    self.query.stop()
-                    raise self._lock.lost
-                if self._engine.complete:
-                    # Nothing can come any more: the flows that this one follows have ended.
-                    self.query.stop()
-            if self._ends or self._engine.complete:
-                self._engine.finish()
+            with spark_runtime(self._spark).quiet():
+                while not self.query.awaitTermination(1):
+                    if self._lock.lost:
+                        self._turns.stop(self.query, 0)
+                        raise self._lock.lost
+                    if self._engine.complete:
+                        # Nothing can come any more: the flows that this one follows have ended.
+                        self._turns.stop(self.query, None)
+                if self._ends or self._engine.complete:
+                    self._engine.finish()
         except BaseException as error:
-            self._failure = self._engine.failure or explained(self._engine.files, error)
+            told = between_steps(self._engine.flow, explained(self._engine.files, error))
+            self._failure = self._turns.failure or told
         finally:
             if self._heart:
                 self._heart.stop()
@@ -112,11 +127,19 @@ class Run:
             raise self._failure
         return over
 
-    def stop(self) -> None:
-        """Stop. A step that is not committed will be run again by the next start from this checkpoint."""
+    def stop(self, timeout: float | None = 20) -> bool:
+        """Stop. Return whether the step that was running ended, or none was; the next start goes on after it.
+
+        A step that does not end within ``timeout`` seconds is cancelled, and the next start runs it again. None waits
+        for it as long as it takes.
+        """
         self._ends = False
-        self.query.stop()
+        ended = self._turns.stop(self.query, timeout)
         self._done.wait()
+        if not ended:
+            name = self._engine.flow.name
+            _LOG.warning("flow %r: the step that ran was cancelled after %s s; the next start runs it", name, timeout)
+        return ended
 
     def finish(self) -> None:
         """Take what the sources have now as the end of the input: everything becomes complete, and the run is over.
@@ -127,13 +150,14 @@ class Run:
             # The clock never ends: there would always be one more beat to hear.
             self._heart.stop()
         try:
-            self.query.processAllAvailable()
+            with spark_runtime(self._spark).quiet():
+                self.query.processAllAvailable()
         except Exception:
             # Spark passes on the text of what a step failed with; `await_termination` has it as it is.
             self.await_termination()
             raise
         self._ends = True
-        self.query.stop()
+        self._turns.stop(self.query, None)
         self.await_termination()
 
     def status(self) -> Status:
@@ -151,6 +175,7 @@ class Run:
             {source: mark.rows for source, mark in marks.items()},
             {source: mark.late for source, mark in marks.items()},
             {source: mark.rejected for source, mark in marks.items()},
+            in_a_line(self._failure) if state == "failed" and self._failure else "",
         )
 
     def frontiers(self) -> dict[str, Frontier]:

@@ -30,6 +30,8 @@ from tidegate.spark.streaming.run import Run
 from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, Transactional
 from tidegate.spark.streaming.sources import CLOCK, united
 from tidegate.spark.streaming.stores import check_store
+from tidegate.spark.streaming.turns import Turns
+from tidegate.spark.workers import check_workers, runs_python
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,6 +56,11 @@ def start(
         runtime = spark_runtime(spark)
         given = check_inputs(flow, inputs, streaming=True)
         report, every = reporter(metrics), _checked_trigger(trigger)
+        _check_ends(flow)
+        _check_outputs(flow, outputs)
+        # Rows go to databases by way of Python, too.
+        if runs_python(flow) or any(isinstance(output, Transactional) for output in outputs.values()):
+            check_workers(runtime)
         path = checked_directory(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
         check_store(spark, path, "a checkpoint")
         files = Files(spark, path)
@@ -70,16 +77,19 @@ def start(
                     signals[CLOCK] = read_beats(spark, files)
                 rows = united(flow, runtime, {s.id: given[s.id] for s in flow.sources}, signals)
                 rows = observed(flow, runtime, rows)
-            writer = rows.writeStream.foreachBatch(engine.guarded).option("checkpointLocation", files.path("spark"))
+            turns = Turns(engine.step, runtime)
+            writer = rows.writeStream.foreachBatch(turns).option("checkpointLocation", files.path("spark"))
             query = writer.trigger(**every).start() if every else writer.start()
         except BaseException:
             lock.release()
             raise
     except TidegateError as error:
-        raise error if any("flow" in place for place in error.places) else error.at(f"flow {flow.name!r}") from None
+        if not any("flow" in place for place in error.places):
+            error.at(f"flow {flow.name!r}")
+        raise
     ends_itself = any(every.get(kind) for kind in ("availableNow", "once"))
     ends = ends_itself and any(isinstance(source.watermark, AtEnd) for source in flow.sources)
-    return Run(spark, engine, query, lock, ends=ends, heart=heart)
+    return Run(spark, engine, query, turns, lock, ends=ends, heart=heart)
 
 
 def prepare(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tidegate.errors import TidegateError
 from tidegate.flow.plan import Operator, Source, Table
 from tidegate.spark.lowering import lower_operator
 from tidegate.spark.streaming.entries import Entries
+from tidegate.spark.streaming.failures import at_operator
 from tidegate.spark.streaming.frontiers import Frontier
 from tidegate.spark.streaming.lateness import takes_late
 from tidegate.spark.streaming.marks import Seen
@@ -51,7 +50,7 @@ class Work:
         """Write the new rows that go into states whatever the frontiers are."""
         runtime = self._step.runtime
         for operator in self._flow:
-            with self._at(operator):
+            with at_operator(self._flow, operator.id):
                 if isinstance(operator, Table):
                     self.frames[operator.id] = Rows(self._tables[operator.id])
                 elif isinstance(operator, Source):
@@ -65,13 +64,13 @@ class Work:
         for operator in self._flow:
             for port in range(len(operator.inputs)):
                 if (operator.id, port) in self._entries.inputs:
-                    with self._at(operator):
+                    with at_operator(self._flow, operator.id):
                         self._take_in(operator, port)
 
     def answer(self, seen: Mapping[str, Seen], old: Mapping[str, Frontier], new: Mapping[str, Frontier]) -> None:
         """Let every operator answer for the times that became complete between two frontiers."""
         for operator in self._flow:
-            with self._at(operator):
+            with at_operator(self._flow, operator.id):
                 if isinstance(operator, Source):
                     empty = operator.id not in seen or not seen[operator.id].rows
                     self.frames[operator.id] = Rows(self.frames[operator.id].frame, empty=empty)
@@ -84,10 +83,11 @@ class Work:
         """Answer the states for the commit, by key, without what is needed no more; after the end there is none."""
         if self._step.ended:
             return {}
-        return {
-            self._keys[id_]: tuple(fold(self._step, self._flow[id_], self._keys[id_], states, new[id_]))
-            for id_, states in self.states.items()
-        }
+        found = {}
+        for id_, states in self.states.items():
+            with at_operator(self._flow, id_):
+                found[self._keys[id_]] = tuple(fold(self._step, self._flow[id_], self._keys[id_], states, new[id_]))
+        return found
 
     def release(self) -> None:
         """Let go of what is kept in memory."""
@@ -136,11 +136,3 @@ class Work:
             return rows
         self._persisted.append(rows.frame.persist())
         return Rows(self._persisted[-1])
-
-    @contextmanager
-    def _at(self, operator: Operator) -> Iterator[None]:
-        """Name the operator and the flow in an error."""
-        try:
-            yield
-        except TidegateError as error:
-            raise error.at(f"operator {operator.id}").at(f"flow {self._flow.name!r}") from None

@@ -1,0 +1,82 @@
+"""Steps as Spark calls them, one at a time, until the run is stopped: the step under way ends, or is cancelled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Condition
+from typing import TYPE_CHECKING
+
+from tidegate.spark.runtime import Runtime
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["Turns"]
+
+#: How long a batch that may not become a step waits for Spark to stop the query, in seconds.
+_PATIENCE = 60
+
+
+class _Interrupted(Exception):
+    """The text by which Spark knows that a batch was interrupted because its query is being stopped.
+
+    Spark looks for these words with a pattern that overflows the stack of the JVM on a long text, such as that of an
+    interrupted job: it prints a thousand lines then. This text is short.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("py4j.protocol.Py4JJavaError: An error occurred while calling: java.lang.InterruptedException")
+
+
+class Turns:
+    """Lets Spark's batches be steps, and keeps what one fails with, since Spark passes on its text only."""
+
+    def __init__(self, step: Callable[[DataFrame, int], None], runtime: Runtime) -> None:
+        self._step = step
+        self._runtime = runtime
+        self._changed = Condition()
+        self._busy = False
+        #: The query that is being stopped; no step begins from then on.
+        self._stopping: StreamingQuery | None = None
+        self._cancelled = False
+        #: Whether a step was broken off because it was cancelled.
+        self._broken_off = False
+        self.failure: BaseException | None = None
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        """Run a batch as a step, unless the run is being stopped."""
+        with self._changed:
+            self._busy = self._stopping is None
+        try:
+            if self._busy:
+                with self._runtime.quiet():
+                    self._step(batch, number)
+                return
+        except BaseException as error:
+            if not self._cancelled:
+                self.failure = error
+                raise
+            self._broken_off = True
+        finally:
+            with self._changed:
+                self._busy = False
+                self._changed.notify_all()
+        self._give_way()
+
+    def stop(self, query: StreamingQuery, timeout: float | None) -> bool:
+        """Stop a query. Return whether the step that was under way ended; else it took too long, and was cancelled."""
+        with self._changed:
+            self._stopping = query
+            self._cancelled = not self._changed.wait_for(lambda: not self._busy, timeout)
+        query.stop()
+        return not self._broken_off
+
+    def _give_way(self) -> None:
+        """Return control to Spark once it stops the query: before, it would take this for a failure."""
+        for _ in range(_PATIENCE * 100):
+            if self._stopping is None or not self._stopping.isActive:
+                break
+            time.sleep(0.01)
+        raise _Interrupted from None
