@@ -124,6 +124,20 @@ def test_a_disk_without_links_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_link_whose_answer_was_lost_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on NFS, where a request that was answered too late is sent again; a link of another is none of ours."""
+    real = os.link
+
+    def twice(hidden: Path, place: Path) -> None:
+        real(hidden, place)
+        real(hidden, place)
+
+    monkeypatch.setattr(os, "link", twice)
+    assert Files.here(tmp_path).create("id", {"id": "a"})
+    assert not Files.here(tmp_path).create("id", {"id": "b"})
+    assert [path.name for path in tmp_path.iterdir()] == ["id"]
+
+
 def test_what_a_living_writer_has_not_finished_is_not_swept(tmp_path: Path) -> None:
     """Only what is older than the run that sweeps."""
     files = Files.here(tmp_path)

@@ -20,7 +20,7 @@ from tidegate.spark.streaming import log as log_module
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointInUse, Superseded
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.lock import Lock, holder
-from tidegate.spark.streaming.log import append, read_log
+from tidegate.spark.streaming.log import NOBODY, Token, append, read_log, write_fence
 
 ELSEWHERE = {"host": "elsewhere", "boot": "x", "process": 1, "started": "1"}
 COMMIT: dict[str, Any] = {
@@ -49,8 +49,8 @@ def leave_dead(path: Path) -> None:
     dated(path, 86_400)
 
 
-def commit(files: Files, number: int, step: int, *, before: int = -1) -> bool:
-    return append(files, number, COMMIT | {"step": step}, before=before)
+def commit(files: Files, number: int, step: int, token: Token = NOBODY, *, before: int = -1) -> bool:
+    return append(files, number, COMMIT | {"step": step}, token, before=before) == number
 
 
 def race(directory: Path, starters: int, lock: Callable[[Files], Lock] = Lock) -> int:
@@ -115,7 +115,7 @@ def test_of_many_threads_one_replaces_a_dead_run(tmp_path: Path) -> None:
 
 
 class _Deleting(Lock):
-    """A lock that replaces a dead holder in three operations: it reads, deletes and creates."""
+    """A lock that replaces a dead holder in three operations: it reads, deletes and creates, with time between them."""
 
     def acquire(self) -> None:
         files, name, content = self._files, "locks/7", ELSEWHERE | {"token": self._id}
@@ -123,6 +123,7 @@ class _Deleting(Lock):
             with suppress(BadCheckpoint, FileNotFoundError):  # it was given back just now
                 if "token" in files.read(name, "a lock", {}):
                     raise CheckpointInUse("in use")
+                time.sleep(0.002)
                 files.delete(name)
             if not files.create(name, content):
                 raise CheckpointInUse("in use")
@@ -130,14 +131,14 @@ class _Deleting(Lock):
 
 def test_a_lock_that_is_read_deleted_and_created_is_caught(tmp_path: Path) -> None:
     """The races find the two holders that three operations allow."""
-    assert any(race(tmp_path / str(number), 8, _Deleting) > 1 for number in range(200))
+    assert any(race(tmp_path / str(number), 8, _Deleting) > 1 for number in range(50))
 
 
 class _Hasty(Lock):
-    """A lock that does not look once more whether the number that it has created was deleted long ago."""
+    """A lock that does not look once more when it has created its number, which may have been deleted long ago."""
 
-    def _create(self) -> None:
-        self._files.create(f"locks/{self._number}", ELSEWHERE)
+    def _look_again(self) -> None:
+        pass
 
 
 @pytest.mark.parametrize("lock", [Lock, _Hasty])
@@ -207,7 +208,7 @@ def test_a_run_that_was_replaced_finds_its_next_number_taken(tmp_path: Path, mon
     old, new = replaced(files, monkeypatch)
     assert read_log(files).number == 1
     assert read_log(files).token == new.token
-    assert read_log(files).commit == COMMIT | {"step": 0, "number": 0}
+    assert read_log(files).commit == COMMIT | {"step": 0, "number": 0, "token": {"lock": 0, "id": ""}}
     monkeypatch.setattr(log_module, "_KEPT", 10)
     for number in range(2, 30):
         assert commit(files, number, number - 1, before=number - 1 if number > 2 else 0)
@@ -253,6 +254,34 @@ def test_a_run_that_is_not_fenced_is_not_taken_for_given_back(tmp_path: Path, mo
     after.acquire()
     assert (read_log(files).number, read_log(files).token.lock) == (0, 3)
     after.release()
+
+
+def test_a_starter_that_was_replaced_before_its_fence_withdraws_and_keeps_nobody_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its fence comes after the commits of the other, which goes on behind it."""
+    files = Files.here(tmp_path)
+    leave_dead(tmp_path / "locks" / "1")
+    new = Lock(files)
+
+    def slept(files: Files, token: Token) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(lock_module, "write_fence", write_fence)
+            dated(tmp_path / "locks" / "2", 86_400)
+            new.acquire()
+        assert commit(files, 1, 0, new.token)
+        write_fence(files, token)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lock_module, "write_fence", slept)
+        patched.setattr(lock_module.Lock, "_dead", lambda self, found, name: self is new or name == "locks/1")
+        with pytest.raises(CheckpointInUse, match=f"process {os.getpid()}"):
+            Lock(files).acquire()
+    assert (read_log(files).number, read_log(files).token.lock) == (2, 2)
+    assert append(files, 2, COMMIT | {"step": 1}, new.token, before=1) == 3
+    assert append(files, 3, COMMIT | {"step": 1}, new.token, before=1) is None
+    new.check()
+    new.release()
 
 
 def test_a_heartbeat_finds_out_that_the_run_was_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

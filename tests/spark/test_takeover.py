@@ -136,9 +136,9 @@ def take_over(runs: Runs, point: str, *, whole: bool) -> BaseException | None:
             if whole:
                 runs.go_on(second[0])
 
-    def write(files: Files, plan: Plan, commit: Commit, **options: Any) -> None:
+    def write(files: Files, plan: Plan, commit: Commit, **options: Any) -> Commit:
         probe(CHECKED, commit.step)
-        write_commit(files, plan, commit, **options)
+        return write_commit(files, plan, commit, **options)
 
     first = runs.start(runs.lock(), probe)
     assert first is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tidegate.flow.plan import Plan
@@ -96,7 +96,6 @@ class Commit:
             "ended": self.ended,
             "outlets": {sink: outlet.coded() for sink, outlet in self.outlets.items()},
             "aside": dict(self.aside),
-            "token": asdict(self.token),
         }
 
     @classmethod
@@ -117,17 +116,19 @@ class Commit:
             {sink: Outlet.decode(outlet) for sink, outlet in found["outlets"].items()},
             found.get("aside", {}),
             found["number"],
-            Token(**found.get("token", asdict(NOBODY))),
+            Token(**found["token"]),
         )
 
 
-def write_commit(files: Files, flow: Plan, commit: Commit, *, before: int, midway: Callable[[], None]) -> None:
+def write_commit(files: Files, flow: Plan, commit: Commit, *, before: int, midway: Callable[[], None]) -> Commit:
     """Write the commit of a step, once and for all; raise if another run has taken its number in the log.
 
-    ``before`` is the number of the commit before it.
+    ``before`` is the number of the commit before it. Return the commit with the number that it was given.
     """
-    if not append(files, commit.number, commit.coded(flow), before=before, midway=midway):
+    number = append(files, commit.number, commit.coded(flow), commit.token, before=before, midway=midway)
+    if number is None:
         raise Superseded(
             f"step {commit.step} of flow {flow.name!r} can't be committed: another run has taken over {files.root}",
             hint="let only one run work on a checkpoint",
         )
+    return replace(commit, number=number)

@@ -273,7 +273,7 @@ class Engine:
             )
             seal(self.files, commit, self.last)
             self._probe("before commit", number)
-            self._commit(commit)
+            commit = self._commit(commit)
         except BaseException:
             self._warm.forget()
             self.tracking.move({source: mark.frontier for source, mark in self.marks.items()})
@@ -291,18 +291,18 @@ class Engine:
         self._report(self.metrics[-1])
         del self.metrics[:-1000]
 
-    def _commit(self, commit: Commit) -> None:
-        """Write a commit, while this run holds its lock."""
-        before = self.last.number if self.last else -1
+    def _commit(self, commit: Commit) -> Commit:
+        """Write a commit, while this run holds its lock; return it with its number in the log."""
         with self._lock.committing() if self._lock else nullcontext():
-            write_commit(
+            written = write_commit(
                 self.files,
                 self.flow,
                 commit,
-                before=before,
+                before=self.last.number if self.last else -1,
                 midway=lambda: self._probe("during commit", commit.step),
             )
-        self._number = commit.number
+        self._number = written.number
+        return written
 
     @contextmanager
     def _replaceable(self) -> Iterator[None]:
@@ -315,9 +315,9 @@ class Engine:
             yield
             # Before Spark notes that the batch is done, and begins the next.
             self._lock.check()
-        except Exception:
-            # This names the other run, whatever it was that failed.
-            self._lock.check()
+        except Exception as error:
+            if lost := self._lock.lost_by_now():
+                raise lost from error
             raise
 
     def _turn(self, loop: Iterate, number: int, least: Least | None) -> None:

@@ -345,7 +345,9 @@ def _create_here(place: Path, text: str, midway: Callable[[], None]) -> bool:
         # A link appears whole, and only if there is nothing of its name.
         os.link(hidden, place)
     except FileExistsError:
-        return False
+        # A server of NFS may have made the link and lost its answer: then the file has two names.
+        if not hidden.exists() or hidden.stat().st_nlink != 2:
+            return False
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise

@@ -6,12 +6,13 @@ number. It gives the lock back by creating ``locks/N.released``. Why there is on
 - A file is created only if there is none, so each number has one owner. Who starts reads the greatest number N and, if
   N was given back or its owner is dead, creates N + 1: of several, one succeeds. The others are told who it is.
 - No number comes again. Holders delete old files, except those of the last few numbers. Whoever was so slow that the
-  number it creates was deleted already finds a greater one when it looks once more, and withdraws.
+  number it creates was deleted already, or that it was replaced meanwhile, finds a greater one when it looks once more
+  before it does anything, and withdraws.
 - Only the owner marks its number as given back, and after that it can't commit: in its process, a commit and giving
   back exclude each other.
 - An owner that did not give its number back may live although it seems dead: on a host that can't be reached, on a
-  machine that was suspended. So the next holder writes a fence into the log (`log.py`) before it does anything else. If
-  it dies before that, its own number is not given back either, and the one after it writes the fence.
+  machine that was suspended. So the next holder writes a fence into the log (`log.py`) before it looks once more. If it
+  dies before that, its own number is not given back either, and the one after it writes the fence.
 - A run that was replaced sees the greater number at its next heartbeat, and when a step begins, commits and ends.
   Between those, the fence stops it. What it may still delete, nobody needs: see `Engine`.
 """
@@ -28,6 +29,7 @@ from threading import Event, RLock, Thread
 from typing import Any
 from uuid import uuid4
 
+from tidegate.errors import TidegateError
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointInUse, Superseded
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.log import Token, write_fence
@@ -83,16 +85,17 @@ class Lock:
         # Before the file is there: others in this process would take its owner for dead.
         _OWN.add(self._id)
         try:
-            self._create()
+            if not files.create(_name(self._number), _here() | {"token": self._id}):
+                raise self._in_use(_name(_newest(files)))
             if died:
                 write_fence(files, self.token)
+            self._look_again()
+            self.since = files.written(_name(self._number))
+            self._forget()
         except BaseException:
             _OWN.discard(self._id)
             raise
         self._held = True
-        self.since = files.written(_name(self._number))
-        files.delete(_SINGLE)
-        self._forget()
         Thread(target=self._beat, name="tidegate lock", daemon=True).start()
 
     def release(self) -> None:
@@ -121,6 +124,16 @@ class Lock:
                 hint="only the run may touch what is in its checkpoint; start again",
             )
 
+    def lost_by_now(self) -> TidegateError | None:
+        """Return why this run does not hold its lock any more; None if it does, or nobody can tell."""
+        try:
+            self.check()
+        except TidegateError as error:
+            return error
+        except Exception:
+            return None
+        return None
+
     @contextmanager
     def committing(self) -> Iterator[None]:
         """Hold the lock for the time of a commit; raise if it was given back, or another run has it."""
@@ -133,15 +146,12 @@ class Lock:
             self.check()
             yield
 
-    def _create(self) -> None:
-        """Create the file of this number, or raise with the name of the run that was first."""
-        files, content = self._files, _here() | {"token": self._id}
-        if files.create(_name(self._number), content):
-            newest = _newest(files)
-            if newest == self._number:
-                return
-            files.delete(_name(self._number))
-        raise self._in_use(_name(_newest(files)))
+    def _look_again(self) -> None:
+        """Withdraw if there is a greater number by now."""
+        newest = _newest(self._files)
+        if newest > self._number:
+            self._files.delete(_name(self._number))
+            raise self._in_use(_name(newest))
 
     def _refuse_alive(self, name: str) -> None:
         """Raise if the run that a file names lives, or may live."""
@@ -191,7 +201,8 @@ class Lock:
             return True
 
     def _forget(self) -> None:
-        """Delete what is left of runs long ago."""
+        """Delete what is left of runs long ago, and of earlier versions."""
+        self._files.delete(_SINGLE)
         for name in self._files.names(_DIRECTORY):
             number = name.partition(".")[0]
             if number.isdecimal() and int(number) < self._number - _KEPT:

@@ -66,8 +66,8 @@ def read_log(files: Files) -> Log:
     token = NOBODY
     for number in numbers:
         record = _record(files, number)
-        if number == numbers[0] and "token" in record:
-            token = Token(**record["token"])
+        if number == numbers[0]:
+            token = Token(record["token"]["lock"], record["token"]["id"])
         if "fence" not in record:
             return Log(numbers[0], token, record)
     return Log(numbers[0], token) if numbers else Log()
@@ -79,18 +79,28 @@ def last_commit(files: Files) -> Mapping[str, Any] | None:
 
 
 def append(
-    files: Files, number: int, commit: Mapping[str, Any], *, before: int, midway: Callable[[], None] = lambda: None
-) -> bool:
-    """Write a commit under its number, once and for all; return whether the number was free.
+    files: Files,
+    number: int,
+    commit: Mapping[str, Any],
+    token: Token,
+    *,
+    before: int,
+    midway: Callable[[], None] = lambda: None,
+) -> int | None:
+    """Write a commit under the next number, once and for all; return its number, or None if another run is first.
 
     ``before`` is the number of the commit before it. Those that have fallen behind by a hundred records are deleted.
     """
-    if not files.create(f"commits/{number}", {**commit, "number": number}, midway):
-        return False
+    while not files.create(f"commits/{number}", {**commit, "number": number, "token": asdict(token)}, midway):
+        # Who was replaced before it came to write its own fence may do so later: that keeps out nobody who came after.
+        found = _record(files, number)
+        if "fence" not in found or found["token"]["lock"] >= token.lock:
+            return None
+        number += 1
     for old in range(max(0, before - _KEPT + 1), number - _KEPT + 1):
         if files.exists(f"commits/{old}") and "fence" not in _record(files, old):
             files.delete(f"commits/{old}")
-    return True
+    return number
 
 
 def write_fence(files: Files, token: Token) -> None:
@@ -115,6 +125,7 @@ def _record(files: Files, number: int) -> dict[str, Any]:
         files.expect(name, "a commit", found, keys)
     else:
         found = files.read(name, "a commit", keys, required=True)
+    files.expect(name, "who wrote a commit", found.setdefault("token", asdict(NOBODY)), {"lock": int, "id": str})
     # A commit from before there were fences has the number of its step.
     if found.setdefault("number", found.get("step")) != number:
         raise BadCheckpoint(

@@ -1,9 +1,9 @@
 """The file systems that a run can write to: those that create and rename in one operation.
 
 A commit counts because only one run can create its file, and a step becomes visible as a whole because its directory
-is renamed at once. A local disk and HDFS do both in one operation, and viewfs passes on to such ones. Object stores
-copy a directory file by file, and what their Hadoop connectors call *create if there is none* are two requests: two
-runs can both succeed.
+is renamed at once. A local disk and HDFS do both in one operation, and viewfs passes on to HDFS. Object stores copy a
+directory file by file, and what their Hadoop connectors call *create if there is none* are two requests: two runs can
+both succeed.
 """
 
 from __future__ import annotations
