@@ -104,6 +104,13 @@ def test_paths_that_spark_does_not_read_as_they_are_are_refused_before_anything_
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["runs[1]", "a%20b", "a\\b", "two\nlines"])
+def test_paths_that_deltalake_does_not_read_as_they_are_are_refused(tmp_path: Path, name: str) -> None:
+    """It would write to another directory, or give up in a way that nobody can catch."""
+    with pytest.raises(BadArgument, match="that deltalake reads as it is"):
+        tg.delta(tmp_path / name)
+
+
 def test_the_file_system_of_a_path_may_have_colons() -> None:
     """A scheme, and a host with a port."""
     paths = ["file:/a", "hdfs://host:8020/a", "s3a://bucket/a b"]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.functions import expr
 from tests.spark.deaths import Killer, run_dying
 from tests.spark.place import DDL, Place, counts
 from tests.spark.postgres import PASSWORD, binaries, server
@@ -22,9 +23,10 @@ import tidegate as tg
 from tidegate.flow.errors import BadArgument, NotSupported
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.batches import arrow_batches
-from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
+from tidegate.spark.streaming.errors import BadCheckpoint, RowRefused, SinkFailed
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.postgres import Postgres
+from tidegate.spark.streaming.refusals import watched
 from tidegate.spark.streaming.sinks import Sender
 from tidegate.spark.streaming.start import prepare
 
@@ -198,6 +200,98 @@ def test_rows_that_were_not_taken_are_written_at_the_next_start(place: Place, da
     database.sql("ALTER TABLE away DROP CONSTRAINT away_t_check")
     place.run(counts(), outputs={"out": database.output("away")})
     assert database.sql("SELECT * FROM away") == [(1, "a", 1), (3, "b", 1), (5, "a", 1)]
+
+
+#: Values, written in Spark SQL, and whether PostgreSQL can take them.
+TAKEN = {
+    r"'a\\b, \\u0000 as it is written'": True,
+    r"'a\0b'": False,
+    "CAST(X'ff' AS STRING)": False,
+    r"array('a', 'b\0')": False,
+    "array('a', NULL)": True,
+    r"struct('a\0' AS x)": False,
+    r"struct('\\u0000' AS x, DATE '9999-12-31' + 1 AS y)": True,
+    r"map('\0', 1)": False,
+    "DATE '9999-12-31'": True,
+    "DATE '9999-12-31' + 1": False,
+    "DATE '0001-01-01' - 1": False,
+    "array(DATE '9999-12-31' + 1)": False,
+    "TIMESTAMP '9999-12-31 23:59:59.999999Z'": True,
+    "timestamp_micros(253402300800000000L)": False,
+    "CAST('+10000-01-01' AS TIMESTAMP_NTZ)": False,
+    "CAST('NaN' AS FLOAT)": True,
+    "array(array('a'))": True,
+}
+
+
+def test_what_postgresql_cannot_take_is_known_of_each_value(spark: SparkSession, database: Database) -> None:
+    """Exactly the values that are refused before a commit are those that could not be written after it."""
+    runtime = spark_runtime(spark)
+    for i, (value, taken) in enumerate(TAKEN.items()):
+        rows, output = spark.sql(f"SELECT 1 AS t, {value} AS `it's`").coalesce(1), database.output(f"value_{i}")
+        found, check = watched(runtime, rows, output)
+        found.write.format("noop").mode("overwrite").save()
+        output.claim(SENDER, rows.schema)
+        if taken:
+            check()
+            output.deliver(SENDER, rows, 0)
+            continue
+        with pytest.raises(RowRefused, match="values of it's that the output can take, got 1 rows with"):
+            check()
+        with pytest.raises((SinkFailed, ValueError, OverflowError)):
+            output.deliver(SENDER, rows, 0)
+
+
+def test_a_row_that_postgresql_cannot_take_fails_its_step_before_the_commit_and_the_hint_works(
+    place: Place, database: Database
+) -> None:
+    """The flow is changed as the error says, and goes on with all rows on the same checkpoint."""
+    place.feed.add((1, "a", 1), (5, "a", 1))
+    outputs = {"out": database.output("texts", key=["t", "k"])}
+    place.run(counts(), outputs=outputs)
+    place.feed.add((6, "a\0b", 1), (9, "c", 1))
+    with pytest.raises(RowRefused, match="of k that the output can take, got 1 rows with U\\+0000") as refused:
+        place.run(counts(), outputs=outputs)
+    assert "at: sink 'out'\n  at: step 1\n  at: flow 'counts'" in str(refused.value)
+    assert "hint: replace(k, chr(0), '') in a select" in str(refused.value)
+    assert database.sql("SELECT t, k, n FROM texts") == [(1, "a", 1)]
+    changed = tg.Flow("counts")
+    rows = changed.source("s", DDL, time="t", watermark=tg.bounded(2))
+    cleaned = rows.aggregate(by="k", n="count(*)").with_columns(k="replace(k, chr(0), '')")
+    changed.sink("out", cleaned)
+    place.run(changed, outputs=outputs)
+    assert database.sql("SELECT t, k, n FROM texts") == [(1, "a", 1), (5, "a", 1), (6, "ab", 1)]
+
+
+def test_a_sink_that_does_not_look_is_caught(place: Place, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the look before the commit, the step is committed; what the error then names is a way on all the same."""
+    monkeypatch.setattr(Postgres, "refuses", lambda self, schema: [])
+    outputs = {"out": database.output("unlooked")}
+    place.feed.add((1, "a\0b", 1), (9, "c", 1))
+    for _ in range(2):
+        with pytest.raises(SinkFailed, match=r"start once with tg.foreach\(function\) for this sink"):
+            place.run(counts(), outputs=outputs)
+    aside: list[Any] = []
+    place.run(counts(), outputs={"out": tg.foreach(lambda rows, step: aside.extend(rows.collect()))})
+    assert [tuple(row) for row in aside] == [(1, "a\0b", 1)]
+    place.feed.add((20, "c", 1))
+    place.run(counts(), outputs=outputs)
+    assert database.sql("SELECT t, k, n FROM unlooked") == [(9, "c", 1)]
+
+
+def test_odd_names_are_names(spark: SparkSession, database: Database) -> None:
+    """Of columns, tables and schemas; a column that is called as a part of our statements is no other."""
+    database.sql('CREATE SCHEMA "a %s b"')
+    names = ['it\'s "t"', "select `k`", "100 %s", "r", "kept", "excluded", "step"]
+    columns = ", ".join(f"{n} AS `{name.replace('`', '``')}`" for n, name in enumerate(names))
+    rows = spark.sql(f"SELECT {columns}")
+    sender = Sender("checkpoint", "flow", "out", (names[0],))
+    output = database.output('a %s b.t "x" %', key=names[1])
+    output.claim(sender, rows.schema)
+    output.deliver(sender, rows, 0)
+    later = spark.sql(f"SELECT {columns}").withColumn("r", expr("-1")).withColumn(names[0], expr("9"))
+    output.deliver(sender, later, 1)
+    assert database.sql('SELECT * FROM "a %s b"."t ""x"" %"') == [(9, 1, 2, -1, 4, 5, 6)]
 
 
 def _sender(database: Database, table: str) -> Sender:

@@ -41,18 +41,19 @@ def checked_path(path: Any, where: str, *, hint: str) -> str:
     return text
 
 
-def checked_directory(path: Any, where: str, *, hint: str) -> str:
-    """Return the path of a directory that a flow writes to, as text; or raise if Spark could not read it again.
+def checked_directory(path: Any, where: str, *, hint: str, by: str = "Spark", special: str = _SPECIAL) -> str:
+    """Return the path of a directory that a flow writes to, as text; or raise if it would not be read as it is.
 
     >>> checked_directory("hdfs://host:8020/runs/a b", "parquet(…)", hint="")
     'hdfs://host:8020/runs/a b'
     """
     text = checked_path(path, where, hint=hint)
-    signs = [sign for sign in _SPECIAL if sign in _FILE_SYSTEM.sub("", text)]
+    signs = [sign for sign in special if sign in _FILE_SYSTEM.sub("", text)]
     if signs:
+        unusable = " ".join(sign for sign in special if sign.isprintable())
         raise BadArgument(
-            f"expected a path in {where} that Spark reads as it is, got {text!r} with {' '.join(signs)!r}",
-            hint="rename the directory: no [ ] { } * ? \\ and : in the path of a checkpoint or an output",
+            f"expected a path in {where} that {by} reads as it is, got {text!r} with {' '.join(signs)!r}",
+            hint=f"rename the directory: none of {unusable} in its path",
         )
     return text
 

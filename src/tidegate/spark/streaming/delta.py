@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tidegate.extras import require
-from tidegate.flow.arguments import checked_path
+from tidegate.flow.arguments import checked_directory
 from tidegate.spark.streaming.batches import arrow_batches
 from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
 from tidegate.spark.streaming.sinks import Sender
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Delta", "delta"]
 
 _PREFIX = "written by tidegate: "
+#: What deltalake takes for a part of a URL, or refuses, in the path of a table.
+_SPECIAL = "[]%\\\n\r\t\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def delta(path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | 
     is made. ``storage_options`` are those of the library ``deltalake``, which writes the rows, from the driver.
     """
     require("delta", "tg.delta")
-    path = checked_path(path, "delta(…)", hint='delta("out/hourly")')
+    path = checked_directory(path, "delta(…)", hint='delta("out/hourly")', by="deltalake", special=_SPECIAL)
     return Delta(path, dict(storage_options or {}))
 
 

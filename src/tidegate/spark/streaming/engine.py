@@ -19,7 +19,7 @@ from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.by_step import check_none_after, directory_of
 from tidegate.spark.streaming.commits import Commit, Publication, write_commit
 from tidegate.spark.streaming.entries import entries
-from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, LateRow
+from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, LateRow, RowRefused
 from tidegate.spark.streaming.failures import at_operator, in_step
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import shown, time_of
@@ -35,6 +35,7 @@ from tidegate.spark.streaming.operators import Rows, Step, held_schemas
 from tidegate.spark.streaming.owner import check_owned
 from tidegate.spark.streaming.published import Outlet, final
 from tidegate.spark.streaming.publishing import PENDING, publish, seal, staged
+from tidegate.spark.streaming.refusals import watched
 from tidegate.spark.streaming.sinks import Output, Parquet
 from tidegate.spark.streaming.sources import Taken, diverted, look, take
 from tidegate.spark.streaming.state import check_part, empty_rows, write_part
@@ -370,8 +371,13 @@ class Engine:
                 continue
             output = self.outputs[sink.name]
             publication, files = self._place(step, sink.name, output)
+            frame, check_taken = watched(step.runtime, rows.frame, output)
             with at_operator(self.flow, sink.input):
-                part = write_part(files, step.runtime, rows.frame, publication.staged, shown=True)
+                part = write_part(files, step.runtime, frame, publication.staged, shown=True)
+            try:
+                check_taken()
+            except RowRefused as error:
+                raise error.at(f"sink {sink.name!r}") from None
             outputs[sink.name] = part.rows
             if part.rows:
                 written.append(replace(publication, files=part.files))

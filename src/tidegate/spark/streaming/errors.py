@@ -11,6 +11,7 @@ __all__ = [
     "FlowChanged",
     "LateRow",
     "PickleRefused",
+    "RowRefused",
     "RunFailed",
     "SinkFailed",
     "Superseded",
@@ -48,6 +49,10 @@ class RunFailed(FlowError, RuntimeError):
         super().__init__(what, hint=hint)
         self.operators = operators
         self.step: int | None = None
+
+
+class RowRefused(FlowError, ValueError):
+    """A row has a value that its sink cannot take. Nothing of its step is committed."""
 
 
 class SinkFailed(FlowError, RuntimeError):

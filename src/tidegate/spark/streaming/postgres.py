@@ -9,36 +9,22 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tidegate.extras import require
-from tidegate.flow.errors import BadArgument, NotSupported
-from tidegate.spark.lowering.rows import quoted
+from tidegate.flow.errors import BadArgument
 from tidegate.spark.streaming.batches import arrow_batches
 from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
+from tidegate.spark.streaming.postgres_values import column_type, flat, refused
+from tidegate.spark.streaming.refusals import Refusal
 from tidegate.spark.streaming.sinks import Sender
 
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.sql import Composed, Identifier
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import StructType
 
 __all__ = ["Postgres", "postgres"]
 
 _STEPS = "tidegate_steps"
-#: Columns of Spark, by the name that Spark gives their type, as columns of PostgreSQL.
-_TYPES = {
-    "boolean": "boolean",
-    "tinyint": "smallint",
-    "smallint": "smallint",
-    "int": "integer",
-    "bigint": "bigint",
-    "float": "real",
-    "double": "double precision",
-    "string": "text",
-    "binary": "bytea",
-    "date": "date",
-    "timestamp": "timestamptz",
-    "timestamp_ntz": "timestamp",
-}
 _NULL_KEYS = 150_000  # PostgreSQL 15 can take a null for a value in a key
 
 
@@ -60,7 +46,7 @@ class Postgres:
             raise BadArgument(
                 f"expected a key of columns that the results have ({', '.join(schema.names)}), got {missing[0]!r}"
             )
-        wanted = {f.name: _column_type(f.name, f.dataType) for f in schema.fields}
+        wanted = {f.name: column_type(f.name, f.dataType) for f in schema.fields}
         with self._transaction() as connection:
             columns = self._columns(connection)
             if not columns:
@@ -79,15 +65,19 @@ class Postgres:
             elif self.key and not self._has_key(connection):
                 raise BadCheckpoint(
                     f"expected a unique index on ({', '.join(self.key)}), and {self.table} has none",
-                    hint=f"CREATE UNIQUE INDEX ON {self.table} ({', '.join(self.key)})",
+                    hint=f"CREATE UNIQUE INDEX ON {_shown(*self._parts)} ({', '.join(map(_shown, self.key))})",
                 )
             self._claim(connection, sender)
+
+    def refuses(self, schema: StructType) -> list[Refusal]:
+        """Return the values that PostgreSQL has no form for, or that Python cannot hand over."""
+        return [found for f in schema.fields for found in refused(f.name, f.dataType)]
 
     def deliver(self, sender: Sender, rows: DataFrame, step: int) -> None:
         """Write the rows of a step and its number in one transaction; nothing if the step is there already."""
         from psycopg import sql
 
-        flat = rows.select(*(_flat(f.name, f.dataType) for f in rows.schema.fields))
+        written = rows.select(*(flat(f.name, f.dataType) for f in rows.schema.fields))
         with self._transaction() as connection:
             # The lock on this row also keeps a run out that was taken for dead.
             noted = connection.execute(
@@ -105,7 +95,7 @@ class Postgres:
                 connection.execute(sql.SQL(copied).format(target, _names(rows.columns), self._name))
             into = sql.SQL("COPY {} ({}) FROM STDIN").format(target, _names(rows.columns))
             with connection.cursor() as cursor, cursor.copy(into) as copy:
-                for batch in arrow_batches(flat):
+                for batch in arrow_batches(written):
                     for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                         copy.write_row(row)
             if self.key:
@@ -129,7 +119,7 @@ class Postgres:
         changes = [sql.SQL("{0} = EXCLUDED.{0}").format(sql.Identifier(name)) for name in rest]
         # Records are compared as ORDER BY compares: a null is greater than all else, and equal to itself.
         new, old = (
-            sql.SQL("(SELECT r FROM (SELECT {}) AS r)").format(
+            sql.SQL("(SELECT __row FROM (SELECT {}) AS __row)").format(
                 sql.SQL(", ").join(sql.Identifier(of, name) for name in order)
             )
             for of in ("excluded", "kept")
@@ -151,10 +141,13 @@ class Postgres:
 
     @property
     def _steps(self) -> Identifier:
-        """The table of steps is in the schema of the table that they were written to."""
+        """The table of steps is in the schema of the table that they were written to.
+
+        It is for statements that are executed with parameters, perhaps none: there, a percent sign is written twice.
+        """
         from psycopg.sql import Identifier
 
-        return Identifier(*self._parts[:-1], _STEPS)
+        return Identifier(*(part.replace("%", "%%") for part in self._parts[:-1]), _STEPS)
 
     def _columns(self, connection: Connection[Any]) -> list[str]:
         found = connection.execute(
@@ -179,7 +172,8 @@ class Postgres:
             sql.SQL(
                 "CREATE TABLE IF NOT EXISTS {} (target text PRIMARY KEY, checkpoint text NOT NULL, flow text NOT NULL, "
                 "sink text NOT NULL, step bigint NOT NULL)"
-            ).format(self._steps)
+            ).format(self._steps),
+            (),
         )
         connection.execute(
             sql.SQL("INSERT INTO {} VALUES (%s, %s, %s, %s, -1) ON CONFLICT DO NOTHING").format(self._steps),
@@ -213,10 +207,13 @@ class Postgres:
                 yield connection
         except psycopg.Error as error:
             said = self._without_secrets(str(error).strip(), password)
-            raise SinkFailed(
-                f"PostgreSQL did not take the rows for table {self.table}: {said}",
-                hint="the rows are kept: they are written when the flow is started again",
-            ) from None
+            kept = "the rows are kept: they are written when the flow is started again"
+            if isinstance(error, psycopg.DataError | psycopg.IntegrityError | psycopg.errors.ProgramLimitExceeded):
+                kept = (
+                    "the rows are kept: change the table so that it takes them, and start again; or start once with "
+                    "tg.foreach(function) for this sink, which is given them, and then with the table"
+                )
+            raise SinkFailed(f"PostgreSQL did not take the rows for table {self.table}: {said}", hint=kept) from None
 
     def _secret(self) -> str:
         if not callable(self.password):
@@ -287,29 +284,7 @@ def _names(names: Sequence[str]) -> Composed:
     return SQL(", ").join(Identifier(name) for name in names)
 
 
-def _column_type(name: str, type_: DataType) -> str:
-    from pyspark.sql.types import ArrayType, MapType, StructType
-
-    text = type_.simpleString()
-    if text in _TYPES:
-        return _TYPES[text]
-    if text.startswith("decimal"):
-        return text.replace("decimal", "numeric")
-    if isinstance(type_, ArrayType) and type_.elementType.simpleString() in _TYPES:
-        return _TYPES[type_.elementType.simpleString()] + "[]"
-    if isinstance(type_, ArrayType | MapType | StructType):
-        return "jsonb"
-    raise NotSupported(
-        f"column {name} is of type {text}, which has no form in PostgreSQL",
-        hint="cast it in a select(…) before the sink",
-    )
-
-
-def _flat(name: str, type_: DataType) -> Any:
-    """Answer a column as it is written: nested values as JSON."""
-    from pyspark.sql.functions import col, to_json
-
-    if _column_type(name, type_) != "jsonb":
-        return col(quoted(name))
-    options = {"timeZone": "UTC", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
-    return to_json(col(quoted(name)), options).alias(name)
+def _shown(*parts: str) -> str:
+    """Return a name as it stands in SQL of PostgreSQL."""
+    doubled = (part.replace('"', '""') for part in parts)
+    return ".".join(f'"{part}"' for part in doubled)

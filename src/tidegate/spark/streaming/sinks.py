@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["Foreach", "Output", "Parquet", "Sender", "Transactional", "console", "foreach", "memory", "parquet"]
+__all__ = [
+    "Foreach",
+    "Output",
+    "Parquet",
+    "Sender",
+    "Transactional",
+    "console",
+    "foreach",
+    "memory",
+    "parquet",
+]
 
 
 @dataclass(frozen=True, slots=True)

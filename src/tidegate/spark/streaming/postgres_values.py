@@ -1,0 +1,94 @@
+"""Values of Spark as PostgreSQL takes them: types of columns, nested values as JSON, and what it cannot take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tidegate.flow.errors import NotSupported
+from tidegate.flow.spans import within
+from tidegate.spark.lowering.rows import literal, quoted
+from tidegate.spark.lowering.units import from_units
+from tidegate.spark.streaming.refusals import Refusal
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
+__all__ = ["column_type", "flat", "refused"]
+
+#: Columns of Spark, by the name that Spark gives their type, as columns of PostgreSQL.
+_TYPES = {
+    "boolean": "boolean",
+    "tinyint": "smallint",
+    "smallint": "smallint",
+    "int": "integer",
+    "bigint": "bigint",
+    "float": "real",
+    "double": "double precision",
+    "string": "text",
+    "binary": "bytea",
+    "date": "date",
+    "timestamp": "timestamptz",
+    "timestamp_ntz": "timestamp",
+}
+#: How nested values are written as JSON.
+_JSON = {"timeZone": "UTC", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+
+
+def column_type(name: str, type_: DataType) -> str:
+    """Return the type of PostgreSQL for a column, or raise if there is none."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    text = type_.simpleString()
+    if text in _TYPES:
+        return _TYPES[text]
+    if text.startswith("decimal"):
+        return text.replace("decimal", "numeric")
+    if isinstance(type_, ArrayType) and type_.elementType.simpleString() in _TYPES:
+        return _TYPES[type_.elementType.simpleString()] + "[]"
+    if isinstance(type_, ArrayType | MapType | StructType):
+        return "jsonb"
+    raise NotSupported(
+        f"column {name} is of type {text}, which has no form in PostgreSQL",
+        hint="cast it in a select(…) before the sink",
+    )
+
+
+def flat(name: str, type_: DataType) -> Any:
+    """Return a column as it is written: nested values as JSON."""
+    from pyspark.sql.functions import col, to_json
+
+    if column_type(name, type_) != "jsonb":
+        return col(quoted(name))
+    return to_json(col(quoted(name)), _JSON).alias(name)
+
+
+def refused(name: str, type_: DataType) -> Iterator[Refusal]:
+    """Yield which values of a column cannot be written: PostgreSQL, or Python on the way to it, does not have them."""
+    from pyspark.sql.types import ArrayType
+
+    column, text = quoted(name), type_.simpleString()
+    if column_type(name, type_) == "jsonb":
+        options = ", ".join(f"{literal(key)}, {literal(value)}" for key, value in _JSON.items())
+        # Not where the backslash is itself written with one.
+        escaped = literal(r"(?<!\\)(?:\\\\)*\\u0000")
+        condition = f"to_json({column}, map({options})) RLIKE {escaped}"
+        yield Refusal(name, condition, "U+0000 in a text", "leave it out, or cast the column to BINARY")
+        return
+    element = type_.elementType.simpleString() if isinstance(type_, ArrayType) else text
+    for condition, what, hint in _refused_values(element):
+        some = f"exists({column}, e -> {condition.format('e')})" if element != text else condition.format(column)
+        yield Refusal(name, some, what, hint.format(column if element == text else "…"))
+
+
+def _refused_values(type_: str) -> list[tuple[str, str, str]]:
+    """Return conditions on values of a type, what they say, and what to do."""
+    if type_ == "string":
+        return [
+            ("contains({}, chr(0))", "U+0000 in a text", "replace({}, chr(0), '')"),
+            ("NOT is_valid_utf8({})", "bytes that are no UTF-8 in a text", "make_valid_utf8({})"),
+        ]
+    if type_ in ("date", "timestamp", "timestamp_ntz"):
+        low, high = (from_units(f"{within(bound, type_.upper())}L", type_.upper()) for bound in (-(2**70), 2**70))
+        return [(f"{{0}} < {low} OR {{0}} > {high}", "years before 1 or after 9999", "CAST({} AS STRING)")]
+    return []

@@ -1,0 +1,62 @@
+"""Rows that an output cannot take: known before their step is committed, when the flow can still be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from tidegate.spark.runtime import Runtime
+from tidegate.spark.streaming.errors import RowRefused
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+__all__ = ["Refusal", "Refusing", "watched"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Values of a column that a place cannot take: the condition, as Spark SQL; what they are; and what to do."""
+
+    column: str
+    condition: str
+    what: str
+    hint: str
+
+
+@runtime_checkable
+class Refusing(Protocol):
+    """A place that cannot take every value: rows with such values are known before their step is committed."""
+
+    def refuses(self, schema: StructType) -> Sequence[Refusal]:
+        """Return which values of these columns it cannot take."""
+        ...
+
+
+def watched(runtime: Runtime, rows: DataFrame, output: Any) -> tuple[DataFrame, Callable[[], None]]:
+    """Return rows that are counted, while they are written, where an output cannot take them.
+
+    What is returned beside them raises, once they are written, if there were such rows.
+    """
+    from pyspark.sql import Observation
+
+    refusals = list(output.refuses(rows.schema)) if isinstance(output, Refusing) else []
+    if not refusals:
+        return rows, lambda: None
+    seen = Observation()
+    counts = {f"__{i}": f"count_if({refusal.condition})" for i, refusal in enumerate(refusals)}
+
+    def check() -> None:
+        found = seen.get
+        for i, refusal in enumerate(refusals):
+            if found[f"__{i}"]:
+                raise RowRefused(
+                    f"expected values of {refusal.column} that the output can take, got {found[f'__{i}']} rows with "
+                    f"{refusal.what}; nothing of this step is committed",
+                    hint=f"{refusal.hint} in a select(…) or with_columns(…) right before the sink: that may be added "
+                    "on this checkpoint; or another output for this sink",
+                )
+
+    return rows.observe(seen, *runtime.exprs(counts)), check
