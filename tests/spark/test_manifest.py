@@ -14,7 +14,7 @@ from tests.spark.damages import DAMAGES, damaged
 
 from tidegate.spark.streaming import manifest
 from tidegate.spark.streaming.errors import BadCheckpoint
-from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.files import Files, sync
 from tidegate.spark.streaming.manifest import damage, decode_files, list_files, located, measured
 from tidegate.spark.streaming.sealed import sealed, unsealed
 
@@ -171,13 +171,22 @@ def test_directories_are_synced_with_what_is_in_them_and_the_way_to_them(
     (tmp_path / "c" / "state" / "key" / "0" / "one").mkdir(parents=True)
     (tmp_path / "c" / "state" / "key" / "0" / "two").mkdir()
     (tmp_path / "c" / "state" / "key" / "0" / "one" / "f").write_text("x")
-    files.sync(["state/key/0/one"])
+    sync(files.unsynced(["state/key/0/one"]))
     root = str(tmp_path / "c")
     way = ["", "/state", "/state/key", "/state/key/0"]
     assert sorted(synced) == [f"{root}{name}" for name in [*way, "/state/key/0/one", "/state/key/0/one/f"]]
     synced.clear()
-    files.sync(["state/key/0/two"])
-    assert sorted(synced) == [f"{root}/state/key/0", f"{root}/state/key/0/two"]
+    sync(files.unsynced(["state/key/0/two"], growing=["state/key/0/one"]))
+    assert sorted(synced) == [
+        f"{root}/state/key/0",
+        f"{root}/state/key/0/one",
+        f"{root}/state/key/0/one/f",
+        f"{root}/state/key/0/two",
+    ]
+    (tmp_path / "c" / "state" / "key" / "0" / "one" / "g").write_text("x")
+    synced.clear()
+    sync(files.unsynced([], growing=["state/key/0/one"]))
+    assert sorted(synced) == [f"{root}/state/key/0/one", f"{root}/state/key/0/one/g"]
     synced.clear()
     files.create("made/commits/0", {"step": 0})
     assert synced[:2] == [root, f"{root}/made"]

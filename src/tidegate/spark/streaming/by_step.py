@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 from tidegate.spark.streaming.commits import Publication
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.manifest import FileEntry, check_files, damaged, decode_files, list_files, located
 
-__all__ = ["check_none_after", "checked_steps", "directory_of", "put_manifest", "step_of"]
+__all__ = ["MANIFEST", "check_none_after", "checked_steps", "directory_of", "manifest_of", "step_of"]
 
-#: Spark overlooks names that begin so.
-_MANIFEST = "_files.json"
+#: The list of files in the directory of a step. Spark overlooks names that begin so.
+MANIFEST = "_files.json"
 _AT_ONCE = 8
 
 
@@ -58,11 +59,9 @@ def check_none_after(files: Files, directory: str, last: int) -> None:
         )
 
 
-def put_manifest(files: Files, directory: str, step: int, before: int, entries: Sequence[FileEntry]) -> None:
-    """Write down what a step has, in its directory, unless that is there."""
-    if not files.exists(f"{directory}/{_MANIFEST}"):
-        content = {"step": step, "before": before, "files": [entry.coded() for entry in entries]}
-        files.put(f"{directory}/{_MANIFEST}", content)
+def manifest_of(step: int, before: int, entries: Sequence[FileEntry]) -> dict[str, Any]:
+    """Return what the directory of a step says about itself; ``before`` is how many rows the steps before it have."""
+    return {"step": step, "before": before, "files": [entry.coded() for entry in entries]}
 
 
 def checked_steps(
@@ -94,7 +93,7 @@ def checked_steps(
 def _checked(files: Files, name: str) -> _Found:
     step = step_of(name)
     assert step is not None, "only directories of steps are listed"
-    manifest = f"{name}/{_MANIFEST}"
+    manifest = f"{name}/{MANIFEST}"
     if not files.exists(manifest):
         # An earlier version wrote none; what is lost of it is missing in the sum.
         return _Found(step, [files.path(name)], sum(entry.rows for entry in list_files(files, name)), None)

@@ -21,7 +21,7 @@ from tidegate.spark.streaming.sealed import opened, sealed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Files"]
+__all__ = ["Files", "sync"]
 
 # How the names of files end that are not whole yet.
 _UNFINISHED = ".tmp"
@@ -42,7 +42,7 @@ class Files:
     root: str
     #: The directory, if it is on a disk of this machine: nothing is asked of the JVM then.
     _here: Path | None
-    #: Files and directories that are on the disk, and do not change any more.
+    #: Files and directories that were synced, or are about to be, and do not change any more.
     _kept: set[Path]
 
     def __init__(self, spark: SparkSession, root: str) -> None:
@@ -134,15 +134,15 @@ class Files:
                 found = zlib.crc32(chunk, found)
         return found
 
-    def sync(self, directories: Iterable[str], growing: Iterable[str] = ()) -> None:
-        """Wait until directories, what is in them and the way to them are on the disk, if it is one of this machine.
+    def unsynced(self, directories: Iterable[str], growing: Iterable[str] = ()) -> set[Path]:
+        """Return directories, what is in them and the way to them, as far as it may not be on the disk yet.
 
-        Of ``growing`` directories, only what was not there the last time. Elsewhere, a file that is closed is where the
-        file system wants to keep it.
+        Of ``growing`` directories, only what was not there the last time. If this is not a disk of this machine, there
+        is nothing to sync: a file that is closed is where the file system wants to keep it.
         """
-        if not self._here:
-            return
         paths: set[Path] = set()
+        if not self._here:
+            return paths
         for name in directories:
             place = self._here / name
             above = [p for p in place.parents if p == self._here or self._here in p.parents]
@@ -154,12 +154,12 @@ class Files:
             new = {path for path in place.iterdir() if path not in self._kept} if place.is_dir() else set()
             paths |= {place, *new} if new else set()
             self._kept |= new
-        _sync(paths)
+        return paths
 
     def sync_names(self, directory: str) -> None:
         """Wait until the names in a directory are on the disk, if it is one of this machine."""
         if self._here:
-            _sync([self._here / directory])
+            sync([self._here / directory])
 
     def numbers(self, name: str) -> list[int]:
         """Return the names in a directory that are numbers, the greatest first."""
@@ -197,7 +197,7 @@ class Files:
         if self._here:
             hidden = _write_hidden(self._here / name, sealed(content))
             hidden.replace(self._here / name)
-            _sync([(self._here / name).parent])
+            sync([(self._here / name).parent])
             return
         stream = self._checkpoint_files().createAtomic(self._path(name), True)
         try:
@@ -359,7 +359,7 @@ def _create_here(place: Path, text: str, midway: Callable[[], None]) -> bool:
     finally:
         hidden.unlink(missing_ok=True)
     # Not the content alone outlives a power cut, but the name too.
-    _sync([place.parent])
+    sync([place.parent])
     return True
 
 
@@ -383,10 +383,10 @@ def _make(directory: Path) -> None:
     if not directory.is_dir():
         _make(directory.parent)
         directory.mkdir(exist_ok=True)
-        _sync([directory.parent])
+        sync([directory.parent])
 
 
-def _sync(paths: Iterable[Path]) -> None:
+def sync(paths: Iterable[Path]) -> None:
     """Wait until files and directories are on the disk, all at a time: one after the other takes many times as long."""
     given = list(paths)
     if len(given) < 2:

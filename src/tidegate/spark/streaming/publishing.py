@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import TidegateError
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.by_step import directory_of, put_manifest
+from tidegate.spark.streaming.by_step import MANIFEST, directory_of, manifest_of
 from tidegate.spark.streaming.commits import Commit, Publication
 from tidegate.spark.streaming.errors import BadCheckpoint
-from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.files import Files, sync
 from tidegate.spark.streaming.identity import checkpoint_id
 from tidegate.spark.streaming.manifest import check_files, damage, damaged, located
 from tidegate.spark.streaming.owner import check_owned, is_owned
@@ -41,16 +41,14 @@ def seal(files: Files, commit: Commit, before: Commit | None) -> None:
     new = [part for part in commit.parts if part.path not in old]
     for part in new:
         check_part(files, part)
-    places: dict[str, list[str]] = {files.root: [part.path for part in new]}
+    paths = files.unsynced([part.path for part in new], growing=_positions(files))
     for publication in commit.publish:
         place = _place(files, publication)
         check_files(place, publication.staged, publication.files, "the output")
         if not publication.call:
-            _put_manifest(place, publication.staged, commit, publication)
-        places.setdefault(place.root, []).append(publication.staged)
-    files.sync(places.pop(files.root), growing=_positions(files))
-    for root, directories in places.items():
-        files.at(root).sync(directories)
+            place.put(f"{publication.staged}/{MANIFEST}", _manifest(commit, publication))
+        paths |= place.unsynced([publication.staged])
+    sync(paths)
 
 
 def _positions(files: Files) -> list[str]:
@@ -89,20 +87,21 @@ def publish(
         place.delete(publication.staged)
     # Only now: who follows a promise should not have to wait for its rows.
     for outlet in commit.outlets.values():
-        if outlet.step == commit.step and outlet.root in roots:
-            files.at(outlet.root).create(f"{PROMISES}/{outlet.step}.json", outlet.promise.line)
+        place = files.at(outlet.root)
+        if outlet.step == commit.step and is_owned(place):
+            place.create(f"{PROMISES}/{outlet.step}.json", outlet.promise.line)
 
 
 def _place(files: Files, publication: Publication) -> Files:
     return files if publication.root == files.root else files.at(publication.root)
 
 
-def _put_manifest(place: Files, directory: str, commit: Commit, publication: Publication) -> None:
-    """Write down which files a step has, and how many rows came before it."""
+def _manifest(commit: Commit, publication: Publication) -> dict[str, Any]:
+    """Return which files a step has, and how many rows came before it."""
     totals = {(outlet.root, ""): outlet.rows for outlet in commit.outlets.values()}
     totals |= {(publication.root, directory): rows for directory, rows in commit.aside.items()}
     before = totals[publication.root, directory_of(publication)] - publication.rows
-    put_manifest(place, directory, commit.step, before, publication.files)
+    return manifest_of(commit.step, before, publication.files)
 
 
 def _move(place: Files, commit: Commit, publication: Publication, probe: Callable[[str], None], *, whole: bool) -> None:
@@ -118,8 +117,10 @@ def _move(place: Files, commit: Commit, publication: Publication, probe: Callabl
             _rename(place, f"{publication.staged}/{entry.name}", f"{name}/{entry.name}", commit.step)
     if waiting:
         check_files(place, name, publication.files, what)
-        place.sync_names(directory_of(publication))
-    _put_manifest(place, name, commit, publication)
+    if not place.exists(f"{name}/{MANIFEST}"):
+        # An earlier version has committed this step.
+        place.create(f"{name}/{MANIFEST}", _manifest(commit, publication))
+    place.sync_names(directory_of(publication))
     probe("handed over")
 
 
