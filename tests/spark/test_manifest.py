@@ -13,8 +13,9 @@ import pytest
 from tests.spark.damages import DAMAGES, damaged
 
 from tidegate.spark.streaming import manifest
+from tidegate.spark.streaming.disk import sync
 from tidegate.spark.streaming.errors import BadCheckpoint
-from tidegate.spark.streaming.files import Files, sync
+from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.manifest import damage, decode_files, list_files, located, measured
 from tidegate.spark.streaming.sealed import sealed, unsealed
 

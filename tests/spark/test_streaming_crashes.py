@@ -143,9 +143,10 @@ def _early_watermark(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A watermark one step early: rows are held against the frontier that they themselves give."""
     real = engine_module.take
 
-    def take(sources: Any, runtime: Any, batch: Any, marks: Any, observed: Any) -> Any:
-        first = look(runtime, batch, real(sources, runtime, batch, marks))
-        return real(sources, runtime, batch, {s.id: marks[s.id].after(s, first[s.id].seen) for s in sources}, observed)
+    def take(flow: Plan, runtime: Any, batch: Any, marks: Any, observed: Any) -> Any:
+        first = look(runtime, batch, real(flow, runtime, batch, marks))
+        early = {s.id: marks[s.id].after(s, first[s.id].seen) for s in flow.sources}
+        return real(flow, runtime, batch, early, observed)
 
     monkeypatch.setattr(engine_module, "take", take)
 

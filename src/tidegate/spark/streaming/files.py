@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
-from tidegate.spark.streaming.errors import BadCheckpoint, UnfitFileSystem
+from tidegate.spark.streaming.disk import UNFINISHED, create, make, sync, write_hidden
+from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.sealed import opened, sealed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Files", "sync"]
-
-# How the names of files end that are not whole yet.
-_UNFINISHED = ".tmp"
-
-# How many files are synced at a time: a disk makes one journey of several that wait.
-_AT_ONCE = 8
+__all__ = ["Files"]
 
 _RESTORE = "the file was cut short or changed: restore it from a copy, or begin with a new checkpoint and other outputs"
-
-# What file systems say that know no links.
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 class Files:
@@ -172,7 +161,7 @@ class Files:
         """
         text = content if isinstance(content, str) else sealed(content)
         if self._here:
-            return _create_here(self._here / name, text, midway)
+            return create(self._here / name, text, midway)
         path = self._path(name)
         self._fs.mkdirs(path.getParent())
         try:
@@ -195,7 +184,7 @@ class Files:
     def replace(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a file of JSON anew: whoever reads it finds the old content or the new, whole."""
         if self._here:
-            hidden = _write_hidden(self._here / name, sealed(content))
+            hidden = write_hidden(self._here / name, sealed(content))
             hidden.replace(self._here / name)
             sync([(self._here / name).parent])
             return
@@ -221,7 +210,7 @@ class Files:
     def make(self, name: str) -> None:
         """Make a directory, unless it is there."""
         if self._here:
-            _make(self._here / name)
+            make(self._here / name)
             return
         self._fs.mkdirs(self._path(name))
 
@@ -304,7 +293,7 @@ class Files:
         Only what was written ``before`` a time: what is newer may be of a writer that lives.
         """
         if self._here:
-            for path in (self._here / name).glob(f".*{_UNFINISHED}"):
+            for path in (self._here / name).glob(f".*{UNFINISHED}"):
                 # The writer may be done with it just now.
                 with suppress(FileNotFoundError):
                     if path.stat().st_mtime < before:
@@ -331,83 +320,6 @@ class Files:
             manager = self._jvm.org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
             self._manager = manager.create(self._jvm.org.apache.hadoop.fs.Path(self.root), self._conf)
         return self._manager
-
-
-def _create_here(place: Path, text: str, midway: Callable[[], None]) -> bool:
-    """Create a file on a disk of this machine.
-
-    Hadoop would run a program to set the mode of each file, which takes longer than all the rest of it.
-    """
-    _make(place.parent)
-    hidden = _write_hidden(place, text)
-    try:
-        midway()
-        # A link appears whole, and only if there is nothing of its name.
-        os.link(hidden, place)
-    except FileExistsError:
-        # A server of NFS may have made the link and lost its answer: then the file has two names.
-        if not hidden.exists() or hidden.stat().st_nlink != 2:
-            return False
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        raise UnfitFileSystem(
-            f"expected a file system with hard links, by which a file is created whole and once, for {place.parent}; "
-            f"got one without: {error.strerror}",
-            hint="put checkpoints and outputs on another disk",
-        ) from None
-    finally:
-        hidden.unlink(missing_ok=True)
-    # Not the content alone outlives a power cut, but the name too.
-    sync([place.parent])
-    return True
-
-
-def _write_hidden(place: Path, text: str) -> Path:
-    """Write the content of a file beside it, and return where."""
-    hidden = place.with_name(f".{place.name}.{uuid4().hex}{_UNFINISHED}")
-    try:
-        with hidden.open("w", encoding="utf-8") as file:
-            file.write(text)
-            # Not the name alone outlives a power cut.
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        hidden.unlink(missing_ok=True)
-        raise
-    return hidden
-
-
-def _make(directory: Path) -> None:
-    """Make a directory and those above it, and wait until each is on the disk."""
-    if not directory.is_dir():
-        _make(directory.parent)
-        directory.mkdir(exist_ok=True)
-        sync([directory.parent])
-
-
-def sync(paths: Iterable[Path]) -> None:
-    """Wait until files and directories are on the disk, all at a time: one after the other takes many times as long."""
-    given = list(paths)
-    if len(given) < 2:
-        for path in given:
-            _sync_one(path)
-        return
-    with ThreadPoolExecutor(min(_AT_ONCE, len(given))) as pool:
-        for _ in pool.map(_sync_one, given):
-            pass
-
-
-def _sync_one(path: Path) -> None:
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except PermissionError:
-        # A directory above ours that we may pass and not read: it was there before.
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _hidden(name: str) -> bool:

@@ -10,8 +10,9 @@ from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.by_step import MANIFEST, directory_of, manifest_of
 from tidegate.spark.streaming.commits import Commit, Publication
+from tidegate.spark.streaming.disk import sync
 from tidegate.spark.streaming.errors import BadCheckpoint
-from tidegate.spark.streaming.files import Files, sync
+from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.identity import checkpoint_id
 from tidegate.spark.streaming.manifest import check_files, damage, damaged, located
 from tidegate.spark.streaming.owner import check_owned, is_owned
