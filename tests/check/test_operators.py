@@ -19,7 +19,7 @@ def test_the_papers_operators_have_all_four_properties(name):
 def test_every_mutant_is_caught(name):
     """A broken building block fails at least one property, with a stream that shows it."""
     block, op = MUTANTS[name]
-    report = BLOCKS[block].check(op)
+    report = BLOCKS[block].check(op, stop_early=True)
     assert not report.ok
     assert all(finding.stream is not None for finding in report.findings if not finding.ok)
 
@@ -96,6 +96,16 @@ def test_an_operator_that_changes_itself_begins_each_stream_anew():
     report = check_operator(hoard, Nat(), soundness=lambda events, output: output in events)
     assert report["soundness"].ok, str(report)
     assert hoard.held == []
+
+
+def test_checks_may_stop_at_the_first_property_that_is_broken():
+    """What comes before is the same finding, and what comes after is not checked; without a mistake, all is checked."""
+    block, op = MUTANTS["join_ignores_times"]
+    whole, early = BLOCKS[block].check(op), BLOCKS[block].check(op, stop_early=True)
+    broken = next(i for i, finding in enumerate(whole.findings) if not finding.ok)
+    assert early.findings[: broken + 1] == whole.findings[: broken + 1]
+    assert not any(finding.checked for finding in early.findings[broken + 1 :])
+    assert all(f.checked for f in BLOCKS["batch_op"].check(examples=20, stop_early=True).findings)
 
 
 def test_the_default_inputs_are_plain_streams():

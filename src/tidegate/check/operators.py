@@ -106,6 +106,7 @@ def check_operator(
     inputs: Inputs | None = None,
     examples: int = 300,
     seed: int = 0,
+    stop_early: bool = False,
 ) -> Report:
     """Check the four properties of an operator of time-aware streams.
 
@@ -118,7 +119,8 @@ def check_operator(
       beginnings of streams that leave nothing owed, and on endless ones.
 
     ``output_order`` is the order of the output's times if it is another. ``inputs`` says what streams to draw; see
-    `tidegate.check.plain`, `batched` and `two_sided`. The result does not depend on anything but the arguments.
+    `tidegate.check.plain`, `batched` and `two_sided`. With ``stop_early``, properties after the first that is broken
+    are not checked. The result does not depend on anything but the arguments.
     """
     given = inputs or plain()
     # An operator that changes itself, rather than to answer another, must not know of the stream before.
@@ -149,9 +151,11 @@ def check_operator(
             lambda e: _not_productive(deepcopy(op), e, out_order),
         ),
     ]
-    findings = []
+    findings: list[Finding] = []
     for name, claim, streams, broken in checks:
-        if broken is None:
+        if stop_early and not all(finding.ok for finding in findings):
+            findings.append(Finding(name, f"what is broken above may break that {claim}", checked=False))
+        elif broken is None:
             findings.append(Finding(name, f"give {name}=… to check that {claim}", checked=False))
         else:
             findings.append(_search(name, claim, streams, broken, examples, seed))
