@@ -16,7 +16,7 @@ from tidegate.spark.streaming.start import prepare
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Died", "Killer", "run_dying"]
+__all__ = ["Died", "Killer", "SerialKiller", "run_dying"]
 
 
 class Died(BaseException):
@@ -33,6 +33,18 @@ class Killer:
     def __call__(self, point: str, step: int) -> None:
         if not self.done and (point, step) == self.target:
             self.done = True
+            raise Died
+
+
+class SerialKiller:
+    """A probe that dies at one point after the other, each the first time that it comes by after the one before."""
+
+    def __init__(self, places: list[tuple[str, int]]) -> None:
+        self.left = list(places)
+
+    def __call__(self, point: str, step: int) -> None:
+        if self.left and (point, step) == self.left[0]:
+            del self.left[0]
             raise Died
 
 

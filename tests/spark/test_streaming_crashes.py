@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.spark import crashes
-from tests.spark.deaths import Died, Killer
+from tests.spark.deaths import Died, Killer, SerialKiller
 from tests.spark.engine import frame, rows
 from tests.spark.steps import Cuts, engine_in
 
@@ -84,6 +84,30 @@ def test_late_and_rejected_rows_are_those_expected(undisturbed: dict[str, list[A
     assert len(undisturbed["windows"]) > 5
 
 
+_BEFORE = POINTS[: POINTS.index("publishing")]
+#: Every point of a step, and some of the end of the input; those before the commit come again and again in one step.
+DEATHS = [
+    [*((point, 1) for point in _BEFORE), ("cleaning", 2), ("during commit", 3), ("after commit", 3)],
+    [("handed over", 1), ("published", 2), ("publishing", 3)],
+]
+
+
+def test_every_point_is_died_at() -> None:
+    """The two runs below leave none out."""
+    assert {point for places in DEATHS for point, _ in places} == set(POINTS)
+
+
+@pytest.mark.parametrize("places", DEATHS, ids=["before publishing", "from publishing on"])
+def test_a_run_that_dies_again_and_again_gives_what_an_undisturbed_one_gives(
+    spark: SparkSession, tmp_path: Path, undisturbed: dict[str, list[Any]], places: list[tuple[str, int]]
+) -> None:
+    """One run dies at one point after the other, and the next goes on; nothing is lost, and nothing comes twice."""
+    killer = SerialKiller(places)
+    assert through(spark, tmp_path, killer) == undisturbed
+    assert not killer.left
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_a_run_that_dies_at_a_point_gives_what_an_undisturbed_one_gives(
     spark: SparkSession, tmp_path: Path, undisturbed: dict[str, list[Any]], point: str
@@ -94,6 +118,7 @@ def test_a_run_that_dies_at_a_point_gives_what_an_undisturbed_one_gives(
     assert killer.done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["during commit", "after commit", "publishing"])
 def test_a_run_that_dies_at_the_end_gives_what_an_undisturbed_one_gives(
     spark: SparkSession, tmp_path: Path, undisturbed: dict[str, list[Any]], point: str
