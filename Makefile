@@ -8,6 +8,10 @@ export SPARK_LOCAL_IP := 127.0.0.1
 # What scripts/setup makes: an environment for flows and demos; and for tests and linting too.
 ENVIRONMENT := $(VENV)/environment
 TOOLS := $(VENV)/tools
+# Spark's classes as its JVM wants them; see tests/classes.py.
+CLASSES := $(VENV)/classes.jsa
+# Each of two workers has a share of the tests, and takes from the other what that has not come to.
+PYTEST := $(PY) -m pytest -n 2 --dist worksteal -o tmp_path_retention_policy=failed
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check pythons lint format bench dist setup clean
@@ -21,23 +25,30 @@ $(ENVIRONMENT): pyproject.toml constraints.txt scripts/setup
 $(TOOLS): pyproject.toml constraints.txt scripts/setup
 	@VENV=$(VENV) PYTHON="$(PYTHON)" bash scripts/setup tools
 
+$(CLASSES): $(TOOLS)
+	@echo "archive of Spark's classes, once for this environment …"
+	@. ./$(ENVIRONMENT) && $(PY) -m tests.classes $@
+
 setup: $(TOOLS) ## Set up what the other commands need; they do it themselves
 
 demo: $(ENVIRONMENT) ## Show what Tidegate does
 	@. ./$(ENVIRONMENT) && $(VENV)/bin/tidegate demo
 
-test: lint ## Run the whole test suite, linting and type checks included
+test: lint $(CLASSES) ## Run the whole test suite, linting and type checks included
 	@bash scripts/setup postgres
-	@. ./$(ENVIRONMENT) && $(PY) -m pytest -n 2 --dist loadgroup -m "not slow"
+	@echo "tests …"
+	@. ./$(ENVIRONMENT) && $(PYTEST) -m "not slow"
 
-check: lint ## Run the long version: more examples, and the slow tests
+check: lint $(CLASSES) ## Run the long version: more examples, and the slow tests
 	@bash scripts/setup postgres
-	@. ./$(ENVIRONMENT) && HYPOTHESIS_PROFILE=check $(PY) -m pytest -n 2 --dist loadgroup
+	@echo "tests, the slow ones too …"
+	@. ./$(ENVIRONMENT) && HYPOTHESIS_PROFILE=check $(PYTEST)
 
 pythons: ## Run the tests without Spark on each Python here, 3.11 to 3.13
 	@bash scripts/pythons
 
 lint: $(TOOLS) ## Check format, style and types
+	@echo "format, style and types …"
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/mypy

@@ -1,52 +1,62 @@
-"""Settings for the whole suite: how many examples are drawn, and one Spark session for all that need one."""
+"""Settings for the whole suite: how many examples are drawn, where files go, and a Spark session for each worker."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.classes import java_options
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Drawing is reproducible in `make test`, so that a failure there can be repeated; `make check` looks further.
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "test")
 _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much]}
 settings.register_profile("test", max_examples=100, derandomize=True, **_common)
 settings.register_profile("check", max_examples=1500, **_common)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
+settings.load_profile(PROFILE)
 
+# Checkpoints are many small files that are forced to disk. In memory that takes no time; a container may have little.
+MEMORY = Path("/dev/shm")
+if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all tests that need Spark on one worker: they share its session."""
-    for item in items:
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+# For every JVM that a test starts, also those of commands in processes of their own.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """A local Spark session, started once: it takes several seconds."""
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A local Spark session, one for each worker of pytest, started when the first test needs it."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Workers run this Python, and see what this process sees.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    session = (
+    builder = (
         SparkSession.builder.master("local[2]")
         .appName("tidegate-tests")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.local.dir", str(tmp_path_factory.mktemp("spark")))
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.driver.bindAddress", "127.0.0.1")
-        # Tests run each plan once or twice: to compile it well takes longer than it saves.
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
-        .getOrCreate()
     )
+    if PROFILE == "test":
+        # To compile a plan for a handful of rows takes longer than to interpret it; `make check` compiles, as users do.
+        builder = builder.config("spark.sql.codegen.wholeStage", "false")
+        builder = builder.config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
