@@ -10,6 +10,7 @@ from tidegate.extras import EXTRAS
 SOURCE = Path(__file__).parents[1] / "src" / "tidegate"
 # Layers in one tuple may use each other.
 LAYERS = [
+    ("printable",),
     ("errors",),
     ("extras",),
     ("time",),
@@ -76,7 +77,7 @@ def test_every_package_has_a_layer():
 
 
 # What a job runs, and what none needs: to check operators and protocols, to simulate them, and to show things.
-OF_JOBS = ("errors", "extras", "time", "spec", "progress", "flow", "graph", "spark")
+OF_JOBS = ("printable", "errors", "extras", "time", "spec", "progress", "flow", "graph", "spark")
 OF_NO_JOB = {"sim", "check", "ui", "demos", "cli"}
 
 

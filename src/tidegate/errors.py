@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
+from tidegate.printable import printable
+
 __all__ = ["TidegateError"]
 
 
@@ -36,4 +38,5 @@ class TidegateError(Exception):
         lines += [f"  at: {place}" for place in self.places]
         if self.hint:
             lines.append(f"  hint: {self.hint}")
-        return "\n".join(lines)
+        # It may quote what others wrote, and ends up in a terminal.
+        return printable("\n".join(lines), lines=True)

@@ -97,3 +97,54 @@ def test_what_is_no_checkpoint_or_no_time_is_refused(checkpoint: Path, tmp_path:
     code, text = run("inspect", checkpoint)
     assert code == 1
     assert "can't be read" in text
+
+
+#: What a terminal obeys: the title of its window, a cleared screen, a text that runs backwards, a line of its own.
+OBEYED = "b\x1b]0;x\x07\x1b[2J\x9b1m\u202e\r\n[red]"
+
+
+def hostile(directory: Path) -> Path:
+    """A checkpoint with names and values that a terminal would obey, as a file may have them."""
+    flow = tg.Flow("devices")
+    a = flow.source("devices", "t INT, k STRING", time="t", watermark=tg.bounded(2, by="k"))
+    flow.sink("out", a)
+    (source,) = flow.plan.sources
+    marks = Marks.start(source).after(source, Seen(partitions=(("a", (30,)), (OBEYED, (12,)))))
+    commit = Commit(0, 0, "q", "o", {"devices": marks}, {OBEYED: (State((Part("x", 4),)),)}, (), {}, {"name": OBEYED})
+    coded = commit.coded(flow.plan)
+    coded["sources"] = {OBEYED: coded["sources"]["devices"]}
+    (directory / "commits").mkdir()
+    (directory / "commits" / "0").write_text(sealed(coded))
+    return directory
+
+
+def test_what_a_terminal_would_obey_is_printed_and_not_passed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values of rows and names in files are escaped, also where they look like markup."""
+    checkpoint = hostile(tmp_path)
+    code, text = run("why", checkpoint, "11")
+    assert code == 0
+    assert text.count(OBEYED.encode("unicode_escape").decode()) == 2
+    assert all(c.isprintable() or c == "\n" for c in text)
+    monkeypatch.setenv("COLUMNS", "400")
+    code, text = run("inspect", checkpoint)
+    assert (code, text.count("\\x1b]0;x\\x07\\x1b[2J\\x9b1m\\u202e\\r\\n[red]")) == (0, 3)
+    assert all(c.isprintable() or c == "\n" for c in text)
+    monkeypatch.setattr("tidegate.cli.inspect.printable", lambda text: text)
+    assert "\x1b" in run("why", checkpoint, "11")[1]
+
+
+def test_a_time_may_say_its_zone(tmp_path: Path) -> None:
+    """It is meant in UTC if it does not; a value that is no time is answered with one that is."""
+    flow = tg.Flow("f")
+    flow.sink("out", flow.source("s", "t TIMESTAMP", time="t", watermark=tg.bounded("1 hour")))
+    (source,) = flow.plan.sources
+    marks = Marks.start(source).after(source, Seen(greatest=(1767225600000000,)))
+    (tmp_path / "commits").mkdir()
+    coded = Commit(0, 0, "q", "o", {"s": marks}, {}, (), {}, {"name": "f"}).coded(flow.plan)
+    (tmp_path / "commits" / "0").write_text(sealed(coded))
+    assert "may still give rows" in run("why", tmp_path, "2026-01-01T01:00:00+01:00")[1]
+    assert "complete" in run("why", tmp_path, "2026-01-01T00:00:00+02:00")[1]
+    code, text = run("why", tmp_path, "soon")
+    assert (code, 'hint: such as "1970-01-01 00:00:00"' in text) == (1, True)

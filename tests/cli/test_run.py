@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tidegate.cli import app
+from tidegate.spark.files import input_format
 
 FLOW = """
 import tidegate as tg
@@ -86,11 +87,81 @@ def test_results_are_not_overwritten(directory: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["a.json", "b.csv"], "expected files of one format in"),
+        (["a.txt"], "got .txt"),
+        (["noname"], "got no ending"),
+        ([], "expected files for 'edits' in"),
+        (["_SUCCESS", ".hidden.csv"], "expected files for 'edits' in"),
+    ],
+)
+def test_a_directory_without_files_of_one_format(directory: Path, names: list[str], message: str) -> None:
+    """What is in it says how it is read, before Spark is started; if it does not, the message does."""
+    (directory / "in").mkdir()
+    for name in names:
+        (directory / "in" / name).write_text("{}")
+    given = ("-i", f"edits={directory / 'in'}", "-i", f"pages={directory / 'pages.json'}", "-o", "hourly=out")
+    assert message in said(directory, *given)
+
+
+@pytest.mark.parametrize(
+    ("names", "format_"),
+    [
+        (["a.json", "_SUCCESS"], "json"),
+        (["part-0.csv.gz", "year=2026/part-1.csv"], "csv"),
+        (["part-0.snappy.parquet"], "parquet"),
+        (["a.jsonl", "b.ndjson"], "json"),
+        ([], "parquet"),
+    ],
+)
+def test_the_files_in_a_directory_say_its_format(tmp_path: Path, names: list[str], format_: str) -> None:
+    """By the ends of their names, compressed or not, in directories of their own or not."""
+    for name in names:
+        (tmp_path / "in.v1" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in.v1" / name).write_text("{}")
+    (tmp_path / "in.v1").mkdir(exist_ok=True)
+    assert input_format(str(tmp_path / "in.v1")) == format_
+    if names:
+        assert input_format(f"{tmp_path}/in.v1/*") == format_
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("flow = (", "line 1: '(' was never closed"),
+        ("import tidegate as tg\nx = 1 / 0", "failed with ZeroDivisionError: division by zero\n  at: {file}, line 2"),
+        ("import sys\nsys.exit(3)", "failed with SystemExit: 3"),
+        ("import tidegate as tg\ntg.Flow('f').source('s', 't INT', time='q')", "unknown column q"),
+    ],
+)
+def test_mistakes_in_the_file_are_told_with_their_line(directory: Path, source: str, message: str) -> None:
+    """Whatever it raises; no traceback of ours stands above it."""
+    file = directory / "flow.py"
+    file.write_text(source)
+    said_ = said(directory, "-i", "a=b", "-o", "c=d")
+    assert message.format(file=file) in said_
+    assert "Traceback" not in said_
+
+
+def test_files_that_cannot_be_written_are_told_in_a_line(directory: Path) -> None:
+    """What the system said, and of which file; but a mistake of ours is raised as it is."""
+    result = CliRunner().invoke(app, ["explain", str(directory / "flow.py"), "--output", str(directory / "no" / "x")])
+    assert (result.exit_code, result.stderr) == (1, f"No such file or directory: {directory / 'no' / 'x'}\n")
+    given = ["-i", "edits=a", "-i", "pages=b", "-o", "hourly=out", "--once", "--checkpoint"]
+    result = CliRunner().invoke(app, ["run", str(directory / "flow.py"), *given, "ck", "--every", "soon"])
+    assert "expected --every or --once, got both" in result.stderr
+    assert "expected a length of time for --every, got 'soon'" in said(
+        directory, *given[:-2], "--checkpoint", "ck", "--every", "soon"
+    )
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--once"], "expected --checkpoint for a run on streams"),
         (["--every", "10s", "--once", "--checkpoint", "ck"], "expected --every or --once, got both"),
-        (["--every", "soon", "--checkpoint", "ck"], "expected a --every as text"),
+        (["--every", "soon", "--checkpoint", "ck"], "expected a length of time for --every"),
         (["--checkpoint", "ck"], "got --checkpoint for a run on files"),
         (["--once", "--checkpoint", "ck", "--overwrite"], "--rejected and --overwrite are for runs on files"),
     ],

@@ -118,3 +118,15 @@ def test_the_file_system_of_a_path_may_have_colons() -> None:
     for path in ("a:b", "file:/a:b", "hdfs://host:8020/a:b"):
         with pytest.raises(BadArgument, match="that Spark reads as it is"):
             tg.parquet(path)
+
+
+def test_the_console_prints_rows_and_passes_nothing_on_that_a_terminal_obeys(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Lines of the table stay; what is in the rows is escaped."""
+    rows = spark.createDataFrame([(1, "a\x1b[2J\u202eb")], "t INT, k STRING")
+    tg.console().function(rows, 3)
+    said = capsys.readouterr().out
+    assert said.startswith("step 3\n+---+")
+    assert "|1  |a\\x1b[2J\\u202eb|" in said
+    assert "\x1b" not in said

@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from tidegate import __version__
+from tidegate.cli.output import Commands
 
 __all__ = ["app"]
 
 app = typer.Typer(
     name="tidegate",
+    cls=Commands,
     help="Time-aware stream processing whose answers are final.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tidegate import time
 from tidegate.cli.app import app
+from tidegate.cli.output import say
 from tidegate.errors import TidegateError
 from tidegate.extras import require
 from tidegate.time import Order
@@ -152,9 +153,9 @@ def check(
                 examples=examples,
             )
     except TidegateError as error:
-        console.print(str(error), style="red", highlight=False, markup=False)
+        say(str(error), console=console, style="red", lines=True)
         raise typer.Exit(2) from None
     colours = {"✓": "green", "✗": "bold red", "–": "dim"}
     for line in str(report).splitlines():
-        console.print(line, style=colours.get(line[:1], ""), highlight=False, markup=False)
+        say(line, console=console, style=colours.get(line[:1], ""))
     raise typer.Exit(0 if report.ok else 1)

@@ -10,7 +10,7 @@ import typer
 
 from tidegate.cli.app import app
 from tidegate.cli.load import load_flow
-from tidegate.errors import TidegateError
+from tidegate.printable import printable
 
 __all__ = ["explain"]
 
@@ -31,13 +31,9 @@ def explain(
     output: Annotated[Path | None, typer.Option(help="Write to this file, not to the terminal.")] = None,
 ) -> None:
     """Say what a flow does: operators, columns, times, what is held and why, and what may go wrong."""
-    try:
-        explanation = load_flow(file, flow).explain()
-    except TidegateError as error:
-        typer.secho(str(error), err=True, fg=typer.colors.RED)
-        raise typer.Exit(1) from None
+    explanation = load_flow(file, flow).explain()
     text = {Form.text: explanation.__str__, Form.mermaid: explanation.mermaid, Form.svg: explanation.svg}[form]()
     if output is None:
-        typer.echo(text)
+        typer.echo(printable(text, lines=True))
     else:
         output.write_text(text + "\n", encoding="utf-8")

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from tidegate.cli.app import app
+from tidegate.cli.output import plain, say
 from tidegate.errors import TidegateError
 from tidegate.flow.schema import Column, Schema
+from tidegate.printable import printable
+from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import decoded
 from tidegate.spark.streaming.lock import holder
@@ -31,10 +34,10 @@ def inspect(checkpoint: Checkpoint) -> None:
     files = Files.here(checkpoint)
     commit = _last_commit(files)
     ended = "; its input has ended" if commit["ended"] else ""
-    console.print(f"flow {commit['flow']['name']}: step {commit['step']}{ended}", highlight=False)
+    say(f"flow {commit['flow']['name']}: step {commit['step']}{ended}", console=console)
     console.print(_sources(commit), _state(commit))
     if who := holder(files):
-        console.print(f"held by {who}", highlight=False)
+        say(f"held by {who}", console=console)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -43,7 +46,8 @@ def why(
     time: Annotated[list[str], typer.Argument(help="A time: one value for each time column.", show_default=False)],
 ) -> None:
     """Say which sources hold a time back: those that may still give rows at or below it."""
-    commit, held, wrong = _last_commit(Files.here(checkpoint)), False, []
+    commit, held = _last_commit(Files.here(checkpoint)), False
+    wrong: list[TidegateError] = []
     for name, marks in commit["sources"].items():
         columns = tuple(Column(column, type_) for column, type_ in marks["time"])
         schema = Schema(columns, tuple(column.name for column in columns))
@@ -51,25 +55,25 @@ def why(
             t = parse_time(schema, tuple(time))
         except TidegateError as error:
             # Sources that do not meet may have times of different types.
-            wrong.append(str(error))
+            wrong.append(error)
             continue
         if any(schema.order.le(f, t) for f in decoded(schema, marks["frontier"])):
             held = True
             because = f": {marks['because']}" if marks["because"] else ""
-            typer.echo(f"source {name} may still give rows from {marks['shown']} on{because}")
+            typer.echo(printable(f"source {name} may still give rows from {marks['shown']} on{because}"))
     if len(wrong) == len(commit["sources"]):
-        _failed(wrong[0])
+        raise wrong[0]
     if not held:
         typer.echo("complete: no source can give rows at this time or below")
 
 
 def _last_commit(files: Files) -> Mapping[str, Any]:
-    try:
-        found = last_commit(files)
-    except TidegateError as error:
-        _failed(str(error))
+    found = last_commit(files)
     if found is None:
-        _failed(f"expected a checkpoint with commits in {files.root.removeprefix('file:')}, got none")
+        raise BadCheckpoint(
+            f"expected a checkpoint with commits in {files.root.removeprefix('file:')}, got none",
+            hint="the directory that was given as checkpoint= or --checkpoint",
+        )
     return found
 
 
@@ -77,7 +81,7 @@ def _sources(commit: Mapping[str, Any]) -> Table:
     table = Table("source", "not complete from", "rows", "late", "rejected", "watermarks")
     for name, marks in commit["sources"].items():
         counts = (f"{marks[kind]:,}" for kind in ("rows", "late", "rejected", "watermarks"))
-        table.add_row(name, marks["shown"], *counts)
+        table.add_row(plain(name), plain(marks["shown"]), *counts)
     return table
 
 
@@ -85,10 +89,5 @@ def _state(commit: Mapping[str, Any]) -> Table:
     table = Table("state", "input", "rows", "parts")
     for key, states in commit["state"].items():
         for port, parts in enumerate(states):
-            table.add_row(key, str(port), f"{sum(part[1] for part in parts):,}", str(len(parts)))
+            table.add_row(plain(key), str(port), f"{sum(part[1] for part in parts):,}", str(len(parts)))
     return table
-
-
-def _failed(message: str) -> NoReturn:
-    typer.secho(message, err=True, fg=typer.colors.RED)
-    raise typer.Exit(1)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import runpy
 import sys
+import traceback
 from pathlib import Path
+from typing import Any
 
 from tidegate.errors import TidegateError
 from tidegate.flow import Flow
@@ -25,12 +27,7 @@ def load_flow(path: Path, name: str = "") -> Flow:
     """
     if not path.is_file():
         raise NoFlow(f"there is no file {path}", hint="tidegate explain flow.py")
-    directory = str(path.resolve().parent)
-    sys.path.insert(0, directory)
-    try:
-        found = runpy.run_path(str(path), run_name="__tidegate__")
-    finally:
-        sys.path.remove(directory)
+    found = _run_file(path)
     every = list({id(flow): flow for flow in found.values() if isinstance(flow, Flow)}.values())
     flows = {flow.name: flow for flow in every}
     if len(flows) < len(every):
@@ -44,3 +41,31 @@ def load_flow(path: Path, name: str = "") -> Flow:
     if not name and len(flows) > 1:
         raise NoFlow(f"{path} has several flows: {', '.join(flows)}", hint=f"choose one: --flow {next(iter(flows))}")
     return flows[name] if name else next(iter(flows.values()))
+
+
+def _run_file(path: Path) -> dict[str, Any]:
+    """Return what a file defines; what it raises is told in a line or two, with the line of the file."""
+    directory = str(path.resolve().parent)
+    sys.path.insert(0, directory)
+    try:
+        return runpy.run_path(str(path), run_name="__tidegate__")
+    except TidegateError as error:
+        raise error.at(_place(path, error)) from None
+    except SyntaxError as error:
+        raise NoFlow(f"{error.filename}, line {error.lineno}: {error.msg}", hint="it is no Python") from None
+    except (Exception, SystemExit) as error:
+        raise NoFlow(
+            f"expected a file that builds a flow, and it failed with {type(error).__name__}: {error}",
+            hint=f"python {path} shows where that comes from",
+        ).at(_place(path, error)) from None
+    finally:
+        # The file may have changed it.
+        if directory in sys.path:
+            sys.path.remove(directory)
+
+
+def _place(path: Path, error: BaseException) -> str:
+    """Return the last line of the file that an error came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    return f"{path}, line {lines[-1]}" if lines else str(path)

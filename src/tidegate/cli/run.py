@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.console import Console
@@ -17,8 +17,8 @@ from rich.table import Table
 
 from tidegate.cli.app import app
 from tidegate.cli.load import load_flow
+from tidegate.cli.output import plain, say
 from tidegate.cli.streaming import run_stream, trigger_of
-from tidegate.errors import TidegateError
 from tidegate.extras import require
 from tidegate.flow.errors import BadArgument, nearest
 from tidegate.flow.plan import Plan, Source
@@ -53,26 +53,16 @@ def run(
     On files, the end of the input completes everything. On streams, an output may also be "console".
     """
     console = Console(stderr=True)
-    try:
-        plan = load_flow(file, flow).plan
-        inputs = named_paths(input_, "--input", [o.id for o in (*plan.sources, *plan.tables)], everyone=True)
-        streaming = bool(every or once)
-        outputs = named_paths(output, "--output", [sink.name for sink in plan.sinks], everyone=streaming)
-        _check_options(streaming=streaming, bounded_only=bool(rejected or overwrite), checkpoint=checkpoint)
-        if streaming:
-            trigger = trigger_of(every, once=once)
-            run_stream(plan, inputs, outputs, checkpoint, trigger, master=master, metrics=metrics, console=console)
-            return
-        _run(plan, inputs, outputs, master, rejected, overwrite=overwrite, console=console)
-    except TidegateError as error:
-        failed(console, str(error))
-    except Exception as error:
-        if not type(error).__module__.startswith(("pyspark", "py4j")):
-            raise
-        from tidegate.spark.said import said_by
-
-        # What went wrong inside of Spark: its words, without stacks.
-        failed(console, str(said_by(error)))
+    plan = load_flow(file, flow).plan
+    inputs = named_paths(input_, "--input", [o.id for o in (*plan.sources, *plan.tables)], everyone=True)
+    streaming = bool(every or once)
+    outputs = named_paths(output, "--output", [sink.name for sink in plan.sinks], everyone=streaming)
+    _check_options(streaming=streaming, bounded_only=bool(rejected or overwrite), checkpoint=checkpoint)
+    if streaming:
+        trigger = trigger_of(every, once=once)
+        run_stream(plan, inputs, outputs, checkpoint, trigger, master=master, metrics=metrics, console=console)
+        return
+    _run(plan, inputs, outputs, master, rejected, overwrite=overwrite, console=console)
 
 
 def _check_options(*, streaming: bool, bounded_only: bool, checkpoint: str) -> None:
@@ -85,12 +75,6 @@ def _check_options(*, streaming: bool, bounded_only: bool, checkpoint: str) -> N
         )
     if checkpoint and not streaming:
         raise BadArgument("got --checkpoint for a run on files", hint="on streams: --every 10s, or --once")
-
-
-def failed(console: Console, message: str) -> NoReturn:
-    """Say what went wrong, and end."""
-    console.print(message, style="red", markup=False, highlight=False, soft_wrap=True)
-    raise typer.Exit(1)
 
 
 def named_paths(given: list[str], option: str, names: list[str], *, everyone: bool = False) -> dict[str, str]:
@@ -130,7 +114,7 @@ def _run(
     # PySpark takes a while to load: not before everything that can be wrong without it was looked at.
     require("spark", "tidegate run")
     from tidegate.spark import compute
-    from tidegate.spark.files import file_format, read_rows, rows_in, write_rows
+    from tidegate.spark.files import checked_input, file_format, read_rows, rows_in, write_rows
     from tidegate.spark.runtime import spark_runtime
     from tidegate.spark.session import local_session
 
@@ -142,6 +126,8 @@ def _run(
         for place in (Path(rejected, operator.id), Path(rejected, f"{operator.id}-unreadable")):
             if rejected and "://" not in rejected and place.exists() and not overwrite:
                 raise BadArgument(f"{place} is there already", hint="choose another --rejected, or pass --overwrite")
+    for name, path in inputs.items():
+        checked_input(name, path)
     with console.status("starting Spark"):
         spark = local_session(f"tidegate {plan.name}", master=master)
     try:
@@ -209,9 +195,9 @@ def _report(
     for heading in ("sink", "rows", "written to"):
         table.add_column(heading, justify="right" if heading == "rows" else "left")
     for name, (path, count) in written.items():
-        table.add_row(name, f"{count:,}", path)
+        table.add_row(name, f"{count:,}", plain(path))
     console.print(table)
     for name, count in counts.items():
         if count:
             where = f"see {rejected}" if rejected else "--rejected DIR keeps them"
-            console.print(f"[yellow]rejected rows of {name}: {count:,}[/yellow]; {where}")
+            say(f"rejected rows of {name}: {count:,}; {where}", console=console, style="yellow")

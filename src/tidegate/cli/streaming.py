@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from tidegate.cli.output import plain, say
 from tidegate.cli.progress import progress_line
 from tidegate.extras import require
 from tidegate.flow.arguments import checked_directory
-from tidegate.flow.errors import BadArgument, BadInput
+from tidegate.flow.errors import BadArgument, BadInput, BadSpan
 from tidegate.flow.plan import Plan, Table
 from tidegate.flow.spans import parse_span
 from tidegate.flow.watermarks import Published
@@ -42,7 +43,12 @@ def trigger_of(every: str, *, once: bool) -> dict[str, Any]:
         return {"availableNow": True}
     short = re.fullmatch(r"\s*(\d+)\s*([a-z]+)\s*", every, re.IGNORECASE)
     text = f"{short[1]} {_SHORT.get(short[2].lower(), short[2])}" if short else every
-    return {"processingTime": f"{parse_span(text, 'TIMESTAMP', what='--every', least=0)} microseconds"}
+    try:
+        return {"processingTime": f"{parse_span(text, 'TIMESTAMP', what='--every', least=0)} microseconds"}
+    except BadSpan:
+        raise BadArgument(
+            f"expected a length of time for --every, got {every!r}", hint="--every 10s, 5m or 1h"
+        ) from None
 
 
 def run_stream(
@@ -59,15 +65,18 @@ def run_stream(
     """Run a flow on directories of files, and say how it goes on: one line, or without a terminal one for each step."""
     # PySpark takes a while to load: not before everything that can be wrong without it was looked at.
     require("spark", "tidegate run")
-    from tidegate.spark.files import read_rows
+    from tidegate.spark.files import checked_input, read_rows
     from tidegate.spark.session import local_session
     from tidegate.spark.streaming import console as shown
     from tidegate.spark.streaming import parquet, start
 
+    for table in plan.tables:
+        checked_input(table.id, inputs[table.id])
+    kinds = {s.id: _checked_stream(plan, s.id, inputs[s.id]) for s in plan.sources}
     with console.status("starting Spark"):
         spark = local_session(f"tidegate {plan.name}", master=master)
     try:
-        given = {s.id: _files(spark, plan, s.id, inputs[s.id]) for s in plan.sources}
+        given = {s.id: _files(spark, plan, s.id, inputs[s.id], kinds[s.id]) for s in plan.sources}
         given |= {t.id: _whole(plan, t, inputs[t.id], read_rows(spark, t, inputs[t.id])) for t in plan.tables}
         places: dict[str, Output] = {
             name: shown() if path == "console" else parquet(path) for name, path in outputs.items()
@@ -78,9 +87,9 @@ def run_stream(
                 _follow(run, console)
             except KeyboardInterrupt:
                 _stop(run, console)
-        console.print(str(run.status()), highlight=False)
+        say(str(run.status()), console=console, lines=True)
         if run.status().state == "stopped":
-            console.print(f"start it again with --checkpoint {checkpoint} to go on", highlight=False)
+            say(f"start it again with --checkpoint {checkpoint} to go on", console=console)
     finally:
         spark.stop()
 
@@ -108,27 +117,34 @@ def _whole(plan: Plan, table: Table, path: str, read: FileRows) -> DataFrame:
     return read.rows
 
 
-def _files(spark: SparkSession, plan: Plan, source: str, path: str) -> DataFrame:
-    from tidegate.spark.arrow import struct_type
-    from tidegate.spark.files import file_format
-    from tidegate.spark.inputs import UNREADABLE
-    from tidegate.spark.streaming import read_stream
+def _checked_stream(plan: Plan, source: str, path: str) -> str:
+    """Return the format of a stream of files; empty if it is the output of another flow."""
+    from tidegate.spark.files import input_format
 
     if isinstance(getattr(plan[source], "watermark", None), Published):
-        return read_stream(spark, path)
-    kind = file_format(path)
+        return ""
     if "://" not in path and "*" not in path and not Path(path).is_dir():
         raise BadArgument(
             f"expected a directory for source {source!r}, got {path}", hint="files that are added are read"
         )
+    if Path(path).is_dir():
+        # It is meant as it is, and not as a pattern, which Spark would take it for.
+        checked_directory(path, f"--input {source}", hint="")
+    return input_format(path)
+
+
+def _files(spark: SparkSession, plan: Plan, source: str, path: str, kind: str) -> DataFrame:
+    from tidegate.spark.arrow import struct_type
+    from tidegate.spark.inputs import UNREADABLE
+    from tidegate.spark.streaming import read_stream
+
+    if not kind:
+        return read_stream(spark, path)
     schema, options = struct_type(plan[source].schema.columns), {}
     if kind != "parquet":
         # A value that does not parse must not become a null in silence: its row is set aside, with its text.
         schema = schema.add(UNREADABLE, "string")
         options = {"header": "true", "enforceSchema": "false", "columnNameOfCorruptRecord": UNREADABLE}
-    if Path(path).is_dir():
-        # It is meant as it is, and not as a pattern, which Spark would take it for.
-        path = checked_directory(path, f"--input {source}", hint="")
     return spark.readStream.format(kind).schema(schema).options(**options).load(path)
 
 
@@ -142,9 +158,9 @@ def _follow(run: Run, console: Console) -> None:
                 if step["step"] > said:
                     said, total = step["step"], total + sum(step["rows"].values())
                     line = progress_line(step, total)
-                    status.update(line)
+                    status.update(plain(line))
                     if not console.is_terminal:
-                        console.print(line, highlight=False, soft_wrap=True)
+                        say(line, console=console)
 
 
 @contextmanager

@@ -48,6 +48,8 @@ def checked_directory(path: Any, where: str, *, hint: str, by: str = "Spark", sp
     'hdfs://host:8020/runs/a b'
     """
     text = checked_path(path, where, hint=hint)
+    if os.path.isfile(text.removeprefix("file:")):
+        raise BadArgument(f"expected a directory in {where}, got the file {text}", hint=hint)
     signs = [sign for sign in special if sign in _FILE_SYSTEM.sub("", text)]
     if signs:
         unusable = " ".join(sign for sign in special if sign.isprintable())

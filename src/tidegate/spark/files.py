@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,15 @@ from tidegate.flow.plan import Source, Table
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.patterns import pattern_of
+from tidegate.spark.said import said_by
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["FileRows", "file_format", "read_rows", "rows_in", "write_rows"]
+__all__ = ["FileRows", "checked_input", "file_format", "input_format", "read_rows", "rows_in", "write_rows"]
 
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+_COMPRESSED = (".gz", ".bz2", ".snappy", ".zst", ".lz4", ".deflate")
 _UNREADABLE = "__unreadable"
 
 
@@ -43,14 +46,56 @@ def file_format(path: str) -> str:
     return _FORMATS.get(suffix, "parquet")
 
 
+def input_format(path: str) -> str:
+    """Return the format of what is read: of a directory or a pattern, that of the files in it, if it is one.
+
+    Where there is nothing to see yet, the name decides, as it does for what is written.
+    """
+    place = Path(path)
+    if "://" in path or place.suffix.lower() in _FORMATS or place.is_file():
+        return file_format(path)
+    meant = [place] if place.exists() else map(Path, glob(path))
+    files = [p for found in meant for p in (found.rglob("*") if found.is_dir() else [found]) if _is_data(p)]
+    endings = sorted({_ending(p) for p in files})
+    kinds = {_FORMATS.get(ending, "") for ending in endings}
+    if len(kinds) > 1 or kinds == {""}:
+        raise BadArgument(
+            f"expected files of one format in {path}, whose names end in {', '.join(_FORMATS)}; "
+            f"got {', '.join(ending or 'no ending' for ending in endings)}",
+            hint=f"a directory for each format; or a pattern, as '{path.rstrip('/')}/*.csv'",
+        )
+    return kinds.pop() if kinds else "parquet"
+
+
+def checked_input(name: str, path: str) -> str:
+    """Return the format of an input, or raise if there is none; this needs no Spark."""
+    if "://" not in path and not Path(path).exists() and not glob(path):
+        raise BadInput(f"expected a file or directory for {name!r}, got {path}, which is not there")
+    if Path(path).is_dir() and not any(map(_is_data, Path(path).rglob("*"))):
+        raise BadInput(
+            f"expected files for {name!r} in {path}, got none", hint="names with . or _ first are overlooked"
+        )
+    return input_format(path)
+
+
+def _is_data(path: Path) -> bool:
+    """Whether Spark would read a file: it overlooks names that begin with a dot or an underscore."""
+    return path.is_file() and not path.name.startswith((".", "_"))
+
+
+def _ending(path: Path) -> str:
+    """Return how the name of a file ends, without that of a compression."""
+    return next((s for s in reversed([s.lower() for s in path.suffixes]) if s not in _COMPRESSED), "")
+
+
 def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileRows:
     """Answer the rows of a file as what a source or table declares; no value that does not parse becomes a null."""
-    kind = file_format(path)
-    if "://" not in path and not Path(path).exists():
-        raise BadInput(f"expected a file or directory for {operator.id!r}, got {path}, which is not there")
-    path = pattern_of(path)
+    kind = checked_input(operator.id, path)
+    if Path(path).exists():
+        # It is meant as it is, and not as a pattern.
+        path = pattern_of(path)
     if kind == "parquet":
-        return FileRows(spark.read.parquet(path), None)
+        return FileRows(_parquet(spark, operator, path), None)
     declared = operator.schema.columns
     if kind == "csv":
         # Columns of a CSV file are matched by position: take the positions from the header.
@@ -72,6 +117,19 @@ def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileR
     bad = raw.where(f"{_UNREADABLE} IS NOT NULL AND length(to_json(struct({', '.join(names)}))) >= 0")
     reason = "'a value does not parse as its type' AS reason"
     return FileRows(good, bad.selectExpr(f"{_UNREADABLE} AS text", reason))
+
+
+def _parquet(spark: SparkSession, operator: Source | Table, path: str) -> DataFrame:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        return spark.read.parquet(path)
+    except (PySparkException, Py4JJavaError) as error:
+        raise BadInput(
+            f"expected Parquet for {operator.id!r} in {path}; {said_by(error).text}",
+            hint=f"other formats are known by the ends of names: {', '.join(_FORMATS)}",
+        ) from None
 
 
 def write_rows(rows: DataFrame, path: str, *, overwrite: bool = False) -> None:

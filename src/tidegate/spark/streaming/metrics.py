@@ -15,6 +15,7 @@ from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
 from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.runtime import Runtime
+from tidegate.spark.said import plainly
 from tidegate.spark.streaming.commits import Commit
 from tidegate.spark.streaming.frontiers import Frontier, parts_of, shown
 from tidegate.spark.streaming.marks import Seen
@@ -84,6 +85,15 @@ def reporter(target: str | Path | Reporter | None) -> Callable[[StepMetrics], No
         return lambda metrics: None  # noqa: ARG005
     if not (callable(target) or isinstance(target, Path) or (isinstance(target, str) and target)):
         raise BadArgument(f"expected a path or a function for metrics, got {target!r}", hint='metrics="metrics.jsonl"')
+    if not callable(target):
+        try:
+            with Path(target).open("a", encoding="utf-8"):
+                pass
+        except OSError as error:
+            raise BadArgument(
+                f"expected a file for metrics that can be written to, got {target}: {error.strerror}",
+                hint="a path in a directory that is there",
+            ) from None
 
     def report(metrics: StepMetrics) -> None:
         try:
@@ -92,8 +102,8 @@ def reporter(target: str | Path | Reporter | None) -> Callable[[StepMetrics], No
             else:
                 with Path(target).open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(metrics)) + "\n")
-        except Exception:
-            logging.getLogger("tidegate").warning("the metrics of step %d got lost", metrics.step, exc_info=True)
+        except Exception as error:
+            logging.getLogger("tidegate").warning("the metrics of step %d got lost: %s", metrics.step, plainly(error))
 
     return report
 

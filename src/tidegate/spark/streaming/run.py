@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.flow.errors import BadArgument, nearest
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
+from tidegate.printable import printable
 from tidegate.progress import Reason
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.runtime import spark_runtime
@@ -61,7 +62,7 @@ class Status:
             f"  {source}: {rows:,} rows, {self.late[source]:,} late, {self.rejected[source]:,} rejected"
             for source, rows in self.rows.items()
         ]
-        return "\n".join(lines)
+        return printable("\n".join(lines), lines=True)
 
 
 class Run:

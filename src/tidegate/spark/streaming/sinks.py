@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from tidegate.flow.arguments import checked_directory
 from tidegate.flow.errors import BadArgument
+from tidegate.printable import printable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -90,8 +91,8 @@ def console(*, rows: int = 20) -> Foreach:
     """Print up to ``rows`` rows of each step."""
 
     def show(frame: DataFrame, step: int) -> None:
-        print(f"step {step}")
-        frame.show(rows, truncate=False)
+        table: Any = frame
+        print(printable(f"step {step}\n{table._show_string(rows, False, False)}", lines=True))
 
     return Foreach(show)
 

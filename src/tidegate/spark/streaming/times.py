@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from tidegate.flow.errors import BadArgument
@@ -37,7 +37,9 @@ def _value(part: Any, type_: str) -> Any:
     try:
         example = from_units(0, type_)
         if isinstance(example, datetime):
-            return datetime.fromisoformat(part)
+            instant = datetime.fromisoformat(part)
+            # All instants are in UTC here, without saying so.
+            return instant if instant.tzinfo is None else instant.astimezone(UTC).replace(tzinfo=None)
         return date.fromisoformat(part) if isinstance(example, date) else int(part)
-    except ValueError:
-        raise BadArgument(f"expected a time of type {type_}, got {part!r}", hint='"2026-01-01 00:00:00"') from None
+    except (ValueError, OverflowError):
+        raise BadArgument(f"expected a time of type {type_}, got {part!r}", hint=f'such as "{example}"') from None

@@ -1,0 +1,49 @@
+"""Rows in files, as the command line reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import tidegate as tg
+from tidegate.flow.errors import BadInput
+from tidegate.flow.plan import Source
+from tidegate.spark.files import read_rows, rows_in, write_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def source() -> Source:
+    flow = tg.Flow("clicks")
+    flow.source("clicks", "t INT, k STRING", time="t")
+    return flow.plan.sources[0]
+
+
+def test_a_directory_is_read_as_what_is_in_it_and_a_pattern_as_a_pattern(spark: SparkSession, tmp_path: Path) -> None:
+    """A directory that is called like a pattern is one directory; JSON in it is no Parquet."""
+    for name in ("run [1]", "run 1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.json").write_text(f'{{"t": {len(name)}, "k": "a"}}\n{{"t": "no", "k": "b"}}\n')
+    read = read_rows(spark, source(), str(tmp_path / "run [1]"))
+    assert [tuple(row) for row in read.rows.collect()] == [(7, "a")]
+    assert read.unreadable is not None
+    assert read.unreadable.count() == 1
+    both = read_rows(spark, source(), f"{tmp_path}/run*")
+    assert sorted(row.t for row in both.rows.collect()) == [5, 7]
+    write_rows(read.rows, str(tmp_path / "out [2]"))
+    assert rows_in(spark, str(tmp_path / "out [2]")) == 1
+
+
+def test_what_is_no_parquet_is_told_in_a_line(spark: SparkSession, tmp_path: Path) -> None:
+    """With the file, and how other formats are known."""
+    (tmp_path / "clicks").write_text("t,k\n1,a\n")
+    with pytest.raises(
+        BadInput, match=r"expected Parquet for 'clicks' in .*clicks; .*\n  hint: .*\.csv, \.json"
+    ) as error:
+        read_rows(spark, source(), str(tmp_path / "clicks"))
+    assert len(str(error.value).splitlines()) == 2
