@@ -15,7 +15,7 @@ from tests.spark.steps import engine_in
 from tests.spark.test_streaming_crashes import Died, Killer
 
 import tidegate as tg
-from tidegate.cli.streaming import _files
+from tidegate.cli.streaming import _checked_stream, _files
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Column, parse_schema
@@ -290,7 +290,9 @@ def test_what_is_no_published_output_is_refused(place: Place) -> None:
         tg.read_stream(place.spark, path)
     place.feed.add((1, "a", 1))
     place.run(upstream())
-    assert "__step" in _files(place.spark, downstream(path).plan, "counts", path).columns
+    plan = downstream(path).plan
+    kind = _checked_stream(plan, "counts", path)
+    assert "__step" in _files(place.spark, plan, "counts", path, kind).columns
     plain = {"counts": place.spark.readStream.schema(DDL).parquet(path)}
     outputs = {"out": tg.parquet(str(place.path / "out"))}
     with pytest.raises(BadInput, match="without __step"):
