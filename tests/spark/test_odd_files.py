@@ -100,6 +100,15 @@ def test_a_file_that_is_not_what_it_should_be_is_named(place: Place, name: str, 
         place.start(counts())
 
 
+@pytest.mark.parametrize("name", ["spark/offsets", "spark/sources/0/1"])
+def test_a_record_of_spark_that_is_gone_is_named(place: Place, name: str) -> None:
+    """What Spark has committed has positions, and a position that names a record of its source has that record."""
+    path = place.path / "checkpoint" / name
+    rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(BadCheckpoint, match=r"a record of Spark's is gone: .*/spark/.*/1"):
+        place.start(counts())
+
+
 def test_what_a_source_has_seen_is_looked_at_as_far_as_spark_reads_it(tmp_path: Path) -> None:
     """The last record of everything so far, and those after it; what came before does not matter any more."""
     for name in ("8", "9.compact", "10", "19.compact", "20", "21", "readme"):

@@ -347,7 +347,7 @@ class Engine:
                 directory = self.late_rows(found.source.id)
                 place = staged(directory, step)
                 rows = diverted(found, step.runtime, self.marks[found.source.id].frontier, step.number)
-                part = write_part(self.files, step.runtime, rows, place, shown=True)
+                part = write_part(self.files, step.runtime, rows, place)
                 name = f"{directory}/step={step.number}"
                 written.append(Publication(self.files.root, place, name, files=part.files))
         return written
@@ -373,7 +373,7 @@ class Engine:
             publication, files = self._place(step, sink.name, output)
             frame, check_taken = watched(step.runtime, rows.frame, output)
             with at_operator(self.flow, sink.input):
-                part = write_part(files, step.runtime, frame, publication.staged, shown=True)
+                part = write_part(files, step.runtime, frame, publication.staged)
             try:
                 check_taken()
             except RowRefused as error:

@@ -44,6 +44,9 @@ def check_halves(files: Files) -> None:
                 f"expected a record of Spark's in {files.path(name)}: its version, then lines of JSON; got {wrong}",
                 hint=_RESTORE,
             )
+    for name in _named(files):
+        if not files.exists(name) and not files.exists(f"{name}{_COMPACT}"):
+            raise BadCheckpoint(f"a record of Spark's is gone: {files.path(name)}", hint=_RESTORE)
 
 
 def query_id(files: Files) -> str:
@@ -79,6 +82,19 @@ def _due(files: Files) -> Iterator[str]:
         if compact >= 0:
             yield f"{directory}/{compact}{_COMPACT}"
         yield from (f"{directory}/{number}" for number in files.numbers(directory) if number > compact)
+
+
+def _named(files: Files) -> Iterator[str]:
+    """Yield the names of the records that the last ones say are there."""
+    yield from (f"spark/offsets/{number}" for number in files.numbers("spark/commits")[:1])
+    for number in files.numbers("spark/offsets")[:1]:
+        # Behind the version and the settings of the batch, a line for each source.
+        positions = files.text(f"spark/offsets/{number}").splitlines()[2:]
+        for source, position in enumerate(positions):
+            found = None if position == "-" else json.loads(position)
+            # A source of files says which of its own records is the last.
+            if isinstance(found, dict) and found.get("logOffset", -1) >= 0:
+                yield f"spark/sources/{source}/{found['logOffset']}"
 
 
 def _damage(files: Files, name: str) -> str:

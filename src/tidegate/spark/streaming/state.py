@@ -27,9 +27,9 @@ __all__ = ["READ", "Part", "State", "check_part", "empty_rows", "fold_from", "re
 # Parts are not written anew for each small step.
 _FEWEST = 4
 
-#: How state is written. Hadoop runs a program to set the mode of each file on a local disk, and writes a second file
-#: with its checksums, and one more to say that all is written: a tenth of the time of a small part. Parquet has
-#: checksums of its own, and a commit says what is written.
+#: How state and results are written. Hadoop runs a program to set the mode of each file on a local disk, and writes a
+#: second file with its checksums, and one more to say that all is written: a tenth of the time of a small part. Parquet
+#: has checksums of its own, and a commit says what is written.
 _WRITE = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
@@ -145,20 +145,15 @@ def check_part(files: Files, part: Part, *, whole: bool = False) -> None:
     check_files(files, part.path, part.files, "the state", whole=whole)
 
 
-def write_part(
-    files: Files, runtime: Runtime, rows: DataFrame, path: str, times: Sequence[str] = (), *, shown: bool = False
-) -> Part:
-    """Write rows under a path that nobody else writes to; count them on the way, and see where ``times`` lie.
-
-    What is ``shown`` to others is written as Spark writes it.
-    """
+def write_part(files: Files, runtime: Runtime, rows: DataFrame, path: str, times: Sequence[str] = ()) -> Part:
+    """Write rows under a path that nobody else writes to; count them on the way, and see where ``times`` lie."""
     from pyspark.sql import Observation
 
     seen = Observation()
     looks = {"rows": "count(*)"}
     for i, sql in enumerate(times):
         looks |= {f"last{i}": f"max({sql})", f"first{i}": f"min({sql})"}
-    writer = rows.observe(seen, *runtime.exprs(looks)).write.options(**({} if shown else _WRITE))
+    writer = rows.observe(seen, *runtime.exprs(looks)).write.options(**_WRITE)
     writer.mode("overwrite").parquet(files.path(path))
     found = seen.get
     last, first = (tuple(found[f"{end}{i}"] for i in range(len(times))) for end in ("last", "first"))
