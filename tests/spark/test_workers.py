@@ -52,7 +52,7 @@ def without_tidegate(path: Path) -> str:
     hiding = path.parent / "hiding"
     hiding.mkdir()
     (hiding / "tidegate.py").write_text("raise ModuleNotFoundError(\"No module named 'tidegate'\")")
-    path.write_text(f'#!/bin/sh\nPYTHONPATH={hiding}:$PYTHONPATH exec {sys.executable} "$@"\n')
+    path.write_text(f'#!/bin/sh\nPYTHONPATH="{hiding}:$PYTHONPATH" exec "{sys.executable}" "$@"\n')
     path.chmod(0o755)
     return str(path)
 
