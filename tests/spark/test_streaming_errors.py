@@ -16,7 +16,7 @@ from tests.spark.steps import engine_in
 import tidegate as tg
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import failures
-from tidegate.spark.streaming.errors import LateRow, RunFailed
+from tidegate.spark.streaming.errors import LateRow, RunFailed, SinkFailed
 from tidegate.spark.streaming.sources import united
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def test_a_run_tells_what_it_failed_with(place: Place, capsys: pytest.CaptureFix
     flow.sink("out", rows.where("1 / x > 0").aggregate(by="k", n="count(*)"))
     run = place.start(flow)
     with pytest.raises(RunFailed) as caught:
-        run.await_termination(120)
+        run.await_termination()
     assert isinstance(caught.value.__cause__, ArithmeticException)
     status = run.status()
     assert (status.state, status.step) == ("failed", 0)
@@ -150,6 +150,29 @@ def test_what_the_engine_refuses_stays_what_it_is(place: Place) -> None:
     with pytest.raises(LateRow) as caught:
         place.run(flow)
     assert caught.value.places == ["step 1", "flow 'late'"]
+
+
+def test_a_function_of_a_sink_that_fails_is_told_with_the_sink(place: Place) -> None:
+    """The step is committed, its rows are kept, and the next start hands them over."""
+    place.feed.add((1, "a", 1))
+    place.feed.add((9, "a", 1))
+    flow = tg.Flow("handed")
+    flow.sink("out", flow.source("s", DDL, time="t", watermark=tg.bounded(2)).gate())
+    given: list[Any] = []
+
+    def refuse(rows: Any, step: int) -> None:
+        raise ConnectionError("nobody there")
+
+    run = place.start(flow, outputs={"out": tg.foreach(refuse)})
+    with pytest.raises(SinkFailed) as caught:
+        run.await_termination()
+    error = caught.value
+    assert error.what == "the rows of step 1 could not be handed over: ConnectionError: nobody there"
+    assert error.places == ["sink 'out'", "flow 'handed'", "step 1"]
+    assert isinstance(error.__cause__, ConnectionError)
+    assert run.status().step == 1
+    place.run(flow, outputs={"out": tg.foreach(lambda rows, step: given.extend(map(tuple, rows.collect())))})
+    assert given == [(1, "a", 1)]
 
 
 def test_what_fails_between_steps_is_told(place: Place) -> None:

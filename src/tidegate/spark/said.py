@@ -22,7 +22,8 @@ class Said:
     place: str = ""
 
     def __str__(self) -> str:
-        lines = [self.text, *(f"  at: {place}" for place in (self.place, self.operator) if place)]
+        lines = [self.text, *([f"  {self.fragment}"] if self.fragment else [])]
+        lines += [f"  at: {place}" for place in (self.place, self.operator) if place]
         return "\n".join([*lines, f"  hint: {self.hint}"] if self.hint else lines)
 
 

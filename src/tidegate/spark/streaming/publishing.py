@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import TidegateError
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import Runtime
+from tidegate.spark.said import said_by
 from tidegate.spark.streaming.by_step import MANIFEST, directory_of, manifest_of
 from tidegate.spark.streaming.commits import Commit, Publication
 from tidegate.spark.streaming.disk import sync
-from tidegate.spark.streaming.errors import BadCheckpoint
+from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.identity import checkpoint_id
 from tidegate.spark.streaming.manifest import check_files, damage, damaged, located
@@ -191,3 +192,9 @@ def _hand_over(
             )
     except TidegateError as error:
         raise error.at(f"sink {publication.call!r}").at(f"flow {flow.name!r}") from None
+    except Exception as error:
+        failed = SinkFailed(
+            f"the rows of step {commit.step} could not be handed over: {said_by(error).text}",
+            hint="they are kept: the next start from this checkpoint hands them over",
+        )
+        raise failed.at(f"sink {publication.call!r}").at(f"flow {flow.name!r}") from error
