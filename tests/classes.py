@@ -43,7 +43,7 @@ def write_archive(path: Path) -> None:
 
     spark = local_session("classes", master="local[2]", spark__sql__shuffle__partitions="2")
     with tempfile.TemporaryDirectory() as directory:
-        for table in ("aggregate", "joined", "process", "iterate"):
+        for table in ("joined", "process"):
             case = next(case for case in TABLES[table] if "streaming" not in case.except_on)
             run_case(case, lambda *given, table=table: by_steps(spark, *given, Path(directory) / table))
         place = Place(spark, Path(directory))

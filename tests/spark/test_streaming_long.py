@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -27,12 +28,17 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
+#: Spark's own settings for compiled plans.
+COMPILING = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+
 
 def flow(*sinks: str) -> Plan:
     found = tg.Flow("long")
     source = found.source("s", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(2))
     streams = {
         "windows": lambda: source.window(10, every=5).aggregate(by="k", n="count(*)"),
+        # No other test has the code of this one in the session.
+        "compiled": lambda: source.window(10, every=5).aggregate(by="k", most="max(x % 7 + length(k))"),
         "so_far": lambda: source.accumulate(by="k", total="sum(x)"),
     }
     for sink in sinks:
@@ -76,16 +82,28 @@ def test_a_step_that_completes_nothing_takes_one_job(spark: SparkSession, tmp_pa
     spark.sparkContext.setJobGroup("", "")
 
 
-def test_steps_compile_nothing_anew(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.fixture
+def compiling(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session that compiles plans, as users have it: that of most tests interprets them."""
+    before = {name: spark.conf.get(name) for name in COMPILING}
+    for name, value in COMPILING.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+def test_steps_compile_nothing_anew(compiling: SparkSession, tmp_path: Path) -> None:
     """Frontiers move with each step, and the code that Spark generates stays the same."""
-    plan = flow("windows")
-    engine = engine_in(spark, plan, {}, tmp_path)
-    found: Any = spark.sparkContext._jvm.org.apache.spark.metrics.source
+    plan = flow("compiled")
+    engine = engine_in(compiling, plan, {}, tmp_path)
+    found: Any = compiling.sparkContext._jvm.org.apache.spark.metrics.source
     compiled = getattr(getattr(found, "CodegenMetrics$"), "MODULE$").METRIC_COMPILATION_TIME()
-    counts = []
+    before, counts = compiled.getCount(), []
     for step in range(12):
-        feed(spark, plan, engine, step)
+        feed(compiling, plan, engine, step)
         counts.append(compiled.getCount())
+    assert counts[-1] > before, "nothing is compiled at all"
     # What is done in some steps only, such as folding parts, is compiled when it first comes.
     assert counts[-3] == counts[-1], counts
 
