@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -30,13 +31,12 @@ def counted() -> tg.Flow:
     return flow
 
 
-def started(place: Place, at: Event, go_on: Event) -> tg.Run:
-    """Start the flow; its first step says ``at`` before its first job, and waits there until it may ``go_on``."""
+def started(place: Place, writing: Callable[[], object]) -> tg.Run:
+    """Start the flow; each step calls ``writing`` before its first job."""
 
     def probe(point: str, step: int) -> None:
         if point == "writing":
-            at.set()
-            go_on.wait(60)
+            writing()
 
     inputs, outputs = {"s": place.feed.stream(place.spark)}, {"out": tg.parquet(str(place.path / "out"))}
     return start(counted().plan, place.spark, inputs, outputs, str(place.path / "checkpoint"), probe=probe)
@@ -55,7 +55,12 @@ def test_a_step_that_is_running_ends_and_no_other_begins(place: Place) -> None:
     """`stop` waits for the step, which is committed and published, and answers so; the next start goes on after it."""
     fill(place, 4)
     at, go_on = Event(), Event()
-    run = started(place, at, go_on)
+
+    def writing() -> None:
+        at.set()
+        go_on.wait(60)
+
+    run = started(place, writing)
     assert at.wait(120)
     answers: list[bool] = []
     stopping = Thread(target=lambda: answers.append(run.stop(None)))
@@ -74,16 +79,10 @@ def test_a_step_that_is_running_ends_and_no_other_begins(place: Place) -> None:
 def test_a_step_that_takes_too_long_is_cancelled(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     """`stop` answers that it was not waited for, and logs it; nothing of it is committed, and nothing is lost."""
     fill(place, 3)
-    at, go_on = Event(), Event()
-    run = started(place, at, go_on)
-    assert at.wait(120)
-
-    def wait_until_it_is_cancelled() -> None:
-        while run.query.isActive:
-            time.sleep(0.01)
-        go_on.set()
-
-    Thread(target=wait_until_it_is_cancelled).start()
+    run = started(place, lambda: place.spark.sql("SELECT java_method('java.lang.Thread', 'sleep', 60000L)").collect())
+    tracker, deadline = place.spark.sparkContext.statusTracker(), time.monotonic() + 120
+    while not tracker.getActiveJobsIds() and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert run.stop(0) is False
     assert (run.status().state, run.status().step) == ("stopped", None)
     assert "the step that ran was cancelled after 0 s" in caplog.text
