@@ -317,7 +317,10 @@ class Files:
 
     def _checkpoint_files(self) -> Any:
         if self._manager is None:
-            manager = self._jvm.org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+            streaming = self._jvm.org.apache.spark.sql.execution.streaming
+            moved = streaming.checkpointing.CheckpointFileManager
+            # Before 4.1 the class is elsewhere; py4j takes a name that it does not find for a package.
+            manager = streaming.CheckpointFileManager if type(moved).__name__ == "JavaPackage" else moved
             self._manager = manager.create(self._jvm.org.apache.hadoop.fs.Path(self.root), self._conf)
         return self._manager
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -214,22 +215,23 @@ def _look(source: Source) -> dict[str, str]:
     units = [units_of(source.schema, name) for name in source.schema.time]
     timed = f"__kind IN ({_ON_TIME}, {_LATE})"
     greatest = ", ".join(f"max(IF({timed}, {unit}, NULL))" for unit in units)
-    # Each of these is computed for every row: what cannot be is not looked for.
+    # Each of these is computed for every row: what cannot be is not looked for. Lists of numbers are texts, because Spark
+    # before 4.3 does not hand lists that were observed to Python as lists.
     looks = {
         "rows": "count(*)",
         "late": f"count_if(__kind = {_LATE})",
         "rejected": f"count_if(__kind = {_REJECTED})",
         "watermarks": "0L",
-        "greatest": "CAST(NULL AS ARRAY<BIGINT>)",
-        "marks": "CAST(NULL AS ARRAY<ARRAY<BIGINT>>)",
+        "greatest": "CAST(NULL AS STRING)",
+        "marks": "CAST(NULL AS STRING)",
         "told": "CAST(NULL AS ARRAY<STRING>)",
     }
     match source.watermark:
         case Bounded():
-            looks["greatest"] = f"array({greatest})"
+            looks["greatest"] = f"to_json(array({greatest}))"
         case Punctuated():
             looks["watermarks"] = f"count_if(__kind = {_WATERMARK})"
-            looks["marks"] = f"collect_set(IF(__kind = {_WATERMARK}, array({', '.join(units)}), NULL))"
+            looks["marks"] = f"to_json(collect_set(IF(__kind = {_WATERMARK}, array({', '.join(units)}), NULL)))"
         case Published():
             looks["rows"] = f"count_if(__kind != {_SIGNAL})"
             looks["told"] = "collect_list(__told)"
@@ -245,12 +247,12 @@ def _seen(source: Source, parts: Sequence[Any], beats: tuple[str, ...]) -> Seen:
         greatest = tuple((part["part"], _greatest(part)) for part in parts)
         return Seen(**counts, partitions=greatest, told=beats if _hears_the_clock(source) else ())
     (whole,) = parts
-    marks = tuple(tuple(mark) for mark in whole["marks"] or ())
+    marks = tuple(tuple(mark) for mark in json.loads(whole["marks"] or "[]"))
     return Seen(**counts, greatest=_greatest(whole), marks=marks)
 
 
 def _greatest(part: Any) -> tuple[int, ...] | None:
-    found = part["greatest"]
+    found = json.loads(part["greatest"] or "[]")
     return tuple(found) if found and None not in found else None
 
 
