@@ -5,6 +5,9 @@
 A process runs a flow to the end of its input. It is killed, with its JVM, at the point that it was told; the next one
 goes on from the checkpoint. In the end the rows of all sinks, and the late rows, must be those of an undisturbed run.
 With a report, a second call goes on where the first one stopped.
+
+With ``--spare``, only Python is killed. Its JVM is halted, and goes on with the jobs that it has while the next process
+recovers and runs.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import count, takewhile
 from pathlib import Path
@@ -125,19 +128,22 @@ def plan(name: str, seed: int, *, steps: int = STEPS) -> list[Point]:
     return places
 
 
-def torment(name: str, directory: Path, points: list[Point], *, steps: int = STEPS, seed: int = 0) -> Report:
-    """Run a flow once undisturbed, and once killed at each of the points in turn."""
+def torment(
+    name: str, directory: Path, points: list[Point], *, steps: int = STEPS, seed: int = 0, spare: bool = False
+) -> Report:
+    """Run a flow once undisturbed, and once killed at each of the points in turn; ``spare`` lets its JVMs live on."""
     rng = random.Random(f"{name} {seed}")
     for source in ("s", "r"):
         _write_input(directory / source, rng, steps)
-    with _database(name) as dsn:
+    with _database(name) as dsn, _Spared(rng) as spared:
         started = time.monotonic()
         expected = _run(name, directory, "calm", None, dsn)
         calm = time.monotonic() - started
         assert expected is not None, "the undisturbed run was killed"
         places: Counter[str] = Counter()
         for point, where in [*points, ("never", 0.0)]:
-            found = _run(name, directory, "killed", (point, where if point else where * calm), dsn)
+            die = (point, where if point else where * calm)
+            found = _run(name, directory, "killed", die, dsn, spared if spare else None)
             if found is not None:
                 break
             places[point or "at random"] += 1
@@ -174,40 +180,75 @@ def _write_input(directory: Path, rng: random.Random, steps: int) -> None:
         os.utime(path, (1_000_000 + step, 1_000_000 + step))
 
 
-def _run(name: str, directory: Path, place: str, point: Point | None, dsn: str) -> Any:
+class _Spared:
+    """JVMs whose Python was killed: each is halted, and goes on after some seconds. None outlives this."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._groups: list[int] = []
+        self._timers: list[threading.Timer] = []
+
+    def add(self, group: int) -> None:
+        """Let the processes of a group, which are halted, go on while the next process starts or runs."""
+        self._groups.append(group)
+        self._timers.append(threading.Timer(self._rng.uniform(2, 12), _signal, (group, signal.SIGCONT)))
+        self._timers[-1].start()
+
+    def __enter__(self) -> _Spared:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        for group in self._groups:
+            _signal(group, signal.SIGKILL)
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(group, number)
+
+
+def _run(name: str, directory: Path, place: str, point: Point | None, dsn: str, spared: _Spared | None = None) -> Any:
     """Run a flow in a process of its own; answer what came out, or None if it was killed."""
     command = [sys.executable, "-m", "tests.spark.crashes", "--work", str(directory), "--flow", name, "--place", place]
     if point is not None:
         command += ["--point", point[0], "--at", str(point[1])]
+    if spared:
+        command.append("--spare")
     root = Path(__file__).parents[2]
     environment = os.environ | {"PYTHONPATH": f"{root / 'src'}:{root}", "SPARK_LOCAL_IP": "127.0.0.1", "DSN": dsn}
-    process = subprocess.Popen(
-        command,
-        cwd=root,
-        env=environment,
-        start_new_session=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        out, err = process.communicate(timeout=_PATIENCE)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        out, err = process.communicate()
-        raise AssertionError(f"{name} hangs after it was told to die at {point}: {err[-3000:]}") from None
-    if process.returncode == -signal.SIGKILL:
-        return None
-    assert process.returncode == 0, f"{name}, told to die at {point}, failed: {err[-3000:]}"
-    return json.loads(out.splitlines()[-1])
+    # Files, since pipes would be open for as long as a JVM lives.
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(command, cwd=root, env=environment, start_new_session=True, stdout=out, stderr=err)
+        try:
+            code = process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            _signal(process.pid, signal.SIGKILL)
+            process.wait()
+            code = None
+        out.seek(0)
+        err.seek(0)
+        if code == -signal.SIGKILL:
+            if spared:
+                spared.add(process.pid)
+            return None
+        said = err.read()[-3000:]
+        assert code is not None, f"{name} hangs after it was told to die at {point}: {said}"
+        assert code == 0, f"{name}, told to die at {point}, failed: {said}"
+        return json.loads(out.read().splitlines()[-1])
 
 
-def _kill() -> None:
-    # The JVM is in the group of this process, which was given one of its own.
-    os.killpg(os.getpgid(0), signal.SIGKILL)
+def _kill(jvm: int | None) -> None:
+    """End this process, and all of its group, which is its own; if a JVM is given, halt that one instead."""
+    if jvm is None:
+        os.killpg(os.getpgid(0), signal.SIGKILL)
+    else:
+        os.kill(jvm, signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _work(directory: Path, name: str, place: str, point: str | None, where: float) -> None:
+def _work(directory: Path, name: str, place: str, point: str | None, where: float, *, spare: bool) -> None:
     from tidegate.spark.session import local_session
     from tidegate.spark.streaming.errors import CheckpointClosed
     from tidegate.spark.streaming.start import start
@@ -217,6 +258,7 @@ def _work(directory: Path, name: str, place: str, point: str | None, where: floa
     java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     options = {"spark__driver__extraJavaOptions": java, "spark__sql__shuffle__partitions": "2"}
     spark = local_session("crashes", master="local[2]", **options)
+    jvm = spark.sparkContext._gateway.proc.pid if spare else None
     flow = tg.Flow(name)
     stream = FLOWS[name](flow)
     home = directory / place
@@ -235,10 +277,10 @@ def _work(directory: Path, name: str, place: str, point: str | None, where: floa
     def probe(at: str, number: int) -> None:
         # Not every step comes to every point: one that completes nothing has nothing to publish.
         if at == point and number >= where:
-            _kill()
+            _kill(jvm)
 
     if point == "":
-        threading.Timer(max(0.0, where - (time.monotonic() - began)), _kill).start()
+        threading.Timer(max(0.0, where - (time.monotonic() - began)), _kill, (jvm,)).start()
     try:
         run = start(flow.plan, spark, inputs, outputs, str(home / "ck"), trigger={"availableNow": True}, probe=probe)
         run.await_termination()
@@ -269,13 +311,14 @@ def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200, help="how many in all, those in the report included")
     parser.add_argument("--jobs", type=int, default=2, help="how many flows run at a time")
+    parser.add_argument("--spare", action="store_true", help="kill Python only, and let its JVM go on a little later")
     parser.add_argument("--report", type=Path, help="a file with a line for each flow that was run")
     for option in ("work", "flow", "place", "point"):
         parser.add_argument(f"--{option}", help=argparse.SUPPRESS)
     parser.add_argument("--at", type=float, default=0, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
-        _work(Path(given.work), given.flow, given.place, given.point, given.at)
+        _work(Path(given.work), given.flow, given.place, given.point, given.at, spare=given.spare)
         return
     lines = given.report.read_text().splitlines() if given.report and given.report.exists() else []
     done = [Report(**json.loads(line)) for line in lines]
@@ -286,7 +329,7 @@ def _main() -> None:
             return
         with tempfile.TemporaryDirectory() as directory:
             try:
-                report = torment(task[0], Path(directory), plan(*task), seed=task[1])
+                report = torment(task[0], Path(directory), plan(*task), seed=task[1], spare=given.spare)
             except AssertionError as error:
                 print(error, file=sys.stderr, flush=True)
                 report = Report(*task, 0, {}, same=False)

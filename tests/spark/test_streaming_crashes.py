@@ -261,3 +261,12 @@ def test_processes_killed_at_every_point(name: str, tmp_path: Path) -> None:
     report = crashes.torment(name, tmp_path, crashes.plan(name, 0))
     assert report.kills >= len(POINTS)
     assert report.same
+
+
+@pytest.mark.slow
+def test_a_jvm_that_outlives_its_python_changes_nothing(tmp_path: Path) -> None:
+    """Python is killed in the middle of jobs, and its JVM goes on with them while the next process runs."""
+    points: list[crashes.Point] = [("", 0.5), ("writing", 1), ("", 0.6), ("before commit", 2), ("publishing", 2)]
+    report = crashes.torment("windows", tmp_path, points, steps=4, spare=True)
+    assert report.kills >= 4
+    assert report.same
