@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
 
 from tests.spark.engine import frame, rows
 
@@ -19,7 +17,6 @@ from tidegate.flow.spans import units
 from tidegate.flow.values import sort_key
 from tidegate.flow.watermarks import Bounded, Punctuated
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming import operators
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.sinks import parquet
@@ -57,21 +54,8 @@ def run_steps(
     is run by an engine that knows nothing but the checkpoint. ``partitions`` is asked in each step. With ``fold``,
     state is folded in every step, so that what is kept is all that the next one has; else when the engine would.
     """
-    with patch.object(operators, "fold_from", lambda parts: 0) if fold else nullcontext():
-        return _run_steps(spark, plan, cuts, tables, directory, restart=restart, partitions=partitions, **options)
-
-
-def _run_steps(
-    spark: SparkSession,
-    plan: Plan,
-    cuts: Cuts,
-    tables: Rows,
-    directory: Path,
-    *,
-    restart: bool,
-    partitions: Callable[[], int],
-    **options: Any,
-) -> dict[str, list[tuple[Any, ...]]]:
+    if fold:
+        options["fold_from"] = lambda parts: 0
     engine = None
     for number, cut in enumerate(cuts):
         if engine is None or restart:

@@ -11,13 +11,19 @@ from tests.spark.place import DDL, Place
 import tidegate as tg
 from tidegate.flow.errors import BadArgument
 from tidegate.spark.streaming.errors import FlowChanged
+from tidegate.spark.streaming.keepers import keepers_of
 from tidegate.spark.streaming.meaning import check_meaning, meaning, origins_of, state_keys
+
+
+def keys(flow: tg.Flow, origins: dict[str, str] | None = None) -> dict[str, str]:
+    """The names of the states of a flow."""
+    return state_keys(flow.plan, keepers_of(flow.plan), origins)
 
 
 def meant(flow: tg.Flow, old: dict[str, Any] | None = None) -> dict[str, Any]:
     """What a checkpoint holds of the meaning of a flow that goes on from another."""
     origins = origins_of(flow.plan, old)
-    found = meaning(flow.plan, state_keys(flow.plan, origins), origins)
+    found = meaning(flow.plan, keys(flow, origins), origins)
     if old is not None:
         check_meaning(flow.plan, old, found)
     return found
@@ -101,9 +107,9 @@ def test_operators_that_only_look_the_same_are_refused() -> None:
         return found
 
     same = lambda batch: batch  # noqa: E731
-    assert len(set(state_keys(flow(same, same).plan).values())) == 2
+    assert len(set(keys(flow(same, same)).values())) == 2
     with pytest.raises(BadArgument, match="got distinct#1 and distinct#2, whose functions differ and have one name"):
-        state_keys(flow(same, lambda batch: batch.slice(1)).plan)
+        keys(flow(same, lambda batch: batch.slice(1)))
 
 
 def test_what_is_said_of_renaming_is_checked() -> None:

@@ -20,11 +20,12 @@ import tidegate as tg
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import engine as engine_module
 from tidegate.spark.streaming import files as files_module
-from tidegate.spark.streaming import operators, publishing
+from tidegate.spark.streaming import publishing
 from tidegate.spark.streaming import state as state_module
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.keepers import keeper
 from tidegate.spark.streaming.log import last_commit
 from tidegate.spark.streaming.manifest import list_files
 from tidegate.spark.streaming.sealed import unsealed
@@ -93,7 +94,7 @@ class Steps:
 @pytest.fixture(autouse=True)
 def in_two_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are in several files too."""
-    monkeypatch.setattr(operators, "_FEW_IN_ALL", 0)
+    monkeypatch.setattr(keeper, "_FEW", 0)
 
 
 @pytest.fixture

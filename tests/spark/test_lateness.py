@@ -22,8 +22,9 @@ import tidegate as tg
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import engine as engine_module
-from tidegate.spark.streaming import lateness, sources
+from tidegate.spark.streaming import sources
 from tidegate.spark.streaming.errors import LateRow
+from tidegate.spark.streaming.keepers.revised import RevisedWindows
 from tidegate.spark.streaming.sources import united
 from tidegate.spec import DT, WM
 
@@ -192,24 +193,23 @@ def test_late_rows_fail_a_run_only_if_no_window_takes_them(spark: SparkSession, 
 
 def _answered_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A revision counted twice: each row of a step counts as one of its own."""
-    real = lateness._framed
+    real = RevisedWindows.admitted
 
-    def framed(step: Any, operator: Any, given: Any, old: Any) -> Any:
-        found = real(step, operator, given, old)
-        return found.withColumn("__came", step.runtime.expr("__came * 100 + x"))
+    def admitted(self: Any, step: Any, rows: Any, old: Any) -> Any:
+        return real(self, step, rows, old).withColumn("__came", step.runtime.expr("__came * 100 + x"))
 
-    monkeypatch.setattr(lateness, "_framed", framed)
+    monkeypatch.setattr(RevisedWindows, "admitted", admitted)
 
 
 def _admitted_by_the_new_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a step's own watermark closes is closed for its rows too."""
     real = engine_module.admit
 
-    def admit(step: Any, taken: Any, old: Any, tables: Any) -> Any:
+    def admit(step: Any, keepers: Any, taken: Any, old: Any, tables: Any) -> Any:
         from tidegate.time import Antichain
 
         ahead = {id_: Antichain(f.order, [t + 3 for t in f if isinstance(t, int)] or list(f)) for id_, f in old.items()}
-        return real(step, taken, ahead, tables)
+        return real(step, keepers, taken, ahead, tables)
 
     monkeypatch.setattr(engine_module, "admit", admit)
 
@@ -218,8 +218,8 @@ def _late_and_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Late rows that were taken are late as well."""
     real = engine_module.admit
 
-    def admit(step: Any, taken: Any, old: Any, tables: Any) -> Any:
-        return taken, real(step, taken, old, tables)[1]
+    def admit(step: Any, keepers: Any, taken: Any, old: Any, tables: Any) -> Any:
+        return taken, real(step, keepers, taken, old, tables)[1]
 
     monkeypatch.setattr(engine_module, "admit", admit)
 
@@ -234,10 +234,10 @@ def _counted_after_aggregation(monkeypatch: pytest.MonkeyPatch) -> None:
         found = real(source, parts, beats)
         return replace(found, late=min(found.late, 1))
 
-    def left(step: Any, taken: Any, old: Any, tables: Any) -> Any:
+    def left(*given: Any) -> Any:
         from dataclasses import replace
 
-        found, late = real_admit(step, taken, old, tables)
+        found, late = real_admit(*given)
         grouped = {
             name: replace(t, seen=replace(t.seen, late=t.late.select("t", "k").distinct().count())) if t.late else t
             for name, t in found.items()

@@ -25,10 +25,10 @@ from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Bounded
 from tidegate.spark.loops import queries, rounds
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming import looped
 from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.keepers import loops
 from tidegate.spark.streaming.sources import united
-from tidegate.spark.streaming.state import write_part
+from tidegate.spark.streaming.state import State, write_part
 from tidegate.spark.streaming.warm import Warm
 
 if TYPE_CHECKING:
@@ -182,15 +182,15 @@ def _forgetful(patch: pytest.MonkeyPatch) -> None:
 
 
 def _hasty(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(looped, "newly_complete", lambda schema, old, new: "true")
-    patch.setattr(looped, "complete", lambda schema, new: "true")
+    patch.setattr(loops, "newly_complete", lambda schema, old, new: "true")
+    patch.setattr(loops, "complete", lambda schema, new: "true")
 
 
 def _oblivious(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(looped.State, "grown", lambda self, part: self if "found" in part.path else _grown(self, part))
+    patch.setattr(State, "grown", lambda self, part: self if "found" in part.path else _grown(self, part))
 
 
-_grown = looped.State.grown
+_grown = State.grown
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,12 @@ import tidegate as tg
 from tidegate.flow.plan import Plan
 from tidegate.spark.lowering import panes
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming import operators, retention
 from tidegate.spark.streaming.errors import PickleRefused
-from tidegate.spark.streaming.frontiers import is_complete
+from tidegate.spark.streaming.keepers import Keeper
+from tidegate.spark.streaming.keepers.windows import RowsInWindows
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.state import Part, State
+from tidegate.spark.streaming.work import Work
 from tidegate.spec import DT, Operator
 
 if TYPE_CHECKING:
@@ -109,10 +110,8 @@ def both(spark: SparkSession, flow: tg.Flow, rows: list[tuple[Any, ...]], direct
 def test_partial_aggregates_give_what_rows_give(spark: SparkSession, tmp_path: Path, verb: str) -> None:
     """Every aggregate with a partial form, on nulls, decimals and empty steps, on one clock and on two."""
     flow = flow_of(verb)
-    held = operators.held_schemas(
-        flow.plan, spark_runtime(spark), engine_in(spark, flow.plan, {}, tmp_path / "types").schemas, allow_pickle=False
-    )
-    assert any("__0a" in schema.names for schemas in held.values() for schema in schemas)
+    kept = engine_in(spark, flow.plan, {}, tmp_path / "types").kept.values()
+    assert any("__0a" in type_.names for own in kept for type_ in own.types.states)
     both(spark, flow, drawn_rows(7), tmp_path / "run")
 
 
@@ -126,14 +125,13 @@ def small_windows() -> tuple[tg.Flow, list[tuple[Any, ...]]]:
 def test_a_part_that_is_counted_twice_is_found(spark: SparkSession, tmp_path: Path) -> None:
     """The comparison can fail: with a fold that keeps what it has folded, sums are too large."""
 
-    def folded(*given: Any) -> State:
-        state = true_fold(*given)
-        return State((*given[4].parts[:1], *state.parts))
+    def folded(work: Work, id_: str, port: int, at: Any) -> State:
+        return State((*work.states[id_][port].parts[:1], *true_fold(work, id_, port, at).parts))
 
     flow, rows = small_windows()
     both(spark, flow, rows, tmp_path / "true")
-    true_fold = operators._folded
-    with patch.object(operators, "_folded", folded), pytest.raises(AssertionError):
+    true_fold = Work._folded
+    with patch.object(Work, "_folded", folded), pytest.raises(AssertionError):
         both(spark, flow, rows, tmp_path / "mutant")
 
 
@@ -148,10 +146,7 @@ def test_parts_that_are_left_out_too_early_are_found(spark: SparkSession, tmp_pa
     """The comparison can fail: if a part is outlived when its rows are complete, windows lose rows."""
     flow, rows = small_windows()
 
-    def too_early(_operator: Any, _port: int, schema: Any, frontier: Any) -> Any:
-        return lambda at: is_complete(schema, frontier, at)
-
-    with patch.object(operators, "outlived", too_early), pytest.raises(AssertionError):
+    with patch.object(RowsInWindows, "outlived", Keeper.outlived), pytest.raises(AssertionError):
         both(spark, flow, rows, tmp_path)
 
 
@@ -159,13 +154,13 @@ def test_answers_that_are_held_back_are_found(spark: SparkSession, tmp_path: Pat
     """The comparison can fail: if windows are taken to end one unit later, some are never answered."""
     flow, _ = small_windows()
     cuts = [{"s": [(at, "a", at)]} for at in (0, 5, 6)]
-    right = retention._first_window
+    right = RowsInWindows._end_of_first_window
 
     def too_late(*given: Any) -> list[int]:
         return [at + 1 for at in right(*given)]
 
     answers = run_steps(spark, flow.plan, cuts, {}, tmp_path / "true")
-    with patch.object(retention, "_first_window", too_late):
+    with patch.object(RowsInWindows, "_end_of_first_window", too_late):
         fewer = run_steps(spark, flow.plan, cuts, {}, tmp_path / "mutant")
     with pytest.raises(AssertionError):
         assert_same_rows(fewer["out"], answers["out"])

@@ -59,6 +59,11 @@ class Operator:
     inputs: tuple[str, ...] = ()
     schema: Schema
 
+    @property
+    def keeps_state(self) -> bool:
+        """Whether it keeps something from step to step; on tables, which are complete from the start, it does not."""
+        return self.stateful and bool(self.schema.time)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source(Operator):
@@ -284,6 +289,11 @@ class Join(Operator):
     left_columns: tuple[str, ...]
     right_columns: tuple[str, ...]
     with_table: bool = False
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether both sides are streams: a table is there at every time."""
+        return bool(self.schema.time) and not self.with_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from tidegate.flow.plan import Iterate, Plan
 from tidegate.spark.loops.rounds import Least
 from tidegate.spark.lowering import lower
 from tidegate.spark.runtime import Runtime
+from tidegate.spark.streaming.attempt import Attempt
 from tidegate.spark.streaming.by_step import check_none_after, directory_of
 from tidegate.spark.streaming.commits import Commit, Publication, write_commit
 from tidegate.spark.streaming.entries import entries
@@ -25,24 +26,24 @@ from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.frontiers import shown, time_of
 from tidegate.spark.streaming.halves import query_id
 from tidegate.spark.streaming.heartbeat import forget
+from tidegate.spark.streaming.keepers import Keeper, Types, keepers_of
 from tidegate.spark.streaming.lateness import admit
 from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.log import NOBODY, read_log
 from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.meaning import check_meaning, meaning, origins_of, state_keys
 from tidegate.spark.streaming.metrics import StepMetrics, metrics_of
-from tidegate.spark.streaming.operators import Rows, Step, held_schemas
 from tidegate.spark.streaming.owner import check_owned
 from tidegate.spark.streaming.published import Outlet, final
 from tidegate.spark.streaming.publishing import PENDING, publish, seal, staged
 from tidegate.spark.streaming.refusals import watched
 from tidegate.spark.streaming.sinks import Output, Parquet
 from tidegate.spark.streaming.sources import Taken, diverted, look, take
-from tidegate.spark.streaming.state import check_part, empty_rows, write_part
+from tidegate.spark.streaming.state import Part, check_part, empty_rows, fold_from, write_part
 from tidegate.spark.streaming.tracking import Tracking
 from tidegate.spark.streaming.upgrade import upgraded
 from tidegate.spark.streaming.warm import Warm
-from tidegate.spark.streaming.work import Work
+from tidegate.spark.streaming.work import Kept, Rows, Work
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -85,6 +86,7 @@ class Engine:
         *,
         lock: Lock | None = None,
         allow_pickle: bool = False,
+        fold_from: Callable[[Sequence[Part]], int] = fold_from,
         probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
         report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
     ) -> None:
@@ -103,7 +105,7 @@ class Engine:
         self._token = lock.token if lock else NOBODY
         #: What the names of all that this run writes end with: the number of its lock, and an id.
         self.attempt = f"{self._token.lock}.{uuid4().hex[:8]}"
-        self._allow_pickle = allow_pickle
+        self._fold_from = fold_from
         log = read_log(files)
         if lock and log.token.lock > lock.token.lock:
             lock.check()
@@ -112,11 +114,12 @@ class Engine:
         self._number = log.number
         #: The names under which the checkpoint knows sources and tables.
         self.origins = origins_of(flow, found["flow"] if found else None)
-        self._keys = state_keys(flow, self.origins, allow_pickle=allow_pickle)
+        self._keepers = keepers_of(flow, allow_pickle=allow_pickle)
+        keys = state_keys(flow, self._keepers, self.origins)
         self._schemas = _schemas(flow, runtime, self.tables)
-        self._held = held_schemas(flow, runtime, self._schemas, allow_pickle=allow_pickle)
-        self._entries = entries(flow, runtime, self._schemas)
-        self._meaning = meaning(flow, self._keys, self.origins)
+        self.kept = _kept(flow, runtime, self._keepers, keys, self._schemas)
+        self._entries = entries(flow, self._keepers, runtime, self._schemas)
+        self._meaning = meaning(flow, keys, self.origins)
         #: State that the commit before the last one names.
         self._older: set[str] = set()
         self.last = self._recovered(found) if found else None
@@ -234,15 +237,15 @@ class Engine:
         started = time.monotonic()
         number = self.last.step + 1 if self.last else 0
         self._probe("begin", number)
-        shared = (self.flow, self.files, runtime, self._schemas, self._held)
-        step = Step(number, self.attempt, *shared, ended, self._allow_pickle, warm=self._warm, watch=self._turn)
-        work = Work(step, self._entries, self._keys, self.last.state if self.last else {}, self.tables)
+        shared = (self.flow, self.files, runtime, self._schemas)
+        step = Attempt(number, self.attempt, *shared, warm=self._warm, watch=self._turn)
+        before = self.last.state if self.last else {}
+        work = Work(step, self._entries, self.kept, before, self.tables, ended=ended, fold_from=self._fold_from)
         try:
             self._probe("writing", number)
-            work.begin(taken)
             old = self._frontiers()
-            taken, late = admit(step, look(runtime, rows, taken), old, self.tables)
-            step.late.update(late)
+            work.begin(taken, old)
+            taken, late = admit(step, self._keepers, look(runtime, rows, taken), old, self.tables)
             self._refuse_late(taken)
             seen = {name: found.seen for name, found in taken.items()}
             marks = {
@@ -252,7 +255,7 @@ class Engine:
             publications = self._divert(step, taken)
             self.tracking.move({source: mark.frontier for source, mark in marks.items()})
             new = self._frontiers()
-            work.answer(seen, old, new)
+            work.answer(seen, late, old, new)
             self._probe("between state and output", number)
             outputs, written = self._write(step, work.frames)
             state = work.folded(new)
@@ -282,12 +285,12 @@ class Engine:
         finally:
             work.release()
         self._probe("after commit", number)
-        before, self.last, self.marks = self.last, commit, marks
+        last, self.last, self.marks = self.last, commit, marks
         publish(
             self.flow, self.files, self._runtime, commit, self.outputs, probe=lambda point: self._probe(point, number)
         )
         self._probe("published", number)
-        self._clean(before, commit, step.made)
+        self._clean(last, commit, step.made)
         self.metrics.append(metrics_of(self.flow, commit, seen, time.monotonic() - started, datetime.now(UTC)))
         self._report(self.metrics[-1])
         del self.metrics[:-1000]
@@ -339,7 +342,7 @@ class Engine:
                     hint='late="divert" sets late rows aside; a longer delay lets them take part',
                 )
 
-    def _divert(self, step: Step, taken: Mapping[str, Taken]) -> list[Publication]:
+    def _divert(self, step: Attempt, taken: Mapping[str, Taken]) -> list[Publication]:
         written = []
         for found in taken.values():
             late = 0 if found.source.late == "drop" else found.seen.late
@@ -359,7 +362,7 @@ class Engine:
             found[directory_of(publication)] += publication.rows
         return dict(found)
 
-    def _write(self, step: Step, frames: Mapping[str, Rows]) -> tuple[dict[str, int], list[Publication]]:
+    def _write(self, step: Attempt, frames: Mapping[str, Rows]) -> tuple[dict[str, int], list[Publication]]:
         outputs, written = {}, []
         for output in self.outputs.values():
             if isinstance(output, Parquet):
@@ -396,7 +399,7 @@ class Engine:
                 found[sink.name] = outlet.after(step, rows[sink.name], operator.schema, frontier)
         return found
 
-    def _place(self, step: Step, sink: str, output: Output) -> tuple[Publication, Files]:
+    def _place(self, step: Attempt, sink: str, output: Output) -> tuple[Publication, Files]:
         if isinstance(output, Parquet):
             files = self.files.at(output.path)
             return Publication(files.root, staged("", step), f"step={step.number}"), files
@@ -474,6 +477,22 @@ def _alone(batch: DataFrame) -> DataFrame:
 def _beat(marks: Mapping[str, Marks]) -> int:
     heard = [m.partitions.beat.number for m in marks.values() if m.partitions and m.partitions.beat]
     return min(heard, default=-1)
+
+
+def _kept(
+    flow: Plan,
+    runtime: Runtime,
+    keepers: Mapping[str, Keeper[Any]],
+    keys: Mapping[str, str],
+    schemas: Mapping[str, StructType],
+) -> dict[str, Kept]:
+    """Return what each operator keeps; ``schemas`` are the columns of the outputs of all operators."""
+    found = {}
+    for id_, keeper in keepers.items():
+        types = Types(tuple(schemas[name] for name in flow[id_].inputs), schemas[id_])
+        states = tuple(keeper.state_types(runtime, types))
+        found[id_] = Kept(keeper, keys[id_], replace(types, states=states))
+    return found
 
 
 def _schemas(flow: Plan, runtime: Runtime, tables: Mapping[str, DataFrame]) -> dict[str, StructType]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.flow import plan
 from tidegate.flow.plan import Operator, Plan, Source
 from tidegate.spark.lowering import lower_operator
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.lateness import takes_late
-from tidegate.spark.streaming.operators import holds
+from tidegate.spark.streaming.keepers import Keeper
 from tidegate.spark.streaming.sources import observable
 from tidegate.spark.streaming.state import empty_rows
 
@@ -40,17 +39,18 @@ class Entries:
     passes: int
 
 
-def entries(flow: Plan, runtime: Runtime, schemas: Mapping[str, StructType]) -> Entries:
+def entries(
+    flow: Plan, keepers: Mapping[str, Keeper[Any]], runtime: Runtime, schemas: Mapping[str, StructType]
+) -> Entries:
     """Answer what can be written before the frontiers of a step are known."""
     reached: dict[str, frozenset[str] | None] = {}
     for operator in flow:
         reached[operator.id] = _reached(operator, reached)
-    held = [(operator, port) for operator in flow if holds(operator) for port in range(len(operator.inputs))]
+    held = [(flow[id_], port) for id_ in keepers for port in range(len(flow[id_].inputs))]
     found = {
         (operator.id, port): sources
         for operator, port in held
-        # Which late rows a window takes is not known before the rows are looked at.
-        if not takes_late(operator)
+        if keepers[operator.id].early
         and (sources := reached[operator.inputs[port]]) is not None
         and _observable(flow, runtime, schemas, operator.inputs[port], sources)
     }
@@ -73,7 +73,7 @@ def _reached(operator: Operator, reached: Mapping[str, frozenset[str] | None]) -
 def _fed(flow: Plan, name: str) -> bool:
     """Answer whether rows of this step come to an operator's output without waiting in a state."""
     operator = flow[name]
-    return isinstance(operator, Source) or (not holds(operator) and any(_fed(flow, i) for i in operator.inputs))
+    return isinstance(operator, Source) or (not operator.keeps_state and any(_fed(flow, i) for i in operator.inputs))
 
 
 def _observable(

@@ -14,7 +14,6 @@ from tidegate.flow.plan import Operator, Plan, Source
 from tidegate.flow.schema import Schema
 from tidegate.spark.said import Said, plainly, said_by
 from tidegate.spark.streaming.errors import RunFailed
-from tidegate.spark.streaming.operators import holds
 
 __all__ = ["at_operator", "between_steps", "in_a_line", "in_step"]
 
@@ -129,5 +128,5 @@ def _nearby(flow: Plan, id_: str) -> Set[str]:
         operator: Operator = flow[waiting.pop()]
         if operator.id not in found:
             found.add(operator.id)
-            waiting += () if holds(operator) else operator.inputs
+            waiting += () if operator.keeps_state else operator.inputs
     return found

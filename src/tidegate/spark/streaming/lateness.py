@@ -1,4 +1,4 @@
-"""Windows that take late rows: which rows reach them, what they hold, and the revisions that they answer.
+"""Late rows on their way to windows that take them.
 
 A row that is late at its source travels on, apart from those on time, through operators that look at one row at a time.
 A window with lateness takes it if its end and the lateness are not complete; nothing else does. What is late is decided
@@ -7,7 +7,7 @@ by the frontiers before the step, as everywhere, so that a replay decides the sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -20,32 +20,25 @@ from tidegate.flow.expressions import reference_to
 from tidegate.flow.plan import Operator, Plan, Source
 from tidegate.flow.schema import Column, Schema
 from tidegate.spark.lowering import lower_operator
-from tidegate.spark.lowering.rows import quoted
-from tidegate.spark.lowering.windows import in_windows
-from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.frontiers import Frontier, complete_at
+from tidegate.spark.streaming.attempt import Attempt
+from tidegate.spark.streaming.frontiers import Frontier
+from tidegate.spark.streaming.keepers import Keeper
+from tidegate.spark.streaming.keepers.revised import ORIGIN
 from tidegate.spark.streaming.sources import Taken
-from tidegate.spark.streaming.state import State, empty_rows, read_parts, write_part
+from tidegate.spark.streaming.state import empty_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
-    from tidegate.spark.streaming.operators import Step
-
-__all__ = ["ORIGIN", "admit", "revised", "still_open", "takes_late", "windowed_schema"]
-
-#: The column of late rows that tells which row of the batch each comes from.
-ORIGIN = "__origin"
-
-
-def takes_late(operator: Operator) -> bool:
-    """Answer whether an operator is a window with lateness."""
-    return bool(getattr(getattr(operator, "frame", None), "lateness", 0))
+__all__ = ["admit"]
 
 
 def admit(
-    step: Step, taken: Mapping[str, Taken], old: Mapping[str, Frontier], tables: Mapping[str, DataFrame]
+    step: Attempt,
+    keepers: Mapping[str, Keeper[Any]],
+    taken: Mapping[str, Taken],
+    old: Mapping[str, Frontier],
+    tables: Mapping[str, DataFrame],
 ) -> tuple[dict[str, Taken], dict[str, DataFrame]]:
     """Let late rows travel to windows that take them.
 
@@ -53,7 +46,8 @@ def admit(
     that takes some, those rows, once for each of its windows that admits them.
     """
     flow = step.flow
-    roads = _roads(flow)
+    windows = {id_: keeper for id_, keeper in keepers.items() if keeper.takes_late}
+    roads = _roads(flow, windows)
     sources = [s for s in flow.sources if s.id in roads and s.id in taken and taken[s.id].seen.late]
     if not sources:
         return dict(taken), {}
@@ -64,9 +58,8 @@ def admit(
         if not operator.schema.time and operator.inputs:
             known[operator.id] = lower_operator(operator, step.runtime, *(known[name] for name in operator.inputs))
         elif operator.id in roads and any(name in late for name in operator.inputs):
-            if takes_late(operator):
-                rows = late[operator.inputs[0]]
-                admitted[operator.id] = _framed(step, operator, rows, old[operator.id])
+            if window := windows.get(operator.id):
+                admitted[operator.id] = window.admitted(step, late[operator.inputs[0]], old[operator.id])
             else:
                 late[operator.id] = _passed(step, operator, late, known)
     ids = [rows.select(ORIGIN) for rows in admitted.values()]
@@ -79,27 +72,26 @@ def admit(
     return result, admitted
 
 
-def _roads(flow: Plan) -> set[str]:
+def _roads(flow: Plan, windows: Collection[str]) -> set[str]:
     """Answer the operators from which late rows can reach a window that takes them, those windows included."""
     found: set[str] = set()
     for operator in reversed(flow.operators):
-        passes = isinstance(operator, Source) or not operator.stateful or getattr(operator, "with_table", False)
+        passes = isinstance(operator, Source) or not operator.keeps_state
         reaches = any(consumer.id in found for consumer in flow.consumers(operator.id))
-        if operator.schema.time and (takes_late(operator) or (passes and reaches)):
+        if operator.schema.time and (operator.id in windows or (passes and reaches)):
             found.add(operator.id)
     return found
 
 
-def _written(step: Step, taken: Taken, number: int) -> DataFrame:
+def _written(step: Attempt, taken: Taken, number: int) -> DataFrame:
     """Answer the late rows of a source, each with a number of its own; they are written down, so that it stays."""
     id_ = f"monotonically_increasing_id() * {len(step.flow.sources)} + {number}"
     rows = taken.late_rows(step.runtime).withColumn(ORIGIN, step.runtime.expr(id_))
-    part = write_part(step.files, step.runtime, rows, step.path("late", number, "candidates"))
-    return read_parts(step.files, step.runtime, [part], rows.schema)
+    return step.read([step.write("late", number, "candidates", rows)], rows.schema)
 
 
 def _passed(
-    step: Step, operator: Operator, late: Mapping[str, DataFrame], tables: Mapping[str, DataFrame]
+    step: Attempt, operator: Operator, late: Mapping[str, DataFrame], tables: Mapping[str, DataFrame]
 ) -> DataFrame:
     """Answer what an operator makes of late rows, each with the number of the row that it comes from."""
     runtime = step.runtime
@@ -136,61 +128,3 @@ def _row_by_row(operator: plan.MapBatches) -> Callable[[Any], Any]:
         return pa.concat_tables(results)
 
     return one_by_one
-
-
-def _framed(step: Step, operator: Any, rows: DataFrame, old: Frontier) -> DataFrame:
-    """Put rows into the windows that admit them. ``__came`` is this step if a window was answered before."""
-    frame, runtime = operator.frame, step.runtime
-    schema = step.flow.inputs(operator)[0].schema
-    last = f"__start + {frame.size - 1}L"
-    closed = complete_at(schema, old, frame.over, f"{last} + {frame.lateness}L")
-    answered = complete_at(schema, old, frame.over, last)
-    framed = in_windows(frame, schema, runtime, rows).where(runtime.expr(f"NOT ({closed})"))
-    return framed.withColumn("__came", runtime.expr(f"IF({answered}, {step.number}L, CAST(NULL AS BIGINT))"))
-
-
-def windowed_schema(schema: StructType) -> StructType:
-    """Answer the columns of rows that are held in windows."""
-    from pyspark.sql.types import LongType, StructField, StructType
-
-    return StructType([*schema.fields, StructField("__start", LongType()), StructField("__came", LongType())])
-
-
-def still_open(operator: Any, schema: Schema, runtime: Runtime, rows: DataFrame, frontier: Frontier) -> DataFrame:
-    """Answer the rows in windows that may still be answered, for the first time or again."""
-    last = f"__start + {operator.frame.size - 1 + operator.frame.lateness}L"
-    return rows.where(runtime.expr(f"NOT ({complete_at(schema, frontier, operator.frame.over, last)})"))
-
-
-def revised(
-    step: Step, operator: Any, key: str, fresh: DataFrame | None, state: State, old: Frontier, new: Frontier
-) -> tuple[DataFrame | None, State]:
-    """Take in new rows, and answer for windows that became complete, and again for those that late rows came into."""
-    runtime, frame = step.runtime, operator.frame
-    given = step.flow.inputs(operator)[0]
-    late = step.late.get(operator.id)
-    parts = [] if fresh is None else [_framed(step, operator, fresh, old)]
-    parts += [] if late is None else [late.drop(ORIGIN)]
-    if parts:
-        rows = reduce(lambda one, other: one.unionByName(other), parts)
-        state = state.grown(write_part(step.files, runtime, rows, step.path(key, 0, "new")))
-    if not state.rows or (old == new and late is None):
-        return None, state
-    held = read_parts(step.files, runtime, state.parts, windowed_schema(step.schemas[given.id]))
-    last = f"__start + {frame.size - 1}L"
-    before, now = (complete_at(given.schema, frontier, frame.over, last) for frontier in (old, new))
-    rows = held.where(runtime.expr(now))
-    if late is None:
-        # Only first answers: nothing that was answered before has changed.
-        rows = rows.where(runtime.expr(f"NOT ({before})")).withColumn("__revision", runtime.expr("0"))
-    else:
-        by = operator.aggregation.by if isinstance(operator, plan.WindowAggregate) else operator.by
-        others = [quoted(name) for name in given.schema.time if name != frame.over]
-        group = f"OVER (PARTITION BY {', '.join(['__start', *others, *(f'({e.sql})' for e in by)])})"
-        changed = f"max(coalesce(__came = {step.number}L, false) OR NOT ({before})) {group}"
-        # One answer for the rows that came in time, and one for each step that late ones came in.
-        revision = f"size(collect_set(coalesce(__came, -1L)) {group}) - 1"
-        marked = rows.withColumns({"__changed": runtime.expr(changed), "__revision": runtime.expr(revision)})
-        rows = marked.where(runtime.expr("__changed"))
-    names = [quoted(field.name) for field in step.schemas[given.id].fields]
-    return lower_operator(operator, runtime, rows.select(*names, "__start", "__revision")), state

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidegate.flow.errors import BadArgument
-from tidegate.flow.plan import Plan, Process, Source, Table
+from tidegate.flow.plan import Plan, Source, Table
 from tidegate.spark.streaming.errors import FlowChanged, PickleRefused
-from tidegate.spark.streaming.operators import holds
-from tidegate.spark.streaming.resumed import Memory, memory_of
+from tidegate.spark.streaming.keepers import Keeper, Memory
 from tidegate.spark.streaming.sources import signals_of
 
 __all__ = ["check_meaning", "meaning", "origins_of", "state_keys"]
@@ -22,7 +21,9 @@ def origins_of(flow: Plan, old: Mapping[str, Any] | None) -> dict[str, str]:
     return {o.id: known.get(o.id) or known.get(o.was) or o.id for o in named}
 
 
-def state_keys(flow: Plan, origins: Mapping[str, str] | None = None, *, allow_pickle: bool = False) -> dict[str, str]:
+def state_keys(
+    flow: Plan, keepers: Mapping[str, Keeper[Any]], origins: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Answer a name for the state of each operator, that says what it means and not what it is called.
 
     Operators that mean the same and read the same hold the same rows: which of them has which state is all one. If they
@@ -31,20 +32,19 @@ def state_keys(flow: Plan, origins: Mapping[str, str] | None = None, *, allow_pi
     prints, exact = flow.fingerprints(origins), flow.fingerprints(origins, exact=True)
     seen: dict[str, list[str]] = {}
     keys = {}
-    for operator in flow:
-        if holds(operator):
-            mark = prints[operator.id]
-            same = seen.setdefault(mark, [])
-            if any(exact[other] != exact[operator.id] for other in same):
-                raise BadArgument(
-                    "expected operators that can be told apart in a checkpoint, "
-                    f"got {same[0]} and {operator.id}, whose functions differ and have one name",
-                    hint="use functions with names of their own, defined with def at the top of a module",
-                ).at(f"flow {flow.name!r}")
-            kind = f"-{memory_of(operator, allow_pickle=allow_pickle).value}" if isinstance(operator, Process) else ""
-            nth = f"-{len(same)}" if same else ""
-            keys[operator.id] = f"{operator.verb.replace('.', '-')}-{mark}{kind}{nth}"
-            same.append(operator.id)
+    for id_, keeper in keepers.items():
+        mark = prints[id_]
+        same = seen.setdefault(mark, [])
+        if any(exact[other] != exact[id_] for other in same):
+            raise BadArgument(
+                "expected operators that can be told apart in a checkpoint, "
+                f"got {same[0]} and {id_}, whose functions differ and have one name",
+                hint="use functions with names of their own, defined with def at the top of a module",
+            ).at(f"flow {flow.name!r}")
+        kind = f"-{keeper.label}" if keeper.label else ""
+        nth = f"-{len(same)}" if same else ""
+        keys[id_] = f"{flow[id_].verb.replace('.', '-')}-{mark}{kind}{nth}"
+        same.append(id_)
     return keys
 
 

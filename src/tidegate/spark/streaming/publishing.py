@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidegate.errors import TidegateError
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.said import said_by
+from tidegate.spark.streaming.attempt import Attempt
 from tidegate.spark.streaming.by_step import MANIFEST, directory_of, manifest_of
 from tidegate.spark.streaming.commits import Commit, Publication
 from tidegate.spark.streaming.disk import sync
@@ -21,16 +22,13 @@ from tidegate.spark.streaming.published import PROMISES
 from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, Sender, Transactional
 from tidegate.spark.streaming.state import READ, check_part
 
-if TYPE_CHECKING:
-    from tidegate.spark.streaming.operators import Step
-
 __all__ = ["PENDING", "publish", "seal", "sender_of", "staged"]
 
 #: The directory of what is not published yet. Spark overlooks names that begin so.
 PENDING = "_pending"
 
 
-def staged(directory: str, step: Step) -> str:
+def staged(directory: str, step: Attempt) -> str:
     """Answer where the results of a step are written before its commit; readers overlook it."""
     return (
         f"{directory}/{PENDING}/{step.number}-{step.suffix}" if directory else f"{PENDING}/{step.number}-{step.suffix}"

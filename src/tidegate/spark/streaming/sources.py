@@ -215,8 +215,8 @@ def _look(source: Source) -> dict[str, str]:
     units = [units_of(source.schema, name) for name in source.schema.time]
     timed = f"__kind IN ({_ON_TIME}, {_LATE})"
     greatest = ", ".join(f"max(IF({timed}, {unit}, NULL))" for unit in units)
-    # Each of these is computed for every row: what cannot be is not looked for. Lists of numbers are texts, because Spark
-    # before 4.3 does not hand lists that were observed to Python as lists.
+    # Each of these is computed for every row: what cannot be is not looked for. Lists of numbers are texts, because
+    # Spark before 4.3 does not hand lists that were observed to Python as lists.
     looks = {
         "rows": "count(*)",
         "late": f"count_if(__kind = {_LATE})",

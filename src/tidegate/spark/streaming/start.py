@@ -21,7 +21,7 @@ from tidegate.spark.streaming.halves import check_halves
 from tidegate.spark.streaming.heartbeat import heart_of, read_beats
 from tidegate.spark.streaming.identity import identify
 from tidegate.spark.streaming.lock import Lock
-from tidegate.spark.streaming.metrics import Reporter, StepMetrics, observed, reporter
+from tidegate.spark.streaming.metrics import Reporter, observed, reporter
 from tidegate.spark.streaming.owner import claim
 from tidegate.spark.streaming.published import check_promises
 from tidegate.spark.streaming.publishing import PENDING, sender_of
@@ -100,11 +100,9 @@ def prepare(
     files: Files,
     *,
     lock: Lock | None = None,
-    allow_pickle: bool = False,
-    probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
-    report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
+    **options: Any,
 ) -> Engine:
-    """Answer an engine that goes on from a checkpoint; its outputs are its own from now on."""
+    """Return an engine that goes on from a checkpoint; its outputs are its own from now on. ``options`` are its own."""
     _check_ends(flow)
     _check_outputs(flow, outputs)
     for name, output in outputs.items():
@@ -112,7 +110,6 @@ def prepare(
             check_store(spark, output.path, f"the output of sink {name!r}")
     check_halves(files)
     identify(files, flow.name)
-    options: dict[str, Any] = {"allow_pickle": allow_pickle, "probe": probe, "report": report}
     engine = Engine(flow, spark_runtime(spark), files, tables, outputs, lock=lock, **options)
     for sink in flow.sinks:
         output = outputs[sink.name]

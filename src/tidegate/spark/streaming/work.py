@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from tidegate.flow.plan import Operator, Source, Table
 from tidegate.spark.lowering import lower_operator
+from tidegate.spark.streaming.attempt import Attempt
 from tidegate.spark.streaming.entries import Entries
 from tidegate.spark.streaming.failures import at_operator
 from tidegate.spark.streaming.frontiers import Frontier
-from tidegate.spark.streaming.lateness import takes_late
+from tidegate.spark.streaming.keepers import Held, Keeper, Moved, New, Types
 from tidegate.spark.streaming.marks import Seen
-from tidegate.spark.streaming.operators import Rows, Step, fold, holds, let_go, let_go_late, ports, take_in
 from tidegate.spark.streaming.sources import Taken
-from tidegate.spark.streaming.state import State, empty_rows
+from tidegate.spark.streaming.state import Part, State, empty_rows, fold_from
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Work"]
+__all__ = ["Kept", "Rows", "Work"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a step; ``empty`` if it is known without looking that there are none."""
+
+    frame: DataFrame
+    empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What an operator keeps: how, under which name, and with which columns."""
+
+    keeper: Keeper[Any]
+    key: str
+    types: Types
 
 
 class Work:
@@ -28,26 +46,31 @@ class Work:
 
     def __init__(
         self,
-        step: Step,
+        step: Attempt,
         entries: Entries,
-        keys: Mapping[str, str],
+        kept: Mapping[str, Kept],
         before: Mapping[str, tuple[State, ...]],
         tables: Mapping[str, DataFrame],
+        *,
+        ended: bool = False,
+        fold_from: Callable[[Sequence[Part]], int] = fold_from,
     ) -> None:
         self.frames: dict[str, Rows] = {}
-        self.states: dict[str, list[State]] = {}
+        self.states: dict[str, tuple[State, ...]] = {}
         self._step = step
         self._flow = step.flow
         self._entries = entries
-        self._keys = keys
+        self._kept = kept
         self._tables = tables
+        self._ended = ended
+        self._fold_from = fold_from
         self._uses = Counter([i for o in self._flow for i in o.inputs] + [s.input for s in self._flow.sinks])
-        self._persisted: list[DataFrame] = []
-        for id_, key in keys.items():
-            self.states[id_] = list(before.get(key, [State()] * ports(self._flow[id_])))
+        self._cached: list[DataFrame] = []
+        for id_, own in kept.items():
+            self.states[id_] = before.get(own.key, (State(),) * own.keeper.ports)
 
-    def begin(self, taken: Mapping[str, Taken]) -> None:
-        """Write the new rows that go into states whatever the frontiers are."""
+    def begin(self, taken: Mapping[str, Taken], old: Mapping[str, Frontier]) -> None:
+        """Write the new rows that go into states whatever the frontiers will be."""
         runtime = self._step.runtime
         for operator in self._flow:
             with at_operator(self._flow, operator.id):
@@ -59,39 +82,61 @@ class Work:
                         if operator.id in taken
                         else Rows(empty_rows(runtime, self._step.schemas[operator.id]), empty=True)
                     )
-                elif not holds(operator) and all(name in self.frames for name in operator.inputs):
+                elif operator.id not in self._kept and all(name in self.frames for name in operator.inputs):
                     self._lower(operator)
         for operator in self._flow:
             for port in range(len(operator.inputs)):
                 if (operator.id, port) in self._entries.inputs:
                     with at_operator(self._flow, operator.id):
-                        self._take_in(operator, port)
+                        self._take_in(operator, port, old[operator.id])
 
-    def answer(self, seen: Mapping[str, Seen], old: Mapping[str, Frontier], new: Mapping[str, Frontier]) -> None:
-        """Let every operator answer for the times that became complete between two frontiers."""
+    def answer(
+        self,
+        seen: Mapping[str, Seen],
+        late: Mapping[str, DataFrame],
+        old: Mapping[str, Frontier],
+        new: Mapping[str, Frontier],
+    ) -> None:
+        """Let every operator answer for the times that became complete between two frontiers.
+
+        ``late`` are the late rows that operators take.
+        """
         for operator in self._flow:
             with at_operator(self._flow, operator.id):
                 if isinstance(operator, Source):
                     empty = operator.id not in seen or not seen[operator.id].rows
                     self.frames[operator.id] = Rows(self.frames[operator.id].frame, empty=empty)
-                elif holds(operator):
-                    self._advance(operator, old[operator.id], new[operator.id])
+                elif operator.id in self._kept:
+                    moved = Moved(old[operator.id], new[operator.id], self._ended)
+                    self._advance(operator, moved, late.get(operator.id))
                 elif not isinstance(operator, Table):
                     self._lower(operator)
 
     def folded(self, new: Mapping[str, Frontier]) -> dict[str, tuple[State, ...]]:
-        """Answer the states for the commit, by key, without what is needed no more; after the end there is none."""
-        if self._step.ended:
+        """Return the states for the commit, by key, without what is needed no more; after the end there is none."""
+        if self._ended:
             return {}
         found = {}
-        for id_, states in self.states.items():
+        for id_, own in self._kept.items():
             with at_operator(self._flow, id_):
-                found[self._keys[id_]] = tuple(fold(self._step, self._flow[id_], self._keys[id_], states, new[id_]))
+                found[own.key] = tuple(self._folded(id_, port, new[id_]) for port in range(own.keeper.ports))
         return found
 
+    def _folded(self, id_: str, port: int, at: Frontier) -> State:
+        """Return a state without parts that are outlived; where parts have become many, they are written as one."""
+        keeper, held = self._kept[id_].keeper, self._held(id_)
+        state = held.states[port].without(lambda last: keeper.outlived(port, last, at))
+        first = self._fold_from(state.parts)
+        if first == len(state.parts):
+            return state
+        if not keeper.parts_apart:
+            first = 0
+        rows = keeper.keep(held, port, keeper.read(held, port, state.parts[first:]), at)
+        return State(state.parts[:first]).grown(held.write(port, "fold", rows, keeper.times(port)))
+
     def release(self) -> None:
-        """Let go of what is kept in memory."""
-        for frame in [*self._persisted, *self._step.persisted]:
+        """Let go of what is cached."""
+        for frame in self._cached:
             frame.unpersist()
 
     def _lower(self, operator: Operator) -> None:
@@ -106,24 +151,44 @@ class Work:
         frame = lower_operator(operator, self._step.runtime, *(rows.frame for rows in given))
         self.frames[operator.id] = self._shared(operator, Rows(frame, empty=empty))
 
-    def _take_in(self, operator: Operator, port: int) -> None:
-        rows, states = self.frames[operator.inputs[port]], self.states[operator.id]
-        if not rows.empty and port not in self._tables_of(operator):
-            states[port] = take_in(self._step, operator, self._keys[operator.id], port, rows.frame, states[port])
+    def _take_in(self, operator: Operator, port: int, old: Frontier, late: DataFrame | None = None) -> None:
+        """Add to a state what comes to its input."""
+        keeper, rows = self._kept[operator.id].keeper, self.frames[operator.inputs[port]]
+        if not self._flow.inputs(operator)[port].schema.time:
+            return
+        kept = keeper.enter(New(self._step, port, None if rows.empty else rows.frame, old, late))
+        if kept is not None:
+            held = self._held(operator.id)
+            self.states[operator.id] = held.grown(port, held.write(port, "new", kept, keeper.times(port))).states
 
-    def _advance(self, operator: Operator, old: Frontier, new: Frontier) -> None:
+    def _advance(self, operator: Operator, moved: Moved, late: DataFrame | None) -> None:
         """Let an operator with state answer, after it has taken in what it has not yet."""
-        step, key, states = self._step, self._keys[operator.id], self.states[operator.id]
-        if takes_late(operator):
-            given = self.frames[operator.inputs[0]]
-            rows, self.states[operator.id] = let_go_late(step, operator, key, given, states, old, new)
-        else:
-            for port in range(len(operator.inputs)):
-                if (operator.id, port) not in self._entries.inputs:
-                    self._take_in(operator, port)
-            tables = self._tables_of(operator)
-            rows, self.states[operator.id] = let_go(step, operator, key, states, tables, old, new)
-        self.frames[operator.id] = self._shared(operator, rows)
+        for port in range(len(operator.inputs)):
+            if (operator.id, port) not in self._entries.inputs:
+                self._take_in(operator, port, moved.old, late)
+        keeper, held = self._kept[operator.id].keeper, self._held(operator.id, late)
+        rows = None
+        if self._due(keeper, held, moved):
+            answer = keeper.answer(held, moved)
+            rows, self.states[operator.id] = answer.rows, answer.states
+            self._cached += answer.cached
+        none = Rows(empty_rows(self._step.runtime, self._step.schemas[operator.id]), empty=True)
+        self.frames[operator.id] = none if rows is None else self._shared(operator, Rows(rows))
+
+    def _due(self, keeper: Keeper[Any], held: Held, moved: Moved) -> bool:
+        """Whether there may be an answer by now; most small steps end no window."""
+        if (moved.old == moved.new and held.late is None) or not any(state.rows for state in held.states):
+            return False
+        # At the end, operators of the user's own may answer without rows.
+        return moved.ended or any(
+            part.first is None or keeper.due(port, part.first, moved)
+            for port in range(len(keeper.inputs))
+            for part in held.states[port].parts
+        )
+
+    def _held(self, id_: str, late: DataFrame | None = None) -> Held:
+        own = self._kept[id_]
+        return Held(self._step, own.key, own.types, self.states[id_], self._tables_of(self._flow[id_]), late)
 
     def _tables_of(self, operator: Operator) -> dict[int, DataFrame]:
         """Answer the inputs of an operator that have no time, by number."""
@@ -134,5 +199,5 @@ class Work:
         """Keep rows that several will read."""
         if self._uses[operator.id] < 2 or rows.empty:
             return rows
-        self._persisted.append(rows.frame.persist())
-        return Rows(self._persisted[-1])
+        self._cached.append(rows.frame.persist())
+        return Rows(self._cached[-1])

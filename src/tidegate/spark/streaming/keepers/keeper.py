@@ -1,0 +1,192 @@
+"""What an operator keeps between steps: the protocol that every kind of state follows, rows that wait by default."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from tidegate.flow.plan import Operator
+from tidegate.flow.schema import Schema
+from tidegate.spark.lowering.units import units_of
+from tidegate.spark.runtime import Runtime
+from tidegate.spark.streaming.attempt import Attempt
+from tidegate.spark.streaming.frontiers import Frontier, complete, is_complete
+from tidegate.spark.streaming.state import Part, State, empty_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+__all__ = ["Answer", "Held", "Keeper", "Moved", "New", "Types", "Units"]
+
+#: A time, as units in each time column.
+Units = tuple[int, ...]
+O = TypeVar("O", bound=Operator)
+
+#: So few rows are not worth a second task.
+_FEW = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Types:
+    """The columns that Spark gives to the inputs of an operator, to its output, and to each of its states."""
+
+    inputs: tuple[StructType, ...]
+    output: StructType
+    states: tuple[StructType, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The frontier of an operator before a step and after it, and whether the input has ended."""
+
+    old: Frontier
+    new: Frontier
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """Rows that come to an input in a step, by the frontier before it; None if none can come.
+
+    ``late`` are rows that are late at their source, for operators that take those.
+    """
+
+    attempt: Attempt
+    port: int
+    rows: DataFrame | None
+    old: Frontier
+    late: DataFrame | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What an operator has when it answers: its states, and in which attempt at a step they are read and written."""
+
+    attempt: Attempt
+    #: The name of its state in the checkpoint.
+    key: str
+    types: Types
+    states: tuple[State, ...]
+    #: Its inputs without time, by number.
+    tables: Mapping[int, DataFrame] = field(default_factory=dict)
+    late: DataFrame | None = None
+
+    @property
+    def runtime(self) -> Runtime:
+        """What DataFrames are made with."""
+        return self.attempt.runtime
+
+    def read(self, port: int, parts: Sequence[Part] | None = None, *, coalesced: bool = False) -> DataFrame:
+        """Return the rows of a state, or of some of its parts; ``coalesced`` puts few rows into one partition."""
+        found = self.states[port].parts if parts is None else parts
+        rows = self.attempt.read(found, self.types.states[port])
+        return rows.coalesce(1) if coalesced and sum(part.rows for part in found) <= _FEW else rows
+
+    def read_cached(self, port: int, parts: Sequence[Part] | None = None) -> DataFrame:
+        """Return the rows of a state, or of some of its parts; large parts stay in memory from step to step."""
+        found = self.states[port].parts if parts is None else parts
+        return self.attempt.read_cached(found, self.types.states[port])
+
+    def write(self, port: int, kind: str, rows: DataFrame, times: Sequence[str] = ()) -> Part:
+        """Write rows as a part; no state has it yet."""
+        return self.attempt.write(self.key, port, kind, rows, times)
+
+    def grown(self, port: int, part: Part) -> Held:
+        """Return this with a part added to a state."""
+        states = list(self.states)
+        states[port] = states[port].grown(part)
+        return replace(self, states=tuple(states))
+
+    def input_types(self, port: int = 0) -> DataFrame:
+        """Return no rows, with the columns of an input."""
+        return empty_rows(self.runtime, self.types.inputs[port])
+
+    def answers(self, rows: DataFrame | None, *cached: DataFrame) -> Answer:
+        """Return an answer, with the states as they are."""
+        return Answer(rows, self.states, cached)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an operator answers in a step, and its states after it."""
+
+    #: None if it is known without looking that there are none.
+    rows: DataFrame | None
+    states: tuple[State, ...]
+    #: What is cached until the step is over.
+    cached: tuple[DataFrame, ...] = ()
+
+
+class Keeper(ABC, Generic[O]):
+    """What an operator keeps of each input between steps, and how it answers from that.
+
+    What is here holds for rows that are kept until their time is complete. A kind of state says how it answers, and
+    whatever else is different.
+    """
+
+    #: What a checkpoint says of the state, beside what the operator means.
+    label = ""
+    #: Whether new rows are kept without knowing where frontiers will be, or which late rows are taken.
+    early = True
+    #: Whether what is needed of some parts can be told without looking at the others.
+    parts_apart = True
+    #: Whether Spark computes the answers itself: then few rows are best in one task.
+    native = True
+    #: Whether it takes rows that are late at their source.
+    takes_late = False
+
+    def __init__(self, operator: O, inputs: Sequence[Schema]) -> None:
+        self.operator = operator
+        #: The schemas of the inputs.
+        self.inputs = tuple(inputs)
+
+    @property
+    def ports(self) -> int:
+        """How many states there are: one for each input, and some keep one more."""
+        return len(self.inputs)
+
+    def state_types(self, runtime: Runtime, types: Types) -> list[StructType]:
+        """Return the columns of each state."""
+        return [self.kept_of(runtime, empty_rows(runtime, type_)).schema for type_ in types.inputs]
+
+    def enter(self, new: New) -> DataFrame | None:
+        """Return what is kept of all that comes to an input in a step; None if nothing comes."""
+        return None if new.rows is None else self.kept_of(new.attempt.runtime, new.rows)
+
+    def kept_of(self, runtime: Runtime, rows: DataFrame) -> DataFrame:  # noqa: ARG002
+        """Return what is kept of new rows."""
+        return rows
+
+    def admitted(self, attempt: Attempt, rows: DataFrame, old: Frontier) -> DataFrame:
+        """Return what is taken of late rows, by the frontier before the step."""
+        raise NotImplementedError(f"{self.operator.verb} takes no late rows")
+
+    def times(self, port: int) -> list[str]:
+        """Return SQL for the times of what waits in a state, in units; none if parts are not told apart by them."""
+        if port >= len(self.inputs):
+            return []
+        schema = self.inputs[port]
+        return [units_of(schema, name) for name in schema.time]
+
+    def due(self, port: int, first: Units, moved: Moved) -> bool:
+        """Whether what an input gave, from a time on, may have an answer that a step completes."""
+        return is_complete(self.inputs[port], moved.new, first)
+
+    @abstractmethod
+    def answer(self, held: Held, moved: Moved) -> Answer:
+        """Return the answers at times that became complete."""
+
+    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:
+        """Return what answers at times that are not complete may still depend on, of rows of a state."""
+        return rows.where(held.runtime.expr(f"NOT ({complete(self.inputs[port], at)})"))
+
+    def outlived(self, port: int, last: Units, at: Frontier) -> bool:
+        """Whether nothing is needed any more of what a state has up to a time; False where times do not tell."""
+        return port < len(self.inputs) and is_complete(self.inputs[port], at, last)
+
+    def read(self, held: Held, port: int, parts: Sequence[Part] | None = None) -> DataFrame:
+        """Return the rows of a state."""
+        return held.read(port, parts, coalesced=self.native)

@@ -1,0 +1,87 @@
+"""`process`: rows until their time is complete, and what each copy of the user's operator knows.
+
+How it goes on is up to the operator and the user (`Memory`): the rows that a copy was given are kept, or what it knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tidegate.flow.plan import Process
+from tidegate.flow.schema import Schema
+from tidegate.spark.runtime import Runtime
+from tidegate.spark.streaming.frontiers import Frontier, newly_complete
+from tidegate.spark.streaming.keepers.accumulated import FEW
+from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved, Types
+from tidegate.spark.streaming.keepers.resumed import Memory, latest, memory_type, replayed, resumed, states_of
+from tidegate.spark.streaming.state import empty_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+__all__ = ["Knowledge", "PlayedRows"]
+
+
+class _Copies(Keeper[Process]):
+    """Rows that wait, and in a second state what is kept of the copies."""
+
+    native = False
+
+    def __init__(self, operator: Process, inputs: Sequence[Schema], memory: Memory) -> None:
+        super().__init__(operator, inputs)
+        self.memory = memory
+        self.label = memory.value
+
+    @property
+    def ports(self) -> int:
+        """One for rows that wait, one for the copies."""
+        return 2
+
+    def state_types(self, runtime: Runtime, types: Types) -> list[StructType]:
+        """Return the columns of rows, and of what is kept of the copies."""
+        rows = empty_rows(runtime, types.inputs[0])
+        return [*super().state_types(runtime, types), memory_type(self.operator, self.memory, runtime, rows)]
+
+    def _fresh(self, held: Held, moved: Moved) -> DataFrame:
+        done = newly_complete(self.inputs[0], moved.old, moved.new)
+        return self.read(held, 0).where(held.runtime.expr(done))
+
+
+class PlayedRows(_Copies):
+    """All rows that a copy was given: they are played again whenever its key has new ones."""
+
+    def answer(self, held: Held, moved: Moved) -> Answer:
+        """Answer for the rows that became complete, after the rows before them."""
+        number, runtime = held.attempt.number, held.runtime
+        done = self._fresh(held, moved).withColumn("__done", runtime.expr(f"{number}L"))
+        part = held.write(1, "done", done)
+        held = held.grown(1, part)
+        if not held.states[1].rows or not (part.rows or moved.ended):
+            return held.answers(None)
+        return held.answers(replayed(self.operator, runtime, self.read(held, 1), number, moved.old, ended=moved.ended))
+
+    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:
+        """Return the rows that wait, and all that were played."""
+        return rows if port == 1 else super().keep(held, port, rows, at)
+
+
+class Knowledge(_Copies):
+    """What each copy knows, as a value or a pickle."""
+
+    def answer(self, held: Held, moved: Moved) -> Answer:
+        """Answer for the rows that became complete, from what is known of their keys."""
+        fresh, known, few = self._fresh(held, moved), self.read(held, 1), held.states[0].rows <= FEW
+        result = resumed(
+            self.operator, self.memory, held.runtime, fresh, known, moved.old, few=few, ended=moved.ended
+        ).persist()
+        answers, knows = states_of(self.operator, held.runtime, result, held.attempt.number)
+        if moved.ended:
+            return held.answers(answers, result)
+        part = held.write(1, "known", knows)
+        return held.grown(1, part).answers(answers if part.rows else None, result)
+
+    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:
+        """Return the rows that wait, and of each key what was known last."""
+        return latest(held.runtime, rows) if port == 1 else super().keep(held, port, rows, at)
