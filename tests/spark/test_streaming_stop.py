@@ -17,6 +17,7 @@ from tests.spark.place import DDL, Place
 
 import tidegate as tg
 from tidegate.spark.streaming import start
+from tidegate.spark.streaming.errors import RunStopped
 
 pytestmark = pytest.mark.spark
 
@@ -89,6 +90,61 @@ def test_a_step_that_takes_too_long_is_cancelled(place: Place, caplog: pytest.Lo
     run.await_termination()
     place.start(counted(), trigger={"processingTime": "0 seconds"}).finish()
     assert place.rows() == expected(3)
+
+
+def at_end() -> tg.Flow:
+    """A flow that answers when its input has ended."""
+    flow = tg.Flow("counted")
+    flow.sink("out", flow.source("s", DDL, time="t").aggregate(by="k", n="count(*)"))
+    return flow
+
+
+@pytest.mark.parametrize("point", ["writing", "published"])
+def test_a_query_that_is_stopped_from_outside_has_not_ended(place: Place, point: str) -> None:
+    """In the middle of a step or between two, Spark's own stop is no end of the input: the next start reads on."""
+    fill(place, 3)
+    queries: list[Any] = []
+
+    def probe(at: str, step: int) -> None:
+        if (at, step) == (point, 1):
+            Thread(target=queries[0].stop).start()
+            time.sleep(0.5)
+
+    inputs, outputs = {"s": place.feed.stream(place.spark)}, {"out": tg.parquet(str(place.path / "out"))}
+    options = {"trigger": {"availableNow": True}, "probe": probe}
+    run = start(at_end().plan, place.spark, inputs, outputs, str(place.path / "checkpoint"), **options)
+    queries.append(run.query)
+    try:
+        run.await_termination()
+    except tg.TidegateError:
+        assert point == "writing"
+    assert run.status().state in ("stopped", "failed")
+    assert place.rows() == []
+    again = place.start(at_end(), trigger={"availableNow": True})
+    assert again.await_termination()
+    assert again.status().state == "ended"
+    assert place.rows() == expected(3)
+
+
+def test_a_run_that_was_stopped_cannot_end_its_input(place: Place) -> None:
+    """`finish` says so, instead of returning as if everything were complete."""
+    fill(place, 1)
+    run = place.start(counted(), trigger={"processingTime": "0 seconds"})
+    run.query.processAllAvailable()
+    assert run.stop()
+    with pytest.raises(
+        RunStopped, match="got one that was stopped\n  at: flow 'counted'\n  hint: start the flow again"
+    ):
+        run.finish()
+
+
+def test_a_query_that_ends_by_itself_can_be_finished(place: Place) -> None:
+    """With ``availableNow`` the query may be over before `finish` is; what it read is the input."""
+    fill(place, 2)
+    run = place.start(counted(), trigger={"availableNow": True})
+    run.finish()
+    assert run.status().state == "ended"
+    assert place.rows() == expected(2)
 
 
 def stopped_eight_times(directory: Path, *arguments: str) -> tuple[dict[str, Any], str]:

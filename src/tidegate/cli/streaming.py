@@ -87,6 +87,8 @@ def run_stream(
                 _follow(run, console)
             except KeyboardInterrupt:
                 _stop(run, console)
+                # What it failed with meanwhile, if it did.
+                run.await_termination()
         say(str(run.status()), console=console, lines=True)
         if run.status().state == "stopped":
             say(f"start it again with --checkpoint {checkpoint} to go on", console=console)
@@ -98,10 +100,11 @@ def _stop(run: Run, console: Console) -> None:
     """Let the step that runs end; a second request cancels it."""
     console.print("stopping when the step has ended; again to cancel it …", highlight=False)
     try:
-        ended = run.stop()
+        ended = run.stop(timeout=None)
     except KeyboardInterrupt:
         ended = run.stop(timeout=0)
-    console.print("stopped" if ended else "stopped; the step was cancelled, and will be run again", highlight=False)
+    if run.status().state != "failed":
+        console.print("stopped" if ended else "stopped; the step was cancelled, and will be run again", highlight=False)
 
 
 def _whole(plan: Plan, table: Table, path: str, read: FileRows) -> DataFrame:

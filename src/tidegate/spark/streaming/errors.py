@@ -13,6 +13,7 @@ __all__ = [
     "PickleRefused",
     "RowRefused",
     "RunFailed",
+    "RunStopped",
     "SinkFailed",
     "Superseded",
     "UnfitFileSystem",
@@ -49,6 +50,10 @@ class RunFailed(FlowError, RuntimeError):
         super().__init__(what, hint=hint)
         self.operators = operators
         self.step: int | None = None
+
+
+class RunStopped(FlowError, RuntimeError):
+    """A run that was stopped is asked for what only one that goes on can do."""
 
 
 class RowRefused(FlowError, ValueError):

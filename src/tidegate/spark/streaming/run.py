@@ -17,6 +17,7 @@ from tidegate.spark.arrow import struct_type
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.by_step import checked_steps, directory_of
 from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.errors import RunStopped
 from tidegate.spark.streaming.failures import between_steps, in_a_line
 from tidegate.spark.streaming.frontiers import COMPLETE, Frontier, shown
 from tidegate.spark.streaming.halves import explained
@@ -24,7 +25,7 @@ from tidegate.spark.streaming.heartbeat import Heart
 from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.state import READ
 from tidegate.spark.streaming.times import parse_time
-from tidegate.spark.streaming.turns import Turns
+from tidegate.spark.streaming.turns import Turns, nothing_left
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,6 +78,7 @@ class Run:
         lock: Lock,
         *,
         ends: bool,
+        once: bool = False,
         heart: Heart | None = None,
     ) -> None:
         self._spark = spark
@@ -84,6 +86,7 @@ class Run:
         self._turns = turns
         self._lock = lock
         self._ends = ends
+        self._once = once
         self._done = Event()
         self._failure: BaseException | None = None
         #: Spark's own query, for its progress and its listeners.
@@ -107,7 +110,10 @@ class Run:
                     if self._engine.complete:
                         # Nothing can come any more: the flows that this one follows have ended.
                         self._turns.stop(self.query, None)
-                if self._ends or self._engine.complete:
+                if self._turns.failure is not None:
+                    # Spark takes a step that failed while its query was stopped for one that was interrupted.
+                    raise self._turns.failure
+                if self._engine.complete or (self._ends and self._has_read_all()):
                     self._engine.finish()
         except BaseException as error:
             told = between_steps(self._engine.flow, explained(self._engine.files, error))
@@ -121,6 +127,14 @@ class Run:
                 self._failure = self._failure or error
             self._done.set()
 
+    def _has_read_all(self) -> bool:
+        """Whether the query has ended because there is no more, or `finish` has; else it was stopped from outside."""
+        if self._turns.stopping or nothing_left(self.query) or (self._once and self._turns.done):
+            return True
+        name = self._engine.flow.name
+        _LOG.warning("flow %r: Spark's query was stopped before it had read all: the input has not ended", name)
+        return False
+
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the run has ended or was stopped; raise what it failed with. Answer whether it is over."""
         over = self._done.wait(timeout)
@@ -132,7 +146,7 @@ class Run:
         """Stop. Return whether the step that was running ended, or none was; the next start goes on after it.
 
         A step that does not end within ``timeout`` seconds is cancelled, and the next start runs it again. None waits
-        for it as long as it takes.
+        for it as long as it takes. The step that ends the input is always waited for.
         """
         self._ends = False
         ended = self._turns.stop(self.query, timeout)
@@ -150,6 +164,8 @@ class Run:
         if self._heart:
             # The clock never ends: there would always be one more beat to hear.
             self._heart.stop()
+        # Before Spark is waited for: a query may end by itself.
+        self._ends = True
         try:
             with spark_runtime(self._spark).quiet():
                 self.query.processAllAvailable()
@@ -157,9 +173,13 @@ class Run:
             # Spark passes on the text of what a step failed with; `await_termination` has it as it is.
             self.await_termination()
             raise
-        self._ends = True
         self._turns.stop(self.query, None)
         self.await_termination()
+        if self.status().state != "ended":
+            raise RunStopped(
+                "expected a run that goes on, whose input can end, got one that was stopped",
+                hint="start the flow again from its checkpoint, and call finish() on that run",
+            ).at(f"flow {self._engine.flow.name!r}")
 
     def status(self) -> Status:
         """Answer where the run is."""

@@ -89,7 +89,7 @@ def start(
         raise
     ends_itself = any(every.get(kind) for kind in ("availableNow", "once"))
     ends = ends_itself and any(isinstance(source.watermark, AtEnd) for source in flow.sources)
-    return Run(spark, engine, query, turns, lock, ends=ends, heart=heart)
+    return Run(spark, engine, query, turns, lock, ends=ends, once=bool(every.get("once")), heart=heart)
 
 
 def prepare(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["Turns"]
+__all__ = ["Turns", "nothing_left"]
 
 #: How long a batch that may not become a step waits for Spark to stop the query, in seconds.
 _PATIENCE = 60
@@ -44,6 +44,13 @@ class Turns:
         #: Whether a step was broken off because it was cancelled.
         self._broken_off = False
         self.failure: BaseException | None = None
+        #: How many steps have ended.
+        self.done = 0
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the run is being stopped, or was."""
+        return self._stopping is not None
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Run a batch as a step, unless the run is being stopped."""
@@ -53,6 +60,7 @@ class Turns:
             if self._busy:
                 with self._runtime.quiet():
                     self._step(batch, number)
+                self.done += 1
                 return
         except BaseException as error:
             if not self._cancelled:
@@ -80,3 +88,8 @@ class Turns:
                 break
             time.sleep(0.01)
         raise _Interrupted from None
+
+
+def nothing_left(query: StreamingQuery) -> bool:
+    """Whether a query has looked for new rows and found none; PySpark does not tell, and so Spark's own is asked."""
+    return bool(query._jsq.streamingQuery().noNewData())
