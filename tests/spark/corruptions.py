@@ -346,7 +346,7 @@ def run_all(
 
 
 def _main() -> None:
-    from tidegate.spark.session import local_session
+    from tests.spark.sessions import quick_session
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--report", type=Path, help="a file to write a line of JSON to for each trial")
@@ -355,9 +355,7 @@ def _main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="for drawing")
     parser.add_argument("--without", choices=sorted(CHECKS), help="a check to leave out")
     given = parser.parse_args()
-    java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    options = {"spark__driver__extraJavaOptions": java, "spark__sql__shuffle__partitions": "2"}
-    spark = local_session("corruptions", master="local[2]", **options)
+    spark = quick_session("corruptions")
     spark.sparkContext.setLogLevel("OFF")
     began = time.monotonic()
 

@@ -249,15 +249,13 @@ def _kill(jvm: int | None) -> None:
 
 
 def _work(directory: Path, name: str, place: str, point: str | None, where: float, *, spare: bool) -> None:
-    from tidegate.spark.session import local_session
+    from tests.spark.sessions import quick_session
+
     from tidegate.spark.streaming.errors import CheckpointClosed
     from tidegate.spark.streaming.start import start
 
     began = time.monotonic()
-    # A process lives for seconds: half of its time would go into making its code fast.
-    java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    options = {"spark__driver__extraJavaOptions": java, "spark__sql__shuffle__partitions": "2"}
-    spark = local_session("crashes", master="local[2]", **options)
+    spark = quick_session("crashes")
     jvm = spark.sparkContext._gateway.proc.pid if spare else None
     flow = tg.Flow(name)
     stream = FLOWS[name](flow)
