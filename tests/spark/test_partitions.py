@@ -96,7 +96,7 @@ def test_when_all_are_silent_the_furthest_promise_holds() -> None:
 def run_of(steps: list[tuple[dict[Any, int], int]], kind: type[Partitions]) -> str:
     """Move through steps with a clock that jumps; answer what went wrong, or nothing."""
     of, at = source(ONE), 1_000_000
-    marks = replace(Marks.start(of), partitions=kind())
+    marks = replace(Marks.start(of), memory=kind())
     silent: dict[Any, int] = {}
     for n, (seen, jump) in enumerate(steps):
         at += jump
@@ -107,8 +107,7 @@ def run_of(steps: list[tuple[dict[Any, int], int]], kind: type[Partitions]) -> s
         silent = {k: 0 if k in seen else silent.get(k, 0) + 1 for k in {*silent, *seen}}
         if not all(map(before.frontier.reaches, marks.frontier)):
             return "the frontier went back"
-        assert marks.partitions is not None
-        active = {member.value for member in marks.partitions.active(IDLE)}
+        active = {member.value for member in marks.memory.active(IDLE)}
         if any(steps_ < 3 and k not in active for k, steps_ in silent.items()):
             return "a partition was let go that had not been silent"
     return ""
@@ -305,7 +304,7 @@ def by_values(spark: SparkSession, types: Sequence[str]) -> dict[str, list[int]]
         seen = look(runtime, batch, take(flow, runtime, batch, marks))
         after = {s: marks[s.id].after(s, seen[s.id].seen) for s in flow.sources}
         marks = {s.id: Marks.decode(s, json.loads(json.dumps(found.coded(s)))) for s, found in after.items()}
-    partitions = [marks[s.id].partitions or Partitions() for s in flow.sources]
+    partitions = [marks[s.id].memory for s in flow.sources]
     times = [sorted(member.greatest[0] for member in each.members) for each in partitions]
     return dict(zip(types, times, strict=True))
 

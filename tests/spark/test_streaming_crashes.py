@@ -178,12 +178,8 @@ def _early_watermark(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def _no_delay(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A bound ahead of the rows: times are complete before their rows have come."""
-    real = marks_module._moved
-
-    def moved(source: Any, *given: Any) -> Any:
-        return real(replace(source, watermark=Bounded((-3,))), *given)
-
-    monkeypatch.setattr(marks_module, "_moved", moved)
+    real = marks_module.policy_of
+    monkeypatch.setattr(marks_module, "policy_of", lambda source: real(replace(source, watermark=Bounded((-3,)))))
 
 
 def _publish_once(monkeypatch: pytest.MonkeyPatch) -> Any:

@@ -34,6 +34,7 @@ from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.meaning import check_meaning, meaning, origins_of, state_keys
 from tidegate.spark.streaming.metrics import StepMetrics, metrics_of
 from tidegate.spark.streaming.owner import check_owned
+from tidegate.spark.streaming.partitions import Partitions
 from tidegate.spark.streaming.published import Outlet, final
 from tidegate.spark.streaming.publishing import PENDING, publish, seal, staged
 from tidegate.spark.streaming.refusals import watched
@@ -475,7 +476,8 @@ def _alone(batch: DataFrame) -> DataFrame:
 
 
 def _beat(marks: Mapping[str, Marks]) -> int:
-    heard = [m.partitions.beat.number for m in marks.values() if m.partitions and m.partitions.beat]
+    memories = [m.memory for m in marks.values() if isinstance(m.memory, Partitions)]
+    heard = [memory.beat.number for memory in memories if memory.beat]
     return min(heard, default=-1)
 
 

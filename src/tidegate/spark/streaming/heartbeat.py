@@ -12,9 +12,9 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from tidegate.flow.plan import Plan
-from tidegate.flow.watermarks import Bounded
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.partitions import Beat, period
+from tidegate.spark.streaming.policies import policy_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,7 +60,7 @@ class Heart:
 
 def heart_of(flow: Plan, files: Files, *, after: int) -> Heart | None:
     """Answer the heartbeat that a flow needs, which goes on after the beat of that number; None if it needs none."""
-    spans = [s.watermark.idle for s in flow.sources if isinstance(s.watermark, Bounded) and s.watermark.idle]
+    spans = [idle for source in flow.sources if (idle := policy_of(source).idle)]
     return Heart(files, after=after, seconds=max(1.0, period(min(spans)) / 1_000_000)) if spans else None
 
 

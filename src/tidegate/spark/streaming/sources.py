@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from tidegate.flow.expressions import Expression
 from tidegate.flow.limits import Limit, limits
 from tidegate.flow.plan import Plan, Source
-from tidegate.flow.watermarks import Bounded, Published, Punctuated
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.inputs import STEP, UNREADABLE, reason_of, untimed
 from tidegate.spark.lowering.rows import literal, quoted
-from tidegate.spark.lowering.units import units_of
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.frontiers import Frontier, complete, shown
 from tidegate.spark.streaming.keys import key_text
-from tidegate.spark.streaming.marks import Marks, Seen
+from tidegate.spark.streaming.marks import Marks
+from tidegate.spark.streaming.policies import Seen, policy_of
+from tidegate.spark.streaming.policies.policy import LATE, ON_TIME, REJECTED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
@@ -32,17 +30,12 @@ CLOCK = "the clock"
 #: The text of a row that did not parse, in batches of flows with a source that tells.
 _TEXT = "__text"
 
-_ON_TIME, _LATE, _REJECTED, _WATERMARK, _SIGNAL = range(5)
-
 
 def signals_of(flow: Plan) -> tuple[str, ...]:
     """Answer what moves frontiers beside the rows of sources: it is read by the same query, after all sources."""
-    found = [source.id for source in flow.sources if isinstance(source.watermark, Published)]
-    return (*found, CLOCK) if any(map(_hears_the_clock, flow.sources)) else tuple(found)
-
-
-def _hears_the_clock(source: Source) -> bool:
-    return isinstance(source.watermark, Bounded) and source.watermark.idle is not None
+    policies = list(map(policy_of, flow.sources))
+    found = [policy.source.id for policy in policies if policy.told]
+    return (*found, CLOCK) if any(policy.idle is not None for policy in policies) else tuple(found)
 
 
 def united(
@@ -109,24 +102,24 @@ class Taken:
         rows = self.rows
         if self.observation is not None:
             rows = rows.observe(self.observation, *runtime.exprs(_look(self.source)))
-        return rows.where(runtime.expr(f"__kind = {_ON_TIME}")).select(*map(quoted, self.source.schema.names))
+        return rows.where(runtime.expr(f"__kind = {ON_TIME}")).select(*map(quoted, self.source.schema.names))
 
     def late_rows(self, runtime: Runtime) -> DataFrame:
         """Answer the rows that came too late for this source."""
         if self.late is not None:
             return self.late
-        return self.rows.where(runtime.expr(f"__kind = {_LATE}")).select(*map(quoted, self.source.schema.names))
+        return self.rows.where(runtime.expr(f"__kind = {LATE}")).select(*map(quoted, self.source.schema.names))
 
     def rejected(self, runtime: Runtime) -> DataFrame:
         """Answer the rows that have no time, or did not parse: then with their text."""
-        rejected = self.rows.where(runtime.expr(f"__kind = {_REJECTED}"))
+        rejected = self.rows.where(runtime.expr(f"__kind = {REJECTED}"))
         text = _TEXT if _TEXT in rejected.columns else "CAST(NULL AS STRING)"
         return rejected.select(*map(quoted, self.source.schema.names), runtime.expr(text, _TEXT))
 
 
 def observable(source: Source) -> bool:
     """Answer whether what there is to see of a source can be seen by a job that does something else."""
-    return not _part(source)
+    return policy_of(source).apart() is None
 
 
 def take(
@@ -141,7 +134,7 @@ def take(
 
     torn, bounds, taken = _TEXT in batch.columns, limits(flow), {}
     for i, source in enumerate(flow.sources):
-        extra = [STEP, "__told"] if isinstance(source.watermark, Published) else []
+        extra = policy_of(source).extra
         kind = _kind(source, bounds[source.id], marks[source.id].frontier, torn=torn)
         rows = _of_source(runtime, batch, i, extra).withColumn("__kind", runtime.expr(kind))
         seen = Observation() if source.id in observed else None
@@ -165,13 +158,13 @@ def look(runtime: Runtime, batch: DataFrame | None, taken: Mapping[str, Taken]) 
         if rows.observation is not None:
             found[name].append(rows.observation.get)
             continue
-        part = _part(rows.source)
+        part = policy_of(rows.source).apart()
         grouped = rows.rows.groupBy(*([runtime.expr(part[0], "__part")] if part else []))
         seen = grouped.agg(runtime.F.lit(name).alias("name"), *runtime.exprs(_look(rows.source)))
         # Spark groups as it compares keys: only then is a value written as text.
         text = key_text("__part", part[1]) if part else "CAST(NULL AS STRING)"
         looks.append(seen.withColumn("part", runtime.expr(text)).drop("__part"))
-    if batch is not None and any(_hears_the_clock(rows.source) for rows in taken.values()):
+    if batch is not None and any(policy_of(rows.source).idle is not None for rows in taken.values()):
         looks.append(_beats(runtime, batch))
     if looks:
         for row in reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), looks).collect():
@@ -185,75 +178,24 @@ def _beats(runtime: Runtime, batch: DataFrame) -> DataFrame:
     return heard.agg(runtime.F.lit(CLOCK).alias("name"), runtime.expr("collect_list(__told)", "told"))
 
 
-def _part(source: Source) -> tuple[str, str] | None:
-    """Return what the rows of a source are looked at apart by, and its type; None if all are looked at together."""
-    match source.watermark:
-        case Published():
-            return STEP, "BIGINT"
-        case Bounded(by=str() as by):
-            return quoted(by), source.schema[by].type or ""
-    return None
-
-
 def _kind(source: Source, bounds: Sequence[Limit], frontier: Frontier, *, torn: bool) -> str:
-    schema = source.schema
-    missing = " OR ".join(f"{quoted(name)} IS NULL" for name in schema.time)
-    cases = f"WHEN {untimed(bounds)} THEN {_REJECTED} WHEN {complete(schema, frontier)} THEN {_LATE} ELSE {_ON_TIME}"
-    if isinstance(source.watermark, Punctuated):
-        condition = source.watermark.condition
-        sql = condition.sql if isinstance(condition, Expression) else condition
-        # On one time column there is no other that a null could stand for every value of.
-        refused = f"WHEN ({sql}) AND {missing} THEN {_REJECTED} " if len(schema.time) == 1 else ""
-        cases = f"{refused}WHEN {sql} THEN {_WATERMARK} {cases}"
-    if isinstance(source.watermark, Published):
-        cases = f"WHEN __told IS NOT NULL THEN {_SIGNAL} {cases}"
     # Of a row that did not parse, what Spark made of its other values is not to be trusted.
-    return f"CASE {f'WHEN {_TEXT} IS NOT NULL THEN {_REJECTED} ' if torn else ''}{cases} END"
+    cases = [(f"{_TEXT} IS NOT NULL", REJECTED)] if torn else []
+    cases += policy_of(source).kinds()
+    cases += [(untimed(bounds), REJECTED), (complete(source.schema, frontier), LATE)]
+    return f"CASE {' '.join(f'WHEN {condition} THEN {kind}' for condition, kind in cases)} ELSE {ON_TIME} END"
 
 
 def _look(source: Source) -> dict[str, str]:
-    units = [units_of(source.schema, name) for name in source.schema.time]
-    timed = f"__kind IN ({_ON_TIME}, {_LATE})"
-    greatest = ", ".join(f"max(IF({timed}, {unit}, NULL))" for unit in units)
-    # Each of these is computed for every row: what cannot be is not looked for. Lists of numbers are texts, because
-    # Spark before 4.3 does not hand lists that were observed to Python as lists.
-    looks = {
-        "rows": "count(*)",
-        "late": f"count_if(__kind = {_LATE})",
-        "rejected": f"count_if(__kind = {_REJECTED})",
-        "watermarks": "0L",
-        "greatest": "CAST(NULL AS STRING)",
-        "marks": "CAST(NULL AS STRING)",
-        "told": "CAST(NULL AS ARRAY<STRING>)",
-    }
-    match source.watermark:
-        case Bounded():
-            looks["greatest"] = f"to_json(array({greatest}))"
-        case Punctuated():
-            looks["watermarks"] = f"count_if(__kind = {_WATERMARK})"
-            looks["marks"] = f"to_json(collect_set(IF(__kind = {_WATERMARK}, array({', '.join(units)}), NULL)))"
-        case Published():
-            looks["rows"] = f"count_if(__kind != {_SIGNAL})"
-            looks["told"] = "collect_list(__told)"
-    return looks
+    """Return what to look for in new rows. Each is computed for every row: what cannot be is not looked for."""
+    counts = {"rows": "count(*)", "watermarks": "0L"}
+    counts |= {name: f"count_if(__kind = {kind})" for name, kind in (("late", LATE), ("rejected", REJECTED))}
+    return counts | policy_of(source).looks()
 
 
-def _seen(source: Source, parts: Sequence[Any], beats: tuple[str, ...]) -> Seen:
+def _seen(source: Source, parts: Sequence[Any], beats: Sequence[str]) -> Seen:
     counts = {name: sum(part[name] for part in parts) for name in ("rows", "late", "rejected", "watermarks")}
-    if isinstance(source.watermark, Published):
-        steps = tuple((int(part["part"]), part["rows"]) for part in parts if part["part"] is not None)
-        return Seen(**counts, steps=steps, told=tuple(text for part in parts for text in part["told"]))
-    if _part(source):
-        greatest = tuple((part["part"], _greatest(part)) for part in parts)
-        return Seen(**counts, partitions=greatest, told=beats if _hears_the_clock(source) else ())
-    (whole,) = parts
-    marks = tuple(tuple(mark) for mark in json.loads(whole["marks"] or "[]"))
-    return Seen(**counts, greatest=_greatest(whole), marks=marks)
-
-
-def _greatest(part: Any) -> tuple[int, ...] | None:
-    found = json.loads(part["greatest"] or "[]")
-    return tuple(found) if found and None not in found else None
+    return policy_of(source).seen(Seen(**counts), parts, beats)
 
 
 def diverted(taken: Taken, runtime: Runtime, frontier: Frontier, step: int) -> DataFrame:

@@ -11,7 +11,7 @@ from tidegate.errors import TidegateError
 from tidegate.flow.arguments import checked_directory
 from tidegate.flow.errors import BadArgument, BadInput, nearest
 from tidegate.flow.plan import Plan
-from tidegate.flow.watermarks import AtEnd, Published
+from tidegate.flow.watermarks import Published
 from tidegate.spark.inputs import check_inputs
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.engine import Engine
@@ -23,6 +23,7 @@ from tidegate.spark.streaming.identity import identify
 from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.metrics import Reporter, observed, reporter
 from tidegate.spark.streaming.owner import claim
+from tidegate.spark.streaming.policies import policy_of
 from tidegate.spark.streaming.published import check_promises
 from tidegate.spark.streaming.publishing import PENDING, sender_of
 from tidegate.spark.streaming.reading import published_time, read_promises
@@ -88,7 +89,7 @@ def start(
             error.at(f"flow {flow.name!r}")
         raise
     ends_itself = any(every.get(kind) for kind in ("availableNow", "once"))
-    ends = ends_itself and any(isinstance(source.watermark, AtEnd) for source in flow.sources)
+    ends = ends_itself and any(policy_of(source).waits_for_end for source in flow.sources)
     return Run(spark, engine, query, turns, lock, ends=ends, once=bool(every.get("once")), heart=heart)
 
 
