@@ -154,7 +154,13 @@ def take_over(runs: Runs, point: str, *, whole: bool) -> BaseException | None:
     return failure
 
 
-@pytest.mark.parametrize("point", [*POINTS, CHECKED])
+#: The points around the commit; `make check` takes all.
+SOON = ("before commit", "during commit", "after commit", CHECKED)
+
+
+@pytest.mark.parametrize(
+    "point", [p if p in SOON else pytest.param(p, marks=pytest.mark.slow) for p in (*POINTS, CHECKED)]
+)
 def test_a_run_that_is_replaced_at_a_point_stops_and_every_row_comes_once(runs: Runs, point: str) -> None:
     """At every named point of a step: it has committed before, or never will; and it says who has replaced it."""
     failure = take_over(runs, point, whole=False)

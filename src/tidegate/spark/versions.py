@@ -10,7 +10,7 @@ from tidegate.flow.errors import NotSupported
 __all__ = ["TRIED", "check_version"]
 
 #: The versions on which the tests were run, oldest first. The range in `pyproject.toml` begins with the first of them.
-TRIED: Final = ("4.3.0",)
+TRIED: Final = ("4.0.5", "4.1.4", "4.2.1", "4.3.0")
 
 
 def check_version(found: str) -> None:
