@@ -22,6 +22,7 @@ from tidegate.spark.streaming import engine as engine_module
 from tidegate.spark.streaming import files as files_module
 from tidegate.spark.streaming import publishing
 from tidegate.spark.streaming import state as state_module
+from tidegate.spark.streaming.by_step import checked_steps
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
@@ -289,8 +290,8 @@ def as_of_format_1(path: Path) -> None:
         commit.write_text(json.dumps(found, indent=1))
     for manifest in path.rglob("_files.json"):
         manifest.unlink()
-    owner = path / "out" / "_tidegate.json"
-    owner.write_text(json.dumps(unsealed(owner.read_text())))
+    for owner in path.glob("out/_tidegate.json"):
+        owner.write_text(json.dumps(unsealed(owner.read_text())))
 
 
 def test_a_checkpoint_of_the_first_format_goes_on(steps: Steps) -> None:
@@ -309,6 +310,79 @@ def test_a_checkpoint_of_the_first_format_goes_on(steps: Steps) -> None:
     commit = last_commit(Files.here(steps.path / "checkpoint"))
     assert commit is not None
     assert commit["aside"] == {"late/s": 3}
+
+
+def _moved(path: Path) -> Path:
+    return path.rename(path.with_name("moved"))
+
+
+def _linked(path: Path) -> Path:
+    path.with_name("link").symlink_to(path)
+    return path.with_name("link")
+
+
+def _moved_of_format_1(path: Path) -> Path:
+    as_of_format_1(path)
+    return _moved(path)
+
+
+@pytest.mark.parametrize("move", [_moved, _linked, _moved_of_format_1])
+def test_rows_that_wait_go_with_their_checkpoint(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, move: Callable[[Path], Path]
+) -> None:
+    """A checkpoint that is at another path now hands over what it has committed, and sets aside what was late.
+
+    If it is looked for where it was, the rows are lost.
+    """
+    found: list[tuple[Any, ...]] = []
+    output = tg.foreach(lambda rows, step: found.extend(map(tuple, rows.collect())))
+    steps = Steps(spark, tmp_path / "here", output)
+    steps.run(0)
+    steps.die("after commit", 1)
+    moved = move(steps.path)
+    steps.path = shutil.copytree(moved, tmp_path / "copy")
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "place_of", lambda files, publication: files.at(publication.root))
+        steps.engine()
+    assert found == []
+    steps.path = moved
+    engine = steps.engine()
+    assert sorted(found) == EXPECTED[: len(KEYS)]
+    assert engine.last is not None
+    assert len(checked_steps(engine.files, "late/s", 1, {}, engine.last.aside["late/s"])) == 2
+    assert not [*steps.path.glob("checkpoint/*/*/_pending/*")]
+    steps.run(2, engine=engine)
+    engine.finish()
+    assert sorted(found) == EXPECTED
+
+
+def test_an_output_that_was_moved_with_rows_that_wait_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """They are neither swept nor forgotten; with the path that it had, they are published."""
+    before, after = tmp_path / "before", tmp_path / "after"
+    steps = Steps(spark, tmp_path, tg.parquet(str(before)))
+    steps.run(0)
+    steps.die("after commit", 1)
+    before.rename(after)
+    steps.output = tg.parquet(str(after))
+    for _ in range(2):
+        with pytest.raises(BadCheckpoint, match=r"(?s)rows of sink 'out' that are committed.*hint: was the directory"):
+            steps.engine()
+    assert [*after.glob("_pending/*/part-*.parquet")]
+    after.rename(before)
+    steps.output = tg.parquet(str(before))
+    engine = steps.engine()
+    assert sorted(map(tuple, tg.read(spark, before).collect())) == EXPECTED[: len(KEYS)]
+    steps.run(2, engine=engine)
+    engine.finish()
+    assert sorted(map(tuple, tg.read(spark, before).collect())) == EXPECTED
+
+
+def test_rows_that_wait_are_read_by_another_spelling_of_the_path(steps: Steps) -> None:
+    """An output is known by what is in it, not by how its path is written."""
+    steps.run(0)
+    steps.die("after commit", 1)
+    (steps.path / "link").symlink_to(steps.path / "out")
+    assert tg.read(steps.spark, str(steps.path / "link")).count() == len(KEYS)
 
 
 def test_what_a_commit_names_is_on_the_disk_before_it(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:

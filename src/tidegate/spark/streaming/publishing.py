@@ -22,7 +22,7 @@ from tidegate.spark.streaming.published import PROMISES
 from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, Sender, Transactional
 from tidegate.spark.streaming.state import READ, check_part
 
-__all__ = ["PENDING", "publish", "seal", "sender_of", "staged"]
+__all__ = ["PENDING", "place_of", "publish", "seal", "sender_of", "staged"]
 
 #: The directory of what is not published yet. Spark overlooks names that begin so.
 PENDING = "_pending"
@@ -43,7 +43,7 @@ def seal(files: Files, commit: Commit, before: Commit | None) -> None:
         check_part(files, part)
     paths = files.unsynced([part.path for part in new], growing=_positions(files))
     for publication in commit.publish:
-        place = _place(files, publication)
+        place = place_of(files, publication)
         check_files(place, publication.staged, publication.files, "the output")
         if not publication.call:
             place.put(f"{publication.staged}/{MANIFEST}", _manifest(commit, publication))
@@ -73,7 +73,7 @@ def publish(
     roots = {files.at(output.path).root for output in outputs.values() if isinstance(output, Parquet)}
     for publication in commit.publish:
         probe("publishing")
-        place = _place(files, publication)
+        place = place_of(files, publication)
         if place.root in roots:
             check_owned(place)
         elif place.root != files.root and not is_owned(place):
@@ -92,8 +92,9 @@ def publish(
             place.create(f"{PROMISES}/{outlet.step}.json", outlet.promise.line)
 
 
-def _place(files: Files, publication: Publication) -> Files:
-    return files if publication.root == files.root else files.at(publication.root)
+def place_of(files: Files, publication: Publication) -> Files:
+    """Return where a publication is: rows set aside or handed over are in the checkpoint, wherever that is by now."""
+    return files if directory_of(publication) else files.at(publication.root)
 
 
 def _manifest(commit: Commit, publication: Publication) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tidegate.extras import require
 from tidegate.flow.arguments import checked_path
 from tidegate.spark.inputs import STEP
 from tidegate.spark.lowering.rows import quoted
-from tidegate.spark.streaming.by_step import checked_steps
+from tidegate.spark.streaming.by_step import checked_steps, directory_of
 from tidegate.spark.streaming.commits import Publication
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
@@ -52,10 +52,16 @@ def read(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame:
     commit = last_commit(checkpoint)
     found: list[str] = []
     if commit is not None:
-        own = [Publication.decode(p) for p in commit["publish"] if p["root"] == files.root]
+        own = [p for p in map(Publication.decode, commit["publish"]) if _is_in(files, p)]
         totals = [outlet["rows"] for outlet in commit["outlets"].values() if outlet["root"] == files.root]
         found = checked_steps(files, "", commit["step"], {p.name: p for p in own}, totals[0] if totals else None)
     return spark.read.options(**READ).schema(schema).parquet(*found) if found else spark.createDataFrame([], schema)
+
+
+def _is_in(files: Files, publication: Publication) -> bool:
+    """Whether a publication is of this directory, whose path may have been spelled otherwise when it was written."""
+    own = not directory_of(publication)
+    return own and (publication.root == files.root or files.exists(publication.staged))
 
 
 def read_stream(spark: SparkSession, path: str | os.PathLike[str], **options: Any) -> DataFrame:

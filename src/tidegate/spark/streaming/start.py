@@ -116,6 +116,7 @@ def prepare(
         output = outputs[sink.name]
         if isinstance(output, Parquet):
             claim(spark, output.path, files, sink.name, engine.schemas[sink.input], flow[sink.input].schema)
+            _check_none_waits(engine, sink.name, Files(spark, output.path))
             _check_not_left(engine, sink.name, Files(spark, output.path))
             # What the last commit names is published; the rest is of attempts that did not get so far.
             engine.sweep_attempts(Files(spark, output.path), PENDING)
@@ -199,6 +200,18 @@ def _check_outputs(flow: Plan, outputs: Any) -> None:
     paths = [output.path for output in outputs.values() if isinstance(output, Parquet)]
     if len(set(paths)) < len(paths):
         raise BadArgument("expected a path of its own for each sink, got one path twice", hint="one directory a sink")
+
+
+def _check_none_waits(engine: Engine, sink: str, place: Files) -> None:
+    """Refuse a directory with rows that are committed and not published: it had another path when they were written."""
+    waiting = {p.staged: p.root for p in engine.last.publish} if engine.last else {}
+    for name in place.names(PENDING):
+        if root := waiting.get(f"{PENDING}/{name}"):
+            raise BadCheckpoint(
+                f"{place.root} has rows of sink {sink!r} that are committed, and were to be published in {root}",
+                hint="was the directory moved? move it back, or link to it from there, and start with that path, "
+                "so that they are published",
+            )
 
 
 def _check_not_left(engine: Engine, sink: str, place: Files) -> None:

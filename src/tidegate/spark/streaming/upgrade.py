@@ -8,6 +8,7 @@ from tidegate.spark.streaming.by_step import directory_of, step_of
 from tidegate.spark.streaming.commits import Commit, Publication
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.manifest import FileEntry, damaged, list_files
+from tidegate.spark.streaming.publishing import place_of
 from tidegate.spark.streaming.state import State
 
 __all__ = ["upgraded"]
@@ -33,7 +34,7 @@ def _state(files: Files, state: State) -> State:
 
 
 def _publication(files: Files, commit: Commit, publication: Publication) -> Publication:
-    place = files.at(publication.root)
+    place = place_of(files, publication)
     rows = {outlet.root: commit.outputs.get(sink) for sink, outlet in commit.outlets.items()}
     expected = None if publication.call else rows.get(publication.root)
     # Of a move that was cut, some are in each.
@@ -52,7 +53,7 @@ def _listed(files: Files, directories: list[str], what: str, rows: int | None) -
 
 def _set_aside(files: Files, directory: str, publish: tuple[Publication, ...]) -> int:
     """Return how many rows of a source were set aside, those included that are about to be published."""
-    pending = {p.name: p.rows for p in publish if p.root == files.root and directory_of(p) == directory}
+    pending = {p.name: p.rows for p in publish if directory_of(p) == directory}
     names = [f"{directory}/{name}" for name in files.names(directory) if step_of(name) is not None]
     published = sum(entry.rows for name in names if name not in pending for entry in list_files(files, name))
     return published + sum(pending.values())
