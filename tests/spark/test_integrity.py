@@ -17,6 +17,7 @@ from tests.spark.place import DDL, Place
 from tests.spark.place import counts as place_counts
 
 import tidegate as tg
+from tidegate.flow.errors import BadArgument
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import engine as engine_module
 from tidegate.spark.streaming import files as files_module
@@ -383,6 +384,35 @@ def test_rows_that_wait_are_read_by_another_spelling_of_the_path(steps: Steps) -
     steps.die("after commit", 1)
     (steps.path / "link").symlink_to(steps.path / "out")
     assert tg.read(steps.spark, str(steps.path / "link")).count() == len(KEYS)
+
+
+@pytest.mark.parametrize("place", ["output", "output/out", "state/a/0", "late/s", "x/../clock"])
+def test_an_output_where_the_checkpoint_keeps_its_own_is_refused(
+    spark: SparkSession, tmp_path: Path, place: str
+) -> None:
+    """Of whatever kind it is; elsewhere below the checkpoint it is in nobody's way."""
+    path = f"{tmp_path}/checkpoint/{place}"
+    for output in (tg.parquet(path), tg.delta(path), tg.delta(f"file://{path}")):
+        with pytest.raises(BadArgument, match=r"(?s)expected a place outside of .*sink 'out', got .*hint: "):
+            Steps(spark, tmp_path, output).engine()
+    for output in (tg.parquet(f"{tmp_path}/checkpoint/results"), tg.parquet(f"{tmp_path}/checkpoint-2/{place}")):
+        Steps(spark, tmp_path, output).engine()
+
+
+def test_only_what_runs_have_left_is_swept(spark: SparkSession, tmp_path: Path) -> None:
+    """A checkpoint deletes records of steps and attempts that it does not need, and nothing that is not its own."""
+    steps = Steps(spark, tmp_path, tg.foreach(lambda rows, step: rows.count()))
+    steps.run(0, 1)
+    state = steps.found("checkpoint/state/*/0")[0].relative_to(tmp_path)
+    foreign = [f"checkpoint/output/{name}" for name in ("hourly/step=0/part-0", "out/part-0.parquet", "out/step=x")]
+    foreign += [f"{state}/step=0/part-0"]
+    left = ["checkpoint/output/out/step=0", f"{state}/9-new-0.dead/part-0", f"{state}/9-new-dead/part-0"]
+    for name in (*foreign, *left):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    steps.engine()
+    assert [name for name in (*foreign, *left) if (tmp_path / name).exists()] == foreign
+    assert (tmp_path / "checkpoint/output/out/step=1").exists()
 
 
 def test_what_a_commit_names_is_on_the_disk_before_it(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:

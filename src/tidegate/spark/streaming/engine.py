@@ -17,7 +17,7 @@ from tidegate.spark.loops.rounds import Least
 from tidegate.spark.lowering import lower
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.attempt import Attempt
-from tidegate.spark.streaming.by_step import check_none_after, directory_of
+from tidegate.spark.streaming.by_step import check_none_after, directory_of, step_of
 from tidegate.spark.streaming.commits import Commit, Publication, write_commit
 from tidegate.spark.streaming.entries import entries
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, LateRow, RowRefused
@@ -434,8 +434,9 @@ class Engine:
             self.sweep_attempts(self.files, f"{directory}/{PENDING}")
         kept = {publication.name for publication in commit.publish}
         for sink in self.files.names("output"):
-            for name in self.files.names(f"output/{sink}"):
-                if f"output/{sink}/{name}" not in kept:
+            for name, size in self.files.sizes(f"output/{sink}").items():
+                # Records are files. What is there besides is not ours.
+                if size >= 0 and step_of(name) is not None and f"output/{sink}/{name}" not in kept:
                     self.files.delete(f"output/{sink}/{name}")
         for key in self.files.names("state"):
             for port in self.files.names(f"state/{key}"):
@@ -444,11 +445,13 @@ class Engine:
     def sweep_attempts(self, files: Files, directory: str, *, named: Set[str] = frozenset()) -> None:
         """Delete what attempts of earlier runs have left in a directory, and the last commit does not name.
 
-        No earlier run can commit any more; a later one, which has replaced this one, can.
+        No earlier run can commit any more; a later one, which has replaced this one, can. What is not named as an
+        attempt is named, by the number of its step first, is not ours.
         """
         for name in files.names(directory):
-            lock = name.rpartition("-")[2].rpartition(".")[0]
-            if f"{directory}/{name}" not in named and (not lock.isdecimal() or int(lock) <= self._token.lock):
+            step, lock = name.partition("-")[0], name.rpartition("-")[2].rpartition(".")[0]
+            earlier = not lock.isdecimal() or int(lock) <= self._token.lock
+            if f"{directory}/{name}" not in named and step.isdecimal() and earlier:
                 files.delete(f"{directory}/{name}")
 
     def _origin(self, number: int) -> tuple[str, str]:

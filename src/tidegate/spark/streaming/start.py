@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -14,6 +15,7 @@ from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Published
 from tidegate.spark.inputs import check_inputs
 from tidegate.spark.runtime import spark_runtime
+from tidegate.spark.streaming.delta import Delta
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
@@ -109,6 +111,7 @@ def prepare(
     for name, output in outputs.items():
         if isinstance(output, Parquet):
             check_store(spark, output.path, f"the output of sink {name!r}")
+        _check_outside(files, name, output)
     check_halves(files)
     identify(files, flow.name)
     engine = Engine(flow, spark_runtime(spark), files, tables, outputs, lock=lock, **options)
@@ -200,6 +203,26 @@ def _check_outputs(flow: Plan, outputs: Any) -> None:
     paths = [output.path for output in outputs.values() if isinstance(output, Parquet)]
     if len(set(paths)) < len(paths):
         raise BadArgument("expected a path of its own for each sink, got one path twice", hint="one directory a sink")
+
+
+#: What a checkpoint keeps, and deletes when it is not needed any more.
+_OWN = ("clock", "commits", "id", "late", "lock", "locks", "output", "spark", "state")
+
+
+def _check_outside(files: Files, sink: str, output: Output) -> None:
+    """Refuse an output in a directory that the checkpoint keeps for itself: it would sweep results away there."""
+    if isinstance(output, Parquet):
+        root = files.at(output.path).root
+    elif isinstance(output, Delta) and "://" not in output.path.removeprefix("file://"):
+        root = f"file:{os.path.abspath(output.path.removeprefix('file://'))}"
+    else:
+        return
+    inside = root.removeprefix(f"{files.root}/")
+    if inside != root and inside.partition("/")[0] in _OWN:
+        raise BadArgument(
+            f"expected a place outside of what the checkpoint {files.root} keeps for sink {sink!r}, got {output.path}",
+            hint=f"a directory that is not below {files.root}: what a checkpoint does not know, it may delete",
+        )
 
 
 def _check_none_waits(engine: Engine, sink: str, place: Files) -> None:
