@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Barrier, Thread
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,25 @@ def test_files_are_listed_moved_dated_and_deleted(files: Files) -> None:
     files.delete("b")
     files.delete("b")
     assert not files.exists("b")
+
+
+def test_a_listing_has_what_is_there_whatever_is_deleted_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that is gone by the time that it is looked at is left out, and the others are not."""
+    files, real = Files.here(tmp_path), os.scandir
+    for number in range(10):
+        files.create(f"commits/{number}", {})
+
+    @contextmanager
+    def scandir(path: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
+        with real(path) as entries:
+            listed = sorted(entries, key=lambda entry: entry.name)
+        (path / "3").unlink()
+        yield iter(listed)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert files.numbers("commits") == [9, 8, 7, 6, 5, 4, 2, 1, 0]
 
 
 @pytest.mark.parametrize(

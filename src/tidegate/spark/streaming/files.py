@@ -88,11 +88,17 @@ class Files:
     def sizes(self, name: str = "") -> dict[str, int]:
         """Return the bytes of each file in a directory, -1 for a directory; hidden ones are left out."""
         if self._here:
+            found: dict[str, int] = {}
             try:
                 with os.scandir(self._here / name) as entries:
-                    return {e.name: -1 if e.is_dir() else e.stat().st_size for e in entries if not _hidden(e.name)}
+                    for entry in entries:
+                        # One that was deleted since it was listed is not there. The others are.
+                        with suppress(FileNotFoundError):
+                            if not _hidden(entry.name):
+                                found[entry.name] = -1 if entry.is_dir() else entry.stat().st_size
             except (FileNotFoundError, NotADirectoryError):
                 return {}
+            return found
         if not self.is_directory(name):
             return {}
         listed = {s.getPath().getName(): s for s in self._fs.listStatus(self._path(name))}
