@@ -313,6 +313,55 @@ def test_the_lock_of_an_earlier_version_is_honoured(tmp_path: Path) -> None:
     lock.release()
 
 
+#: A number that no process has.
+NO_PROCESS = 2**22 + 1
+
+
+@pytest.mark.parametrize(
+    ("holder", "hidden"),
+    [
+        pytest.param({"process": NO_PROCESS, "space": "pid:[1]"}, "", id="in another container"),
+        pytest.param({"process": NO_PROCESS, "boot": "another"}, "", id="on another machine of the same name"),
+        pytest.param({"process": 1}, "/proc/1/", id="of a user whose processes are hidden"),
+        pytest.param({"process": 1, "boot": "", "started": "", "space": ""}, "/proc/", id="where nothing is known"),
+    ],
+)
+def test_a_holder_that_can_not_be_seen_from_here_lives_while_it_touches_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holder: dict[str, Any], hidden: str
+) -> None:
+    """A number of a process says nothing in another container, and may be another's; a heartbeat does."""
+    real = {name: getattr(lock_module, name) for name in ("_read", "_link")}
+    for name, function in real.items():
+        shown = lambda path, f=function: "" if hidden and path.startswith(hidden) else f(path)  # noqa: E731
+        monkeypatch.setattr(lock_module, name, shown)
+    files, path = Files.here(tmp_path), tmp_path / "locks" / "1"
+    files.create("locks/1", lock_module._here() | holder)
+    with pytest.raises(CheckpointInUse, match=f"in use by process {holder['process']} on {socket.gethostname()}"):
+        Lock(files).acquire()
+    dated(path, 61)
+    lock = Lock(files)
+    lock.acquire()
+    assert read_log(files).token == lock.token
+    lock.release()
+
+
+@pytest.mark.parametrize(
+    "holder", [{"process": NO_PROCESS}, {"process": 1, "started": "1"}, {"process": 1, "boot": "another"}]
+)
+def test_a_holder_that_was_here_and_is_dead_is_replaced_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holder: dict[str, Any]
+) -> None:
+    """Its process is gone, or its number is another's by now, or the machine was started since."""
+    files = Files.here(tmp_path)
+    files.create("locks/1", lock_module._here() | holder)
+    if "boot" in holder:
+        monkeypatch.setattr(lock_module, "_booted", lambda: time.time() + 1)
+    lock = Lock(files)
+    lock.acquire()
+    assert read_log(files).token == lock.token
+    lock.release()
+
+
 @pytest.mark.parametrize("name", ["lock", "locks/3"])
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"host": 3, "process": 1}', '{"host": "a", "process": "x"}'])
 def test_a_lock_that_can_not_be_read_is_no_proof_of_death(tmp_path: Path, name: str, content: str) -> None:

@@ -123,6 +123,7 @@ def test_a_second_run_is_kept_out_and_a_dead_holder_is_replaced(place: Place) ->
     assert sorted(path.name for path in (checkpoint / "locks").iterdir()) == ["1", "1.released"]
     dead = {"host": os.uname().nodename, "boot": "another", "process": 1, "started": "1"}
     (checkpoint / "locks" / "2").write_text(json.dumps(dead))
+    os.utime(checkpoint / "locks" / "2", (1_000_000, 1_000_000))
     place.feed.add((1, "a", 1), (5, "a", 1))
     place.run(counts())
     assert json.loads((checkpoint / "commits" / "0").read_text())["fence"]

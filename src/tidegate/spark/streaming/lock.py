@@ -49,9 +49,9 @@ _OWN: set[str] = set()
 
 
 class Lock:
-    """A file that names its holder: host, boot, process and when that started.
+    """A file that names its holder: host, boot, process, when that started, and the namespace that it is in.
 
-    On the holder's own host it can be seen whether it lives. From elsewhere, its heartbeat must be stale.
+    Where the process of the holder can be seen, so can whether it lives. From elsewhere, its heartbeat must be stale.
     """
 
     def __init__(self, files: Files) -> None:
@@ -183,17 +183,23 @@ class Lock:
         if holder["host"] != here["host"]:
             return self._stale(name)
         if holder.get("boot") != here["boot"]:
-            return True
-        if holder["process"] == here["process"] and holder.get("started") == here["started"]:
+            # This machine was started again, or there is another of its name: that one has touched the file since.
+            return self._stale(name, then=max(time.time() - _STALE, _booted()))
+        if holder.get("space", here["space"]) != here["space"]:
+            # Containers share a machine and may share its name, and each has numbers of processes of its own.
+            return self._stale(name)
+        process = holder["process"]
+        if process == here["process"] and holder.get("started") == here["started"]:
             return holder.get("token") not in _OWN
-        # Where nothing tells when a process was started, it is all the same whether it lives.
-        if not here["started"]:
-            return not _lives(holder["process"])
-        return _started(holder["process"]) != holder.get("started")
+        if not here["started"] or not _read(f"/proc/{process}/stat"):
+            # Nothing tells when it was started. A number comes again, but whoever lives touches its file.
+            return not _lives(process) or self._stale(name)
+        return _started(process) != holder.get("started")
 
-    def _stale(self, name: str) -> bool:
+    def _stale(self, name: str, *, then: float | None = None) -> bool:
+        """Whether nobody has touched a file since ``then``, a minute ago if it is not given."""
         try:
-            return time.time() - self._files.written(name) > _STALE
+            return self._files.written(name) < (time.time() - _STALE if then is None else then)
         except Exception:
             if self._files.exists(name):
                 raise
@@ -255,7 +261,13 @@ def _here() -> dict[str, Any]:
         "boot": _read("/proc/sys/kernel/random/boot_id"),
         "process": os.getpid(),
         "started": _started(os.getpid()),
+        "space": _link("/proc/self/ns/pid"),
     }
+
+
+def _booted() -> float:
+    """Return when this machine was started, by its clock of now."""
+    return time.time() - time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _lives(process: int) -> bool:
@@ -278,6 +290,13 @@ def _started(process: int) -> str:
         return ""
     # A killed process that nobody has waited for yet does nothing any more.
     return "" if fields[0] == "Z" else fields[19]
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
 
 
 def _read(path: str) -> str:
