@@ -298,6 +298,22 @@ def test_a_heartbeat_finds_out_that_the_run_was_replaced(tmp_path: Path, monkeyp
     old.release()
 
 
+def test_a_heartbeat_finds_out_although_the_file_of_the_run_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a run that slept through the lives of many others, which have forgotten it."""
+    old, new = replaced(Files.here(tmp_path), monkeypatch)
+    (tmp_path / "locks" / str(old.token.lock)).unlink()
+    monkeypatch.setattr(lock_module, "_BEAT", 0.01)
+    beating = Thread(target=old._beat, daemon=True)
+    beating.start()
+    beating.join(30)
+    old._stop.set()
+    assert isinstance(old.lost, Superseded)
+    new.release()
+    old.release()
+
+
 def test_the_lock_of_an_earlier_version_is_honoured(tmp_path: Path) -> None:
     """A single file ``lock``: its holder is left alone while it lives, and replaced when it is dead."""
     files, single = Files.here(tmp_path), tmp_path / "lock"

@@ -220,6 +220,8 @@ class Lock:
             # One that fails is made up for by the next. A run whose JVM is gone fails, and gives the lock back.
             with suppress(Exception):
                 self._files.touch(_name(self._number))
+            # Also if there is nothing to touch: others that came after this run may have deleted its file.
+            with suppress(Exception):
                 try:
                     self.check()
                 except Superseded as error:
