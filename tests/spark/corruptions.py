@@ -303,7 +303,7 @@ def _like(recording: Recording, moment: str, trial: Trial, *, last: bool) -> Pat
 
 #: Checks that can be left out: the places of a function, and what stands there instead.
 CHECKS: dict[str, tuple[list[str], Callable[..., Any]]] = {
-    "parts": (["state.check_part", "publishing.check_part", "engine.check_part"], lambda *given, **options: None),
+    "parts": (["state.check_part", "publishing.check_part", "recovery.check_part"], lambda *given, **options: None),
     "files": (["manifest._difference"], lambda *given, **options: ""),
     "seals": (["sealed._checksum"], lambda content: 0),
 }
@@ -316,9 +316,7 @@ def without(check: str) -> Iterator[None]:
     with ExitStack() as patches:
         for place in places:
             module, _, name = place.rpartition(".")
-            found = import_module(f"tidegate.spark.streaming.{module}")
-            if hasattr(found, name):
-                patches.enter_context(patch.object(found, name, instead))
+            patches.enter_context(patch.object(import_module(f"tidegate.spark.streaming.{module}"), name, instead))
         yield
 
 

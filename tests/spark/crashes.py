@@ -32,7 +32,8 @@ from pathlib import Path
 from typing import Any
 
 import tidegate as tg
-from tidegate.spark.streaming.engine import POINTS, RECOVERY
+from tidegate.spark.streaming.recovery import RECOVERY
+from tidegate.spark.streaming.step import POINTS
 from tidegate.spec import DT, WM
 
 __all__ = ["FLOWS", "STEPS", "Report", "plan", "torment"]

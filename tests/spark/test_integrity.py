@@ -19,20 +19,21 @@ from tests.spark.place import counts as place_counts
 import tidegate as tg
 from tidegate.flow.errors import BadArgument
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming import engine as engine_module
 from tidegate.spark.streaming import files as files_module
-from tidegate.spark.streaming import publishing
+from tidegate.spark.streaming import publishing, recovery
 from tidegate.spark.streaming import state as state_module
+from tidegate.spark.streaming import step as step_module
 from tidegate.spark.streaming.by_step import checked_steps
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.keepers import keeper
-from tidegate.spark.streaming.log import last_commit
+from tidegate.spark.streaming.log import FORMAT, last_commit
 from tidegate.spark.streaming.manifest import list_files
 from tidegate.spark.streaming.sealed import unsealed
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.start import prepare
+from tidegate.spark.streaming.upgrade import UPGRADES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -442,13 +443,13 @@ def test_what_a_commit_names_is_on_the_disk_before_it(steps: Steps, monkeypatch:
         return wanted - set(done[:at])
 
     assert unsynced() == set()
-    monkeypatch.setattr(engine_module, "seal", lambda files, commit, before: None)
+    monkeypatch.setattr(step_module, "seal", lambda files, commit, before: None)
     assert unsynced() != set()
 
 
 def _state_unchecked(monkeypatch: pytest.MonkeyPatch, steps: Steps) -> None:
     """A start that does not look at state, and a bit of it that flipped."""
-    monkeypatch.setattr(engine_module, "check_part", lambda files, part, *, whole: None)
+    monkeypatch.setattr(recovery, "check_part", lambda files, part, *, whole: None)
     flipped(steps.found("checkpoint/state/*/0/*/*.parquet")[-1], 40)
 
 
@@ -524,3 +525,8 @@ def test_a_sink_without_a_record_loses_a_step(
     monkeypatch.setattr(publishing, "_deliver", lambda *given, **options: None)
     steps.engine()
     assert found == []
+
+
+def test_every_format_has_a_way_to_the_next() -> None:
+    """A commit of any format that can be read becomes one of today."""
+    assert len(UPGRADES) == FORMAT - 1

@@ -21,8 +21,8 @@ from tests.spark.test_streaming_crashes import Died, Killer
 import tidegate as tg
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming import engine as engine_module
 from tidegate.spark.streaming import sources
+from tidegate.spark.streaming import step as step_module
 from tidegate.spark.streaming.errors import LateRow
 from tidegate.spark.streaming.keepers.revised import RevisedWindows
 from tidegate.spark.streaming.sources import united
@@ -203,7 +203,7 @@ def _answered_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _admitted_by_the_new_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a step's own watermark closes is closed for its rows too."""
-    real = engine_module.admit
+    real = step_module.admit
 
     def admit(step: Any, keepers: Any, taken: Any, old: Any, tables: Any) -> Any:
         from tidegate.time import Antichain
@@ -211,17 +211,17 @@ def _admitted_by_the_new_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
         ahead = {id_: Antichain(f.order, [t + 3 for t in f if isinstance(t, int)] or list(f)) for id_, f in old.items()}
         return real(step, keepers, taken, ahead, tables)
 
-    monkeypatch.setattr(engine_module, "admit", admit)
+    monkeypatch.setattr(step_module, "admit", admit)
 
 
 def _late_and_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Late rows that were taken are late as well."""
-    real = engine_module.admit
+    real = step_module.admit
 
     def admit(step: Any, keepers: Any, taken: Any, old: Any, tables: Any) -> Any:
         return taken, real(step, keepers, taken, old, tables)[1]
 
-    monkeypatch.setattr(engine_module, "admit", admit)
+    monkeypatch.setattr(step_module, "admit", admit)
 
 
 def _counted_after_aggregation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,9 +244,9 @@ def _counted_after_aggregation(monkeypatch: pytest.MonkeyPatch) -> None:
         }
         return grouped, late
 
-    real_admit = engine_module.admit
+    real_admit = step_module.admit
     monkeypatch.setattr(sources, "_seen", seen)
-    monkeypatch.setattr(engine_module, "admit", left)
+    monkeypatch.setattr(step_module, "admit", left)
 
 
 @pytest.mark.parametrize(

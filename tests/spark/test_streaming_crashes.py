@@ -19,9 +19,12 @@ from tidegate.flow.watermarks import Bounded
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import engine as engine_module
 from tidegate.spark.streaming import marks as marks_module
-from tidegate.spark.streaming.engine import POINTS, Engine
+from tidegate.spark.streaming import recovery
+from tidegate.spark.streaming import step as step_module
+from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, RunFailed, Superseded
 from tidegate.spark.streaming.sources import look, united
+from tidegate.spark.streaming.step import POINTS
 from tidegate.spark.streaming.work import Work
 
 if TYPE_CHECKING:
@@ -142,15 +145,15 @@ def test_of_two_runs_one_commits_a_step(spark: SparkSession, tmp_path: Path) -> 
 
 def _output_after_commit(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Commit before output: what the commit names is not written yet."""
-    real = Engine._write
+    real = step_module.write_results
 
-    def write(self: Engine, *given: Any) -> Any:
-        outputs, written = real(self, *given)
+    def write(*given: Any) -> Any:
+        outputs, written = real(*given)
         for publication in written:
             rmtree(Path(publication.root.removeprefix("file:")) / publication.staged)
         return outputs, written
 
-    monkeypatch.setattr(Engine, "_write", write)
+    monkeypatch.setattr(step_module, "write_results", write)
 
 
 def _old_state(monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -184,13 +187,7 @@ def _no_delay(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def _publish_once(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Recovery that takes what is committed for published."""
-    real = engine_module.publish
-
-    def publish(*given: Any, **options: Any) -> None:
-        if "whole" not in options:
-            real(*given, **options)
-
-    monkeypatch.setattr(engine_module, "publish", publish)
+    monkeypatch.setattr(recovery, "publish", lambda *given, **options: None)
     return Killer("after commit", 2)
 
 
@@ -209,12 +206,12 @@ def _again(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def _swept(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Recovery that takes the state of the last commit for a leftover."""
-    real = Engine._sweep
+    real = recovery.sweep
 
-    def sweep(self: Engine, commit: Any) -> None:
-        real(self, replace(commit, state={}))
+    def sweep(run: Any, commit: Any, *given: Any, **options: Any) -> None:
+        real(run, replace(commit, state={}), *given, **options)
 
-    monkeypatch.setattr(Engine, "_sweep", sweep)
+    monkeypatch.setattr(recovery, "sweep", sweep)
     return Killer("published", 1)
 
 

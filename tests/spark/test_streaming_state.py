@@ -110,7 +110,7 @@ def both(spark: SparkSession, flow: tg.Flow, rows: list[tuple[Any, ...]], direct
 def test_partial_aggregates_give_what_rows_give(spark: SparkSession, tmp_path: Path, verb: str) -> None:
     """Every aggregate with a partial form, on nulls, decimals and empty steps, on one clock and on two."""
     flow = flow_of(verb)
-    kept = engine_in(spark, flow.plan, {}, tmp_path / "types").kept.values()
+    kept = engine_in(spark, flow.plan, {}, tmp_path / "types").run.kept.values()
     assert any("__0a" in type_.names for own in kept for type_ in own.types.states)
     both(spark, flow, drawn_rows(7), tmp_path / "run")
 

@@ -16,14 +16,17 @@ from tests.spark.steps import Cuts, engine_in
 import tidegate as tg
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import spark_runtime
+from tidegate.spark.streaming import cleaning
 from tidegate.spark.streaming import engine as engine_module
 from tidegate.spark.streaming import lock as lock_module
 from tidegate.spark.streaming.commits import Commit, write_commit
-from tidegate.spark.streaming.engine import POINTS, RECOVERY, Engine
+from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, Superseded
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.lock import Lock
+from tidegate.spark.streaming.recovery import RECOVERY
 from tidegate.spark.streaming.sources import united
+from tidegate.spark.streaming.step import POINTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -234,11 +237,11 @@ def test_without_the_fence_in_time_a_run_that_was_replaced_commits(
 def test_a_sweep_of_everything_that_is_not_named_is_caught(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that was replaced would delete the state of the other."""
 
-    def sweep(self: Engine, files: Files, directory: str, **options: Any) -> None:
+    def sweep(files: Files, directory: str, lock: int, **options: Any) -> None:
         for name in files.names(directory):
             if f"{directory}/{name}" not in options.get("named", ()):
                 files.delete(f"{directory}/{name}")
 
-    monkeypatch.setattr(Engine, "sweep_attempts", sweep)
+    monkeypatch.setattr(cleaning, "sweep_attempts", sweep)
     with pytest.raises(Exception, match=r"PATH_NOT_FOUND|does not exist|expected"):
         recover_late(runs, "sweeping")

@@ -9,7 +9,7 @@ from typing import Any
 from tidegate.flow.plan import Plan
 from tidegate.spark.streaming.errors import Superseded
 from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.log import NOBODY, Token, append
+from tidegate.spark.streaming.log import FORMAT, NOBODY, Token, append
 from tidegate.spark.streaming.manifest import FileEntry, decode_files
 from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.published import Outlet
@@ -83,7 +83,7 @@ class Commit:
     def coded(self, flow: Plan) -> dict[str, Any]:
         """Answer the commit as JSON has it."""
         return {
-            "format": 2,
+            "format": FORMAT,
             "step": self.step,
             "batch": self.batch,
             "query": self.query,

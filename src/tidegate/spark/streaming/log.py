@@ -18,11 +18,12 @@ from typing import Any
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
 
-__all__ = ["NOBODY", "Log", "Token", "append", "last_commit", "read_log", "write_fence"]
+__all__ = ["FORMAT", "NOBODY", "Log", "Token", "append", "last_commit", "read_log", "write_fence"]
 
 _KEPT = 100
-#: What can be read. Commits of the first format name directories, and not the files in them; they may have no checksum.
-_FORMATS = (1, 2)
+#: The format that records are written in; earlier ones can be read (`upgrade.py`). Commits of the first format name
+#: directories, and not the files in them, and may have no checksum.
+FORMAT = 2
 _FENCE: dict[str, Any] = {"number": int, "token": dict}
 _COMMIT: dict[str, Any] = {
     "step": int,
@@ -106,7 +107,7 @@ def append(
 def write_fence(files: Files, token: Token) -> None:
     """Write a fence as the next record, whatever another run writes at the same time."""
     number = max(files.numbers("commits"), default=-1) + 1
-    fence = {"format": _FORMATS[-1], "fence": True, "token": asdict(token)}
+    fence = {"format": FORMAT, "fence": True, "token": asdict(token)}
     while not files.create(f"commits/{number}", {**fence, "number": number}):
         number += 1
 
@@ -115,9 +116,9 @@ def _record(files: Files, number: int) -> dict[str, Any]:
     """Return a record, checked as far as it can be without its flow."""
     name = f"commits/{number}"
     found = files.read(name, "a commit", {"format": int})
-    if found["format"] not in _FORMATS:
+    if not 1 <= found["format"] <= FORMAT:
         raise BadCheckpoint(
-            f"expected a commit of format {_FORMATS[-1]} in {files.path(name)}, got one of format {found['format']}",
+            f"expected a commit of format {FORMAT} in {files.path(name)}, got one of format {found['format']}",
             hint="another version of Tidegate wrote it: go on with that one",
         )
     keys = _FENCE if "fence" in found else _COMMIT

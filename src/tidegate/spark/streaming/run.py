@@ -247,7 +247,7 @@ class Run:
         schema = flow[source].schema
         columns = StructType().add("time", struct_type(schema.times)).add("source", "string").add("step", "long")
         columns = columns.add("reason", "string").add("bound", "string").add("row", struct_type(schema.columns))
-        directory, last = self._engine.late_rows(source), self._engine.last
+        directory, last = self._engine.run.late_rows(source), self._engine.last
         found: list[str] = []
         if last is not None:
             pending = {p.name: p for p in last.publish if directory_of(p) == directory}

@@ -15,8 +15,9 @@ from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Published
 from tidegate.spark.inputs import check_inputs
 from tidegate.spark.runtime import spark_runtime
+from tidegate.spark.streaming.cleaning import sweep_attempts
 from tidegate.spark.streaming.delta import Delta
-from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.engine import Engine, resume
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.halves import check_halves
@@ -114,18 +115,18 @@ def prepare(
         _check_outside(files, name, output)
     check_halves(files)
     identify(files, flow.name)
-    engine = Engine(flow, spark_runtime(spark), files, tables, outputs, lock=lock, **options)
+    engine = resume(flow, spark_runtime(spark), files, tables, outputs, lock=lock, **options)
     for sink in flow.sinks:
         output = outputs[sink.name]
         if isinstance(output, Parquet):
-            claim(spark, output.path, files, sink.name, engine.schemas[sink.input], flow[sink.input].schema)
+            claim(spark, output.path, files, sink.name, engine.run.schemas[sink.input], flow[sink.input].schema)
             _check_none_waits(engine, sink.name, Files(spark, output.path))
             _check_not_left(engine, sink.name, Files(spark, output.path))
             # What the last commit names is published; the rest is of attempts that did not get so far.
-            engine.sweep_attempts(Files(spark, output.path), PENDING)
+            sweep_attempts(Files(spark, output.path), PENDING, lock.token.lock if lock else 0)
         elif isinstance(output, Transactional):
             try:
-                output.claim(sender_of(flow, files, sink.name), engine.schemas[sink.input])
+                output.claim(sender_of(flow, files, sink.name), engine.run.schemas[sink.input])
             except TidegateError as error:
                 raise error.at(f"sink {sink.name!r}") from None
     return engine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tidegate.spark.streaming.by_step import directory_of, step_of
@@ -11,11 +12,18 @@ from tidegate.spark.streaming.manifest import FileEntry, damaged, list_files
 from tidegate.spark.streaming.publishing import place_of
 from tidegate.spark.streaming.state import State
 
-__all__ = ["upgraded"]
+__all__ = ["UPGRADES", "upgraded"]
 
 
-def upgraded(files: Files, commit: Commit) -> Commit:
-    """Return a commit of the first format with the files that it names, as they are now.
+def upgraded(files: Files, commit: Commit, format_: int) -> Commit:
+    """Return a commit of an earlier format as one of today."""
+    for upgrade in UPGRADES[format_ - 1 :]:
+        commit = upgrade(files, commit)
+    return commit
+
+
+def _with_files(files: Files, commit: Commit) -> Commit:
+    """Add the files that a commit of the first format names, as they are now.
 
     Their rows are held against what the commit says. What was handed over left no record: if it is gone, it was.
     """
@@ -57,3 +65,7 @@ def _set_aside(files: Files, directory: str, publish: tuple[Publication, ...]) -
     names = [f"{directory}/{name}" for name in files.names(directory) if step_of(name) is not None]
     published = sum(entry.rows for name in names if name not in pending for entry in list_files(files, name))
     return published + sum(pending.values())
+
+
+#: From the first format to the second, and so on: a new format adds what the one before lacks.
+UPGRADES: tuple[Callable[[Files, Commit], Commit], ...] = (_with_files,)

@@ -1,0 +1,59 @@
+"""Going on from the last commit: what it names is looked at, what it had to publish is published, the rest swept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from tidegate.spark.runtime import Runtime
+from tidegate.spark.streaming.by_step import check_none_after
+from tidegate.spark.streaming.cleaning import sweep
+from tidegate.spark.streaming.commits import Commit
+from tidegate.spark.streaming.errors import CheckpointClosed
+from tidegate.spark.streaming.lock import Lock
+from tidegate.spark.streaming.meaning import check_meaning
+from tidegate.spark.streaming.owner import check_owned
+from tidegate.spark.streaming.prepared import Prepared
+from tidegate.spark.streaming.publishing import publish
+from tidegate.spark.streaming.sinks import Parquet
+from tidegate.spark.streaming.state import check_part
+from tidegate.spark.streaming.upgrade import upgraded
+
+__all__ = ["RECOVERY", "recover"]
+
+#: The named points of a recovery: before what was committed is published again, and before leftovers are deleted.
+RECOVERY = ("recovering", "sweeping")
+
+
+def recover(run: Prepared, runtime: Runtime, found: Mapping[str, Any], lock: Lock | None) -> Commit:
+    """Return the last commit, after what it had to publish is published and leftovers are gone."""
+    check_meaning(run.flow, found["flow"], run.meaning)
+    commit = upgraded(run.files, Commit.decode(run.flow, found), found["format"])
+    _check(run, commit)
+    run.probe("recovering", commit.step)
+    publish(run.flow, run.files, runtime, commit, run.outputs, whole=True)
+    run.probe("sweeping", commit.step)
+    sweep(run, commit, lock.token.lock if lock else 0, before=lock.since if lock else time.time())
+    if commit.ended:
+        raise CheckpointClosed(
+            f"the input of flow {run.flow.name!r} has ended: all that {run.files.root} stands for is complete",
+            hint="take another checkpoint and other outputs to run the flow again",
+        )
+    return commit
+
+
+def _check(run: Prepared, commit: Commit) -> None:
+    """Raise if what a commit stands for is not there as it was, or is from another moment."""
+    for part in commit.parts:
+        check_part(run.files, part, whole=True)
+    for source in run.flow.sources:
+        check_none_after(run.files, run.late_rows(source.id), commit.step)
+    roots = {outlet.root: outlet.rows for outlet in commit.outlets.values()}
+    for output in run.outputs.values():
+        if isinstance(output, Parquet):
+            place = run.files.at(output.path)
+            if roots.get(place.root):
+                check_owned(place)
+            if place.root in roots:
+                check_none_after(place, "", commit.step)

@@ -1,0 +1,114 @@
+"""What a step writes besides state: rows for its sinks, and rows that are set aside. The commit publishes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tidegate.spark.streaming.attempt import Attempt
+from tidegate.spark.streaming.by_step import directory_of
+from tidegate.spark.streaming.commits import Commit, Publication
+from tidegate.spark.streaming.errors import LateRow, RowRefused
+from tidegate.spark.streaming.failures import at_operator
+from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.frontiers import shown
+from tidegate.spark.streaming.marks import Marks
+from tidegate.spark.streaming.owner import check_owned
+from tidegate.spark.streaming.prepared import Prepared
+from tidegate.spark.streaming.published import Outlet, final
+from tidegate.spark.streaming.publishing import staged
+from tidegate.spark.streaming.refusals import watched
+from tidegate.spark.streaming.sinks import Output, Parquet
+from tidegate.spark.streaming.sources import Taken, diverted
+from tidegate.spark.streaming.state import write_part
+from tidegate.spark.streaming.tracking import Tracking
+from tidegate.spark.streaming.work import Rows
+
+__all__ = ["outlets", "refuse_late", "set_aside", "set_aside_so_far", "write_results"]
+
+
+def refuse_late(taken: Mapping[str, Taken], marks: Mapping[str, Marks]) -> None:
+    """Raise if rows are late at a source that must have none."""
+    for found in taken.values():
+        if found.source.late == "fail" and found.seen.late:
+            bound = shown(found.source.schema, marks[found.source.id].frontier)
+            raise LateRow(
+                f"expected no row of {found.source.id} below {bound}, got {found.seen.late}",
+                hint='late="divert" sets late rows aside; a longer delay lets them take part',
+            )
+
+
+def set_aside(
+    run: Prepared, step: Attempt, taken: Mapping[str, Taken], marks: Mapping[str, Marks]
+) -> list[Publication]:
+    """Write the rows that came late or were rejected to where they can be read."""
+    written = []
+    for found in taken.values():
+        late = 0 if found.source.late == "drop" else found.seen.late
+        if late + found.seen.rejected:
+            directory = run.late_rows(found.source.id)
+            place = staged(directory, step)
+            rows = diverted(found, step.runtime, marks[found.source.id].frontier, step.number)
+            part = write_part(run.files, step.runtime, rows, place)
+            name = f"{directory}/step={step.number}"
+            written.append(Publication(run.files.root, place, name, files=part.files))
+    return written
+
+
+def set_aside_so_far(last: Commit | None, publications: Sequence[Publication]) -> dict[str, int]:
+    """Return how many rows were set aside up to now, by their directory."""
+    found = Counter(last.aside if last else {})
+    for publication in publications:
+        found[directory_of(publication)] += publication.rows
+    return dict(found)
+
+
+def write_results(run: Prepared, step: Attempt, frames: Mapping[str, Rows]) -> tuple[dict[str, int], list[Publication]]:
+    """Write what goes to sinks to paths of this attempt; return how many rows each has, and what is to be published."""
+    outputs, written = {}, []
+    for output in run.outputs.values():
+        if isinstance(output, Parquet):
+            check_owned(run.files.at(output.path))
+    for sink in run.flow.sinks:
+        rows = frames[sink.input]
+        outputs[sink.name] = 0
+        if rows.empty:
+            continue
+        output = run.outputs[sink.name]
+        publication, files = _place(run.files, step, sink.name, output)
+        frame, check_taken = watched(step.runtime, rows.frame, output)
+        with at_operator(run.flow, sink.input):
+            part = write_part(files, step.runtime, frame, publication.staged)
+        try:
+            check_taken()
+        except RowRefused as error:
+            raise error.at(f"sink {sink.name!r}") from None
+        outputs[sink.name] = part.rows
+        if part.rows:
+            written.append(replace(publication, files=part.files))
+    return outputs, written
+
+
+def _place(files: Files, step: Attempt, sink: str, output: Output) -> tuple[Publication, Files]:
+    if isinstance(output, Parquet):
+        place = files.at(output.path)
+        return Publication(place.root, staged("", step), f"step={step.number}"), place
+    directory = f"output/{sink}"
+    return Publication(files.root, staged(directory, step), f"{directory}/step={step.number}", call=sink), files
+
+
+def outlets(
+    run: Prepared, last: Commit | None, step: int, rows: Mapping[str, int], tracking: Tracking
+) -> dict[str, Outlet]:
+    """Return what is in the directories of sinks after a step, and which frontiers they promise."""
+    found = {}
+    for sink in run.flow.sinks:
+        output, operator = run.outputs[sink.name], run.flow[sink.input]
+        if isinstance(output, Parquet):
+            fresh = Outlet(run.files.at(output.path).root)
+            before = last.outlets.get(sink.name, fresh) if last else fresh
+            outlet = before if before.root == fresh.root else fresh
+            frontier = final(operator, tracking.of_sink(sink.name))
+            found[sink.name] = outlet.after(step, rows[sink.name], operator.schema, frontier)
+    return found

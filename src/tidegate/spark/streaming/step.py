@@ -1,0 +1,127 @@
+"""One step: from new rows to a commit that is ready to be written. Nothing of it counts before it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.spark.streaming.attempt import Attempt
+from tidegate.spark.streaming.commits import Commit
+from tidegate.spark.streaming.frontiers import Frontier
+from tidegate.spark.streaming.lateness import admit
+from tidegate.spark.streaming.log import Token
+from tidegate.spark.streaming.marks import Marks, Seen
+from tidegate.spark.streaming.prepared import Prepared
+from tidegate.spark.streaming.publishing import seal
+from tidegate.spark.streaming.results import outlets, refuse_late, set_aside, set_aside_so_far, write_results
+from tidegate.spark.streaming.sources import Taken, look
+from tidegate.spark.streaming.tracking import Tracking
+from tidegate.spark.streaming.work import Work
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["POINTS", "Batch", "Done", "run_step"]
+
+#: The named points of a step, in order: what a crash test stops at. A loop has one more, "round", in each round.
+POINTS = (
+    "begin",
+    "writing",
+    "between state and output",
+    "before commit",
+    "during commit",
+    "after commit",
+    "publishing",
+    "handed over",
+    "published",
+    "cleaning",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What comes in a step: rows, None at the end of the input; and Spark's number, query and offsets for them."""
+
+    rows: DataFrame | None
+    taken: Mapping[str, Taken]
+    number: int | None
+    query: str
+    offsets: str
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a step came to: the commit, which is to be written, and what was seen of each source."""
+
+    commit: Commit
+    seen: Mapping[str, Seen]
+
+
+def run_step(
+    run: Prepared,
+    step: Attempt,
+    batch: Batch,
+    last: Commit | None,
+    marks: Mapping[str, Marks],
+    tracking: Tracking,
+    *,
+    number: int,
+    token: Token,
+) -> Done:
+    """Run a step after the commit ``last``, and see to it that all that its own commit names is on the disk.
+
+    ``marks`` are those before the step; ``tracking`` moves to those after it. ``number`` is that of the commit in the
+    log, ``token`` says who writes it.
+    """
+    flow = run.flow
+    work = Work(
+        step,
+        run.entries,
+        run.kept,
+        last.state if last else {},
+        run.tables,
+        ended=batch.ended,
+        fold_from=run.fold_from,
+    )
+    try:
+        run.probe("writing", step.number)
+        old = _frontiers(run, tracking)
+        work.begin(batch.taken, old)
+        seen_rows = look(step.runtime, batch.rows, batch.taken)
+        taken, late = admit(step, run.keepers, seen_rows, old, run.tables)
+        refuse_late(taken, marks)
+        seen = {name: found.seen for name, found in taken.items()}
+        after = {s.id: marks[s.id].ended() if batch.ended else marks[s.id].after(s, seen[s.id]) for s in flow.sources}
+        aside = set_aside(run, step, taken, marks)
+        tracking.move({source: mark.frontier for source, mark in after.items()})
+        new = _frontiers(run, tracking)
+        work.answer(seen, late, old, new)
+        run.probe("between state and output", step.number)
+        outputs, written = write_results(run, step, work.frames)
+        commit = Commit(
+            step.number,
+            batch.number,
+            batch.query,
+            batch.offsets,
+            after,
+            work.folded(new),
+            (*aside, *written),
+            outputs,
+            run.meaning,
+            batch.ended,
+            outlets(run, last, step.number, outputs, tracking),
+            set_aside_so_far(last, aside),
+            number,
+            token,
+        )
+        seal(run.files, commit, last)
+        run.probe("before commit", step.number)
+    finally:
+        work.release()
+    return Done(commit, seen)
+
+
+def _frontiers(run: Prepared, tracking: Tracking) -> dict[str, Frontier]:
+    return {o.id: tracking.frontier(o) for o in run.flow if o.schema.time}
