@@ -128,6 +128,7 @@ def test_revisions_and_late_rows_are_those_of_the_specification(
     compare(spark, cuts_of(rng), restart=restart)
 
 
+@pytest.mark.slow
 def test_what_was_answered_is_kept_as_long_as_late_rows_may_come(spark: SparkSession) -> None:
     """Rows of many small steps, put together by the engine's own rule, are there for a revision three units later."""
     cuts: Cuts = [{"s": [(t, "a", 5)]} for t in (0, 1, 2, 3, 3)]

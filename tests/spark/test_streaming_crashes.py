@@ -216,7 +216,13 @@ def _swept(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize(
-    "mutant", [_output_after_commit, _old_state, _early_watermark, _no_delay, _publish_once, _again, _swept]
+    "mutant",
+    [
+        _output_after_commit,
+        _publish_once,
+        _again,
+        *(pytest.param(mutant, marks=pytest.mark.slow) for mutant in (_old_state, _early_watermark, _no_delay, _swept)),
+    ],
 )
 def test_broken_engines_are_caught(
     spark: SparkSession,

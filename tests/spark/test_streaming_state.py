@@ -122,6 +122,7 @@ def small_windows() -> tuple[tg.Flow, list[tuple[Any, ...]]]:
     return flow, [(i // 2 - i % 3, "ab"[i % 2], i) for i in range(20)]
 
 
+@pytest.mark.slow
 def test_a_part_that_is_counted_twice_is_found(spark: SparkSession, tmp_path: Path) -> None:
     """The comparison can fail: with a fold that keeps what it has folded, sums are too large."""
 
@@ -150,6 +151,7 @@ def test_parts_that_are_left_out_too_early_are_found(spark: SparkSession, tmp_pa
         both(spark, flow, rows, tmp_path)
 
 
+@pytest.mark.slow
 def test_answers_that_are_held_back_are_found(spark: SparkSession, tmp_path: Path) -> None:
     """The comparison can fail: if windows are taken to end one unit later, some are never answered."""
     flow, _ = small_windows()
@@ -249,6 +251,7 @@ def test_an_operator_has_its_say_at_the_end_without_rows(spark: SparkSession, tm
     assert_same_rows(got["out"], all_by_spark(spark, flow, {"s": cuts[0]["s"] + cuts[1]["s"]})["out"])
 
 
+@pytest.mark.slow
 def test_an_operator_that_forgets_is_found(spark: SparkSession, tmp_path: Path) -> None:
     """The comparison can fail: with a ``resume`` that drops the total, answers differ."""
     with pytest.raises(AssertionError):

@@ -11,7 +11,7 @@ from tidegate.flow.schema import Schema
 from tidegate.spark.lowering.cells import mergeable
 from tidegate.spark.streaming.keepers.accumulated import AllCells, AllRows
 from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved, New, Types
-from tidegate.spark.streaming.keepers.latest import LastKept, LatestRight
+from tidegate.spark.streaming.keepers.last_rows import LastKept, LatestRight
 from tidegate.spark.streaming.keepers.loops import Known
 from tidegate.spark.streaming.keepers.per_time import CellsPerTime, RowsPerTime
 from tidegate.spark.streaming.keepers.processed import Knowledge, PlayedRows
