@@ -19,13 +19,14 @@ from tests.spark.place import counts as place_counts
 import tidegate as tg
 from tidegate.flow.errors import BadArgument
 from tidegate.spark.runtime import spark_runtime
+from tidegate.spark.streaming import engine as engine_module
 from tidegate.spark.streaming import files as files_module
 from tidegate.spark.streaming import publishing, recovery
 from tidegate.spark.streaming import state as state_module
 from tidegate.spark.streaming import step as step_module
 from tidegate.spark.streaming.by_step import checked_steps
 from tidegate.spark.streaming.engine import Engine
-from tidegate.spark.streaming.errors import BadCheckpoint
+from tidegate.spark.streaming.errors import BadCheckpoint, RunFailed
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.keepers import keeper
 from tidegate.spark.streaming.log import FORMAT, last_commit
@@ -312,6 +313,23 @@ def test_a_checkpoint_of_the_first_format_goes_on(steps: Steps) -> None:
     commit = last_commit(Files.here(steps.path / "checkpoint"))
     assert commit is not None
     assert commit["aside"] == {"late/s": 3}
+
+
+def test_what_fails_behind_a_commit_is_told_as_such(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step counts: it is the last one, and the next start publishes it."""
+    engine = steps.engine()
+    steps.run(0, engine=engine)
+
+    def gone(*_: Any, **__: Any) -> None:
+        raise ConnectionError("the session was stopped")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engine_module, "publish", gone)
+        with pytest.raises(RunFailed, match=r"(?s)was stopped.*hint: the step is committed"):
+            steps.run(1, engine=engine)
+    assert engine.last is not None
+    assert engine.last.step == 1
+    steps.end(2)
 
 
 def _moved(path: Path) -> Path:

@@ -20,7 +20,7 @@ from tidegate.spark.streaming import log as log_module
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointInUse, Superseded
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.lock import Lock, holder
-from tidegate.spark.streaming.log import NOBODY, Token, append, read_log, write_fence
+from tidegate.spark.streaming.log import NOBODY, Token, append, read_log, sweep_log, write_fence
 
 ELSEWHERE = {"host": "elsewhere", "boot": "x", "process": 1, "started": "1"}
 COMMIT: dict[str, Any] = {
@@ -234,6 +234,40 @@ def test_the_last_commit_outlives_any_number_of_fences(tmp_path: Path, monkeypat
     assert commit(files, 13, 1, before=0)
     assert (read_log(files).commit or {})["step"] == 1
     assert not (tmp_path / "commits" / "0").exists()
+
+
+@pytest.mark.parametrize("damage", ["emptied", "a directory", "kept by the disk"])
+def test_what_is_wrong_with_a_commit_that_nobody_needs_fails_no_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    """The new one is committed by then. One that can't be read may be a fence, and stays."""
+    monkeypatch.setattr(log_module, "_KEPT", 5)
+    files, old = Files.here(tmp_path), tmp_path / "commits" / "0"
+    for number in range(5):
+        assert commit(files, number, number, before=number - 1)
+    if damage == "kept by the disk":
+
+        def refused(name: str) -> None:
+            raise PermissionError(f"Operation not permitted: {name}")
+
+        monkeypatch.setattr(files, "delete", refused)
+    else:
+        old.unlink()
+        old.mkdir() if damage == "a directory" else old.touch()
+    assert commit(files, 5, 5, before=4)
+    assert old.exists()
+
+
+def test_commits_that_a_killed_run_has_left_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It died between its commit and the deletion of an old one; fences stay."""
+    files = Files.here(tmp_path)
+    assert commit(files, 0, 0)
+    write_fence(files, Token(1, "a"))
+    for number in range(2, 9):
+        assert commit(files, number, number - 1)
+    monkeypatch.setattr(log_module, "_KEPT", 5)
+    sweep_log(files, 8)
+    assert files.numbers("commits") == [8, 7, 6, 5, 4, 1]
 
 
 def test_a_run_that_is_not_fenced_is_not_taken_for_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

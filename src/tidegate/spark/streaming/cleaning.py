@@ -11,6 +11,7 @@ from collections.abc import Set
 from tidegate.spark.streaming.by_step import step_of
 from tidegate.spark.streaming.commits import Commit
 from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.log import sweep_log
 from tidegate.spark.streaming.prepared import Prepared
 from tidegate.spark.streaming.publishing import PENDING
 
@@ -36,6 +37,7 @@ def sweep(run: Prepared, commit: Commit, lock: int, before: float) -> None:
     """
     files = run.files
     files.sweep("commits", before=before)
+    sweep_log(files, commit.number)
     late = [run.late_rows(source.id) for source in run.flow.sources]
     for directory in [*late, *(f"output/{sink.name}" for sink in run.flow.sinks)]:
         sweep_attempts(files, f"{directory}/{PENDING}", lock)

@@ -11,14 +11,15 @@ its step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
 
-__all__ = ["FORMAT", "NOBODY", "Log", "Token", "append", "last_commit", "read_log", "write_fence"]
+__all__ = ["FORMAT", "NOBODY", "Log", "Token", "append", "last_commit", "read_log", "sweep_log", "write_fence"]
 
 _KEPT = 100
 #: The format that records are written in; earlier ones can be read (`upgrade.py`). Commits of the first format name
@@ -98,10 +99,22 @@ def append(
         if "fence" not in found or found["token"]["lock"] >= token.lock:
             return None
         number += 1
-    for old in range(max(0, before - _KEPT + 1), number - _KEPT + 1):
-        if files.exists(f"commits/{old}") and "fence" not in _record(files, old):
-            files.delete(f"commits/{old}")
+    _forget(files, range(max(0, before - _KEPT + 1), number - _KEPT + 1))
     return number
+
+
+def sweep_log(files: Files, last: int) -> None:
+    """Delete commits that fell behind the last one long ago, and that a run has left because it died."""
+    _forget(files, [number for number in files.numbers("commits") if number <= last - _KEPT])
+
+
+def _forget(files: Files, numbers: Iterable[int]) -> None:
+    """Delete commits that nobody needs any more. A record that can't be read may be a fence, and stays."""
+    for number in numbers:
+        # Of what is wrong with such a record, nothing is worth failing for.
+        with suppress(Exception):
+            if files.exists(f"commits/{number}") and "fence" not in _record(files, number):
+                files.delete(f"commits/{number}")
 
 
 def write_fence(files: Files, token: Token) -> None:
