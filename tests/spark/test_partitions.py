@@ -28,7 +28,7 @@ from tidegate.spark.streaming import sources
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.errors import BadCheckpoint, FlowChanged
 from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.heartbeat import Heart, forget
+from tidegate.spark.streaming.heartbeat import Heart, forget, heart_of
 from tidegate.spark.streaming.keys import key_text
 from tidegate.spark.streaming.marks import Marks, Seen
 from tidegate.spark.streaming.partitions import Beat, Partitions, period
@@ -229,6 +229,35 @@ def test_an_engine_that_looks_at_its_own_clock_is_caught(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"beat": 1}', '{"beat": [], "at": 1}', Beat(17, 5).line.replace("17", "97")]
+)
+def test_a_beat_that_is_not_what_was_written_is_refused(text: str) -> None:
+    """A digit that flips could silence the clock for weeks; what earlier versions wrote has no checksum."""
+    with pytest.raises(BadCheckpoint, match=r"(?s)expected a beat of the clock .*clock.* got .*hint: .*empty"):
+        Beat.parse(text)
+    assert Beat.parse(Beat(17, 5).line) == Beat.parse('{"beat": 17, "at": 5}') == Beat(17, 5)
+    assert Beat(17, 5).line.count("\n") == 1
+
+
+def test_a_start_names_a_beat_that_can_not_be_read_and_overlooks_what_is_none(tmp_path: Path) -> None:
+    """What is emptied is not heard, which is all that it costs."""
+    files = Files.here(tmp_path)
+    heart_of(flow(), files, after=-1)
+    for name in ("1~.json", "readme", "².json"):
+        (tmp_path / "clock" / name).write_text("")
+    torn = tmp_path / "clock" / "7.json"
+    torn.write_text("{")
+    with pytest.raises(
+        BadCheckpoint, match=r"(?s)expected a beat of the clock in .*clock/7.json.* got .*hint: .*empty"
+    ):
+        heart_of(flow(), files, after=0)
+    torn.write_text("")
+    heart_of(flow(), files, after=0)
+    forget(files, 7)
+    assert files.names("clock") == ["1~.json", "8.json", "readme", "².json"]
+
+
 def test_beats_are_numbered_on_and_forgotten_when_they_were_heard(spark: SparkSession, tmp_path: Path) -> None:
     """Whatever the clock says; a heart goes on after the last beat that there is, or that was committed."""
     files = Files(spark, str(tmp_path))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.flow.plan import Plan
 from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.partitions import Beat, period
+from tidegate.spark.streaming.partitions import UNHEARD, Beat, period
 from tidegate.spark.streaming.policies import policy_of
 
 if TYPE_CHECKING:
@@ -59,9 +59,18 @@ class Heart:
 
 
 def heart_of(flow: Plan, files: Files, *, after: int) -> Heart | None:
-    """Answer the heartbeat that a flow needs, which goes on after the beat of that number; None if it needs none."""
+    """Return the heartbeat that a flow needs, which goes on after the beat of that number; None if it needs none.
+
+    Raise if a beat that is still to be heard can't be read.
+    """
     spans = [idle for source in flow.sources if (idle := policy_of(source).idle)]
-    return Heart(files, after=after, seconds=max(1.0, period(min(spans)) / 1_000_000)) if spans else None
+    if not spans:
+        return None
+    for name, size in files.sizes(_DIRECTORY).items():
+        # One that is empty has no rows for Spark.
+        if _number(name) >= 0 and size:
+            files.read(f"{_DIRECTORY}/{name}", "a beat of the clock", {"beat": int, "at": int}, hint=UNHEARD)
+    return Heart(files, after=after, seconds=max(1.0, period(min(spans)) / 1_000_000))
 
 
 def read_beats(spark: SparkSession, files: Files) -> DataFrame:
@@ -72,9 +81,11 @@ def read_beats(spark: SparkSession, files: Files) -> DataFrame:
 def forget(files: Files, number: int) -> None:
     """Delete the beats up to a number: they were heard, and are in a commit."""
     for name in files.names(_DIRECTORY):
-        if _number(name) <= number:
+        if 0 <= _number(name) <= number:
             files.delete(f"{_DIRECTORY}/{name}")
 
 
 def _number(name: str) -> int:
-    return int(name.partition(".")[0])
+    """Return the number of a beat; -1 of a file that is none."""
+    stem = name.removesuffix(".json")
+    return int(stem) if stem.isascii() and stem.isdecimal() else -1
