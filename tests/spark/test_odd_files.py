@@ -100,6 +100,16 @@ def test_a_file_that_is_not_what_it_should_be_is_named(place: Place, name: str, 
         place.start(counts())
 
 
+def test_a_checkpoint_whose_id_is_gone_is_given_no_other(place: Place) -> None:
+    """Its outputs would take it for another one, and a database would take its last step for a new one."""
+    path = place.path / "checkpoint" / "id"
+    path.unlink()
+    for _ in range(2):
+        with pytest.raises(BadCheckpoint, match=r"(?s)expected the id .*checkpoint/id.* got no file.*hint: restore"):
+            place.start(counts())
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("name", ["spark/offsets", "spark/sources/0/1"])
 def test_a_record_of_spark_that_is_gone_is_named(place: Place, name: str) -> None:
     """What Spark has committed has positions, and a position that names a record of its source has that record."""

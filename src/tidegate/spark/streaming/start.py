@@ -22,8 +22,9 @@ from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.halves import check_halves
 from tidegate.spark.streaming.heartbeat import heart_of, read_beats
-from tidegate.spark.streaming.identity import identify
+from tidegate.spark.streaming.identity import checkpoint_id, identify
 from tidegate.spark.streaming.lock import Lock
+from tidegate.spark.streaming.log import last_commit
 from tidegate.spark.streaming.metrics import Reporter, observed, reporter
 from tidegate.spark.streaming.owner import claim
 from tidegate.spark.streaming.policies import policy_of
@@ -114,7 +115,10 @@ def prepare(
             check_store(spark, output.path, f"the output of sink {name!r}")
         _check_outside(files, name, output)
     check_halves(files)
-    identify(files, flow.name)
+    if last_commit(files) is None:
+        identify(files, flow.name)
+    # One with commits has had an id, by which outputs know it: another would make it a stranger to them.
+    checkpoint_id(files)
     engine = resume(flow, spark_runtime(spark), files, tables, outputs, lock=lock, **options)
     for sink in flow.sinks:
         output = outputs[sink.name]
