@@ -25,6 +25,7 @@ from tidegate.spark.streaming import publishing, recovery
 from tidegate.spark.streaming import state as state_module
 from tidegate.spark.streaming import step as step_module
 from tidegate.spark.streaming.by_step import checked_steps
+from tidegate.spark.streaming.commits import Commit
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.errors import BadCheckpoint, RunFailed
 from tidegate.spark.streaming.files import Files
@@ -463,6 +464,22 @@ def test_what_a_commit_names_is_on_the_disk_before_it(steps: Steps, monkeypatch:
     assert unsynced() == set()
     monkeypatch.setattr(step_module, "seal", lambda files, commit, before: None)
     assert unsynced() != set()
+
+
+def test_what_spark_has_written_of_earlier_batches_is_on_the_disk_before_a_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a power cut can only tear records of the last batch, which are not needed."""
+    done: set[str] = set()
+    sync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (done.add(os.readlink(f"/proc/self/fd/{fd}")), sync(fd))[1])
+    names = ["spark/metadata", "spark/commits/0", "spark/offsets/0", "spark/offsets/1", "spark/sources/0/1"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    publishing.seal(Files.here(tmp_path), Commit(1, 1, "", "", {}, {}, (), {}, {}), None)
+    assert {str(tmp_path / name) for name in names} <= done
+    assert {str(tmp_path / name).rpartition("/")[0] for name in names} <= done
 
 
 def _state_unchecked(monkeypatch: pytest.MonkeyPatch, steps: Steps) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from functools import reduce
 from pathlib import Path
 from shutil import copytree, rmtree
 from typing import TYPE_CHECKING
@@ -15,7 +17,7 @@ import tidegate as tg
 from tidegate.cli import app
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointInUse, UnfitFileSystem
 from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.halves import _due
+from tidegate.spark.streaming.halves import _due, _named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,6 +102,44 @@ def test_a_file_that_is_not_what_it_should_be_is_named(place: Place, name: str, 
         place.start(counts())
 
 
+@pytest.mark.parametrize(
+    ("name", "planned"),
+    [("commits/1", 1), ("commits/1", 2), ("offsets/2", 2), ("sources/0/2", 2), ("sources/0/2.compact", 2)],
+)
+def test_a_record_that_a_power_cut_has_torn_and_nobody_needs_may_be_deleted(
+    place: Place, name: str, planned: int
+) -> None:
+    """Our commits say the same, or nothing was made of it yet. Who does as the hint says has all rows, each once."""
+    spark = place.path / "checkpoint" / "spark"
+    if planned == 2:
+        # The next batch was begun: its position is written, and not that it is done.
+        for before, after, changes in [
+            ("sources/0/1", "sources/0/2", (("0001.", "0002."), ('Id":1', 'Id":2'))),
+            ("offsets/1", "offsets/2", (('Offset":1', 'Offset":2'),)),
+        ]:
+            text = reduce(lambda found, change: found.replace(*change), changes, (spark / before).read_text())
+            (spark / after).write_text(text)
+    if name.endswith("compact"):
+        (spark / "sources" / "0" / "2").unlink()
+    (spark / name).write_text("")
+    with pytest.raises(BadCheckpoint, match=rf"spark/{name}: .* got an empty file") as caught:
+        place.start(counts())
+    said = re.search("a power cut .* not needed: delete (.*); or restore", caught.value.hint)
+    assert said, caught.value.hint
+    for path in said[1].split(", "):
+        Path(path.removeprefix("file:")).unlink()
+    place.run(counts())
+    assert place.rows() == [(1, "a", 1), (5, "a", 1), (6, "a", 1), (9, "a", 1)]
+
+
+@pytest.mark.parametrize("name", ["offsets/1", "sources/0/1"])
+def test_a_record_of_what_is_committed_has_to_be_restored(place: Place, name: str) -> None:
+    """Nothing else says which rows were read."""
+    (place.path / "checkpoint" / "spark" / name).write_text("")
+    with pytest.raises(BadCheckpoint, match=f"(?s)spark/{name}.* got .*hint: restore"):
+        place.start(counts())
+
+
 def test_a_checkpoint_whose_id_is_gone_is_given_no_other(place: Place) -> None:
     """Its outputs would take it for another one, and a database would take its last step for a new one."""
     path = place.path / "checkpoint" / "id"
@@ -125,6 +165,14 @@ def test_what_a_source_has_seen_is_looked_at_as_far_as_spark_reads_it(tmp_path: 
         (tmp_path / "spark" / "sources" / "0").mkdir(parents=True, exist_ok=True)
         (tmp_path / "spark" / "sources" / "0" / name).touch()
     assert sorted(_due(Files.here(tmp_path))) == [f"spark/sources/0/{name}" for name in ("19.compact", "20", "21")]
+
+
+def test_only_a_source_of_files_has_records_of_its_own(tmp_path: Path) -> None:
+    """A topic of Kafka may have any name, also the one that such a source uses for its position."""
+    (tmp_path / "spark" / "offsets").mkdir(parents=True)
+    lines = ["v1", "{}", '{"logOffset":7}', '{"logOffset":{"0":5}}', "-", '{"logOffset":-1}', "3"]
+    (tmp_path / "spark" / "offsets" / "0").write_text("\n".join(lines))
+    assert list(_named(Files.here(tmp_path))) == ["spark/sources/0/7"]
 
 
 def test_a_record_that_another_query_has_written_is_explained(spark: SparkSession, tmp_path: Path) -> None:

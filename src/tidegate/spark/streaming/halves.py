@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointInUse
 from tidegate.spark.streaming.files import Files
@@ -42,11 +43,37 @@ def check_halves(files: Files) -> None:
         if wrong := _damage(files, name):
             raise BadCheckpoint(
                 f"expected a record of Spark's in {files.path(name)}: its version, then lines of JSON; got {wrong}",
-                hint=_RESTORE,
+                hint=_remedy(files, name, commit),
             )
     for name in _named(files):
         if not files.exists(name) and not files.exists(f"{name}{_COMPACT}"):
             raise BadCheckpoint(f"a record of Spark's is gone: {files.path(name)}", hint=_RESTORE)
+
+
+def _remedy(files: Files, name: str, commit: Mapping[str, Any] | None) -> str:
+    """Return what to do about a damaged record: some may be deleted."""
+    done = -1 if commit is None or commit["batch"] is None else commit["batch"]
+    # On a local disk, Hadoop keeps a checksum of each file beside it.
+    names = [n for spare in _spare(files, name, done) for n in (spare, "/.".join(spare.rsplit("/", 1)) + ".crc")]
+    there = [files.path(n) for n in names if files.exists(n)]
+    if not there:
+        return _RESTORE
+    return f"a power cut may leave it so, and it is not needed: delete {', '.join(there)}; or {_RESTORE}"
+
+
+def _spare(files: Files, name: str, done: int) -> list[str]:
+    """Return the records that go with one that is not needed, itself among them; none if it is needed.
+
+    ``done`` is the last batch that our commits have. Spark gives us a batch again if it has no record that it is done,
+    and we know it. Of a batch after that one nothing is committed: without its position, Spark plans it anew.
+    """
+    directory, _, number = name.removesuffix(_COMPACT).rpartition("/")
+    if directory == "spark/commits":
+        return [name] if int(number) <= done else []
+    if directory == "spark/offsets":
+        return [name] if int(number) > done else []
+    read = _positions(files, done).get(directory.rpartition("/")[2], -1) if done >= 0 else -1
+    return [name, f"spark/offsets/{done + 1}"] if int(number) > read else []
 
 
 def query_id(files: Files) -> str:
@@ -88,13 +115,17 @@ def _named(files: Files) -> Iterator[str]:
     """Yield the names of the records that the last ones say are there."""
     yield from (f"spark/offsets/{number}" for number in files.numbers("spark/commits")[:1])
     for number in files.numbers("spark/offsets")[:1]:
-        # Behind the version and the settings of the batch, a line for each source.
-        positions = files.text(f"spark/offsets/{number}").splitlines()[2:]
-        for source, position in enumerate(positions):
-            found = None if position == "-" else json.loads(position)
-            # A source of files says which of its own records is the last.
-            if isinstance(found, dict) and found.get("logOffset", -1) >= 0:
-                yield f"spark/sources/{source}/{found['logOffset']}"
+        yield from (f"spark/sources/{source}/{last}" for source, last in _positions(files, number).items())
+
+
+def _positions(files: Files, batch: int) -> dict[str, int]:
+    """Return which of its own records is the last that a batch reads, by source; only sources of files say so."""
+    # Behind the version and the settings of the batch, a line for each source.
+    lines = files.text(f"spark/offsets/{batch}").splitlines()[2:]
+    found = {str(source): json.loads(line) for source, line in enumerate(lines) if line != "-"}
+    last = {source: position.get("logOffset") for source, position in found.items() if isinstance(position, dict)}
+    # A topic of Kafka may have any name, and a position for each of its partitions.
+    return {source: number for source, number in last.items() if isinstance(number, int) and number >= 0}
 
 
 def _damage(files: Files, name: str) -> str:

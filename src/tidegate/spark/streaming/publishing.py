@@ -52,8 +52,12 @@ def seal(files: Files, commit: Commit, before: Commit | None) -> None:
 
 
 def _positions(files: Files) -> list[str]:
-    """Return where Spark writes down what is in a batch; a source that forgot would give the same rows once more."""
-    return ["spark", "spark/offsets", *(f"spark/sources/{number}" for number in files.names("spark/sources"))]
+    """Return where Spark writes down what is in a batch; a source that forgot would give the same rows once more.
+
+    And where it writes that one is done: one after which another was committed should not be found torn.
+    """
+    sources = files.names("spark/sources")
+    return ["spark", "spark/offsets", "spark/commits", *(f"spark/sources/{number}" for number in sources)]
 
 
 def publish(
