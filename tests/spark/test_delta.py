@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    CalendarIntervalType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampType,
+    YearMonthIntervalType,
+)
 from tests.spark.deaths import Killer, run_dying
 from tests.spark.place import Place, counts
 
 import tidegate as tg
-from tidegate.flow.errors import BadArgument
+from tidegate.flow.errors import BadArgument, NotSupported
 from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.sinks import Sender
@@ -24,6 +40,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+
+SENDER = Sender("checkpoint", "flow", "out", ("t",))
 
 
 def rows_of(path: Path) -> list[tuple[Any, ...]]:
@@ -47,15 +65,15 @@ def test_values_of_every_type_arrive(spark: SparkSession, tmp_path: Path) -> Non
         "SELECT 1 AS t, CAST('1.50' AS DECIMAL(10, 2)) AS price, TIMESTAMP '2026-01-01 00:00:00+02:00' AS at, "
         "struct(array('a', NULL) AS texts, map('k', 1L) AS counts) AS nested, CAST(NULL AS BINARY) AS bytes"
     )
-    sender, output = Sender("checkpoint", "flow", "out", ("t",)), tg.delta(str(tmp_path / "out"))
-    output.claim(sender, rows.schema)
-    output.deliver(sender, rows, 0)
+    output = tg.delta(str(tmp_path / "out"))
+    output.claim(SENDER, rows.schema)
+    output.deliver(SENDER, rows, 0)
     nested = {"texts": ["a", None], "counts": [("k", 1)]}
     at = datetime(2025, 12, 31, 22, tzinfo=UTC)
     assert rows_of(tmp_path / "out") == [(1, Decimal("1.50"), at, nested, None)]
     assert deltalake.DeltaTable(str(tmp_path / "out")).schema().to_json() == _json(rows)
     with pytest.raises(BadCheckpoint, match="with columns t, x, got"):
-        output.claim(sender, spark.sql("SELECT 1 AS t, 2 AS x").schema)
+        output.claim(SENDER, spark.sql("SELECT 1 AS t, 2 AS x").schema)
 
 
 def _json(rows: Any) -> str:
@@ -77,8 +95,55 @@ def test_a_table_has_one_writer_and_secrets_stay_secret(place: Place) -> None:
     secrets |= {"aws_endpoint": "http://127.0.0.1:1/xyzzy-key", "aws_allow_http": "true", "aws_region": "nowhere"}
     output = tg.delta("s3://nowhere/table", storage_options=secrets | {"max_retries": "0"})
     with pytest.raises(SinkFailed) as failed:
-        output.claim(Sender("checkpoint", "flow", "out", ("t",)), place.spark.sql("SELECT 1 AS t").schema)
+        output.claim(SENDER, place.spark.sql("SELECT 1 AS t").schema)
     assert "xyzzy-key" not in f"{failed.value} {output!r}"
+
+
+@pytest.mark.parametrize(
+    ("had", "has"),
+    [
+        (LongType(), DoubleType()),
+        (DateType(), TimestampType()),
+        (DoubleType(), DecimalType(38, 2)),
+        (ArrayType(StructType([StructField("a", LongType())])), ArrayType(StructType([StructField("a", ByteType())]))),
+    ],
+    ids=lambda type_: type_.simpleString(),
+)
+def test_a_column_of_another_type_is_refused_at_the_start(tmp_path: Path, had: DataType, has: DataType) -> None:
+    """Delta would convert values in silence, or fail when the step is committed; both types are told."""
+    output, n = tg.delta(tmp_path / "out"), StructField("n", had)
+    output.claim(SENDER, _schema(n))
+    output.claim(SENDER, _schema(n))
+    names = (
+        rf"column n of type {re.escape(had.simpleString().upper())}, as .*, got {re.escape(has.simpleString().upper())}"
+    )
+    with pytest.raises(BadCheckpoint, match=names):
+        output.claim(SENDER, _schema(StructField("n", has)))
+
+
+def test_whether_values_may_be_missing_is_no_matter_of_types(tmp_path: Path) -> None:
+    """A table of the user's may promise that nothing is null, inside of arrays too, and say more about its columns."""
+    column = StructField("n", ArrayType(LongType(), containsNull=False), False, {"comment": "those of the hour"})
+    deltalake.DeltaTable.create(tmp_path / "out", deltalake.Schema.from_json(_schema(column).json()))
+    tg.delta(tmp_path / "out").claim(SENDER, _schema(StructField("n", ArrayType(LongType()))))
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [DayTimeIntervalType(), YearMonthIntervalType(), CalendarIntervalType(), ArrayType(DayTimeIntervalType())],
+    ids=lambda type_: type_.simpleString(),
+)
+def test_a_type_that_delta_does_not_have_is_refused_before_a_table_is_made(tmp_path: Path, type_: DataType) -> None:
+    """The column is named; a field that is called like such a type is none."""
+    with pytest.raises(NotSupported, match=r"column n is of type .*interval.*, which has no form in Delta"):
+        tg.delta(tmp_path / "out").claim(SENDER, _schema(StructField("n", type_)))
+    assert not (tmp_path / "out").exists()
+    named = StructField("n", StructType([StructField("interval", LongType())]))
+    tg.delta(tmp_path / "out").claim(SENDER, _schema(named))
+
+
+def _schema(*columns: StructField) -> StructType:
+    return StructType([StructField("t", LongType()), *columns])
 
 
 def test_a_path_that_is_none_is_refused() -> None:

@@ -14,13 +14,15 @@ import pyarrow as pa
 
 from tidegate.extras import require
 from tidegate.flow.arguments import checked_directory
+from tidegate.flow.errors import NotSupported
 from tidegate.spark.streaming.batches import arrow_batches
 from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
 from tidegate.spark.streaming.sinks import Sender
 
 if TYPE_CHECKING:
+    from deltalake import Schema
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 __all__ = ["Delta", "delta"]
 
@@ -37,31 +39,39 @@ class Delta:
     options: Mapping[str, str] = field(repr=False)
 
     def claim(self, sender: Sender, schema: StructType) -> None:
-        """Make the table if it is not there, or see that it is this sender's and has the columns."""
-        from deltalake import DeltaTable, Schema
+        """Make the table if it is not there, or see that it is this sender's and has the columns, with their types."""
+        from deltalake import DeltaTable
 
+        wanted = _in_delta(schema)
         with self._told():
             if not DeltaTable.is_deltatable(self.path, self._storage):
                 DeltaTable.create(
                     self.path,
-                    Schema.from_json(_nullable(schema)),
+                    wanted,
                     description=_owner(sender),
                     storage_options=self._storage,
                 )
                 return
             table = DeltaTable(self.path, storage_options=self._storage)
             owner = table.metadata().description or ""
-            columns = [f.name for f in table.schema().fields]
+            types = _types(table.schema())
         if owner.startswith(_PREFIX) and owner != _owner(sender):
             raise BadCheckpoint(
                 f"expected a table of its own, and {self.path} belongs to another: {owner}",
                 hint="choose another path; or delete this one, if its checkpoint is gone",
             )
-        if columns != schema.names:
+        if list(types) != schema.names:
             raise BadCheckpoint(
-                f"expected a table with columns {', '.join(schema.names)}, got {self.path} with {', '.join(columns)}",
+                f"expected a table with columns {', '.join(schema.names)}, got {self.path} with {', '.join(types)}",
                 hint="choose another path: a table that is not there is made",
             )
+        for name, type_ in _types(wanted).items():
+            # deltalake would convert values, and make 1 of 1.7.
+            if type_ != types[name]:
+                raise BadCheckpoint(
+                    f"expected column {name} of type {_shown(types[name])}, as {self.path} has it, got {_shown(type_)}",
+                    hint="cast it to that type in a select(…) right before the sink, or choose another path",
+                )
 
     def deliver(self, sender: Sender, rows: DataFrame, step: int) -> None:
         """Add the rows of a step as one version of the table; nothing if the step is there already."""
@@ -123,10 +133,64 @@ def _app(sender: Sender) -> str:
     return f"tidegate-{sender.checkpoint}-{sender.sink}"
 
 
+def _in_delta(schema: StructType) -> Schema:
+    """Return a schema in Delta's words; raise if there is a type that it has none for."""
+    from deltalake import Schema
+    from pyspark.sql.types import StructType
+
+    for column in schema.fields:
+        try:
+            # deltalake makes a table with such a column, and then takes no row for it.
+            known = not any("interval" in leaf.typeName() for leaf in _leaves(column.dataType))
+            Schema.from_json(_nullable(StructType([column])))
+        except ValueError:
+            known = False
+        if not known:
+            raise NotSupported(
+                f"column {column.name} is of type {column.dataType.simpleString()}, which has no form in Delta",
+                hint="cast it in a select(…) before the sink",
+            )
+    return Schema.from_json(_nullable(schema))
+
+
+def _leaves(type_: DataType) -> Iterator[DataType]:
+    """Yield the types that a type is made of."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(type_, StructType):
+        parts = [field.dataType for field in type_.fields]
+    elif isinstance(type_, MapType):
+        parts = [type_.keyType, type_.valueType]
+    elif isinstance(type_, ArrayType):
+        parts = [type_.elementType]
+    else:
+        yield type_
+        return
+    for part in parts:
+        yield from _leaves(part)
+
+
 def _nullable(schema: StructType) -> str:
-    """Answer a schema as Delta writes it down, which is Spark's own way; every value may be missing."""
+    """Return a schema as Delta writes it down, which is Spark's own way; every value may be missing."""
+    return json.dumps(json.loads(schema.json(), object_hook=_relaxed))
 
-    def relaxed(part: dict[str, Any]) -> dict[str, Any]:
-        return part | {name: True for name in ("nullable", "containsNull", "valueContainsNull") if name in part}
 
-    return json.dumps(json.loads(schema.json(), object_hook=relaxed))
+def _types(schema: Schema) -> dict[str, Any]:
+    """Return the types of columns as they stand in JSON, whether values may be missing or not, and without comments."""
+
+    def bare(part: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in _relaxed(part).items() if name != "metadata"}
+
+    return {field["name"]: field["type"] for field in json.loads(schema.to_json(), object_hook=bare)["fields"]}
+
+
+def _relaxed(part: dict[str, Any]) -> dict[str, Any]:
+    return part | {name: True for name in ("nullable", "containsNull", "valueContainsNull") if name in part}
+
+
+def _shown(type_: Any) -> str:
+    """Return a type in words of SQL; in JSON, Delta and Spark write it alike."""
+    from pyspark.sql.types import StructField
+
+    field = StructField.fromJson({"name": "", "type": type_, "nullable": True})
+    return field.dataType.simpleString().upper()
