@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -140,6 +141,28 @@ def test_a_type_that_delta_does_not_have_is_refused_before_a_table_is_made(tmp_p
     assert not (tmp_path / "out").exists()
     named = StructField("n", StructType([StructField("interval", LongType())]))
     tg.delta(tmp_path / "out").claim(SENDER, _schema(named))
+
+
+def test_whatever_deltalake_raises_is_told_in_a_line_without_secrets(spark: SparkSession, tmp_path: Path) -> None:
+    """Some of its errors are plain exceptions, with its own stack behind the message."""
+    for number, (type_, value) in enumerate([("integer", "'a-secret'"), ("interval day", "INTERVAL 1 DAY")]):
+        field = {"name": "n", "type": type_, "nullable": True, "metadata": {}}
+        made = deltalake.Schema.from_json(json.dumps({"type": "struct", "fields": [field]}))
+        deltalake.DeltaTable.create(tmp_path / f"{number}", made)
+        output = tg.delta(tmp_path / f"{number}", storage_options={"key": "a-secret"})
+        with pytest.raises(SinkFailed, match=f"/{number} did not take the rows: ") as failed:
+            output.deliver(SENDER, spark.sql(f"SELECT {value} AS n"), 0)
+        assert "a-secret" not in str(failed.value)
+        assert [line.strip()[:5] for line in str(failed.value).split("\n")] == ["the D", "hint:"]
+
+
+def test_a_store_that_fails_at_the_start_has_no_rows_to_keep(tmp_path: Path) -> None:
+    """Its error says what could not be done, with all causes that deltalake names, and is of no other class."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SinkFailed, match=r"could not be made ready for rows: .*Not a directory") as failed:
+        tg.delta(tmp_path / "file" / "table").claim(SENDER, _schema())
+    assert "kept" not in str(failed.value)
+    assert "\x1b" not in failed.value.what
 
 
 def _schema(*columns: StructField) -> StructType:

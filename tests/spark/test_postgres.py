@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql.functions import expr
+from pyspark.sql.types import LongType, StructField, StructType
 from tests.spark.deaths import Killer, run_dying
 from tests.spark.place import DDL, Place, counts
 from tests.spark.postgres import PASSWORD, binaries, server
@@ -277,6 +278,13 @@ def test_a_sink_that_does_not_look_is_caught(place: Place, database: Database, m
     place.feed.add((20, "c", 1))
     place.run(counts(), outputs=outputs)
     assert database.sql("SELECT t, k, n FROM unlooked") == [(9, "c", 1)]
+
+
+def test_a_server_that_is_away_at_the_start_has_no_rows_to_keep() -> None:
+    """Its error does not speak of rows: there are none yet."""
+    with pytest.raises(SinkFailed, match="table away of PostgreSQL could not be made ready for rows: conn") as failed:
+        tg.postgres("away", dsn="host=127.0.0.1 port=1").claim(SENDER, StructType([StructField("t", LongType())]))
+    assert "kept" not in str(failed.value)
 
 
 def test_odd_names_are_names(spark: SparkSession, database: Database) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -43,7 +44,7 @@ class Delta:
         from deltalake import DeltaTable
 
         wanted = _in_delta(schema)
-        with self._told():
+        with self._told("could not be made ready for rows", hint="see that it can be reached, and start again"):
             if not DeltaTable.is_deltatable(self.path, self._storage):
                 DeltaTable.create(
                     self.path,
@@ -77,7 +78,8 @@ class Delta:
         """Add the rows of a step as one version of the table; nothing if the step is there already."""
         from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-        with self._told():
+        kept = "the rows are kept: they are written when the flow is started again"
+        with self._told("did not take the rows", hint=kept):
             # Another writer of the same steps makes the version that is written from here on a conflict.
             table = DeltaTable(self.path, storage_options=self._storage)
             last = table.transaction_version(_app(sender))
@@ -97,20 +99,20 @@ class Delta:
         return dict(self.options) or None
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Tell what goes wrong without what it takes to reach the store."""
+    def _told(self, what: str, *, hint: str) -> Iterator[None]:
+        """Tell what goes wrong in deltalake without what it takes to reach the store."""
         from deltalake.exceptions import DeltaError
 
         try:
             yield
-        except (DeltaError, OSError, ValueError) as error:
-            said = str(error)
+        except Exception as error:
+            # Not all of its errors have a class; what has another class is not deltalake's.
+            if not isinstance(error, DeltaError | OSError | ValueError) and type(error) is not Exception:
+                raise
+            said = _in_a_line(str(error))
             for secret in filter(None, self.options.values()):
                 said = said.replace(secret, "…")
-            raise SinkFailed(
-                f"the Delta table {self.path} did not take the rows: {said}",
-                hint="the rows are kept: they are written when the flow is started again",
-            ) from None
+            raise SinkFailed(f"the Delta table {self.path} {what}: {said}", hint=hint) from None
 
 
 def delta(path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None) -> Delta:
@@ -131,6 +133,16 @@ def _owner(sender: Sender) -> str:
 
 def _app(sender: Sender) -> str:
     return f"tidegate-{sender.checkpoint}-{sender.sink}"
+
+
+def _in_a_line(text: str) -> str:
+    r"""Return what deltalake says, which may be coloured and on several lines, without the stack behind it.
+
+    >>> _in_a_line("Schema error\n  \x1b[31m↳\x1b[0m no such type\n   0: <unknown>\n   1: <unknown>")
+    'Schema error ↳ no such type'
+    """
+    text = re.split(r"\n\s+0: |\. Detail: Python exception: ", text)[0]
+    return " ".join(re.sub(r"\x1b\[\d*m", "", text).split())
 
 
 def _in_delta(schema: StructType) -> Schema:

@@ -47,7 +47,7 @@ class Postgres:
                 f"expected a key of columns that the results have ({', '.join(schema.names)}), got {missing[0]!r}"
             )
         wanted = {f.name: column_type(f.name, f.dataType) for f in schema.fields}
-        with self._transaction() as connection:
+        with self._transaction(rows=False) as connection:
             columns = self._columns(connection)
             if not columns:
                 # A null group is a group: it must be possible as a part of a key.
@@ -78,7 +78,7 @@ class Postgres:
         from psycopg import sql
 
         written = rows.select(*(flat(f.name, f.dataType) for f in rows.schema.fields))
-        with self._transaction() as connection:
+        with self._transaction(rows=True) as connection:
             # The lock on this row also keeps a run out that was taken for dead.
             noted = connection.execute(
                 sql.SQL(
@@ -195,8 +195,11 @@ class Postgres:
             )
 
     @contextmanager
-    def _transaction(self) -> Iterator[Connection[Any]]:
-        """Connect, and commit at the end. What goes wrong is told without what it takes to connect."""
+    def _transaction(self, *, rows: bool) -> Iterator[Connection[Any]]:
+        """Connect, and commit at the end. What goes wrong is told without what it takes to connect.
+
+        ``rows`` says whether there are rows to be written, which are kept if it goes wrong.
+        """
         import psycopg
         from psycopg.conninfo import make_conninfo
 
@@ -207,6 +210,11 @@ class Postgres:
                 yield connection
         except psycopg.Error as error:
             said = self._without_secrets(str(error).strip(), password)
+            if not rows:
+                raise SinkFailed(
+                    f"the table {self.table} of PostgreSQL could not be made ready for rows: {said}",
+                    hint="see that the server can be reached, and what this user may do there, and start again",
+                ) from None
             kept = "the rows are kept: they are written when the flow is started again"
             if isinstance(error, psycopg.DataError | psycopg.IntegrityError | psycopg.errors.ProgramLimitExceeded):
                 kept = (
