@@ -142,6 +142,7 @@ def test_values_of_every_type_arrive(spark: SparkSession, database: Database) ->
         "several": ("array('a', NULL, '{,}')", ["a", None, "{,}"]),
         "pair": ("struct(1 AS a, TIMESTAMP '2026-01-01 00:00:00Z' AS b)", {"a": 1, "b": "2026-01-01T00:00:00.000000Z"}),
         "map": ("map('k', array(1, 2))", {"k": [1, 2]}),
+        "wall": ("struct(TIMESTAMP_NTZ '2026-01-01 00:00:00.000001' AS a)", {"a": "2026-01-01T00:00:00.000001"}),
     }
     full = spark.sql("SELECT " + ", ".join(f"{sql} AS `{name}`" for name, (sql, _) in values.items()))
     empty = full.selectExpr("t + 1 AS t", *(f"IF(t = 0, `{name}`, NULL) AS `{name}`" for name in full.columns[1:]))

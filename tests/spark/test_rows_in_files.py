@@ -11,6 +11,7 @@ import tidegate as tg
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
 from tidegate.spark.files import read_rows, rows_in, write_rows
+from tidegate.spark.lowering.rows import row_order
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,3 +48,23 @@ def test_what_is_no_parquet_is_told_in_a_line(spark: SparkSession, tmp_path: Pat
     ) as error:
         read_rows(spark, source(), str(tmp_path / "clicks"))
     assert len(str(error.value).splitlines()) == 2
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_instants_are_written_to_the_microsecond(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """With a zone and without, in a column and in a nested value: windows end a microsecond before the next begins."""
+    at = "2026-01-01 00:59:59.999999"
+    values = [f"TIMESTAMP '{at}'", f"TIMESTAMP_NTZ '{at}'"]
+    columns = [*values, *(f"array({value})" for value in values), f"struct({values[1]} AS x)"]
+    rows = spark.sql("SELECT " + ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(columns)))
+    write_rows(rows, str(tmp_path / f"out.{kind}"))
+    (text,) = [path.read_text() for path in (tmp_path / f"out.{kind}").glob("part-*")]
+    assert text.count("2026-01-01T00:59:59.999999") == len(columns)
+
+
+def test_maps_that_differ_by_a_microsecond_have_an_order(spark: SparkSession) -> None:
+    """Rows with such maps would else come in any order."""
+    for type_ in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+        values = ", ".join(f"(map('k', {type_} '2026-01-01 00:00:00.00000{i}'))" for i in range(2))
+        rows = spark.sql(f"SELECT * FROM VALUES {values} AS rows(m)")
+        assert rows.selectExpr(row_order(rows)).distinct().count() == 2

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tidegate.flow.errors import BadArgument, BadInput
 from tidegate.flow.plan import Source, Table
 from tidegate.spark.arrow import struct_type
-from tidegate.spark.lowering.rows import quoted
+from tidegate.spark.lowering.rows import MICROSECONDS, as_json, quoted
 from tidegate.spark.patterns import pattern_of
 from tidegate.spark.said import said_by
 
@@ -139,8 +139,7 @@ def write_rows(rows: DataFrame, path: str, *, overwrite: bool = False) -> None:
         raise BadArgument(f"{path} is there already", hint="choose another place, or pass --overwrite")
     flat = _flat(rows) if kind == "csv" else rows
     writer = flat.write.mode("overwrite" if overwrite else "errorifexists").format(kind)
-    # By default, Spark writes milliseconds.
-    writer.options(header="true", timestampFormat="yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX").save(path)
+    writer.options(header="true", **MICROSECONDS).save(path)
 
 
 def rows_in(spark: SparkSession, path: str) -> int:
@@ -159,7 +158,7 @@ def _flat(rows: DataFrame) -> DataFrame:
             parts = field.dataType.names
             columns += [f"{name}.{quoted(part)} AS {quoted(f'{field.name}_{part}')}" for part in parts]
         elif isinstance(field.dataType, ArrayType | MapType):
-            columns.append(f"to_json({name}) AS {name}")
+            columns.append(f"{as_json(name)} AS {name}")
         else:
             columns.append(name)
     return rows.selectExpr(*columns)

@@ -12,10 +12,22 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["columns_of", "literal", "quoted", "row_order", "sort_columns"]
+__all__ = ["MICROSECONDS", "as_json", "columns_of", "literal", "quoted", "row_order", "sort_columns"]
 
 quoted = sqltypes.quoted
 literal = sqltypes.literal
+
+#: Options of all that writes instants as text: by default, Spark writes no more than milliseconds.
+MICROSECONDS = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
+
+def as_json(sql: str, **options: str) -> str:
+    """Return SQL for a nested value as JSON, in which instants have their microseconds."""
+    given = (MICROSECONDS | options).items()
+    return f"to_json({sql}, map({', '.join(f'{literal(key)}, {literal(value)}' for key, value in given)}))"
 
 
 def columns_of(schema: StructType) -> tuple[Column, ...]:
@@ -40,7 +52,7 @@ def sort_columns(rows: DataFrame) -> list[str]:
     found = []
     for field in rows.schema.fields:
         name = quoted(field.name)
-        found.append(name if _orderable(field.dataType) else f"to_json(struct({name}))")
+        found.append(name if _orderable(field.dataType) else as_json(f"struct({name})"))
     return found
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.flow.errors import NotSupported
 from tidegate.flow.spans import within
-from tidegate.spark.lowering.rows import literal, quoted
+from tidegate.spark.lowering.rows import MICROSECONDS, as_json, literal, quoted
 from tidegate.spark.lowering.units import from_units
 from tidegate.spark.streaming.refusals import Refusal
 
@@ -31,8 +31,8 @@ _TYPES = {
     "timestamp": "timestamptz",
     "timestamp_ntz": "timestamp",
 }
-#: How nested values are written as JSON.
-_JSON = {"timeZone": "UTC", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+#: The zone of instants in nested values, which are written as JSON.
+_UTC = {"timeZone": "UTC"}
 
 
 def column_type(name: str, type_: DataType) -> str:
@@ -60,7 +60,7 @@ def flat(name: str, type_: DataType) -> Any:
 
     if column_type(name, type_) != "jsonb":
         return col(quoted(name))
-    return to_json(col(quoted(name)), _JSON).alias(name)
+    return to_json(col(quoted(name)), MICROSECONDS | _UTC).alias(name)
 
 
 def refused(name: str, type_: DataType) -> Iterator[Refusal]:
@@ -69,10 +69,9 @@ def refused(name: str, type_: DataType) -> Iterator[Refusal]:
 
     column, text = quoted(name), type_.simpleString()
     if column_type(name, type_) == "jsonb":
-        options = ", ".join(f"{literal(key)}, {literal(value)}" for key, value in _JSON.items())
         # Not where the backslash is itself written with one.
         escaped = literal(r"(?<!\\)(?:\\\\)*\\u0000")
-        condition = f"to_json({column}, map({options})) RLIKE {escaped}"
+        condition = f"{as_json(column, **_UTC)} RLIKE {escaped}"
         yield Refusal(name, condition, "U+0000 in a text", "leave it out, or cast the column to BINARY")
         return
     element = type_.elementType.simpleString() if isinstance(type_, ArrayType) else text
