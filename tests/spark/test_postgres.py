@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import random
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql.functions import expr
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 from tests.spark.deaths import Killer, run_dying
 from tests.spark.place import DDL, Place, counts
 from tests.spark.postgres import PASSWORD, binaries, server
@@ -42,6 +43,7 @@ pytestmark = [
 ]
 
 SENDER = Sender("checkpoint", "flow", "out", ("t",))
+COUNTS = StructType([StructField("t", LongType()), StructField("k", StringType()), StructField("n", LongType())])
 
 
 class Database:
@@ -170,17 +172,85 @@ def test_a_table_that_does_not_fit_is_refused_at_the_start(place: Place, databas
     with pytest.raises(BadCheckpoint, match=r"without n\n.*sink 'out'"):
         place.start(counts(), outputs={"out": database.output("narrow")})
     database.sql("ALTER TABLE narrow ADD n bigint, ADD more text DEFAULT 'x'")
-    with pytest.raises(BadCheckpoint, match=r"a unique index on \(t, k\)"):
+    with pytest.raises(BadCheckpoint, match=r"a unique index on \(t, k\)") as unfit:
         place.start(counts(), outputs={"out": database.output("narrow", key=["t", "k"])})
     with pytest.raises(BadArgument, match="expected a key of columns"):
         place.start(counts(), outputs={"out": database.output("narrow", key="page")})
-    database.sql("CREATE UNIQUE INDEX ON narrow (k, t)")
+    database.sql(unfit.value.hint)
     place.feed.add((1, "a", 1), (5, "a", 1))
     place.run(counts(), outputs={"out": database.output("narrow", key=["t", "k"])})
     assert database.sql("SELECT * FROM narrow") == [(1, "a", 1, "x")]
     other = Files(place.spark, str(place.path / "other"))
     with pytest.raises(BadCheckpoint, match="narrow belongs to sink 'out' of flow 'counts' with another checkpoint"):
         prepare(counts().plan, place.spark, {}, {"out": database.output("public.narrow")}, other)
+
+
+#: What a table `{0}` with the columns t, k and n is given, and whether it then has one row for each key, which is k.
+INDICES = {
+    "CREATE UNIQUE INDEX ON {0} (k)": False,
+    "CREATE UNIQUE INDEX ON {0} (k) NULLS NOT DISTINCT": True,
+    "CREATE UNIQUE INDEX ON {0} (k) INCLUDE (n) NULLS NOT DISTINCT": True,
+    "ALTER TABLE {0} ADD PRIMARY KEY (k)": True,
+    "CREATE UNIQUE INDEX ON {0} (k, n) NULLS NOT DISTINCT": False,
+    "CREATE UNIQUE INDEX ON {0} (k, (n % 2)) NULLS NOT DISTINCT": False,
+    "CREATE UNIQUE INDEX ON {0} (lower(k)) NULLS NOT DISTINCT": False,
+    "CREATE UNIQUE INDEX ON {0} (k) NULLS NOT DISTINCT WHERE n > 0": False,
+    "ALTER TABLE {0} ADD UNIQUE NULLS NOT DISTINCT (k) DEFERRABLE": False,
+}
+
+
+def test_an_index_serves_a_key_or_is_refused_at_the_start(database: Database) -> None:
+    """What is accepted is what PostgreSQL takes for ON CONFLICT, and in which a null is a key like others."""
+    for i, (statement, fits) in enumerate(INDICES.items()):
+        database.sql(f"CREATE TABLE index_{i} (t bigint, k text, n bigint)")
+        database.sql(statement.format(f"index_{i}"))
+        output = database.output(f"index_{i}", key="k")
+        if fits:
+            output.claim(SENDER, COUNTS)
+            continue
+        with pytest.raises(BadCheckpoint, match=rf"a unique index on \(k\) .* index_{i} has none") as unfit:
+            output.claim(SENDER, COUNTS)
+        database.sql(unfit.value.hint)
+        output.claim(SENDER, COUNTS)
+
+
+def test_null_groups_do_not_pile_up_in_a_table_of_the_users(spark: SparkSession, database: Database) -> None:
+    """After what the hint says, a null group has one row, as the others have; where no null may be, it is refused."""
+    steps = [spark.createDataFrame([(t, "a", t), (t, None, t)], COUNTS) for t in (1, 2)]
+    database.sql("CREATE TABLE bare (t bigint, k text, n bigint)")
+    output = database.output("bare", key="k")
+    with pytest.raises(BadCheckpoint) as unfit:
+        output.claim(SENDER, COUNTS)
+    database.sql(unfit.value.hint)
+    output.claim(SENDER, COUNTS)
+    for number, rows in enumerate(steps):
+        output.deliver(SENDER, rows, number)
+    assert database.sql("SELECT * FROM bare") == [(2, "a", 2), (2, None, 2)]
+    assert "NULL in the key" not in {refusal.what for refusal in output.refuses(COUNTS)}
+    database.sql("CREATE TABLE filled (t bigint, k text PRIMARY KEY, n bigint)")
+    _refuses_null_keys(spark, database.output("filled", key="k"))
+
+
+def _refuses_null_keys(spark: SparkSession, output: Any) -> None:
+    output.claim(SENDER, COUNTS)
+    found, check = watched(spark_runtime(spark), spark.createDataFrame([(1, None, 1)], COUNTS), output)
+    found.write.format("noop").mode("overwrite").save()
+    with pytest.raises(RowRefused, match="values of k that the output can take, got 1 rows with NULL in the key"):
+        check()
+
+
+def test_a_server_that_takes_each_null_for_another_key_has_none(
+    spark: SparkSession, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before PostgreSQL 15, a key is of columns that have no null, in tables that are made too."""
+    monkeypatch.setattr(sys.modules[Postgres.__module__], "_NULL_KEYS", 999_999)
+    _refuses_null_keys(spark, database.output("old_made", key="k"))
+    database.sql("CREATE TABLE old (t bigint, k text, n bigint)")
+    with pytest.raises(BadCheckpoint, match="a unique index on") as unfit:
+        database.output("old", key="k").claim(SENDER, COUNTS)
+    for statement in unfit.value.hint.split("; "):
+        database.sql(statement)
+    _refuses_null_keys(spark, database.output("old", key="k"))
 
 
 def test_rows_that_were_not_taken_are_written_at_the_next_start(place: Place, database: Database) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from tidegate.extras import require
 from tidegate.flow.errors import BadArgument
+from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.streaming.batches import arrow_batches
 from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
 from tidegate.spark.streaming.postgres_values import column_type, flat, refused
@@ -36,6 +37,8 @@ class Postgres:
     key: tuple[str, ...]
     dsn: str = field(repr=False)
     password: str | Callable[[], str] | None = field(repr=False)
+    #: Columns of the key in which the table takes no null: `claim` has seen them.
+    _filled: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def claim(self, sender: Sender, schema: StructType) -> None:
         """See that the table is there and fits, make it if it is not, and note that it is this sender's."""
@@ -48,30 +51,39 @@ class Postgres:
             )
         wanted = {f.name: column_type(f.name, f.dataType) for f in schema.fields}
         with self._transaction(rows=False) as connection:
+            # A null group is a group: it must be possible as a part of a key.
+            nulls = connection.info.server_version >= _NULL_KEYS
             columns = self._columns(connection)
             if not columns:
-                # A null group is a group: it must be possible as a part of a key.
-                unique = "UNIQUE NULLS NOT DISTINCT" if connection.info.server_version >= _NULL_KEYS else "UNIQUE"
-                parts = [sql.SQL("{} " + type_).format(sql.Identifier(name)) for name, type_ in wanted.items()]
+                no_null = () if nulls else self.key
+                types = {name: f"{type_} NOT NULL" if name in no_null else type_ for name, type_ in wanted.items()}
+                parts = [sql.SQL("{} " + type_).format(sql.Identifier(name)) for name, type_ in types.items()]
                 if self.key:
-                    parts.append(sql.SQL(unique + " ({})").format(_names(self.key)))
+                    unique = "UNIQUE NULLS NOT DISTINCT ({})" if nulls else "UNIQUE ({})"
+                    parts.append(sql.SQL(unique).format(_names(self.key)))
                 connection.execute(sql.SQL("CREATE TABLE {} ({})").format(self._name, sql.SQL(", ").join(parts)))
+                columns = self._columns(connection)
             elif not set(wanted) <= set(columns):
                 strange = ", ".join(name for name in wanted if name not in columns)
                 raise BadCheckpoint(
                     f"expected a table with columns {', '.join(wanted)}, got {self.table} without {strange}",
                     hint="add the columns, or choose another table: one that is not there is made",
                 )
-            elif self.key and not self._has_key(connection):
-                raise BadCheckpoint(
-                    f"expected a unique index on ({', '.join(self.key)}), and {self.table} has none",
-                    hint=f"CREATE UNIQUE INDEX ON {_shown(*self._parts)} ({', '.join(map(_shown, self.key))})",
-                )
+            elif self.key and not self._has_key(connection, nulls=nulls):
+                nullable = [name for name in self.key if not columns[name]]
+                raise self._without_key(nullable, nulls=nulls)
+            self._filled.clear()
+            self._filled.update(name for name in self.key if columns[name])
             self._claim(connection, sender)
 
     def refuses(self, schema: StructType) -> list[Refusal]:
-        """Return the values that PostgreSQL has no form for, or that Python cannot hand over."""
-        return [found for f in schema.fields for found in refused(f.name, f.dataType)]
+        """Return the values that PostgreSQL has no form for, that Python cannot hand over, or that no key may have."""
+        nulls = [
+            Refusal(name, f"{quoted(name)} IS NULL", "NULL in the key", f"coalesce({quoted(name)}, …)")
+            for name in self.key
+            if name in self._filled
+        ]
+        return [*nulls, *(found for f in schema.fields for found in refused(f.name, f.dataType))]
 
     def deliver(self, sender: Sender, rows: DataFrame, step: int) -> None:
         """Write the rows of a step and its number in one transaction; nothing if the step is there already."""
@@ -149,21 +161,41 @@ class Postgres:
 
         return Identifier(*(part.replace("%", "%%") for part in self._parts[:-1]), _STEPS)
 
-    def _columns(self, connection: Connection[Any]) -> list[str]:
+    def _columns(self, connection: Connection[Any]) -> dict[str, bool]:
+        """Return the columns that the table has, and whether they take no null."""
         found = connection.execute(
-            "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
+            "SELECT attname, attnotnull FROM pg_attribute "
+            "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
             (self._name.as_string(connection),),
         )
-        return [name for (name,) in found]
+        return dict(found.fetchall())
 
-    def _has_key(self, connection: Connection[Any]) -> bool:
+    def _has_key(self, connection: Connection[Any], *, nulls: bool) -> bool:
+        """Whether there is an index that ON CONFLICT takes for the key, and that has no two nulls."""
+        alike = "i.indnullsnotdistinct" if nulls else "false"
         found = connection.execute(
+            # What an index only includes is behind its key. An expression in it has no column.
             "SELECT array_agg(a.attname::text) FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid "
-            "AND a.attnum = ANY(i.indkey) WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indpred IS NULL "
-            "GROUP BY i.indexrelid",
+            "AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1]) WHERE i.indrelid = to_regclass(%s) "
+            "AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL "
+            f"GROUP BY i.indexrelid HAVING {alike} OR bool_and(a.attnotnull)",
             (self._name.as_string(connection),),
         )
         return any(set(names) == set(self.key) for (names,) in found)
+
+    def _without_key(self, nullable: Sequence[str], *, nulls: bool) -> BadCheckpoint:
+        """Build the error for a table without an index for the key, with the statements that mend it."""
+        table, key = _shown(*self._parts), ", ".join(map(_shown, self.key))
+        index = f"CREATE UNIQUE INDEX ON {table} ({key})"
+        if nulls:
+            what, mend = "in which nulls are equal", [f"{index} NULLS NOT DISTINCT"]
+        else:
+            what = "of columns that are NOT NULL"
+            mend = [*(f"ALTER TABLE {table} ALTER {_shown(name)} SET NOT NULL" for name in nullable), index]
+        return BadCheckpoint(
+            f"expected a unique index on ({', '.join(self.key)}) {what}, and {self.table} has none",
+            hint="; ".join(mend),
+        )
 
     def _claim(self, connection: Connection[Any], sender: Sender) -> None:
         from psycopg import sql
