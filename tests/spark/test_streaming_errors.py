@@ -69,6 +69,13 @@ OPERATORS: list[tuple[Build, tuple[str, ...], str, str]] = [
         "  10 / `left`.x > 0\n  ^^^^^^^^^^^^^\n",
         "",
     ),
+    # The job is that of an operator with two sources; the expression is behind one of them.
+    (
+        lambda s, o: s.where("1 / x > 0").join(o.select("k", "x AS y"), on="k"),
+        ("where#1",),
+        "  1 / x > 0\n  ^^^^^\n",
+        "s",
+    ),
     (
         lambda s, o: s.where("1 / x > 0").select("k", "1 / x AS y", "x").where("x > 0"),
         ("where#1", "select#1"),

@@ -93,7 +93,7 @@ def _failed(flow: Plan, error: Exception, nearby: Set[str]) -> RunFailed:
         found.at(said.place)
     if operators:
         found.at(f"operator {operators[0]}" if len(operators) == 1 else f"one of the operators {', '.join(operators)}")
-    sources = {o for id_ in (*blamed, *nearby) for o in flow.upstream(id_) if isinstance(flow[o], Source)}
+    sources = {o for id_ in blamed or nearby for o in flow.upstream(id_) if isinstance(flow[o], Source)}
     if len(sources) == 1:
         found.at(f"a row of source {sources.pop()!r}")
     return found
