@@ -15,6 +15,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from tidegate.flow import Flow, Stream
+from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.schema import Schema
 from tidegate.spec import DT, WM, Event, Operator
 from tidegate.time import TOP
@@ -274,16 +275,23 @@ def _iterate(b: _Building, s: Stream, others: list[Stream]) -> Stream:
     if y is not None and b.draw(st.booleans()):
         node, joined = f"CAST(o.{y} AS BIGINT) AS node", f"JOIN other o ON o.{y} >= e.{x}"
     name = f"l{len(b.steps)}"
-    keep, often = b.one(("min", {}), ("max", {}), ("bit_or", {}), ("bit_and", {}), ("sum", {"rounds": 2}))
+    kept: list[tuple[str, dict[str, int]]] = [(f"{rule}({name})", {}) for rule in _rules_for("BIGINT")]
+    keep, often = b.one(*kept, (f"sum({name})", {"rounds": 2}))
     return s.iterate(
         start=f"SELECT CAST({x} AS BIGINT) AS node, CAST({x} AS BIGINT) AS {name} FROM input",
         step=f"SELECT {node}, k.{name} FROM known k JOIN input e ON e.{x} = k.node {joined}",
         key="node",
-        keep=f"{keep}({name}) AS {name}",
+        keep=f"{keep} AS {name}",
         also={"other": other} if joined else {},
         emit=b.one("update", "complete"),
         **often,
     )
+
+
+def _rules_for(type_: str) -> list[str]:
+    """Return the functions by which a loop may keep a column of a type, each under its usual name."""
+    rules = {function.names[0]: function.loop for function in AGGREGATE_FUNCTIONS.values()}
+    return [name for name, rule in rules.items() if rule and not rule.by and rule.fits(type_)]
 
 
 def twice(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tidegate.flow import sqltypes
+from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, AggregateFunction
 from tidegate.flow.arguments import names_of
 from tidegate.flow.errors import BadArgument, BadExpression, NotAnAggregate, UnknownColumn, nearest, pointed
 from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound, is_call, render
-from tidegate.flow.functions import AGGREGATES, MERGEABLE, ORDER_SENSITIVE
 from tidegate.flow.schema import Column, Schema, distinct_names
 from tidegate.flow.sql import Token, TokenType, closing, exp, parse, place, span, tokenize
 
@@ -44,19 +44,22 @@ class AggregateCall:
     columns: tuple[str, ...]
 
     @property
+    def definition(self) -> AggregateFunction:
+        """What is known of its function."""
+        return AGGREGATE_FUNCTIONS[self.function]
+
+    @property
     def order_sensitive(self) -> bool:
         """Whether its result depends on the order of the rows."""
-        return self.function in ORDER_SENSITIVE
+        return self.definition.order_sensitive
 
     @property
     def mergeable(self) -> bool:
         """Whether two partial results make one, so that rows need not be kept."""
-        if self.function not in MERGEABLE or self.distinct or "group" in self.rest.lower():
+        form = self.definition.partial
+        if form is None or self.distinct or "group" in self.rest.lower():
             return False
-        if self.function in ("avg", "mean"):
-            # Spark divides decimals with more digits than SQL's division has; and intervals in a way of their own.
-            return self.type == "DOUBLE"
-        return len(self.arguments) == 2 or not self.function.endswith("_by")
+        return form.type in (None, self.type) and self.definition.takes(len(self.arguments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +194,7 @@ def _substituted(sql: str, calls: Mapping[str, str]) -> str:
 
 def _no_aggregate(parsed: Parsed, schema: Schema) -> NotAnAggregate:
     functions = [t for i, t in enumerate(parsed.tokens) if is_call(parsed.tokens, i)]
-    near = next((n for n in (nearest(t.text, AGGREGATES) for t in functions) if n), "")
+    near = next((n for n in (nearest(t.text, AGGREGATE_FUNCTIONS) for t in functions) if n), "")
     hint = f"did you mean {near}?" if near else "for example sum(x), max(x), count(*); a column to keep belongs into by"
     if not functions and parsed.tokens[0].text.lower() in map(str.lower, schema.time):
         hint = "time columns are part of every result; of a window, window.start and window.end can be read after it"
@@ -216,12 +219,12 @@ def _call_spans(parsed: Parsed) -> list[tuple[int, int]]:
     """Answer the first and last token of each outermost call of an aggregate function."""
     tokens, spans, i = parsed.tokens, [], 0
     while i < len(tokens):
-        if not (is_call(tokens, i) and tokens[i].text.lower() in AGGREGATES):
+        if not (is_call(tokens, i) and tokens[i].text.lower() in AGGREGATE_FUNCTIONS):
             i += 1
             continue
         last = closing(tokens, i + 1)
         for j in range(i + 1, last):
-            if is_call(tokens, j) and tokens[j].text.lower() in AGGREGATES:
+            if is_call(tokens, j) and tokens[j].text.lower() in AGGREGATE_FUNCTIONS:
                 what = pointed(f"{tokens[j].text} stands inside of {tokens[i].text}", parsed.text, *span(tokens[j]))
                 raise NotAnAggregate(what, hint="aggregate twice: first one, then the other on its result")
         last = _trailing(tokens, last)

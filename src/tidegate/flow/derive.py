@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from tidegate.flow import sqltypes
+from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, AggregateFunction, function_of_node, same_type
 from tidegate.flow.sql import Tree, exp
 
 __all__ = ["derive"]
@@ -23,33 +24,26 @@ _ALWAYS = {
     "Replace": "STRING", "MD5": "STRING", "TimeToStr": "STRING", "UnixToStr": "STRING", "DPipe": "STRING",
     "Initcap": "STRING", "Length": "INT", "ArraySize": "INT", "Hour": "INT", "Minute": "INT", "Second": "INT",
     "Year": "INT", "Month": "INT", "Day": "INT", "DayOfMonth": "INT", "Quarter": "INT", "DateDiff": "INT",
-    "StrPosition": "INT", "Count": "BIGINT", "CountIf": "BIGINT", "ApproxDistinct": "BIGINT", "IntDiv": "BIGINT",
-    "Stddev": "DOUBLE", "StddevSamp": "DOUBLE", "StddevPop": "DOUBLE", "Variance": "DOUBLE", "VariancePop": "DOUBLE",
-    "Corr": "DOUBLE", "CovarPop": "DOUBLE", "CovarSamp": "DOUBLE", "Kurtosis": "DOUBLE", "Skewness": "DOUBLE",
-    "Sqrt": "DOUBLE", "Exp": "DOUBLE", "Ln": "DOUBLE", "Pow": "DOUBLE", "LogicalAnd": "BOOLEAN",
-    "LogicalOr": "BOOLEAN", "DateAdd": "DATE", "TsOrDsAdd": "DATE", "TsOrDsToDate": "DATE", "LastDay": "DATE",
-    "TimestampTrunc": "TIMESTAMP", "HexString": "BINARY", "Exists": "BOOLEAN", "ArrayContains": "BOOLEAN",
-    "StartsWith": "BOOLEAN", "EndsWith": "BOOLEAN", "Contains": "BOOLEAN",
+    "StrPosition": "INT", "IntDiv": "BIGINT", "Sqrt": "DOUBLE", "Exp": "DOUBLE", "Ln": "DOUBLE", "Pow": "DOUBLE",
+    "DateAdd": "DATE", "TsOrDsAdd": "DATE", "TsOrDsToDate": "DATE", "LastDay": "DATE", "TimestampTrunc": "TIMESTAMP",
+    "HexString": "BINARY", "Exists": "BOOLEAN", "ArrayContains": "BOOLEAN", "StartsWith": "BOOLEAN",
+    "EndsWith": "BOOLEAN", "Contains": "BOOLEAN",
 }  # fmt: skip
 
 #: Nodes that have the type of their first argument.
 _FIRST = (
-    "Paren", "Min", "Max", "First", "Last", "FirstValue", "LastValue", "AnyValue", "ArgMin", "ArgMax", "IgnoreNulls",
-    "Filter", "Neg", "Nullif", "BitwiseNot", "BitwiseAndAgg", "BitwiseOrAgg", "BitwiseXorAgg", "ArraySort", "SortArray",
-    "ArrayDistinct", "Mode",
+    "Paren", "IgnoreNulls", "Filter", "Neg", "Nullif", "BitwiseNot", "ArraySort", "SortArray", "ArrayDistinct",
 )  # fmt: skip
 
 #: Nodes that have the one type that all their arguments must have; open if the arguments differ.
 _COMMON = ("Coalesce", "Greatest", "Least")
 
-#: Functions that the parser has no node for.
+#: Functions of one row that the parser has no node for.
 _BY_NAME = {
     "hash": "INT", "xxhash64": "BIGINT", "instr": "INT", "locate": "INT", "weekofyear": "INT", "dayofweek": "INT",
-    "dayofyear": "INT", "weekday": "INT", "ascii": "INT", "every": "BOOLEAN", "some": "BOOLEAN", "any": "BOOLEAN",
-    "regr_slope": "DOUBLE", "regr_intercept": "DOUBLE", "regr_r2": "DOUBLE", "regr_count": "BIGINT",
-    "unix_micros": "BIGINT", "unix_millis": "BIGINT", "unix_seconds": "BIGINT", "unix_date": "INT",
-    "make_date": "DATE", "date_from_unix_date": "DATE", "timestamp_micros": "TIMESTAMP",
-    "timestamp_millis": "TIMESTAMP", "timestamp_seconds": "TIMESTAMP", "std": "DOUBLE",
+    "dayofyear": "INT", "weekday": "INT", "ascii": "INT", "unix_micros": "BIGINT", "unix_millis": "BIGINT",
+    "unix_seconds": "BIGINT", "unix_date": "INT", "make_date": "DATE", "date_from_unix_date": "DATE",
+    "timestamp_micros": "TIMESTAMP", "timestamp_millis": "TIMESTAMP", "timestamp_seconds": "TIMESTAMP",
 }  # fmt: skip
 
 
@@ -72,6 +66,8 @@ def derive(tree: Tree, lookup: Lookup) -> str | None:
         return _common([derive(part, lookup) for part in [tree.this, *tree.expressions] if part is not None])
     if isinstance(tree, exp.Anonymous):
         return _anonymous(tree, lookup)
+    if function := function_of_node(name):
+        return _aggregated(function, tree.this, lookup)
     rule = _RULES.get(name)
     return rule(tree, lookup) if rule else None
 
@@ -120,31 +116,22 @@ def _divide(tree: Tree, lookup: Lookup) -> str | None:
     return "DOUBLE" if exact else _arithmetic(tree, lookup)
 
 
-def _sum(tree: Tree, lookup: Lookup) -> str | None:
-    inner = derive(_undistinct(tree.this), lookup)
-    if inner in sqltypes.INTEGERS:
-        return "BIGINT"
-    return "DOUBLE" if inner in sqltypes.FRACTIONS else None
-
-
-def _average(tree: Tree, lookup: Lookup) -> str | None:
-    return "DOUBLE" if _sum(tree, lookup) else None
-
-
 def _anonymous(tree: Tree, lookup: Lookup) -> str | None:
-    if tree.name.lower() == "mean" and len(tree.expressions) == 1:
-        inner = derive(_undistinct(tree.expressions[0]), lookup)
-        return "DOUBLE" if inner in sqltypes.INTEGERS or inner in sqltypes.FRACTIONS else None
-    return _BY_NAME.get(tree.name.lower())
+    function = AGGREGATE_FUNCTIONS.get(tree.name.lower())
+    if function is None:
+        return _BY_NAME.get(tree.name.lower())
+    arguments = tree.expressions
+    return _aggregated(function, arguments[0], lookup) if arguments and function.takes(len(arguments)) else None
 
 
-def _undistinct(tree: Tree) -> Tree:
-    return tree.expressions[0] if isinstance(tree, exp.Distinct) else tree
-
-
-def _collected(tree: Tree, lookup: Lookup) -> str | None:
-    inner = derive(_undistinct(tree.this), lookup)
-    return f"ARRAY<{inner}>" if inner else None
+def _aggregated(function: AggregateFunction, first: Tree, lookup: Lookup) -> str | None:
+    rule = function.type
+    if rule is None or isinstance(rule, str):
+        return rule
+    # What max(DISTINCT x) and the like give is left to Spark.
+    if isinstance(first, exp.Distinct) and rule is not same_type:
+        first = first.expressions[0]
+    return rule(derive(first, lookup))
 
 
 def _choice(tree: Tree, lookup: Lookup) -> str | None:
@@ -190,10 +177,6 @@ _RULES: dict[str, Callable[[Tree, Lookup], str | None]] = {
     "Mul": _arithmetic,
     "Mod": _arithmetic,
     "Div": _divide,
-    "Sum": _sum,
-    "Avg": _average,
-    "ArrayAgg": _collected,
-    "ArrayUniqueAgg": _collected,
     "Case": _choice,
     "If": _choice,
     "Abs": _abs,

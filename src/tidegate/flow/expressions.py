@@ -15,9 +15,10 @@ from typing import Any
 from sqlglot.errors import ParseError, TokenError
 
 from tidegate.flow import sqltypes
+from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.derive import derive
 from tidegate.flow.errors import AmbiguousColumn, BadArgument, BadExpression, NotAScalar, pointed
-from tidegate.flow.functions import AGGREGATES, GENERATORS, UNREPEATABLE, WINDOW_ONLY, WITHOUT_PARENTHESES
+from tidegate.flow.functions import GENERATORS, UNREPEATABLE, WINDOW_ONLY, WITHOUT_PARENTHESES
 from tidegate.flow.schema import Schema
 from tidegate.flow.sql import Token, TokenType, Tree, exp, parse, place, place_of_error, span, tokenize
 
@@ -105,8 +106,8 @@ def bind(text: Any, scope: Schema | Scope, *, what: str = "an expression", name:
     """Answer the scalar expression that ``text`` is, in ``scope``; or raise an error that points at what is wrong."""
     parsed = Parsed.of(text, what)
     tokens = parsed.tokens
-    call = next(((i, t) for i, t in enumerate(tokens) if is_call(tokens, i) and t.text.lower() in AGGREGATES), None)
-    if call:
+    calls = ((i, t) for i, t in enumerate(tokens) if is_call(tokens, i) and t.text.lower() in AGGREGATE_FUNCTIONS)
+    if call := next(calls, None):
         message = pointed(f"expected a value of one row, got the aggregate {call[1].text}", text, *span(call[1]))
         raise NotAScalar(message, hint="aggregates belong into aggregate(…), window(…).aggregate(…) or accumulate(…)")
     return bound(parsed, scope if isinstance(scope, Scope) else Scope(scope), name=name)

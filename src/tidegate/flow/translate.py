@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from tidegate.flow import sqltypes
+from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, AS_WRITTEN
 from tidegate.flow.aggregates import AggregateCall
 from tidegate.flow.derive import derive
 from tidegate.flow.errors import NotSupported, pointed
@@ -19,19 +20,15 @@ __all__ = ["duckdb_aggregate", "duckdb_name", "duckdb_query", "duckdb_scalar", "
 
 Types = Mapping[str, str | None]
 
-#: Functions that mean the same in both; a test compares them on values. Others are refused.
+#: Functions of one row that mean the same in both; a test compares them on values. Others are refused.
 AGREED = words(
     """
-    abs array array_contains array_max array_min ascii avg bigint bit_and bit_or bit_xor
-    bool_and bool_or boolean btrim cast ceil ceiling char_length coalesce concat concat_ws contains corr count count_if
-    covar_pop covar_samp date date_add date_sub date_trunc datediff day dayofmonth double element_at endswith every exp
+    abs array array_contains array_max array_min ascii bigint boolean btrim cast ceil ceiling char_length coalesce
+    concat concat_ws contains date date_add date_sub date_trunc datediff day dayofmonth double element_at endswith exp
     flatten float floor greatest hour if ifnull int instr isnotnull isnull last_day lcase least left length ln locate
-    log10 log2 lower lpad ltrim max md5 mean min minute mod month named_struct nullif nvl nvl2 pow power quarter
-    regexp_replace repeat replace reverse right rlike round rpad rtrim second sign signum sin size smallint some split
-    sqrt startswith std stddev stddev_pop stddev_samp string struct substr substring sum tinyint to_date transform trim
-    try_cast ucase unix_date unix_micros upper var_pop var_samp variance year
-    any any_value array_agg collect_list collect_set first first_value last last_value listagg max_by median min_by
-    percentile string_agg
+    log10 log2 lower lpad ltrim md5 minute mod month named_struct nullif nvl nvl2 pow power quarter regexp_replace
+    repeat replace reverse right rlike round rpad rtrim second sign signum sin size smallint split sqrt startswith
+    string struct substr substring tinyint to_date transform trim try_cast ucase unix_date unix_micros upper year
     """
 )
 
@@ -42,32 +39,6 @@ _KEYWORDS = words(
     union using when where within
     """
 )
-
-#: Aggregates that are written otherwise in DuckDB; {x} is the first argument, {y} the second, {o} the order of rows.
-_TEMPLATES = {
-    "any_value": "FIRST({x} {o}){f}",
-    "first": "FIRST({x} {o}){f}",
-    "first_value": "FIRST({x} {o}){f}",
-    "last": "LAST({x} {o}){f}",
-    "last_value": "LAST({x} {o}){f}",
-    "collect_list": "COALESCE(LIST({d}{x} {o}){f}, [])",
-    "array_agg": "COALESCE(LIST({d}{x} {o}){f}, [])",
-    "collect_set": "COALESCE(LIST(DISTINCT {x}){f}, [])",
-    "listagg": "STRING_AGG({d}{x}, {y} {o}){f}",
-    "string_agg": "STRING_AGG({d}{x}, {y} {o}){f}",
-    "max_by": "ARG_MAX_NULL({x}, {y}){f}",
-    "min_by": "ARG_MIN_NULL({x}, {y}){f}",
-    "every": "BOOL_AND({x}){f}",
-    "bool_and": "BOOL_AND({x}){f}",
-    "some": "BOOL_OR({x}){f}",
-    "any": "BOOL_OR({x}){f}",
-    "bool_or": "BOOL_OR({x}){f}",
-    "mean": "AVG({d}{x}){f}",
-    "std": "STDDEV_SAMP({x}){f}",
-    "median": "QUANTILE_CONT({x}, 0.5){f}",
-    "percentile": "QUANTILE_CONT({x}, {y}){f}",
-}
-_SKIP_NULLS = ("collect_list", "array_agg", "collect_set")
 
 
 @lru_cache(maxsize=1024)
@@ -103,15 +74,16 @@ def duckdb_scalar(sql: str, types: Types) -> str:
 def duckdb_aggregate(call: AggregateCall, types: Types, *, order: str) -> str:
     """Answer a call of an aggregate function in DuckDB's SQL, with rows in the order of the column ``order``."""
     _check_functions(call.sql)
-    template = _TEMPLATES.get(call.function)
-    if template is None:
+    template = call.definition.duckdb
+    if template == AS_WRITTEN:
         return str(_translated(parse(call.sql), types).sql("duckdb", identify=True))
     arguments = [duckdb_scalar(argument, types) for argument in call.arguments]
     x = arguments[0]
-    conditions = [duckdb_scalar(call.where, types)] if call.where else []
+    chosen = [duckdb_scalar(call.where, types)] if call.where else []
+    known = [*chosen, f"{x} IS NOT NULL"]
     flag = call.arguments[1].lower() if len(call.arguments) > 1 else ""
-    if call.function in _SKIP_NULLS or call.rest.lower() == "ignore nulls" or flag == "true":
-        conditions.append(f"{x} IS NOT NULL")
+    if call.rest.lower() == "ignore nulls" or flag == "true":
+        chosen = known
     if call.rest and call.rest.lower() not in ("ignore nulls", "respect nulls"):
         raise _unsupported(call.sql, call.function)
     return template.format(
@@ -119,8 +91,13 @@ def duckdb_aggregate(call: AggregateCall, types: Types, *, order: str) -> str:
         y=arguments[1] if len(arguments) > 1 else "''",
         o=f"ORDER BY {x if call.distinct else order}",
         d="DISTINCT " if call.distinct else "",
-        f=f" FILTER (WHERE {' AND '.join(f'({c})' for c in conditions)})" if conditions else "",
+        f=_filter(chosen),
+        n=_filter(known),
     )
+
+
+def _filter(conditions: list[str]) -> str:
+    return f" FILTER (WHERE {' AND '.join(f'({c})' for c in conditions)})" if conditions else ""
 
 
 @lru_cache(maxsize=256)
@@ -146,8 +123,13 @@ def _check_functions(sql: str) -> None:
     tokens = tokenize(sql)
     for i, token in enumerate(tokens):
         word = token.text.lower()
-        if is_call(tokens, i) and word.isidentifier() and word not in AGREED and word not in _KEYWORDS:
+        if is_call(tokens, i) and word.isidentifier() and word not in _KEYWORDS and not _agreed(word):
             raise _unsupported(sql, word, *span(token))
+
+
+def _agreed(word: str) -> bool:
+    function = AGGREGATE_FUNCTIONS.get(word)
+    return word in AGREED if function is None else bool(function.duckdb)
 
 
 def _unsupported(sql: str, function: str, start: int = 0, end: int = 1) -> NotSupported:

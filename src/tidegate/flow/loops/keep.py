@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tidegate.flow import sqltypes
+from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, loop_rule
 from tidegate.flow.aggregates import AggregateExpression, Aggregation, aggregation
 from tidegate.flow.arguments import names_of
 from tidegate.flow.errors import BadLoop
@@ -17,13 +18,7 @@ from tidegate.flow.expressions import Parsed, is_call, reference_to
 from tidegate.flow.schema import Schema
 from tidegate.flow.sql import exp, parse
 
-__all__ = ["RULES", "Rule", "kept", "rules_of"]
-
-#: Aggregates that are idempotent, commutative and associative (those with two arguments by breaking ties).
-RULES = (
-    "min", "max", "min_by", "max_by", "bit_or", "bit_and", "bool_or", "bool_and", "any", "some", "every",
-    "collect_union",
-)  # fmt: skip
+__all__ = ["Rule", "kept", "rules_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +55,19 @@ class Rule:
         """
         name = sqltypes.quoted(self.name)
         frame = f" OVER ({over})" if over else ""
-        if self.function == "collect_union":
-            return f"array_sort(array_distinct(flatten(collect_list({name}){frame})))"
+        fields = [sqltypes.quoted(field) for field in self.compared(rules)]
+        template = loop_rule(self.function).sql
+        merged = template.format(
+            function=self.function, x=name, y=sqltypes.quoted(self.by), fields=", ".join(fields), over=frame
+        )
         if not self.by:
-            return f"{self.function}({name}){frame}"
+            return merged
+        return f"({merged}).{name}" if over else f"{merged}.{name}"
+
+    def compared(self, rules: tuple[Rule, ...]) -> list[str]:
+        """Return the columns by which facts are compared: ``by``, then those that are taken of the same fact."""
         together = [r.name for r in rules if (r.function, r.by) == (self.function, self.by)]
-        by, fields = sqltypes.quoted(self.by), ", ".join(map(sqltypes.quoted, [self.by, *together]))
-        best = f"{self.function[:3]}(CASE WHEN {by} IS NOT NULL THEN struct({fields}) END)"
-        return f"({best}{frame}).{name}" if over else f"{best}.{name}"
+        return [self.by, *together]
 
 
 def kept(keep: Any, key: tuple[str, ...], facts: Schema) -> Aggregation:
@@ -97,7 +97,7 @@ def rules_of(wanted: Aggregation, facts: Schema) -> tuple[Aggregation, tuple[Rul
     keys = [e.name for e in wanted.by]
     rules = tuple(_rule(output, facts, keys) for output in wanted.outputs)
     for rule in rules:
-        least = rule.function[:3]
+        least = loop_rule(rule.function).by
         if rule.by and not any((r.name, r.function) == (rule.by, least) for r in rules):
             by = sqltypes.quoted(rule.by)
             raise BadLoop(
@@ -114,16 +114,18 @@ def rules_of(wanted: Aggregation, facts: Schema) -> tuple[Aggregation, tuple[Rul
 
 def _rule(output: AggregateExpression, facts: Schema, keys: list[str]) -> Rule:
     call = output.calls[0]
-    if call.function not in RULES or not output.is_call or call.distinct or call.where or call.rest:
-        culprit = next((c.function for c in output.calls if c.function not in RULES), output.sql)
+    known = call.definition.loop
+    if known is None or not output.is_call or call.distinct or call.where or call.rest:
+        culprit = next((c.function for c in output.calls if c.definition.loop is None), output.sql)
+        usual = dict.fromkeys(function.names[0] for function in AGGREGATE_FUNCTIONS.values() if function.loop)
         raise BadLoop(
             f"expected in keep a rule that is idempotent and commutative, got {output}\n"
             f"  with {culprit}, what is kept would depend on how often and in which order facts are found",
-            hint="min, max, min_by, max_by, bit_or, bit_and, bool_or, bool_and, collect_union of a column; or rounds=…",
+            hint=f"{', '.join(usual)} of a column; or rounds=…",
         )
     columns = {sqltypes.quoted(c.name): c for c in facts.columns}
     arguments = [columns.get(argument) for argument in call.arguments]
-    wanted = 2 if call.function.endswith("_by") else 1
+    wanted = 2 if known.by else 1
     first = arguments[0] if len(arguments) == wanted and all(arguments) else None
     if first is None or first.name != output.name or first.name in keys:
         name = sqltypes.quoted(first.name if first else output.name)
@@ -132,21 +134,9 @@ def _rule(output: AggregateExpression, facts: Schema, keys: list[str]) -> Rule:
             f"expected in keep a column as it is, under its own name, that is not in the key, got {output}",
             hint=f'for example "{call.function}({name}{more}) AS {name}": what is kept is merged again in every round',
         )
-    _check_type(call.function, first.name, first.type)
+    if first.type is not None and not known.fits(first.type):
+        raise BadLoop(
+            f"expected {known.takes} in {call.function}({first.name}), got {first.type}",
+            hint="cast it in start and step",
+        )
     return Rule(output.name, call.function, arguments[1].name if wanted == 2 and arguments[1] else "")
-
-
-def _check_type(function: str, name: str, type_: str | None) -> None:
-    wanted = {
-        "bit": ("an integer", type_ in sqltypes.INTEGERS),
-        "bool": ("a BOOLEAN", type_ == "BOOLEAN"),
-        "any": ("a BOOLEAN", type_ == "BOOLEAN"),
-        "some": ("a BOOLEAN", type_ == "BOOLEAN"),
-        "every": ("a BOOLEAN", type_ == "BOOLEAN"),
-        "collect": ("an ARRAY", (type_ or "").startswith("ARRAY")),
-        "min": ("a type with an order", not (type_ or "").startswith("MAP")),
-        "max": ("a type with an order", not (type_ or "").startswith("MAP")),
-    }
-    what, fits = wanted[function.split("_")[0]]
-    if type_ is not None and not fits:
-        raise BadLoop(f"expected {what} in {function}({name}), got {type_}", hint="cast it in start and step")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.expressions import is_call
-from tidegate.flow.functions import AGGREGATES
 from tidegate.flow.loops.query import KNOWN
 from tidegate.flow.sql import Token, TokenType, Tree, exp, place, span
 
@@ -53,7 +53,7 @@ def obstacles(tree: Tree, tokens: tuple[Token, ...], *, any_form: bool) -> Itera
         after = tokens[i + 1].token_type if i + 1 < len(tokens) else None
         before = tokens[i - 1].token_type if i else None
         depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(kind, 0)
-        if is_call(tokens, i) and token.text.lower() in AGGREGATES:
+        if is_call(tokens, i) and token.text.lower() in AGGREGATE_FUNCTIONS:
             yield f"the aggregate {token.text}", "", where
         elif kind == TokenType.SELECT and depth:
             yield (

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import reduce
 from typing import Any, TypeAlias
 
 from tidegate.flow import plan
+from tidegate.flow.aggregate_functions import loop_rule
 from tidegate.flow.errors import BadLoop, NotConverging
 from tidegate.flow.loops.keep import Rule
 from tidegate.flow.loops.query import KNOWN, Query
@@ -14,7 +15,7 @@ from tidegate.flow.reference.held import Group, answers, grouped
 from tidegate.flow.reference.paired import side_by_side
 from tidegate.flow.reference.run import Events, Running, evaluate, on_time
 from tidegate.flow.schema import Column, Schema
-from tidegate.flow.values import freeze, ordered, sort_key
+from tidegate.flow.values import freeze, ordered
 from tidegate.spec import DT, WM, Event, incr_batch_op, produce, union_op
 from tidegate.time import Order
 
@@ -149,24 +150,9 @@ def merged(key: tuple[str, ...], rules: tuple[Rule, ...], facts: Iterable[Row]) 
 
 
 def _value(rule: Rule, rules: tuple[Rule, ...], facts: list[Row]) -> Any:
-    best = min if rule.function.startswith("min") else max
-    if rule.by:
-        together = [r.name for r in rules if (r.function, r.by) == (rule.function, rule.by)]
-        rows = [fact for fact in facts if fact[rule.by] is not None]
-        row = best(rows, key=lambda fact: [sort_key(fact[name]) for name in (rule.by, *together)], default=None)
-        return row and row[rule.name]
-    values = [fact[rule.name] for fact in facts if fact[rule.name] is not None]
-    if rule.function == "collect_union":
-        elements = {freeze(element): element for value in values for element in value}
-        return sorted(elements.values(), key=lambda element: (element is None, sort_key(element)))
-    if rule.function in ("min", "max"):
-        return best(values, key=sort_key, default=None)
-    return reduce(_BITS[rule.function], values) if values else None
-
-
-_BITS: dict[str, Callable[[Any, Any], Any]] = {
-    "bit_or": lambda a, b: a | b,
-    "bit_and": lambda a, b: a & b,
-    **dict.fromkeys(("bool_or", "any", "some"), lambda a, b: a or b),
-    **dict.fromkeys(("bool_and", "every"), lambda a, b: a and b),
-}
+    merge = loop_rule(rule.function).merge
+    if not rule.by:
+        return merge([fact[rule.name] for fact in facts if fact[rule.name] is not None])
+    names = rule.compared(rules)
+    best = merge([[fact[name] for name in names] for fact in facts if fact[rule.by] is not None])
+    return best and best[names.index(rule.name, 1)]

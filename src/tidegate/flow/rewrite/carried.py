@@ -29,21 +29,18 @@ from tidegate.flow.sqltypes import quoted
 
 __all__ = ["carried", "merging"]
 
-#: How two results of an aggregate function make one.
-_MERGED = {name: name for name in ("sum", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor")}
-_MERGED |= {"count": "sum", "count_if": "sum", "every": "bool_and", "some": "bool_or", "any": "bool_or"}
-
 
 def merging(call: AggregateCall) -> str | None:
     """Answer the function that makes one of two results of a call, of the same type; None if there is none here."""
-    if call.distinct or call.rest or call.type is None or not _stays(call):
+    form = call.definition.partial
+    if form is None or call.distinct or call.rest or call.type is None or not _stays(call):
         return None
-    return _MERGED.get(call.function)
+    return form.merge or None
 
 
 def _stays(call: AggregateCall) -> bool:
     """Answer whether merging is exact: a sum of decimals becomes wider, one of fractions depends on its order."""
-    return call.function in ("min", "max") or call.type in (*sqltypes.INTEGERS, "BOOLEAN")
+    return call.definition.picks or call.type in (*sqltypes.INTEGERS, "BOOLEAN")
 
 
 def carried(operator: plan.Accumulate, before: Operator, form: Form) -> list[Operator]:

@@ -101,7 +101,7 @@ def bound_to(sql: str, schema: Schema, name: str = "") -> Expression:
 
 def collected(call: AggregateCall) -> bool:
     """Answer whether a call lists values as they are, duplicates included."""
-    return call.function in ("collect_list", "array_agg") and not call.distinct and not call.rest
+    return call.definition.lists and not call.distinct and not call.rest
 
 
 def call_of(sql: str, function: str) -> list[str] | None:

@@ -17,13 +17,7 @@ from tidegate.spark.runtime import Runtime
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, GroupedData
 
-__all__ = ["call_sql", "finished", "gathered", "ignores_nulls", "listing", "named_calls", "runs_along", "times_of"]
-
-_FIRST = ("first", "first_value", "any_value")
-_LAST = ("last", "last_value")
-_LISTS = ("collect_list", "array_agg", "listagg", "string_agg")
-# Spark refuses these over a frame of rows.
-_UNFRAMED = ("median", "percentile_cont", "percentile_disc", "grouping", "grouping_id")
+__all__ = ["call_sql", "finished", "gathered", "listing", "named_calls", "placeholders", "runs_along", "times_of"]
 
 
 def named_calls(aggregation: Aggregation, order: str) -> dict[str, str]:
@@ -71,48 +65,45 @@ def call_sql(call: AggregateCall, order: str) -> str:
     >>> call_sql(call("first(x) FILTER (WHERE x > 1)"), "struct(t, x)")
     'min_by(x, struct(t, x)) FILTER (WHERE x > 1)'
     """
-    name, arguments = call.function, call.arguments
-    chosen = f" FILTER (WHERE {call.where})" if call.where else ""
-    if name in _FIRST or name in _LAST:
-        pick = "min_by" if name in _FIRST else "max_by"
-        at = f"IF({arguments[0]} IS NULL, NULL, {order})" if ignores_nulls(call) else order
-        return f"{pick}({arguments[0]}, {at}){chosen}"
-    if name in ("min_by", "max_by") and len(arguments) == 2:
-        at = f"IF({arguments[1]} IS NULL, NULL, struct({arguments[1]}, {order}))"
-        return f"{name}({arguments[0]}, {at}){chosen}"
-    if name in _LISTS and "within" not in call.rest.lower():
-        return _list(call, order)
-    if name == "collect_set":
-        return f"sort_array({call.sql})"
-    if name == "mode" and len(arguments) == 1 and not call.rest:
-        return f"mode({arguments[0]}, true){chosen}"
-    return call.sql
+    known = call.definition
+    left = any(word in call.rest.lower() for word in known.unsorted_with)
+    if not known.sorted or left or not known.takes(len(call.arguments)):
+        return call.sql
+    return known.sorted.format(**placeholders(call, order))
 
 
-def ignores_nulls(call: AggregateCall) -> bool:
-    """Answer whether `first` and the like skip nulls."""
+def placeholders(call: AggregateCall, order: str) -> dict[str, str]:
+    """Return what the templates of an aggregate function for Spark are filled with."""
+    x, y, *_ = (*call.arguments, "''", "''")
+    return {
+        "call": call.sql,
+        "x": x,
+        "y": y,
+        "f": f" FILTER (WHERE {call.where})" if call.where else "",
+        "o": order,
+        "at": f"IF({x} IS NULL, NULL, {order})" if _ignores_nulls(call) else order,
+        "values": _values(call, x, order),
+    }
+
+
+def _ignores_nulls(call: AggregateCall) -> bool:
+    """Whether `first` and the like skip nulls."""
     return "ignore" in call.rest.lower() or (len(call.arguments) == 2 and call.arguments[1].lower() == "true")
 
 
-def _list(call: AggregateCall, order: str) -> str:
-    value = call.arguments[0]
+def _values(call: AggregateCall, value: str, order: str) -> str:
+    """Return the list of the values of a call, in the order of rows."""
     conditions = [] if "respect" in call.rest.lower() else [f"({value}) IS NOT NULL"]
     conditions += [f"({call.where})"] if call.where else []
     chosen = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
     pairs = f"array_sort(collect_list(struct({order} AS o, {value} AS v)){chosen})"
     values = f"transform({pairs}, __e -> __e.v)"
-    if call.distinct:
-        values = f"array_distinct({values})"
-    if call.function in ("collect_list", "array_agg"):
-        return values
-    between = call.arguments[1] if len(call.arguments) > 1 else "''"
-    texts = f"transform({values}, __v -> CAST(__v AS STRING))"
-    return f"IF(size({values}) = 0, NULL, array_join({texts}, {between}))"
+    return f"array_distinct({values})" if call.distinct else values
 
 
 def runs_along(call: AggregateCall) -> bool:
     """Answer whether Spark can compute a call over a frame that grows row by row."""
-    return not call.distinct and "group" not in call.rest.lower() and call.function not in _UNFRAMED
+    return not call.distinct and "group" not in call.rest.lower() and call.definition.framed
 
 
 def times_of(schema: Schema) -> dict[str, str]:

@@ -6,11 +6,10 @@ the end: any aggregate that Spark has can be accumulated.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from tidegate.flow.aggregates import AggregateCall
-from tidegate.spark.lowering.calls import ignores_nulls
+from tidegate.spark.lowering.calls import placeholders
 
 __all__ = ["Partial", "partial"]
 
@@ -37,58 +36,11 @@ def partial(call: AggregateCall, order: str) -> Partial | None:
     >>> partial(call, "struct(t)")
     Partial(columns=('__0a',), of_rows=('count(*)',), merged=('sum(__0a)',), finish='__0a')
     """
-    return _RULES[call.function](call, order) if call.mergeable else None
-
-
-def _filtered(call: AggregateCall, sql: str) -> str:
-    return f"{sql} FILTER (WHERE {call.where})" if call.where else sql
-
-
-def _with(merge: str) -> Callable[[AggregateCall, str], Partial]:
-    def rule(call: AggregateCall, order: str) -> Partial:  # noqa: ARG001
-        a = f"{call.name}a"
-        return Partial((a,), (call.sql,), (f"{merge}({a})",), a)
-
-    return rule
-
-
-def _average(call: AggregateCall, order: str) -> Partial:  # noqa: ARG001
-    a, b = f"{call.name}a", f"{call.name}b"
-    (value,) = call.arguments
-    # As Spark does: a sum of large integers does not overflow.
-    parts = (_filtered(call, f"sum(CAST({value} AS DOUBLE))"), _filtered(call, f"count({value})"))
-    # On no values at all, the average is null, and not a division by zero.
-    return Partial((a, b), parts, (f"sum({a})", f"sum({b})"), f"{a} / nullif({b}, 0)")
-
-
-def _extreme(pick: str, call: AggregateCall, value: str, at: str) -> Partial:
-    a, b = f"{call.name}a", f"{call.name}b"
-    least = pick.removesuffix("_by")
-    parts = (_filtered(call, f"{pick}(struct({value} AS v), {at})"), _filtered(call, f"{least}({at})"))
-    return Partial((a, b), parts, (f"{pick}({a}, {b})", f"{least}({b})"), f"{a}.v")
-
-
-def _by(call: AggregateCall, order: str) -> Partial:
-    value, at = call.arguments
-    return _extreme(call.function, call, value, f"IF({at} IS NULL, NULL, struct({at} AS a, {order} AS o))")
-
-
-def _edge(pick: str) -> Callable[[AggregateCall, str], Partial]:
-    def rule(call: AggregateCall, order: str) -> Partial:
-        value = call.arguments[0]
-        at = f"IF({value} IS NULL, NULL, {order})" if ignores_nulls(call) else order
-        return _extreme(pick, call, value, at)
-
-    return rule
-
-
-_RULES: dict[str, Callable[[AggregateCall, str], Partial]] = {
-    **{name: _with("sum") for name in ("count", "count_if", "sum", "regr_count")},
-    **{name: _with("bool_and") for name in ("bool_and", "every")},
-    **{name: _with("bool_or") for name in ("bool_or", "some", "any")},
-    **{name: _with(name) for name in ("min", "max", "bit_and", "bit_or", "bit_xor")},
-    **dict.fromkeys(("avg", "mean"), _average),
-    **dict.fromkeys(("min_by", "max_by"), _by),
-    **{name: _edge("min_by") for name in ("first", "first_value", "any_value")},
-    **{name: _edge("max_by") for name in ("last", "last_value")},
-}
+    form = call.definition.partial
+    if form is None or not call.mergeable:
+        return None
+    columns = tuple(f"{call.name}{letter}" for letter, _ in zip("ab", form.parts, strict=False))
+    own = dict(zip("ab", columns, strict=False)) | placeholders(call, order)
+    of_rows = tuple(sql.format(**own) for sql, _ in form.parts)
+    merged = tuple(sql.format(**own) for _, sql in form.parts)
+    return Partial(columns, of_rows, merged, form.finish.format(**own))

@@ -1,0 +1,83 @@
+"""What is known of an aggregate function: the record, and the forms that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+__all__ = ["AS_WRITTEN", "AggregateFunction", "LoopRule", "PartialForm", "TypeRule"]
+
+#: From the type of the first argument to the type of the result; None where only Spark can tell.
+TypeRule: TypeAlias = Callable[[str | None], str | None]
+
+#: The form in DuckDB of what is written there as in Spark.
+AS_WRITTEN: Final = "{call}"
+
+
+@dataclass(frozen=True, slots=True)
+class PartialForm:
+    """Partial results, of which two make one: state is as large as the number of groups, not of rows.
+
+    Each of ``parts`` is a column: how it is computed of rows, and how of other partial results. ``finish`` makes the
+    result of them. ``type`` is the only type of result for which this is so, if there is one. ``merge`` is the function
+    that makes one result of two, if results are all that it takes.
+    """
+
+    parts: tuple[tuple[str, str], ...]
+    finish: str
+    type: str | None = None
+    merge: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRule:
+    """How a loop merges facts, in any order and any number of times: only functions that do not mind have such a rule.
+
+    ``takes`` says which types it is for, and ``fits`` whether a type is one of them. ``sql`` merges in Spark:
+    ``{function}`` is the function's name, ``{over}`` a frame of rows, and ``{fields}`` are the columns by which facts
+    are compared. ``merge`` does the same in Python with values that are not NULL. ``by`` is set for functions that
+    take values of the fact that another column picks: the function by which that column has to be kept.
+    """
+
+    takes: str
+    fits: Callable[[str], bool]
+    sql: str
+    merge: Callable[[list[Any]], Any]
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateFunction:
+    """What is known of an aggregate function; the defaults are right for one of which nothing is known but its name."""
+
+    #: What it is called in Spark: the usual name first.
+    names: tuple[str, ...]
+    #: The parser's classes for calls of it; a call without a class is known by its name.
+    nodes: tuple[str, ...] = ()
+    #: The type of its result, or the rule for it; None where only Spark can tell.
+    type: str | TypeRule | None = None
+    #: Whether its result depends on the order of rows: it sees them sorted by time, then by all columns.
+    order_sensitive: bool = False
+    #: Whether it lists values as they are, duplicates included.
+    lists: bool = False
+    #: Whether Spark computes it over a frame of rows.
+    framed: bool = True
+    #: The number of arguments of the calls that ``sorted`` and ``partial`` are for; None if they are for any.
+    arguments: int | None = None
+    #: A form for Spark whose result depends on the rows only, not on how they are spread; empty if it does so anyway.
+    sorted: str = ""
+    #: Words after the parenthesis with which a call is left as it is, as ``WITHIN GROUP`` says how rows are sorted.
+    unsorted_with: tuple[str, ...] = ()
+    #: What is kept in place of rows; None if there is nothing smaller.
+    partial: PartialForm | None = None
+    #: Whether its result is one of the values, as it was.
+    picks: bool = False
+    #: Its form in DuckDB; empty if none is known to mean the same. A test compares them on values.
+    duckdb: str = ""
+    #: How a loop keeps it; None if what is kept would depend on how often and in which order facts are found.
+    loop: LoopRule | None = None
+
+    def takes(self, arguments: int) -> bool:
+        """Whether the forms here are for a call with so many arguments."""
+        return self.arguments in (None, arguments)
