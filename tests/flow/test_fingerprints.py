@@ -1,0 +1,122 @@
+"""Fingerprints of operators: the same from version to version, and made of every field that does not say otherwise."""
+
+from __future__ import annotations
+
+import copy
+from operator import methodcaller
+
+import tidegate as tg
+from tidegate.flow import operators
+from tidegate.flow.plan import Plan
+from tidegate.spec import map_op
+
+FACTS = "SELECT src AS node, 0 AS dist FROM input WHERE src = 'a' UNION ALL SELECT id, W FROM Fixed"
+STEPS = "SELECT e.dst AS node, k.dist + e.w AS dist FROM known k JOIN input e ON e.src = k.node AND e.w BETWEEN 1 AND 9"
+COUNTED = (
+    "WITH d AS (SELECT src, count(*) AS n FROM input GROUP BY src) SELECT k.node, k.dist / d.n AS dist FROM known k"
+)
+
+
+def every_operator() -> tg.Flow:
+    """A flow with each operator that a user can write, and with the forms of it that differ in what they hold."""
+    flow = tg.Flow("golden")
+    s = flow.source(
+        "s",
+        "ts TIMESTAMP, k STRING, x INT, d DECIMAL(10, 2), xs ARRAY<INT>, p STRUCT<a: INT, b: STRING>",
+        time="ts",
+        watermark=tg.bounded("10 minutes", by="k", idle="1 hour"),
+        late="drop",
+    )
+    r = flow.source("r", "ts TIMESTAMP, k STRING, y INT", time="ts", watermark=tg.punctuated("k = 'WM'"), was="q")
+    two = flow.source("two", "v INT, ts TIMESTAMP, k STRING, x INT", time=("v", "ts"), watermark=tg.bounded(1, "1 day"))
+    edges = flow.source("edges", "t INT, src STRING, dst STRING, w INT", time="t", watermark=tg.at_end())
+    fixed = flow.table("fixed", "id STRING, w INT", was="old")
+    kept = {
+        "where": s.where("X > 1 AND k LIKE 'A%' /* large */"),
+        "select": s.select("*", "p.b AS b", "transform(xs, x -> X + 1L) AS ys", "CASE WHEN x > 1 THEN 'Y' END AS c"),
+        "with_columns": s.with_columns(x="- x", day="CAST(ts AS DATE)"),
+        "explode": s.explode("xs"),
+        "map_batches": s.map_batches(copy.copy, "k STRING, n BIGINT"),
+        "gate": s.gate(),
+        "aggregate": s.aggregate(
+            "collect_set(K) FILTER (WHERE x > 1) AS ks", by=["k", "X % 2 AS odd"], m="sum(x) / Count(DISTINCT d) + 1"
+        ),
+        "windows": s.window("1 hour", every="10 minutes", offset="1 minute").aggregate(by="k", f="first(x, true)"),
+        "revised": s.window("1 hour", lateness="2 hours").aggregate(n="count(*)", top="max_by(k, x)"),
+        "sessions": two.session("30 minutes", over="ts").aggregate(by="k", n="count_if(x > 0)"),
+        "applied": s.window("1 day").apply(copy.copy, "n INT", by="upper(k) AS name"),
+        "applied_to_sessions": s.session("5 minutes").apply(methodcaller("slice", 1), "n INT"),
+        "accumulate": s.accumulate(by="k", total="sum(d)", p="percentile_cont(0.5) WITHIN GROUP (ORDER BY x)"),
+        "complete": two.accumulate(by="k", n="max(x)", emit="complete", every={"v": 2, "ts": "1 hour"}),
+        "distinct": s.select("k").distinct(),
+        "deduplicate": s.deduplicate("k", within="1 day"),
+        "deduplicate_for_ever": two.deduplicate(["k", "x"], over="ts"),
+        "union": s.select("k", "x AS y").union(r),
+        "join": s.join(r, on="k", where="left.x < right.Y AND length(left.k) = length(right.k)"),
+        "outer_join": s.select("k", "x").join(r.select("y"), on=(), where="x = y", how="left"),
+        "join_with_a_table": edges.join(fixed.select("id AS src", "w AS fixed_w"), on="src", how="anti"),
+        "join_asof": s.join_asof(r, on="k", within="1 hour", how="left"),
+        "window_join": s.window_join(r, on="k", size="1 hour", every="30 minutes", where="x > y"),
+        "iterate": edges.iterate(FACTS, STEPS, "node", "min(dist) AS dist", also={"fixed": fixed}, limit=50),
+        "rounds": edges.iterate(
+            FACTS, f"{COUNTED} JOIN d ON d.src = k.node", "node", "avg(dist) AS dist", also={"fixed": fixed}, rounds=3
+        ),
+        "process": s.process(map_op(copy.copy), by="k", schema="n INT"),
+    }
+    for name, stream in kept.items():
+        flow.sink(name, stream)
+    return flow
+
+
+def forms(flow: tg.Flow) -> list[Plan]:
+    """The plan of a flow as it was written, of A with its loops, and of A+."""
+    return [flow.plan, flow.to_aggregates(using="A", looped=True).plan, flow.to_aggregates(using="A+").plan]
+
+
+def test_the_flow_has_every_operator() -> None:
+    """No kind of operator is missing from what is compared: some are in compositions only."""
+    kinds = {getattr(operators, name) for name in operators.__all__}
+    assert {type(operator) for plan in forms(every_operator()) for operator in plan} == {
+        kind for kind in kinds if issubclass(kind, operators.Operator) and kind is not operators.Operator
+    }
+
+
+#: What each sink gives: as it was written, of A, and of A+.
+GOLDEN = {
+    "where": ("755badf9ddee60fb", "d89cccace333ae16", "a4c5ab108133b463"),
+    "select": ("e56c963352400041", "f7437f1c6183f01a", "48ec00491653cb10"),
+    "with_columns": ("bcd48cab31c0559d", "ad07e43df6a7327b", "0fef0835df6cbcfc"),
+    "explode": ("1652e799d6bf5b39", "22054a1e482645b4", "90f0b8d3288c09ba"),
+    "map_batches": ("411639db9af97d74", "411639db9af97d74", "411639db9af97d74"),
+    "gate": ("6571f8aa22d99409", "6571f8aa22d99409", "6571f8aa22d99409"),
+    "aggregate": ("339425c21ba27d56", "339425c21ba27d56", "339425c21ba27d56"),
+    "windows": ("44abb5ec616355aa", "44abb5ec616355aa", "44abb5ec616355aa"),
+    "revised": ("bc8d937e5044dfce", "bc8d937e5044dfce", "bc8d937e5044dfce"),
+    "sessions": ("e945a8af3b36d7b7", "e945a8af3b36d7b7", "e945a8af3b36d7b7"),
+    "applied": ("3423019835609b2d", "3423019835609b2d", "3423019835609b2d"),
+    "applied_to_sessions": ("ddca606ce405cecd", "ddca606ce405cecd", "ddca606ce405cecd"),
+    "accumulate": ("7aa4b9ba36428fdd", "94527cb2e557dd24", "6c8cc0d5f64f4e88"),
+    "complete": ("9a335386a6b51af9", "78fb7fbd4f3eeaca", "78fb7fbd4f3eeaca"),
+    "distinct": ("b238a7e6cd599f27", "442595d6ba394d1f", "6fc64d36e71bb674"),
+    "deduplicate": ("a55deb4e2123c4c3", "a55deb4e2123c4c3", "a55deb4e2123c4c3"),
+    "deduplicate_for_ever": ("651eeb4815862de5", "651eeb4815862de5", "651eeb4815862de5"),
+    "union": ("4514d26008374b1c", "882ff20bc4aac47a", "08d9ffb847d92c04"),
+    "join": ("deda1eba7ed65e29", "54ab8c17c241fb08", "b342445e23d18527"),
+    "outer_join": ("864d1c5d395fba70", "2323a8427945a71f", "9b69caa9fe2c0361"),
+    "join_with_a_table": ("ce26f556ec83b6df", "ce26f556ec83b6df", "ce26f556ec83b6df"),
+    "join_asof": ("cc1e71f766e30df8", "cc1e71f766e30df8", "cc1e71f766e30df8"),
+    "window_join": ("f2ca1ebe44d42e66", "34d140fabe4bd888", "3c032d36a1379ed9"),
+    "iterate": ("2908157878076a94", "2908157878076a94", "2908157878076a94"),
+    "rounds": ("f455a0c9111c9d2d", "f455a0c9111c9d2d", "f455a0c9111c9d2d"),
+    "process": ("be23247699f0c220", "be23247699f0c220", "be23247699f0c220"),
+}
+
+
+def test_fingerprints_stay_as_they_are() -> None:
+    """These are in checkpoints: if one changes, what is running cannot go on after an upgrade."""
+    plans = forms(every_operator())
+    prints = [plan.fingerprints() for plan in plans]
+    assert {
+        sink.name: tuple(found[plan[sink.input].id] for plan, found in zip(plans, prints, strict=True))
+        for sink in plans[0].sinks
+    } == GOLDEN
