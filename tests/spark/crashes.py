@@ -148,6 +148,10 @@ def torment(
             if found is not None:
                 break
             places[point or "at random"] += 1
+        for kind in (kind for kind in expected if found[kind] != expected[kind]):
+            right, wrong = (Counter(map(str, rows[kind])) for rows in (expected, found))
+            missing, extra = dict(right - wrong), dict(wrong - right)
+            print(f"{name}, {kind}: {missing} are missing, {extra} are too many", file=sys.stderr, flush=True)
         return Report(name, seed, places.total(), dict(places), found == expected)
 
 
