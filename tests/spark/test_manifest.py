@@ -192,3 +192,16 @@ def test_directories_are_synced_with_what_is_in_them_and_the_way_to_them(
     files.create("made/commits/0", {"step": 0})
     assert synced[:2] == [root, f"{root}/made"]
     assert synced[-1] == f"{root}/made/commits"
+
+
+def test_what_is_deleted_from_a_growing_directory_is_not_remembered(tmp_path: Path) -> None:
+    """A run that goes on for months remembers what is there now; each file is to be synced once."""
+    files, place = Files.here(tmp_path), tmp_path / "spark" / "offsets"
+    place.mkdir(parents=True)
+    for number in range(300):
+        (place / str(number)).touch()
+        if number >= 100:
+            (place / str(number - 100)).unlink()
+        assert files.unsynced([], growing=["spark/offsets"]) == {place, place / str(number)}
+    assert files.unsynced([], growing=["spark/offsets"]) == set()
+    assert sum(map(len, [files._kept, *files._grown.values()])) <= 101

@@ -31,8 +31,10 @@ class Files:
     root: str
     #: The directory, if it is on a disk of this machine: nothing is asked of the JVM then.
     _here: Path | None
-    #: Files and directories that were synced, or are about to be, and do not change any more.
+    #: Directories that were synced, or are about to be, and do not change any more.
     _kept: set[Path]
+    #: What was in growing directories the last time.
+    _grown: dict[str, set[Path]]
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         context: Any = spark.sparkContext
@@ -44,7 +46,7 @@ class Files:
     def here(cls, root: Path) -> Files:
         """Return a directory on a disk of this machine, for whoever has no Spark."""
         found = cls.__new__(cls)
-        found._here, found._kept = root.absolute(), set()
+        found._here, found._kept, found._grown = root.absolute(), set(), {}
         found.root = f"file:{found._here}"
         return found
 
@@ -53,7 +55,7 @@ class Files:
         self._fs = given.getFileSystem(self._conf)
         self.root = self._fs.makeQualified(given).toString()
         self._here = Path(self.root.removeprefix("file:")) if self.root.startswith("file:") else None
-        self._kept = set()
+        self._kept, self._grown = set(), {}
         self._manager: Any = None
         self._others: dict[str, Files] = {}
 
@@ -146,9 +148,11 @@ class Files:
             self._kept.update(above[1:])
         for name in growing:
             place = self._here / name
-            new = {path for path in place.iterdir() if path not in self._kept} if place.is_dir() else set()
-            paths |= {place, *new} if new else set()
-            self._kept |= new
+            there = set(place.iterdir()) if place.is_dir() else set()
+            if new := there - self._grown.get(name, set()):
+                paths |= {place, *new}
+            # Only what is there now: Spark deletes old records, and the run goes on.
+            self._grown[name] = there
         return paths
 
     def sync_names(self, directory: str) -> None:
