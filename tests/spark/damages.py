@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["DAMAGES", "damaged", "flipped"]
+__all__ = ["DAMAGES", "damaged", "flipped", "unreadable"]
 
 
 def _empty(path: Path) -> None:
@@ -23,6 +23,12 @@ def flipped(path: Path, at: int) -> None:
     content = bytearray(path.read_bytes())
     content[at] ^= 4
     path.write_bytes(bytes(content))
+
+
+def unreadable(path: Path) -> None:
+    """Let Hadoop fail when it reads a file: what it keeps as the checksum of each piece of it is wrong."""
+    pieces = path.stat().st_size // 512 + 1
+    path.with_name(f".{path.name}.crc").write_bytes(b"crc\0" + (512).to_bytes(4, "big") + bytes(4 * pieces))
 
 
 def _flip_a_page(path: Path) -> None:

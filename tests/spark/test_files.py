@@ -11,6 +11,7 @@ from threading import Barrier, Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.spark.damages import unreadable
 
 from tidegate.spark.streaming.errors import BadCheckpoint, UnfitFileSystem
 from tidegate.spark.streaming.files import Files
@@ -129,6 +130,24 @@ def test_what_is_not_what_it_should_be_is_named(files: Files, content: str | Non
     with pytest.raises(
         BadCheckpoint, match=f"expected an id in .*/files/id, a file of JSON with id; got {got}(.|\n)*hint"
     ):
+        files.read("id", "an id", {"id": str})
+
+
+def test_a_file_whose_bytes_can_not_be_had_is_named(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that fails, or a block that HDFS has lost: the file is there, and can't be read."""
+    files.create("id", {"id": "a"})
+    if (tmp_path / "files" / ".id.crc").exists():
+        unreadable(tmp_path / "files" / "id")
+    else:
+
+        def fail(self: Path, **options: Any) -> str:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        monkeypatch.setattr(Path, "read_text", fail)
+    got = "something that can't be read: .*(ChecksumException|Input/output error)"
+    with pytest.raises(BadCheckpoint, match=f"expected an id in .*/files/id.*; got {got}"):
         files.read("id", "an id", {"id": str})
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.spark.damages import DAMAGES, damaged
+from tests.spark.damages import DAMAGES, damaged, unreadable
 
 from tidegate.spark.streaming import manifest
 from tidegate.spark.streaming.disk import sync
@@ -205,3 +206,14 @@ def test_what_is_deleted_from_a_growing_directory_is_not_remembered(tmp_path: Pa
         assert files.unsynced([], growing=["spark/offsets"]) == {place, place / str(number)}
     assert files.unsynced([], growing=["spark/offsets"]) == set()
     assert sum(map(len, [files._kept, *files._grown.values()])) <= 101
+
+
+@pytest.mark.parametrize("files", ["hadoop"], indirect=True)
+def test_a_file_that_hadoop_can_not_read_is_named(files: Files, tmp_path: Path) -> None:
+    """As one is of which HDFS has lost a block: its name and its size are right."""
+    entries = list_files(files, "part")
+    unreadable(tmp_path / "files" / "part" / "part-0.parquet")
+    (line,) = damage(files, "part", entries)
+    assert re.fullmatch(r"part-0\.parquet cannot be read \(.*ChecksumException.*\)", line)
+    with pytest.raises(BadCheckpoint, match=r"part-0\.parquet cannot be read \(.*ChecksumException"):
+        list_files(files, "part")

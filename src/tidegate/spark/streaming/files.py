@@ -6,8 +6,8 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,14 +112,10 @@ class Files:
             with (self._here / name).open("rb") as file:
                 file.seek(-min(count, file.seek(0, os.SEEK_END)), os.SEEK_END)
                 return file.read()
-        path = self._path(name)
-        size = int(self._fs.getFileStatus(path).getLen())
-        stream = self._fs.open(path)
-        try:
+        with self._stream(name) as stream:
+            size = int(self._fs.getFileStatus(self._path(name)).getLen())
             stream.seek(size - min(count, size))
             return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, min(count, size)))
-        finally:
-            stream.close()
 
     def checksum(self, name: str) -> int | None:
         """Return the CRC-32 of a file; None if it is not on a disk of this machine, and costs too much to read."""
@@ -237,11 +233,9 @@ class Files:
             found = opened(found, required=required) if isinstance(found, dict) else found
         except ValueError as error:
             raise self._not(name, what, keys, f"something that can't be read: {error}", hint) from None
-        except Exception:
-            if self.exists(name) and not self.is_directory(name):
-                raise
-            got = "a directory" if self.exists(name) else "no file"
-            raise self._not(name, what, keys, got, hint) from None
+        except OSError as error:
+            got = f"something that can't be read: {error}" if self.exists(name) else "no file"
+            raise self._not(name, what, keys, "a directory" if self.is_directory(name) else got, hint) from None
         self.expect(name, what, found, keys, hint=hint)
         return dict(found)
 
@@ -263,11 +257,22 @@ class Files:
 
     def verified_text(self, name: str) -> str:
         """Return the content of a file as Hadoop reads it, which knows checksums of what it wrote itself."""
-        stream = self._fs.open(self._path(name))
-        try:
+        with self._stream(name) as stream:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
+
+    @contextmanager
+    def _stream(self, name: str) -> Iterator[Any]:
+        """Open a file to be read through Hadoop; what fails there is an OSError, as on a disk of this machine."""
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            stream = self._fs.open(self._path(name))
+            try:
+                yield stream
+            finally:
+                stream.close()
+        except Py4JJavaError as error:
+            raise OSError(str(error.java_exception).split("\n")[0]) from error
 
     def rename(self, name: str, to: str) -> bool:
         """Move a file or a directory to a name that is free; return whether that was possible."""

@@ -139,12 +139,10 @@ def _damage(files: Files, name: str) -> str:
         for line in lines:
             if line != "-":
                 json.loads(line)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
+        if "ChecksumException" in str(error):
+            return "something else than was written: its checksum is wrong"
         return f"something that can't be read: {error}"
-    except Exception as error:
-        if "ChecksumException" not in str(error):
-            raise
-        return "something else than was written: its checksum is wrong"
     if not text:
         return "an empty file"
     return "" if _VERSION.fullmatch(version) and lines else f"{text[:80]!r}"
