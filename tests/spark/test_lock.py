@@ -415,12 +415,16 @@ def test_a_holder_that_was_here_and_is_dead_is_replaced_at_once(
 @pytest.mark.parametrize("name", ["lock", "locks/3"])
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"host": 3, "process": 1}', '{"host": "a", "process": "x"}'])
 def test_a_lock_that_can_not_be_read_is_no_proof_of_death(tmp_path: Path, name: str, content: str) -> None:
-    """It is refused with the file that is to be deleted; when nobody has touched it for a while, it is replaced."""
+    """It is refused by name; when nobody has touched it for a while, it is replaced, with a fence.
+
+    Nobody is told to delete it: whoever did so wrongly would have taken the fence away.
+    """
     files, path = Files.here(tmp_path), tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(content)
-    with pytest.raises(CheckpointInUse, match=f"(?s)expected the holder of a lock in .*{name}.*hint: .*{name}"):
+    with pytest.raises(CheckpointInUse, match=f"(?s)expected the holder of a lock in .*{name}.*hint: .*{name}") as said:
         Lock(files).acquire()
+    assert "delete" not in said.value.hint
     assert holder(files) == "another run"
     dated(path, 3600)
     lock = Lock(files)
@@ -437,3 +441,21 @@ def test_a_lock_that_is_deleted_under_its_run_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadCheckpoint, match="locks/1, the lock of this run, is gone"), lock.committing():
         pass
     lock.release()
+
+
+def test_a_number_that_another_run_was_given_is_not_ones_own(tmp_path: Path) -> None:
+    """Someone has deleted the file of a run that lives: it stops, and does not give back what the other has."""
+    files = Files.here(tmp_path)
+    old, new = Lock(files), Lock(files)
+    old.acquire()
+    (tmp_path / "locks" / "1").unlink()
+    new.acquire()
+    assert old.token.lock == new.token.lock
+    with pytest.raises(Superseded, match=f"process {os.getpid()} on .* works on"), old.committing():
+        pass
+    old.release()
+    assert holder(files)
+    with new.committing():
+        pass
+    new.release()
+    assert not holder(files)

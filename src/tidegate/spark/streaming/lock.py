@@ -7,7 +7,8 @@ number. It gives the lock back by creating ``locks/N.released``. Why there is on
   N was given back or its owner is dead, creates N + 1: of several, one succeeds. The others are told who it is.
 - No number comes again. Holders delete old files, except those of the last few numbers. Whoever was so slow that the
   number it creates was deleted already, or that it was replaced meanwhile, finds a greater one when it looks once more
-  before it does anything, and withdraws.
+  before it does anything, and withdraws. If someone deletes the file of a run that lives, another may be given its
+  number; it names that one then, and the first one stops.
 - Only the owner marks its number as given back, and after that it can't commit: in its process, a commit and giving
   back exclude each other.
 - An owner that did not give its number back may live although it seems dead: on a host that can't be reached, on a
@@ -106,14 +107,23 @@ class Lock:
             self._held = False
         self._stop.set()
         try:
-            self._files.create(_released(self._number), {})
+            if self._is_own():
+                self._files.create(_released(self._number), {})
         finally:
             _OWN.discard(self._id)
+
+    def _is_own(self) -> bool:
+        """Whether the file of this number names this run, as far as it can be read; someone may have deleted it."""
+        try:
+            found = self._files.read(_name(self._number), "the holder of a lock", {})
+        except BadCheckpoint:
+            return True
+        return bool(found.get("token", self._id) == self._id)
 
     def check(self) -> None:
         """Raise if this run was taken for dead, and another has replaced it."""
         newest = _newest(self._files)
-        if newest > self._number:
+        if newest > self._number or (newest == self._number and not self._is_own()):
             raise Superseded(
                 f"this run was taken for dead: {_told(self._files, _name(newest))} works on {self._files.root} now",
                 hint="let this one be; nothing of it is lost, the other has gone on from the last commit",
@@ -166,8 +176,9 @@ class Lock:
                 return
             raise CheckpointInUse(
                 f"{error.what}: so it can't be known whether a run works on {self._files.root}",
-                hint=f"wait a minute, after which a holder is known to be dead; or, if there is none, delete "
-                f"{self._files.path(name)}",
+                # Not to delete it: without it, nobody would write a fence.
+                hint=f"start again in a minute: whoever lives touches {self._files.path(name)}, and one that nobody "
+                "has touched by then is replaced",
             ) from None
         if not dead:
             raise self._in_use(name)
