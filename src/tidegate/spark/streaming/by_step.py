@@ -36,11 +36,12 @@ class _Found:
 def step_of(name: str) -> int | None:
     """Return the step that a directory is of; None if it is of none.
 
-    >>> step_of("late/s/step=12"), step_of("_pending")
-    (12, None)
+    >>> step_of("late/s/step=12"), step_of("_pending"), step_of("step=²")
+    (12, None, None)
     """
-    number = name.rpartition("/")[2].removeprefix("step=")
-    return int(number) if name.rpartition("/")[2].startswith("step=") and number.isdigit() else None
+    last = name.rpartition("/")[2]
+    number = last.removeprefix("step=")
+    return int(number) if number != last and number.isascii() and number.isdecimal() else None
 
 
 def directory_of(publication: Publication) -> str:
