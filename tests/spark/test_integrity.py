@@ -234,6 +234,11 @@ def test_what_is_handed_over_leaves_a_record(spark: SparkSession, tmp_path: Path
     assert len(found) == len(KEYS)
     with damaged(record, Path.unlink), pytest.raises(BadCheckpoint, match="is missing"):
         steps.engine()
+    later = record.with_name("step=2")
+    with damaged(record, lambda path: shutil.copy(path, later)):
+        with pytest.raises(BadCheckpoint, match=r"output/out has the rows of step 2, and the last commit is of step 1"):
+            steps.engine()
+        assert later.exists()
     engine = steps.engine()
     steps.run(2, engine=engine)
     assert [path.name for path in record.parent.glob("step=*")] == ["step=2"]
@@ -430,9 +435,16 @@ def test_only_what_runs_have_left_is_swept(spark: SparkSession, tmp_path: Path) 
     for name in (*foreign, *left):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    steps.engine()
+
+    def hand_over(point: str, step: int) -> None:
+        # A run that has replaced this one meanwhile is ahead of it.
+        if point == "sweeping":
+            (tmp_path / "checkpoint/output/out/step=2").write_text("x")
+
+    steps.engine(probe=hand_over)
     assert [name for name in (*foreign, *left) if (tmp_path / name).exists()] == foreign
     assert (tmp_path / "checkpoint/output/out/step=1").exists()
+    assert (tmp_path / "checkpoint/output/out/step=2").exists()
 
 
 def test_what_a_commit_names_is_on_the_disk_before_it(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,11 +41,12 @@ def sweep(run: Prepared, commit: Commit, lock: int, before: float) -> None:
     late = [run.late_rows(source.id) for source in run.flow.sources]
     for directory in [*late, *(f"output/{sink.name}" for sink in run.flow.sinks)]:
         sweep_attempts(files, f"{directory}/{PENDING}", lock)
-    kept = {publication.name for publication in commit.publish}
     for sink in files.names("output"):
         for name, size in files.sizes(f"output/{sink}").items():
-            # Records are files. What is there besides is not ours.
-            if size >= 0 and step_of(name) is not None and f"output/{sink}/{name}" not in kept:
+            step = step_of(name)
+            # Records are files, and what is there besides is not ours. A run that has replaced this one has later
+            # records by now.
+            if size >= 0 and step is not None and step < commit.step:
                 files.delete(f"output/{sink}/{name}")
     for key in files.names("state"):
         for port in files.names(f"state/{key}"):

@@ -64,7 +64,8 @@ def resume(
     found = log.commit
     options: dict[str, Any] = {"allow_pickle": allow_pickle, "fold_from": fold_from, "probe": probe}
     run = prepared(flow, runtime, files, tables, outputs, found["flow"] if found else None, **options)
-    last = recover(run, runtime, found, lock) if found else None
+    with _told_if_replaced(lock):
+        last = recover(run, runtime, found, lock) if found else None
     return Engine(run, runtime, log, last, lock=lock, report=report)
 
 
@@ -217,19 +218,14 @@ class Engine:
 
     @contextmanager
     def _replaceable(self) -> Iterator[None]:
-        """Say that another run has replaced this one, if it has, instead of what comes of that."""
-        if self._lock is None:
-            yield
-            return
-        try:
-            self._lock.check()
+        """Raise if another run has replaced this one, before and after what is done inside."""
+        with _told_if_replaced(self._lock):
+            if self._lock:
+                self._lock.check()
             yield
             # Before Spark notes that the batch is done, and begins the next.
-            self._lock.check()
-        except Exception as error:
-            if lost := self._lock.lost_by_now():
-                raise lost from error
-            raise
+            if self._lock:
+                self._lock.check()
 
     def _turn(self, loop: Iterate, number: int, least: Least | None) -> None:
         """Let the tracker know where a loop is."""
@@ -253,6 +249,17 @@ class Engine:
             hint="was one of its directories, spark or commits, deleted, or put back from another day? "
             "restore both of the same moment, or begin with a new checkpoint and other outputs",
         ).at(f"flow {self.flow.name!r}")
+
+
+@contextmanager
+def _told_if_replaced(lock: Lock | None) -> Iterator[None]:
+    """Say that another run has replaced this one, if it has, instead of what comes of that."""
+    try:
+        yield
+    except Exception as error:
+        if lock and (lost := lock.lost_by_now()):
+            raise lost from error
+        raise
 
 
 def _alone(batch: DataFrame) -> DataFrame:

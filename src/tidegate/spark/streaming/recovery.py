@@ -22,14 +22,16 @@ from tidegate.spark.streaming.upgrade import upgraded
 
 __all__ = ["RECOVERY", "recover"]
 
-#: The named points of a recovery: before what was committed is published again, and before leftovers are deleted.
-RECOVERY = ("recovering", "sweeping")
+#: The named points of a recovery: before what was committed is looked at, before it is published again, and before
+#: leftovers are deleted.
+RECOVERY = ("checking", "recovering", "sweeping")
 
 
 def recover(run: Prepared, runtime: Runtime, found: Mapping[str, Any], lock: Lock | None) -> Commit:
     """Return the last commit, after what it had to publish is published and leftovers are gone."""
     check_meaning(run.flow, found["flow"], run.meaning)
     commit = upgraded(run.files, Commit.decode(run.flow, found), found["format"])
+    run.probe("checking", commit.step)
     _check(run, commit)
     run.probe("recovering", commit.step)
     publish(run.flow, run.files, runtime, commit, run.outputs, whole=True)
@@ -47,8 +49,9 @@ def _check(run: Prepared, commit: Commit) -> None:
     """Raise if what a commit stands for is not there as it was, or is from another moment."""
     for part in commit.parts:
         check_part(run.files, part, whole=True)
-    for source in run.flow.sources:
-        check_none_after(run.files, run.late_rows(source.id), commit.step)
+    late = [run.late_rows(source.id) for source in run.flow.sources]
+    for directory in [*late, *(f"output/{sink.name}" for sink in run.flow.sinks)]:
+        check_none_after(run.files, directory, commit.step)
     roots = {outlet.root: outlet.rows for outlet in commit.outlets.values()}
     for output in run.outputs.values():
         if isinstance(output, Parquet):
