@@ -22,7 +22,7 @@ from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.lock import Lock, holder
 from tidegate.spark.streaming.log import NOBODY, Token, append, read_log, sweep_log, write_fence
 
-ELSEWHERE = {"host": "elsewhere", "boot": "x", "process": 1, "started": "1"}
+ELSEWHERE = {"host": "elsewhere", "boot": "x", "process": 1, "started": "1", "space": "pid:[1]"}
 COMMIT: dict[str, Any] = {
     "format": 1,
     "batch": None,
@@ -274,19 +274,42 @@ def test_a_run_that_is_not_fenced_is_not_taken_for_given_back(tmp_path: Path, mo
     """Who dies between the lock and the fence leaves the fence to the next."""
     files = Files.here(tmp_path)
     leave_dead(tmp_path / "locks" / "1")
+    with monkeypatch.context() as patched:
+        patched.setattr(lock_module, "write_fence", lambda files, token: None)
+        patched.setattr(lock_module, "_here", lambda: ELSEWHERE)
+        Lock(files).acquire()
+    dated(tmp_path / "locks" / "2", 86_400)
+    after = Lock(files)
+    after.acquire()
+    assert (read_log(files).number, read_log(files).token.lock) == (0, 3)
+    after.release()
+
+
+@pytest.mark.parametrize("died", [False, True])
+@pytest.mark.parametrize("step", ["write_fence", "_forget"])
+def test_a_run_that_could_not_take_the_lock_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, *, died: bool
+) -> None:
+    """Its process goes on, and nobody waits for it. A fence that was due is still due."""
+    files = Files.here(tmp_path)
+    if died:
+        leave_dead(tmp_path / "locks" / "1")
 
     def full(*given: Any) -> None:
         raise OSError("No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(lock_module, "write_fence", full)
+        patched.setattr(lock_module if step == "write_fence" else Lock, step, full)
         lock = Lock(files)
-        with pytest.raises(OSError, match="No space left"):
-            lock.acquire()
+        if died or step == "_forget":
+            with pytest.raises(OSError, match="No space left"):
+                lock.acquire()
         lock.release()
+    assert holder(files) == ("process 1 on elsewhere" if died else "")
+    before = read_log(files).number
     after = Lock(files)
     after.acquire()
-    assert (read_log(files).number, read_log(files).token.lock) == (0, 3)
+    assert read_log(files).number == before + died
     after.release()
 
 

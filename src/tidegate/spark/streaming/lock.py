@@ -85,8 +85,10 @@ class Lock:
         self._number = newest + 1
         # Before the file is there: others in this process would take its owner for dead.
         _OWN.add(self._id)
+        created = False
         try:
-            if not files.create(_name(self._number), _here() | {"token": self._id}):
+            created = files.create(_name(self._number), _here() | {"token": self._id})
+            if not created:
                 raise self._in_use(_name(_newest(files)))
             if died:
                 write_fence(files, self.token)
@@ -94,6 +96,10 @@ class Lock:
             self.since = files.written(_name(self._number))
             self._forget()
         except BaseException:
+            # The process goes on, and nobody should wait for it. A fence that was due is due for the next.
+            with suppress(Exception):
+                if created:
+                    files.delete(_name(self._number))
             _OWN.discard(self._id)
             raise
         self._held = True
@@ -157,10 +163,9 @@ class Lock:
             yield
 
     def _look_again(self) -> None:
-        """Withdraw if there is a greater number by now."""
+        """Raise if there is a greater number by now: this one is taken back then."""
         newest = _newest(self._files)
         if newest > self._number:
-            self._files.delete(_name(self._number))
             raise self._in_use(_name(newest))
 
     def _refuse_alive(self, name: str) -> None:
