@@ -7,6 +7,7 @@ import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -84,6 +85,15 @@ def _json(rows: Any) -> str:
     return deltalake.Schema.from_json(_nullable(rows.schema)).to_json()
 
 
+def test_rows_of_a_committed_step_go_to_the_table_that_the_sink_has_now(spark: SparkSession, tmp_path: Path) -> None:
+    """A start hands them over before it looks at the outputs: the table is made for them, and is this sender's."""
+    rows = spark.createDataFrame([(1, 2)], "t LONG, n LONG")
+    tg.delta(tmp_path / "out").deliver(SENDER, rows, 3)
+    assert rows_of(tmp_path / "out") == [(1, 2)]
+    with pytest.raises(BadCheckpoint, match="belongs to another"):
+        tg.delta(tmp_path / "out").deliver(Sender("other", "flow", "out", ("t",)), rows, 4)
+
+
 def test_a_table_has_one_writer_and_secrets_stay_secret(place: Place) -> None:
     """A table of another checkpoint is refused; a store that can't be reached is told without its key."""
     place.feed.add((1, "a", 1), (5, "a", 1))
@@ -146,10 +156,14 @@ def test_a_type_that_delta_does_not_have_is_refused_before_a_table_is_made(tmp_p
 def test_whatever_deltalake_raises_is_told_in_a_line_without_secrets(spark: SparkSession, tmp_path: Path) -> None:
     """Some of its errors are plain exceptions, with its own stack behind the message."""
     for number, (type_, value) in enumerate([("integer", "'a-secret'"), ("interval day", "INTERVAL 1 DAY")]):
+        path = tmp_path / str(number)
+        output = tg.delta(path, storage_options={"key": "a-secret"})
+        output.claim(SENDER, _schema())
+        # Someone makes another table of it under the run.
+        rmtree(path)
         field = {"name": "n", "type": type_, "nullable": True, "metadata": {}}
         made = deltalake.Schema.from_json(json.dumps({"type": "struct", "fields": [field]}))
-        deltalake.DeltaTable.create(tmp_path / f"{number}", made)
-        output = tg.delta(tmp_path / f"{number}", storage_options={"key": "a-secret"})
+        deltalake.DeltaTable.create(path, made)
         with pytest.raises(SinkFailed, match=f"/{number} did not take the rows: ") as failed:
             output.deliver(SENDER, spark.sql(f"SELECT {value} AS n"), 0)
         assert "a-secret" not in str(failed.value)

@@ -256,11 +256,12 @@ def test_a_server_that_takes_each_null_for_another_key_has_none(
 def test_rows_that_were_not_taken_are_written_at_the_next_start(place: Place, database: Database) -> None:
     """A step that is committed when the database fails is not lost, and not computed again."""
     place.feed.add((1, "a", 1), (5, "a", 1))
-    place.run(counts(), outputs={"out": database.output("away")})
+    output = database.output("away")
+    place.run(counts(), outputs={"out": output})
     database.sql("ALTER TABLE away RENAME TO elsewhere")
     row = place.spark.createDataFrame([(1, "a", 1)], "t INT, k STRING, n LONG")
     with pytest.raises(SinkFailed, match='relation "away" does not exist'):
-        database.output("away").deliver(_sender(database, "away"), row, 9)
+        output.deliver(_sender(database, "away"), row, 9)
     database.sql("ALTER TABLE elsewhere RENAME TO away")
     database.sql("ALTER TABLE away ADD CHECK (t < 2)")
     place.feed.add((3, "b", 1), (9, "a", 1))
@@ -272,6 +273,35 @@ def test_rows_that_were_not_taken_are_written_at_the_next_start(place: Place, da
     database.sql("ALTER TABLE away DROP CONSTRAINT away_t_check")
     place.run(counts(), outputs={"out": database.output("away")})
     assert database.sql("SELECT * FROM away") == [(1, "a", 1), (3, "b", 1), (5, "a", 1)]
+
+
+def test_rows_of_a_committed_step_go_to_the_table_that_the_sink_has_now(place: Place, database: Database) -> None:
+    """If one table does not take them, another does, in a schema where nothing is; none of them is in both."""
+    database.sql("CREATE TABLE strict (t integer, k text, n bigint, CHECK (t < 2))")
+    database.sql("CREATE SCHEMA another")
+    for rows in ([(1, "a", 1), (5, "a", 1)], [(9, "a", 1)]):
+        place.feed.add(*rows)
+    with pytest.raises(SinkFailed, match="violates check constraint"):
+        place.run(counts(), outputs={"out": database.output("strict")})
+    place.run(counts(), outputs={"out": database.output("another.strict")})
+    assert database.sql("SELECT * FROM strict") == [(1, "a", 1)]
+    assert database.sql("SELECT * FROM another.strict") == [(5, "a", 1)]
+
+
+def test_a_table_that_was_given_up_under_a_run_is_told(spark: SparkSession, database: Database) -> None:
+    """Whose it is, or that its row among the steps is gone; both of a run that has begun."""
+    rows = spark.createDataFrame([(1, "a", 1)], COUNTS)
+    output = database.output("given_up")
+    output.claim(SENDER, COUNTS)
+    database.sql("UPDATE tidegate_steps SET checkpoint = 'other' WHERE target = 'given_up'")
+    with pytest.raises(BadCheckpoint, match="given_up belongs to sink 'out' of flow 'flow' with another checkpoint"):
+        output.deliver(SENDER, rows, 0)
+    database.sql("DELETE FROM tidegate_steps WHERE target = 'given_up'")
+    with pytest.raises(BadCheckpoint, match=r"its row in tidegate_steps is gone(.|\n)*hint: start the flow again"):
+        output.deliver(SENDER, rows, 0)
+    again = database.output("given_up")
+    again.deliver(SENDER, rows, 0)
+    assert database.sql("SELECT * FROM given_up") == [(1, "a", 1)]
 
 
 #: Values, written in Spark SQL, and whether PostgreSQL can take them.

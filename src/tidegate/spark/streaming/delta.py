@@ -38,6 +38,8 @@ class Delta:
 
     path: str
     options: Mapping[str, str] = field(repr=False)
+    #: For whom `claim` has made the table ready.
+    _claimed: set[Sender] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def claim(self, sender: Sender, schema: StructType) -> None:
         """Make the table if it is not there, or see that it is this sender's and has the columns, with their types."""
@@ -52,7 +54,6 @@ class Delta:
                     description=_owner(sender),
                     storage_options=self._storage,
                 )
-                return
             table = DeltaTable(self.path, storage_options=self._storage)
             owner = table.metadata().description or ""
             types = _types(table.schema())
@@ -73,11 +74,15 @@ class Delta:
                     f"expected column {name} of type {_shown(types[name])}, as {self.path} has it, got {_shown(type_)}",
                     hint="cast it to that type in a select(…) right before the sink, or choose another path",
                 )
+        self._claimed.add(sender)
 
     def deliver(self, sender: Sender, rows: DataFrame, step: int) -> None:
         """Add the rows of a step as one version of the table; nothing if the step is there already."""
         from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+        if sender not in self._claimed:
+            # A start hands over what is left of the last step first, and the sink may have another table now.
+            self.claim(sender, rows.schema)
         kept = "the rows are kept: they are written when the flow is started again"
         with self._told("did not take the rows", hint=kept):
             # Another writer of the same steps makes the version that is written from here on a conflict.

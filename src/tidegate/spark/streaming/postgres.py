@@ -37,6 +37,8 @@ class Postgres:
     key: tuple[str, ...]
     dsn: str = field(repr=False)
     password: str | Callable[[], str] | None = field(repr=False)
+    #: For whom `claim` has made the table ready.
+    _claimed: set[Sender] = field(default_factory=set, init=False, repr=False, compare=False)
     #: Columns of the key in which the table takes no null: `claim` has seen them.
     _filled: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
@@ -75,6 +77,7 @@ class Postgres:
             self._filled.clear()
             self._filled.update(name for name in self.key if columns[name])
             self._claim(connection, sender)
+        self._claimed.add(sender)
 
     def refuses(self, schema: StructType) -> list[Refusal]:
         """Return the values that PostgreSQL has no form for, that Python cannot hand over, or that no key may have."""
@@ -89,6 +92,9 @@ class Postgres:
         """Write the rows of a step and its number in one transaction; nothing if the step is there already."""
         from psycopg import sql
 
+        if sender not in self._claimed:
+            # A start hands over what is left of the last step first, and the sink may have another table now.
+            self.claim(sender, rows.schema)
         written = rows.select(*(flat(f.name, f.dataType) for f in rows.schema.fields))
         with self._transaction(rows=True) as connection:
             # The lock on this row also keeps a run out that was taken for dead.
@@ -219,8 +225,13 @@ class Postgres:
         found = connection.execute(
             sql.SQL("SELECT checkpoint, flow, sink FROM {} WHERE target = %s").format(self._steps), (self._parts[-1],)
         ).fetchone()
-        if found is None or (found[0], found[2]) != (sender.checkpoint, sender.sink):
-            whose = f"sink {found[2]!r} of flow {found[1]!r} with another checkpoint" if found else "nobody"
+        if found is None:
+            raise BadCheckpoint(
+                f"{self.table} was the table of this run, and its row in {_STEPS} is gone",
+                hint="start the flow again: the row is made again, and the rows that were not written follow",
+            )
+        if (found[0], found[2]) != (sender.checkpoint, sender.sink):
+            whose = f"sink {found[2]!r} of flow {found[1]!r} with another checkpoint"
             raise BadCheckpoint(
                 f"expected a table of its own, and {self.table} belongs to {whose}",
                 hint=f"choose another table; or delete its row in {_STEPS}, if that checkpoint is gone",
