@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.spark.engine import rows
@@ -61,6 +61,28 @@ def test_an_aggregate_that_does_not_fit_is_pointed_at(spark: SparkSession, never
     message = refused(lambda s: s.accumulate(by="k", y="sum(map(k, x))"), BadExpression, spark, never_read)
     assert "sum(map(k, x))" in message
     assert "accumulate(…) on s" in message
+
+
+@pytest.mark.parametrize("changed", [{"start": "SELECT nosuch(x) AS node, x AS label FROM input"}, {"rounds": 2}])
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_query_of_a_loop_that_does_not_fit_is_shown(
+    spark: SparkSession, never_read: DataFrame, changed: dict[str, Any], others: int
+) -> None:
+    """The expression that Spark refuses, and not a column of what the loop keeps; whatever else the loop reads."""
+    flow = tg.Flow("settle")
+    also = {f"o{i}": flow.table(f"o{i}", "y INT") for i in range(others)}
+    joined = "".join(f" JOIN {name} ON {name}.y = k.node" for name in also)
+    step = f"SELECT i.x AS node, nosuch(k.label) AS label FROM known k JOIN input i ON i.x = k.node{joined}"
+    queries = {"start": "SELECT x AS node, x AS label FROM input", "step": step} | changed
+    rows = flow.source("s", "t INT, k STRING, x INT", time="t")
+    flow.sink("out", rows.iterate(**queries, key="node", keep="min(label) AS label", also=also))
+    with pytest.raises(BadExpression) as caught:
+        flow.compute(spark, {"s": never_read} | {name: spark.sql("SELECT 1 AS y") for name in also})
+    message = str(caught.value)
+    assert message.startswith("Cannot resolve routine `nosuch`")
+    assert "\n  nosuch(" in message
+    assert message.split("\n")[-3].startswith("  at: iterate(…) on s")
+    assert "spark.udf.register" in message
 
 
 def test_a_condition_that_is_none(spark: SparkSession, never_read: DataFrame) -> None:

@@ -11,7 +11,7 @@ from tidegate.flow import sqltypes
 from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.errors import BadArgument, BadExpression, ColumnClash, FlowError, pointed
 from tidegate.flow.expressions import Expression
-from tidegate.flow.plan import Operator, Where
+from tidegate.flow.plan import Iterate, Operator, Where
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,6 +38,10 @@ def same_types(operator: Operator, left: StructType, right: StructType, names: S
 
 def refused(operator: Operator, inputs: Sequence[DataFrame], runtime: Runtime, error: Exception) -> FlowError:
     """Build the error for an operator that Spark refuses, pointing at the expression that is to blame."""
+    if isinstance(operator, Iterate):
+        # What a loop keeps are columns of its queries, and not of what it is given: they cannot be tried here.
+        fragment = _fragment(error)
+        return _explained(fragment, error) if fragment else BadExpression(f"Spark refuses this loop: {told(error)}")
     with runtime.quiet():
         for sql, aggregate in _expressions(operator):
             blamed = _try(sql, inputs, runtime, aggregate=aggregate)
@@ -64,14 +68,22 @@ def _expressions(operator: Operator) -> Iterator[tuple[str, bool]]:
 
 
 def _try(sql: str, inputs: Sequence[DataFrame], runtime: Runtime, *, aggregate: bool) -> Exception | None:
-    if len(inputs) == 2:
-        both = inputs[0].alias("left").crossJoin(inputs[1].alias("right"))
     try:
-        rows = inputs[0] if len(inputs) == 1 else both
+        rows = inputs[0] if len(inputs) == 1 else inputs[0].alias("left").crossJoin(inputs[1].alias("right"))
         rows.groupBy().agg(runtime.expr(sql)) if aggregate else rows.select(runtime.expr(sql))
     except runtime.refusals as error:
         return error
     return None
+
+
+def _fragment(error: Any) -> str:
+    """Return the piece of SQL that an error of Spark is about, as Spark was given it; empty if it names none."""
+    for context in error.getQueryContext() or ():
+        try:
+            return str(context.fragment())
+        except Exception:  # a context of the DataFrame API has no text
+            continue
+    return ""
 
 
 def _explained(sql: str, error: Any) -> BadExpression:
