@@ -1,5 +1,7 @@
 """``tidegate check`` does from the shell what `check_operator` does."""
 
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
@@ -52,6 +54,9 @@ def test_an_operator_that_is_broken():
     ("arguments", "says"),
     [
         (["batch"], "expected module:attribute, got 'batch'"),
+        ([":op"], "expected module:attribute, got ':op'"),
+        ([".near:op"], "expected module:attribute, got '.near:op'"),
+        (["builtins:dict"], "expected builtins:dict to build an operator"),
         (["nowhere:op"], "expected a module 'nowhere'"),
         (["tidegate.spec:nothing"], "expected 'nothing' in the module 'tidegate.spec'"),
         (["tidegate.spec:batch_op", "--order", "Clock()"], "expected an order, got 'Clock()'"),
@@ -68,6 +73,29 @@ def test_what_is_not_found(arguments, says):
     result = run(*arguments)
     assert result.exit_code == 2
     assert says in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("def (", "it failed with SyntaxError: invalid syntax (mistaken.py, line 1)"),
+        ("1 / 0", "it failed with ZeroDivisionError: division by zero"),
+        ("import os\nos.nothing", "it failed with AttributeError: module 'os' has no attribute 'nothing'"),
+        ("import sys\nsys.exit(3)", "it failed with SystemExit: 3"),
+        ("import nowhere", "expected a module 'mistaken', found none: No module named 'nowhere'"),
+        ("import sys\nsys.path.remove('')", "expected 'late' in the module 'mistaken', found none"),
+    ],
+)
+def test_mistakes_in_a_module_are_told(source, says, tmp_path, monkeypatch):
+    """Whatever it raises; what it lacks is told only of what it lacks, and a changed path is no error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [part for part in sys.path if part])
+    (tmp_path / "mistaken.py").write_text(source)
+    sys.modules.pop("mistaken", None)
+    result = run("mistaken:late")
+    assert result.exit_code == 2, result.exception
+    assert says in " ".join(result.output.split())
+    assert "" not in sys.path
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,14 @@ def test_an_argument_without_a_path(directory: Path) -> None:
     assert "expected --input name=path, got 'edits'" in said(directory, "-i", "edits", "-o", "hourly=out")
 
 
+@pytest.mark.parametrize("output", ["out", "out=y"])
+def test_a_flow_without_a_sink(directory: Path, output: str) -> None:
+    """There is no output to ask for: the flow lacks something, and not the argument."""
+    (directory / "flow.py").write_text(FLOW.rpartition("flow.sink")[0])
+    message = said(directory, "-i", "edits=a", "-i", "pages=b", "-o", output)
+    assert message.startswith("expected a flow with a sink, got none\n  at: flow 'edits'\n  hint: flow.sink(")
+
+
 def test_a_format_that_is_not_known(directory: Path) -> None:
     """Formats are known by the end of the name."""
     message = said(directory, "-i", "edits=a.csv", "-i", "pages=b.csv", "-o", "hourly=out.xlsx")

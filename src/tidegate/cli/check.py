@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -61,32 +62,47 @@ def order_of(text: str) -> Order[Any]:
 
 
 def load(name: str) -> Any:
-    """Answer the attribute that ``module:attribute`` names; modules are also looked for in the current directory."""
+    """Return the attribute that ``module:attribute`` names; modules are also looked for in the current directory."""
     module_name, _, attribute = name.partition(":")
-    if not attribute:
+    if not attribute or not module_name or module_name.startswith("."):
         raise NotFound(f"expected module:attribute, got {name!r}", hint="for example mypackage.operators:my_operator")
-    sys.path.insert(0, "")
+    found: Any = _imported(module_name)
     try:
-        found: Any = importlib.import_module(module_name)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except ModuleNotFoundError as error:
-        raise NotFound(
-            f"expected a module {module_name!r}, found none: {error}", hint="run it where it can be imported"
-        ) from None
     except AttributeError:
         raise NotFound(f"expected {attribute!r} in the module {module_name!r}, found none") from None
-    finally:
-        sys.path.remove("")
     return found
+
+
+def _imported(name: str) -> ModuleType:
+    """Return a module; what it raises when it is imported is told in a line."""
+    sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise NotFound(
+            f"expected a module {name!r}, found none: {error}", hint="run it where it can be imported"
+        ) from None
+    except TidegateError as error:
+        raise error.at(f"module {name}") from None
+    except (Exception, SystemExit) as error:
+        raise NotFound(
+            f"expected a module {name!r}, and it failed with {type(error).__name__}: {error}",
+            hint=f"python -c 'import {name}' shows where that comes from",
+        ) from None
+    finally:
+        # The module may have changed it.
+        if "" in sys.path:
+            sys.path.remove("")
 
 
 def operator_of(name: str, order: Order[Any]) -> Any:
     """Answer the operator that ``name`` is, or that it builds when it is called with the order, or with nothing."""
     found = load(name)
     if not is_operator(found) and callable(found):
-        takes_order = any(p.default is p.empty for p in inspect.signature(found).parameters.values())
         try:
+            takes_order = any(p.default is p.empty for p in inspect.signature(found).parameters.values())
             found = found(order) if takes_order else found()
         except Exception as error:
             raise NotFound(

@@ -54,6 +54,10 @@ def run(
     """
     console = Console(stderr=True)
     plan = load_flow(file, flow).plan
+    try:
+        plan.check_sinks()
+    except BadArgument as error:
+        raise error.at(f"flow {plan.name!r}") from None
     inputs = named_paths(input_, "--input", [o.id for o in (*plan.sources, *plan.tables)], everyone=True)
     streaming = bool(every or once)
     outputs = named_paths(output, "--output", [sink.name for sink in plan.sinks], everyone=streaming)
