@@ -14,6 +14,7 @@ from tests.spark.place import DDL, Place
 from tests.spark.steps import engine_in
 
 import tidegate as tg
+from tidegate.flow.errors import BadArgument
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import failures
 from tidegate.spark.streaming.errors import LateRow, RunFailed, SinkFailed
@@ -180,6 +181,25 @@ def test_a_function_of_a_sink_that_fails_is_told_with_the_sink(place: Place) -> 
     assert run.status().step == 1
     place.run(flow, outputs={"out": tg.foreach(lambda rows, step: given.extend(map(tuple, rows.collect())))})
     assert given == [(1, "a", 1)]
+
+
+class Unfit:
+    """A place that is not ready for anything."""
+
+    def claim(self, sender: Any, schema: Any) -> None:
+        raise BadArgument("nothing fits")
+
+    def deliver(self, sender: Any, rows: Any, step: int) -> None:
+        raise AssertionError
+
+
+def test_what_is_wrong_at_the_start_names_the_flow_whatever_else_is_called_so(place: Place) -> None:
+    """A sink has the word in its name, and the flow is told all the same."""
+    flow = tg.Flow("money")
+    flow.sink("outflow", flow.source("s", DDL, time="t", watermark=tg.bounded(2)).gate())
+    with pytest.raises(BadArgument) as caught:
+        place.start(flow, outputs={"outflow": Unfit()})
+    assert caught.value.places == ["sink 'outflow'", "flow 'money'"]
 
 
 def test_what_fails_between_steps_is_told(place: Place) -> None:

@@ -89,7 +89,7 @@ def start(
             lock.release()
             raise
     except TidegateError as error:
-        if not any("flow" in place for place in error.places):
+        if not any(place.startswith("flow ") for place in error.places):
             error.at(f"flow {flow.name!r}")
         raise
     ends_itself = any(every.get(kind) for kind in ("availableNow", "once"))
