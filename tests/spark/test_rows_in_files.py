@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import tidegate as tg
+from tidegate.cli.streaming import _files
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
 from tidegate.spark.files import read_rows, rows_in, write_rows
+from tidegate.spark.inputs import UNREADABLE
 from tidegate.spark.lowering.rows import row_order
 
 if TYPE_CHECKING:
@@ -68,3 +70,32 @@ def test_maps_that_differ_by_a_microsecond_have_an_order(spark: SparkSession) ->
         values = ", ".join(f"(map('k', {type_} '2026-01-01 00:00:00.00000{i}'))" for i in range(2))
         rows = spark.sql(f"SELECT * FROM VALUES {values} AS rows(m)")
         assert rows.selectExpr(row_order(rows)).distinct().count() == 2
+
+
+def streamed(spark: SparkSession, ddl: str, path: Path) -> list[tuple[Any, ...]]:
+    """What the command reads from a stream of files of CSV, as rows of t and k."""
+    flow = tg.Flow("clicks")
+    flow.source("clicks", ddl, time="t", watermark=tg.bounded(0))
+    rows = _files(spark, flow.plan, "clicks", str(path), "csv").select("t", "k", UNREADABLE)
+    found: list[Any] = []
+    writer = rows.writeStream.foreachBatch(lambda batch, number: found.extend(batch.collect()))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    return sorted((row.t, row.k) for row in found)
+
+
+def test_a_stream_of_csv_is_read_by_the_names_in_its_header(spark: SparkSession, tmp_path: Path) -> None:
+    """The time need not be the first column, where it was declared so or not; a directory may be a column, or none."""
+    (tmp_path / "in" / "day=1").mkdir(parents=True)
+    (tmp_path / "in" / "day=1" / "a.csv").write_text("K,t\na,1\nb,2\n")
+    assert streamed(spark, "k STRING, t INT", tmp_path / "in" / "day=1") == [(1, "a"), (2, "b")]
+    assert streamed(spark, "k STRING, day INT, t INT", tmp_path / "in") == [(1, "a"), (2, "b")]
+    with pytest.raises(BadInput, match=r"expected columns t in .*in, got also K\n.*declare them too"):
+        streamed(spark, "t INT", tmp_path / "in")
+
+
+def test_a_stream_of_csv_may_have_no_file_yet(spark: SparkSession, tmp_path: Path) -> None:
+    """Nor a line in the first one."""
+    (tmp_path / "in").mkdir()
+    assert streamed(spark, "k STRING, t INT", tmp_path / "in") == []
+    (tmp_path / "in" / "a.csv").write_text("")
+    assert streamed(spark, "k STRING, t INT", tmp_path / "in") == []

@@ -138,12 +138,14 @@ def _checked_stream(plan: Plan, source: str, path: str) -> str:
 
 def _files(spark: SparkSession, plan: Plan, source: str, path: str, kind: str) -> DataFrame:
     from tidegate.spark.arrow import struct_type
+    from tidegate.spark.files import streamed_columns
     from tidegate.spark.inputs import UNREADABLE
     from tidegate.spark.streaming import read_stream
 
     if not kind:
         return read_stream(spark, path)
-    schema, options = struct_type(plan[source].schema.columns), {}
+    (declared,) = (s for s in plan.sources if s.id == source)
+    schema, options = struct_type(streamed_columns(spark, declared, path, kind)), {}
     if kind != "parquet":
         # A value that does not parse must not become a null in silence: its row is set aside, with its text.
         schema = schema.add(UNREADABLE, "string")

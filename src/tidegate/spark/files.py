@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.flow.errors import BadArgument, BadInput
 from tidegate.flow.plan import Source, Table
+from tidegate.flow.schema import Column
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.lowering.rows import MICROSECONDS, as_json, quoted
 from tidegate.spark.patterns import pattern_of
@@ -17,7 +20,16 @@ from tidegate.spark.said import said_by
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["FileRows", "checked_input", "file_format", "input_format", "read_rows", "rows_in", "write_rows"]
+__all__ = [
+    "FileRows",
+    "checked_input",
+    "file_format",
+    "input_format",
+    "read_rows",
+    "rows_in",
+    "streamed_columns",
+    "write_rows",
+]
 
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 _COMPRESSED = (".gz", ".bz2", ".snappy", ".zst", ".lz4", ".deflate")
@@ -98,16 +110,7 @@ def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileR
         return FileRows(_parquet(spark, operator, path), None)
     declared = operator.schema.columns
     if kind == "csv":
-        # Columns of a CSV file are matched by position: take the positions from the header.
-        header = spark.read.option("header", True).csv(path).columns
-        by_name = {c.name.lower(): c for c in declared}
-        declared = tuple(by_name[name.lower()] for name in header if name.lower() in by_name)
-        if len(declared) < len(header):
-            strange = ", ".join(name for name in header if name.lower() not in by_name)
-            raise BadInput(
-                f"expected columns {', '.join(operator.schema.names)} in {path}, got also {strange}",
-                hint="declare them too: a file is read as a whole",
-            )
+        declared = _as_in(operator, spark.read.option("header", True).csv(path).columns, path)
     schema = struct_type(declared).add(_UNREADABLE, "string")
     options = {"columnNameOfCorruptRecord": _UNREADABLE, "mode": "PERMISSIVE", "header": "true"}
     raw = spark.read.format(kind).schema(schema).options(**options).load(path)
@@ -117,6 +120,36 @@ def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileR
     bad = raw.where(f"{_UNREADABLE} IS NOT NULL AND length(to_json(struct({', '.join(names)}))) >= 0")
     reason = "'a value does not parse as its type' AS reason"
     return FileRows(good, bad.selectExpr(f"{_UNREADABLE} AS text", reason))
+
+
+def streamed_columns(spark: SparkSession, operator: Source, path: str, kind: str) -> tuple[Column, ...]:
+    """Return the columns to read a stream of files with: if they are CSV, in the order of the header that there is.
+
+    What the header lacks is behind it: it may be the name of a directory. Where there is no file yet, the order is that
+    of the schema.
+    """
+    from pyspark.errors import AnalysisException
+
+    declared, header = operator.schema.columns, []
+    if kind == "csv":
+        # Of the file alone, without the names of directories.
+        reader = spark.read.options(header="true", recursiveFileLookup="true")
+        with suppress(AnalysisException):
+            header = reader.csv(path).columns
+    found = _as_in(operator, header, path)
+    return (*found, *(column for column in declared if column not in found))
+
+
+def _as_in(operator: Source | Table, header: Sequence[str], path: str) -> tuple[Column, ...]:
+    """Return the declared columns in the order of a header: Spark matches columns of CSV files by position."""
+    by_name = {c.name.lower(): c for c in operator.schema.columns}
+    strange = [name for name in header if name.lower() not in by_name]
+    if strange:
+        raise BadInput(
+            f"expected columns {', '.join(operator.schema.names)} in {path}, got also {', '.join(strange)}",
+            hint="declare them too: a file is read as a whole",
+        )
+    return tuple(by_name[name.lower()] for name in header)
 
 
 def _parquet(spark: SparkSession, operator: Source | Table, path: str) -> DataFrame:
