@@ -18,6 +18,7 @@ LAYERS = [
     ("progress",),
     ("sim",),
     ("flow",),
+    ("reference",),
     ("graph",),
     ("spark",),
     ("check",),
@@ -77,7 +78,7 @@ def test_every_package_has_a_layer():
 
 
 # What a job runs, and what none needs: to check operators and protocols, to simulate them, and to show things.
-OF_JOBS = ("printable", "errors", "extras", "time", "spec", "progress", "flow", "graph", "spark")
+OF_JOBS = ("printable", "errors", "extras", "time", "spec", "progress", "flow", "reference", "graph", "spark")
 OF_NO_JOB = {"sim", "check", "ui", "demos", "cli"}
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
 from tidegate.check.flows import OPERATORS, TIMES, DrawnFlow, flows
-from tidegate.flow.reference import held
 from tidegate.flow.values import freeze
+from tidegate.reference import held
 from tidegate.spec import DT, WM, Event, Operator, is_monotone
 
 

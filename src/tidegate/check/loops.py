@@ -9,8 +9,8 @@ from tidegate.flow.duck import Duck
 from tidegate.flow.errors import NotSupported
 from tidegate.flow.loops.query import KNOWN, Branch, Query
 from tidegate.flow.plan import Iterate, Plan
-from tidegate.flow.reference.looped import merged
 from tidegate.flow.values import freeze
+from tidegate.reference.looped import merged
 from tidegate.sim import Simulation
 from tidegate.sim.loop import Facts, Timed, loop
 from tidegate.time import Nat, Order, Product

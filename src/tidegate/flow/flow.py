@@ -23,7 +23,7 @@ from tidegate.flow.watermarks import Watermark, at_end
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from tidegate.flow.reference import Results
+    from tidegate.reference import Results
     from tidegate.spark import Tables
     from tidegate.spark.streaming import Output, Reporter, Run
 
@@ -185,7 +185,7 @@ class Flow:
         [DT(1, {'t': 1, 'page': 'a', 'n': 2}), WM(1)]
         """
         # The calculator behind it takes a while to load, and building a flow does not need it.
-        from tidegate.flow.reference import reference
+        from tidegate.reference import reference
 
         return reference(self.plan, inputs)
 

@@ -9,9 +9,9 @@ from typing import Any
 from tidegate.flow import plan
 from tidegate.flow.arrow import rows_of, table_of
 from tidegate.flow.errors import BadInput, BadResult
-from tidegate.flow.reference.held import complete, grouped, keyed, with_time
-from tidegate.flow.reference.run import Events, Running, evaluate, on_time
 from tidegate.flow.values import freeze, ordered
+from tidegate.reference.held import complete, grouped, keyed, with_time
+from tidegate.reference.run import Events, Running, evaluate, on_time
 from tidegate.spec import DT, WM, Event
 from tidegate.spec.operator import step
 from tidegate.time import Order

@@ -1,5 +1,5 @@
 """A flow on the specification's operators, in plain Python: what every engine is held against."""
 
-from tidegate.flow.reference.run import Results, reference
+from tidegate.reference.run import Results, reference
 
 __all__ = ["Results", "reference"]

@@ -11,12 +11,12 @@ from tidegate.flow.arrow import checked_result, rows_of, table_of
 from tidegate.flow.expressions import Expression
 from tidegate.flow.frames import sessions, window_starts
 from tidegate.flow.plan import SessionFrame, WindowFrame
-from tidegate.flow.reference.held import Group, aggregated, answers, complete, grouped, keyed, moved, units_of
-from tidegate.flow.reference.inputs import Late
-from tidegate.flow.reference.run import Events, Running, evaluate, on_time
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.spans import from_units, units
 from tidegate.flow.values import freeze, ordered
+from tidegate.reference.held import Group, aggregated, answers, complete, grouped, keyed, moved, units_of
+from tidegate.reference.inputs import Late
+from tidegate.reference.run import Events, Running, evaluate, on_time
 from tidegate.spec import DT, WM, Event
 from tidegate.time import Order
 

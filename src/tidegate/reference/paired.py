@@ -7,12 +7,12 @@ from itertools import zip_longest
 from typing import Any
 
 from tidegate.flow import plan
-from tidegate.flow.reference.framed import in_windows
-from tidegate.flow.reference.held import complete, units_of, with_time
-from tidegate.flow.reference.inputs import Late
-from tidegate.flow.reference.run import Events, Running, evaluate, on_time
 from tidegate.flow.schema import Schema
 from tidegate.flow.values import freeze, ordered, sort_key
+from tidegate.reference.framed import in_windows
+from tidegate.reference.held import complete, units_of, with_time
+from tidegate.reference.inputs import Late
+from tidegate.reference.run import Events, Running, evaluate, on_time
 from tidegate.spec import DT, WM, Event, incr_batch_op, join_op, produce, union_op
 from tidegate.time import Inl, Inr
 

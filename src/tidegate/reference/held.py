@@ -9,10 +9,10 @@ from typing import Any
 from tidegate.flow import plan
 from tidegate.flow.expressions import Expression
 from tidegate.flow.frames import period_end
-from tidegate.flow.reference.run import Events, Running, evaluate, on_time
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.spans import from_units, units
 from tidegate.flow.values import freeze, ordered
+from tidegate.reference.run import Events, Running, evaluate, on_time
 from tidegate.spec import DT, WM, Event, batch_op, incr_batch_op, produce
 
 __all__ = ["Group", "aggregated", "answers", "complete", "grouped", "keyed", "moved", "units_of", "with_time"]

@@ -11,11 +11,11 @@ from tidegate.flow.aggregate_functions import loop_rule
 from tidegate.flow.errors import BadLoop, NotConverging
 from tidegate.flow.loops.keep import Rule
 from tidegate.flow.loops.query import KNOWN, Query
-from tidegate.flow.reference.held import Group, answers, grouped
-from tidegate.flow.reference.paired import side_by_side
-from tidegate.flow.reference.run import Events, Running, evaluate, on_time
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.values import freeze, ordered
+from tidegate.reference.held import Group, answers, grouped
+from tidegate.reference.paired import side_by_side
+from tidegate.reference.run import Events, Running, evaluate, on_time
 from tidegate.spec import DT, WM, Event, incr_batch_op, produce, union_op
 from tidegate.time import Order
 

@@ -11,9 +11,9 @@ from tidegate.flow import plan
 from tidegate.flow.arrow import checked_result, rows_of, table_of
 from tidegate.flow.errors import BadResult
 from tidegate.flow.expressions import Expression
-from tidegate.flow.reference.inputs import Late
-from tidegate.flow.reference.run import Events, Running, evaluate
 from tidegate.flow.schema import Schema
+from tidegate.reference.inputs import Late
+from tidegate.reference.run import Events, Running, evaluate
 from tidegate.spec import DT, WM, comp_op, flatten_op, map_op, produce
 
 __all__: list[str] = []

@@ -11,8 +11,8 @@ from tidegate.flow.duck import Duck
 from tidegate.flow.errors import BadInput, NotSupported
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import Operator, Plan, Source, Table
-from tidegate.flow.reference.inputs import Late, Rejected, check_names, source_events, table_rows
 from tidegate.flow.schema import Schema
+from tidegate.reference.inputs import Late, Rejected, check_names, source_events, table_rows
 from tidegate.spec import DT, Event
 
 __all__ = ["Events", "Results", "Running", "evaluate", "on_time", "reference"]
@@ -65,7 +65,7 @@ def on_time(events: Iterable[Event | Late]) -> list[Event]:
 
 def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]]) -> Results:
     """Run a plan on finite inputs: ``DT(t, row)`` and ``WM(t)`` for sources, rows for tables."""
-    from tidegate.flow.reference import framed, held, looped, paired, processed, rowwise  # noqa: F401  # their rules
+    from tidegate.reference import framed, held, looped, paired, processed, rowwise  # noqa: F401  # their rules
 
     if plan.timezone != "UTC":
         raise NotSupported(f"the reference computes in UTC only, got {plan.timezone}", hint='Flow(…, timezone="UTC")')
