@@ -1,6 +1,8 @@
 """The layers: a module imports only from its own layer and from those before it."""
 
 import ast
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -38,8 +40,8 @@ def imports(source: str, *, ever: bool = False) -> list[str]:
     pending: list[ast.AST] = list(ast.parse(source).body)
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.ImportFrom) and node.module == "tidegate":
-            found += [f"tidegate.{alias.name}" for alias in node.names]
+        if isinstance(node, ast.ImportFrom) and node.module in ("tidegate", "tidegate.flow", "tidegate.spark"):
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             found.append(str(node.module))
         elif isinstance(node, ast.Import):
@@ -105,3 +107,53 @@ def test_an_import_inside_a_function_would_be_seen():
 def test_every_layer_is_of_jobs_or_of_none():
     """So a new layer is looked at too."""
     assert {*OF_JOBS, *OF_NO_JOB} == set(RANK)
+
+
+def parts_of_spark() -> dict[str, list[str]]:
+    """The sources of each package and each module in `spark/`."""
+    found: dict[str, list[str]] = {}
+    for path in files_of("spark"):
+        part = path.relative_to(SOURCE / "spark").parts[0].removesuffix(".py")
+        found.setdefault(part, []).append(path.read_text(encoding="utf-8"))
+    return found
+
+
+def circle(parts: Mapping[str, Iterable[str]]) -> list[str]:
+    """Parts of `spark/` that import each other, sooner or later, in a circle; nothing if imports go one way."""
+    used: dict[str, set[str]] = {}
+    for part, sources in parts.items():
+        modules = [m.split(".") for source in sources for m in imports(source, ever=True)]
+        used[part] = {m[2] for m in modules if m[:2] == ["tidegate", "spark"] and m[2:]} & set(parts) - {part}
+    try:
+        TopologicalSorter(used).prepare()
+    except CycleError as error:
+        return sorted(set(error.args[1]))
+    return []
+
+
+def test_imports_inside_of_spark_go_one_way():
+    """The lowering, loops, streaming and the modules beside them: no two of them import each other."""
+    parts = parts_of_spark()
+    assert {"lowering", "loops", "streaming"} <= set(parts)
+    assert circle(parts) == []
+
+
+def rewrites(sources: Iterable[str]) -> list[str]:
+    """What is imported of the rewriter."""
+    return [m for source in sources for m in imports(source, ever=True) if m.startswith("tidegate.flow.rewrite")]
+
+
+def test_the_lowering_does_not_rewrite():
+    """A plan is rewritten before it is lowered, and never by what lowers it."""
+    assert rewrites(parts_of_spark()["lowering"]) == []
+
+
+def test_a_circle_would_be_seen():
+    """The checks above find a circle of two and of three, an import inside a function, and one of the rewriter."""
+    down = "from tidegate.spark.lowering.rows import quoted"
+    up = "def f():\n  from tidegate.spark import loops"
+    assert circle({"lowering": [up], "loops": ["import json", down]}) == ["loops", "lowering"]
+    through = {"lowering": ["from tidegate.spark.arrow import a"], "arrow": [up], "loops": [down]}
+    assert circle(through) == ["arrow", "loops", "lowering"]
+    assert circle({"lowering": ["from tidegate.flow.plan import Plan"], "loops": [down]}) == []
+    assert rewrites([down, "from tidegate.flow.rewrite.pieces import exact"]) == ["tidegate.flow.rewrite.pieces"]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import tidegate as tg
 from tidegate.check.flows import DrawnFlow, flows
+from tidegate.flow.equations import both_sides, implied
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.expressions import Parsed, bound
-from tidegate.flow.rewrite.equations import both_sides, implied
 from tidegate.flow.schema import parse_schema
 from tidegate.flow.values import freeze
 from tidegate.spec import DT, WM, Event, is_monotone

@@ -14,7 +14,7 @@ from tidegate.flow.errors import BadSchema, BadTime, ColumnClash, UnknownColumn,
 from tidegate.flow.sql import place_of_error
 from tidegate.time import Order, Product
 
-__all__ = ["Column", "Schema", "parse_schema"]
+__all__ = ["Column", "Schema", "exact", "parse_schema"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +125,11 @@ def distinct_names(columns: Iterable[Column], *, hint: str) -> tuple[Column, ...
             raise ColumnClash(f"two columns of the result would be called {column.name}", hint=hint)
         seen[column.name.lower()] = column
     return tuple(seen.values())
+
+
+def exact(columns: Iterable[Column]) -> bool:
+    """Whether a key gives back the values that it was made of: of 0.0 and -0.0, a group keeps one."""
+    return all(c.type is not None and not any(t in c.type for t in sqltypes.FRACTIONS) for c in columns)
 
 
 def parse_schema(schema: Any, *, time: tuple[str, ...] = ()) -> Schema:

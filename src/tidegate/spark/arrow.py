@@ -13,7 +13,7 @@ from tidegate.errors import TidegateError
 from tidegate.flow.errors import BadResult
 from tidegate.flow.plan import MapBatches, WindowApply
 from tidegate.flow.schema import Column
-from tidegate.spark.lowering.rows import quoted
+from tidegate.flow.sqltypes import quoted
 from tidegate.spark.wire import from_spark, in_utc, to_spark, zoneless
 
 if TYPE_CHECKING:

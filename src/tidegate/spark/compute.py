@@ -9,7 +9,7 @@ from tidegate.errors import TidegateError
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import Iterate, Plan
 from tidegate.spark.inputs import check_inputs, with_time, without_time
-from tidegate.spark.lowering import lower
+from tidegate.spark.plans import lower
 from tidegate.spark.runtime import Runtime, spark_runtime
 from tidegate.spark.tables import Rejected, Tables
 from tidegate.spark.workers import check_workers, runs_python

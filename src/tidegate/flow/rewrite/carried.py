@@ -15,7 +15,6 @@ from tidegate.flow.rewrite.pieces import (
     Form,
     aggregate,
     array_of,
-    exact,
     field_of,
     free_name,
     packed,
@@ -23,9 +22,9 @@ from tidegate.flow.rewrite.pieces import (
     select,
     struct_of,
 )
-from tidegate.flow.rewrite.substitute import renamed
-from tidegate.flow.schema import Schema
+from tidegate.flow.schema import Schema, exact
 from tidegate.flow.sqltypes import quoted
+from tidegate.flow.substitute import renamed
 
 __all__ = ["carried", "merging"]
 

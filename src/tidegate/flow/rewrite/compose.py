@@ -29,9 +29,9 @@ from tidegate.flow.rewrite.pieces import (
     struct_of,
 )
 from tidegate.flow.rewrite.shapes import feeds_lateness
-from tidegate.flow.rewrite.substitute import into_pack
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
+from tidegate.flow.substitute import into_pack
 
 __all__ = ["to_aggregates"]
 

@@ -7,26 +7,23 @@ or of the key chooses what is listed.
 from __future__ import annotations
 
 from tidegate.flow import plan
+from tidegate.flow.equations import LEFT, RIGHT, Equation, equations, replaced
 from tidegate.flow.errors import FlowError
 from tidegate.flow.expressions import Expression, Parsed, Scope, bound, reference_to
 from tidegate.flow.plan import Operator
-from tidegate.flow.rewrite.equations import Equation, equations, replaced
 from tidegate.flow.rewrite.pieces import (
-    LEFT,
-    RIGHT,
     Form,
     aggregate,
     array_of,
-    exact,
     field_of,
     packed,
     references,
     select,
     struct_of,
 )
-from tidegate.flow.rewrite.substitute import conjuncts, equated
-from tidegate.flow.schema import Column, Schema
+from tidegate.flow.schema import Column, Schema, exact
 from tidegate.flow.sqltypes import quoted
+from tidegate.flow.substitute import conjuncts, equated
 
 __all__ = ["paired"]
 

@@ -12,12 +12,9 @@ from tidegate.flow.expressions import Expression, reference_to
 from tidegate.flow.schema import Column, Schema
 
 __all__ = [
-    "LEFT",
-    "RIGHT",
     "Form",
     "aggregate",
     "array_of",
-    "exact",
     "field_of",
     "free_name",
     "packable",
@@ -27,8 +24,6 @@ __all__ = [
     "struct_of",
 ]
 
-#: The packs of both sides of a Join: what conditions of joins call them, so that these read packs as well.
-LEFT, RIGHT = "left", "right"
 #: The field of a pack of nothing: a struct has at least one.
 _NO_FIELD = "none"
 
@@ -37,11 +32,6 @@ def packable(columns: Sequence[Column]) -> bool:
     """Answer whether columns can be fields of a pack and keys of a group: maps have no equality everywhere."""
     plain = all(not any(sign in c.name for sign in "'\\`") for c in columns)
     return plain and not any((c.type or "").startswith(("MAP", "VARIANT")) for c in columns)
-
-
-def exact(columns: Sequence[Column]) -> bool:
-    """Answer whether a key gives back the values that it was made of: of 0.0 and -0.0, a group keeps one."""
-    return all(c.type is not None and not any(t in c.type for t in sqltypes.FRACTIONS) for c in columns)
 
 
 def free_name(wanted: str, schema: Schema) -> str:

@@ -12,7 +12,6 @@ from tidegate.flow import plan
 from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.expressions import Expression
 from tidegate.flow.plan import Operator, Plan
-from tidegate.flow.rewrite.pieces import exact
 from tidegate.flow.rewrite.recognise_carried import accumulate, accumulate_by_hand
 from tidegate.flow.rewrite.recognise_joins import join, join_by_hand
 from tidegate.flow.rewrite.shapes import (
@@ -28,8 +27,8 @@ from tidegate.flow.rewrite.shapes import (
     only_reader,
     selected,
 )
-from tidegate.flow.rewrite.substitute import from_pack, renamed
-from tidegate.flow.schema import Schema
+from tidegate.flow.schema import Schema, exact
+from tidegate.flow.substitute import from_pack, renamed
 
 __all__ = ["optimize"]
 

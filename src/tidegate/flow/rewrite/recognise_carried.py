@@ -10,11 +10,11 @@ from tidegate.flow.errors import FlowError
 from tidegate.flow.expressions import Expression
 from tidegate.flow.plan import Operator, Plan
 from tidegate.flow.rewrite.carried import carried, merging
-from tidegate.flow.rewrite.pieces import Form, exact
+from tidegate.flow.rewrite.pieces import Form
 from tidegate.flow.rewrite.shapes import data_of, is_there, only_reader
-from tidegate.flow.rewrite.substitute import renamed
-from tidegate.flow.schema import Column, Schema
+from tidegate.flow.schema import Column, Schema, exact
 from tidegate.flow.sqltypes import quoted
+from tidegate.flow.substitute import renamed
 
 __all__ = ["accumulate", "accumulate_by_hand"]
 

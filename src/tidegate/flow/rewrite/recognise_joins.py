@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tidegate.flow import plan
+from tidegate.flow.equations import LEFT, RIGHT, both_sides
 from tidegate.flow.errors import FlowError
 from tidegate.flow.expressions import Expression, Parsed, bound
 from tidegate.flow.plan import Operator, Plan
-from tidegate.flow.rewrite.equations import both_sides
 from tidegate.flow.rewrite.paired import paired
-from tidegate.flow.rewrite.pieces import LEFT, RIGHT, Form, exact
+from tidegate.flow.rewrite.pieces import Form
 from tidegate.flow.rewrite.shapes import (
     alone,
     call_of,
@@ -22,10 +22,10 @@ from tidegate.flow.rewrite.shapes import (
     lambda_of,
     selected,
 )
-from tidegate.flow.rewrite.substitute import conjuncts, from_pack, renamed
-from tidegate.flow.schema import Schema
+from tidegate.flow.schema import Schema, exact
 from tidegate.flow.sql import exp, parse
 from tidegate.flow.sqltypes import quoted
+from tidegate.flow.substitute import conjuncts, from_pack, renamed
 
 __all__ = ["join", "join_by_hand"]
 

@@ -1,4 +1,4 @@
-"""The lowering: from plan to DataFrames, one function for each operator. It runs no action, unless loops are run.
+"""The lowering: from DataFrames to a DataFrame, one function for each operator but loops. Only `unfold` may run jobs.
 
 Operators are apart by what they need to know: `rowwise` ones look at a row, `per_time` ones at one time, and
 `windows`, `accumulate` and `across_time` look across times.
@@ -6,13 +6,11 @@ Operators are apart by what they need to know: `rowwise` ones look at a row, `pe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from tidegate.errors import TidegateError
 from tidegate.flow import plan
 from tidegate.flow.errors import NotSupported
-from tidegate.spark.loops.bounded import one_round, run_loop
 from tidegate.spark.lowering.accumulate import accumulate
 from tidegate.spark.lowering.across_time import deduplicate, join_asof, process
 from tidegate.spark.lowering.per_time import aggregate, distinct, gate, join
@@ -25,9 +23,9 @@ from tidegate.spark.settle import refused
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["lower", "lower_operator"]
+__all__ = ["lower_by", "lower_operator"]
 
-_LOWERINGS: dict[type[plan.Operator], Callable[..., Any]] = {
+_LOWERINGS: dict[type[plan.Operator], Callable[..., DataFrame]] = {
     plan.Where: where,
     plan.Select: select,
     plan.Explode: explode,
@@ -46,41 +44,23 @@ _LOWERINGS: dict[type[plan.Operator], Callable[..., Any]] = {
     plan.Deduplicate: deduplicate,
     plan.JoinAsof: join_asof,
     plan.Process: process,
-    plan.Iterate: one_round,
 }
 
 
-def lower(
-    flow: plan.Plan, inputs: Mapping[str, DataFrame], runtime: Runtime, *, upto: str | None = None, run: bool = False
-) -> dict[str, DataFrame]:
-    """Answer the output of every operator, from the rows of sources and tables, as if all of time were complete.
-
-    ``inputs`` may hold other outputs, too. With ``upto``, only what this operator needs is answered. Loops go round
-    with ``run``; else they answer the right columns, and rows that are of no use.
-    """
-    frames = dict(inputs)
-    wanted = None if upto is None else flow.upstream(upto)
-    for operator in flow:
-        if operator.id in frames or (wanted is not None and operator.id not in wanted):
-            continue
-        try:
-            given = [frames[name] for name in operator.inputs]
-            frames[operator.id] = lower_operator(operator, runtime, *given, run=run)
-        except TidegateError as error:
-            raise error.at(f"{operator.verb}(…) on {', '.join(operator.inputs)}").at(f"flow {flow.name!r}") from None
-    return frames
-
-
-def lower_operator(operator: plan.Operator, runtime: Runtime, *inputs: DataFrame, run: bool = False) -> DataFrame:
-    """Answer the output of one operator; what Spark refuses is told in our words."""
-    lowering: Callable[..., Any] | None = _LOWERINGS.get(type(operator))
-    if run and isinstance(operator, plan.Iterate):
-        lowering = run_loop
+def lower_operator(operator: plan.Operator, runtime: Runtime, *inputs: DataFrame) -> DataFrame:
+    """Return the output of one operator, as if all of time were complete."""
+    lowering = _LOWERINGS.get(type(operator))
     if lowering is None:
         raise NotSupported(f"the Spark engine has no rule for {operator.verb}")
+    return lower_by(lowering, operator, runtime, *inputs)
+
+
+def lower_by(
+    lowering: Callable[..., DataFrame], operator: plan.Operator, runtime: Runtime, *inputs: DataFrame
+) -> DataFrame:
+    """Return the output of one operator by a function for its kind; what Spark refuses is told in our words."""
     try:
         with runtime.quiet():
-            result: DataFrame = lowering(operator, runtime, *inputs)
-            return result
+            return lowering(operator, runtime, *inputs)
     except runtime.refusals as error:
         raise refused(operator, inputs, runtime, error) from None

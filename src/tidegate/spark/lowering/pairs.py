@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from tidegate.flow.equations import RIGHT, implied
 from tidegate.flow.expressions import Expression
 from tidegate.flow.plan import Join, WindowJoin
-from tidegate.flow.rewrite.equations import implied
-from tidegate.flow.rewrite.pieces import RIGHT
-from tidegate.flow.rewrite.substitute import from_pack
 from tidegate.flow.schema import Schema
+from tidegate.flow.substitute import from_pack
 from tidegate.spark.lowering.rows import columns_of, quoted
 from tidegate.spark.runtime import Runtime
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.flow import plan
-from tidegate.flow.rewrite.pieces import exact
-from tidegate.flow.schema import Column
+from tidegate.flow.schema import Column, exact
 from tidegate.spark.lowering.calls import finished, gathered, listing, named_calls, times_of
 from tidegate.spark.lowering.pairs import joined
 from tidegate.spark.lowering.rows import quoted, row_order

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.flow.plan import Plan
 from tidegate.spark.arrow import struct_type
-from tidegate.spark.lowering import lower
+from tidegate.spark.plans import lower
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.entries import Entries, entries
 from tidegate.spark.streaming.files import Files

@@ -7,12 +7,14 @@ from functools import lru_cache
 
 from tidegate.flow import sqltypes
 from tidegate.flow.expressions import Expression, Parsed, Scope, bound, reference_to
-from tidegate.flow.rewrite.pieces import LEFT, RIGHT, exact
-from tidegate.flow.rewrite.substitute import conjuncts, equated, from_pack
-from tidegate.flow.schema import Column, Schema
+from tidegate.flow.schema import Column, Schema, exact
 from tidegate.flow.sql import Token, TokenType, closing, tokenize
+from tidegate.flow.substitute import conjuncts, equated, from_pack
 
-__all__ = ["Equation", "both_sides", "equations", "implied", "replaced"]
+__all__ = ["LEFT", "RIGHT", "Equation", "both_sides", "equations", "implied", "replaced"]
+
+#: What the condition of a Join calls its sides. Packs of rows of a side have these names too: it can read them as well.
+LEFT, RIGHT = "left", "right"
 
 
 def both_sides(left: Schema, right: Schema, on: tuple[str, ...]) -> Scope:
