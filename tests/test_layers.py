@@ -1,6 +1,7 @@
-"""The layers: a module imports only from its own layer and from those before it."""
+"""The layers: a module imports only from its own layer and those before it, and one alone uses PySpark's inside."""
 
 import ast
+import re
 from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -157,3 +158,35 @@ def test_a_circle_would_be_seen():
     assert circle(through) == ["arrow", "loops", "lowering"]
     assert circle({"lowering": ["from tidegate.flow.plan import Plan"], "loops": [down]}) == []
     assert rewrites([down, "from tidegate.flow.rewrite.pieces import exact"]) == ["tidegate.flow.rewrite.pieces"]
+
+
+#: What PySpark keeps for itself: its handles on objects of the JVM, and a few more.
+PRIVATE = re.compile(r"_(j[a-z]\w*|gateway|sc|df|cause)")
+
+
+def private_doors(source: str) -> list[str]:
+    """What a module uses of PySpark's inside, by name; attributes of its own objects are its own."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            of_context = node.attr.startswith("_") and ast.unparse(node.value).endswith("sparkContext")
+            if not own and (PRIVATE.fullmatch(node.attr) or of_context):
+                found.append(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and PRIVATE.fullmatch(node.value):
+            found.append(node.value)
+    return found
+
+
+def test_one_module_has_the_private_doors_into_pyspark():
+    """What a new version of PySpark may take away is used in one place."""
+    found = {str(p.relative_to(SOURCE)): private_doors(p.read_text(encoding="utf-8")) for p in SOURCE.rglob("*.py")}
+    assert {path for path, doors in found.items() if doors} == {"spark/jvm.py"}
+
+
+def test_a_private_door_would_be_seen():
+    """The check above finds one at the end of a chain, behind `getattr`, and of a context; not a module's own."""
+    assert private_doors("rows = frame.limit(1)._jdf.collectAsList()") == ["_jdf"]
+    assert private_doors("getattr(session, '_jvm').java") == ["_jvm"]
+    assert private_doors("spark.sparkContext._ensure_initialized()") == ["_ensure_initialized"]
+    assert private_doors("self._jvm.org.apache.hadoop.fs.Path(root)\nself._frames") == []

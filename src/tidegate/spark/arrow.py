@@ -14,6 +14,7 @@ from tidegate.flow.errors import BadResult
 from tidegate.flow.plan import MapBatches, WindowApply
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
+from tidegate.spark.jvm import batches_mapped, groups_mapped, rows_of_groups
 from tidegate.spark.wire import from_spark, in_utc, to_spark, zoneless
 
 if TYPE_CHECKING:
@@ -36,28 +37,24 @@ def struct_type(columns: Sequence[Column], first: Sequence[StructField] = ()) ->
 
 def map_in_arrow(rows: DataFrame, function: Batches, schema: StructType) -> DataFrame:
     """Answer what a function on an iterator of batches makes of rows."""
-    from pyspark.sql import DataFrame
     from pyspark.util import PythonEvalType
 
-    column = _function(rows, function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-    return DataFrame(rows._jdf.mapInArrow(column, False, None), rows.sparkSession)
+    return batches_mapped(rows, _function(rows, function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF))
 
 
 def apply_in_arrow(groups: GroupedData, function: Callable[..., pa.Table], schema: StructType) -> DataFrame:
     """Answer what a function on ``(key, table)`` makes of each group."""
-    from pyspark.sql import DataFrame
     from pyspark.util import PythonEvalType
 
-    rows: DataFrame = groups._df
-    column = _function(rows, function, schema, PythonEvalType.SQL_GROUPED_MAP_ARROW_UDF)
-    return DataFrame(groups._jgd.flatMapGroupsInArrow(column), rows.sparkSession)
+    rows = rows_of_groups(groups)
+    return groups_mapped(groups, _function(rows, function, schema, PythonEvalType.SQL_GROUPED_MAP_ARROW_UDF))
 
 
 def _function(rows: DataFrame, function: Callable[..., Any], schema: StructType, kind: int) -> Any:
     from pyspark.sql.udf import UserDefinedFunction
 
     udf: Any = UserDefinedFunction(function, returnType=schema, evalType=kind)
-    return udf(*(rows[quoted(name)] for name in rows.columns))._jc
+    return udf(*(rows[quoted(name)] for name in rows.columns))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from tidegate.spark.jvm import cause_of
 from tidegate.spark.settle import told
 
 __all__ = ["Said", "plainly", "said_by"]
@@ -62,7 +63,7 @@ def _said(error: Any) -> Said:
         # An error of a query that another thread ran, as that of a broadcast, comes wrapped.
         known: Any = convert_exception(error.java_exception)
         while known is not None and not known.getCondition():
-            known = known._cause
+            known = cause_of(known)
         if known is not None:
             return _said(known)
         return Said(f"Spark failed: {_said_by_java(error.java_exception)}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from tidegate.spark.jvm import classes, collected, frame_of, release_checkpoint
 from tidegate.spark.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Block:
     def release(self) -> None:
         """Give the memory back at once, rather than when the collector of the JVM finds it; nobody reads it again."""
         if self.few is None:
-            self.frame._jdf.logicalPlan().rdd().unpersist(False)
+            release_checkpoint(self.frame)
 
 
 def in_blocks(runtime: Runtime, rows: DataFrame, counts: Mapping[str, str] = MappingProxyType({})) -> Block:
@@ -57,22 +58,16 @@ def at_driver(
     # All parts at once: Spark would look at one, and then at more of them, for as long as there are too few rows.
     with runtime.settings(spark__sql__limit__initialNumPartitions=str(2**20)):
         # They never become Python objects: the JVM hands them from one plan to the next.
-        few = observed.limit(at_most + 1)._jdf.collectAsList()
+        few = collected(observed.limit(at_most + 1))
     if few.size() > at_most:
         return None
-    return Block(_local(runtime, few, observed), seen.get, few)
+    return Block(frame_of(runtime.session, few, observed), seen.get, few)
 
 
 def laid_on(runtime: Runtime, below: Block | None, top: Block) -> Block:
     """Answer the rows of two blocks at the driver as one; this runs no job."""
     if below is None:
         return top
-    both = runtime.session._jvm.java.util.ArrayList(below.few)  # type: ignore[union-attr]
+    both = classes(runtime.session).java.util.ArrayList(below.few)
     both.addAll(top.few)
-    return Block(_local(runtime, both, top.frame), {"rows": below.rows + top.rows}, both)
-
-
-def _local(runtime: Runtime, few: Any, like: DataFrame) -> DataFrame:
-    from pyspark.sql import DataFrame as SparkFrame
-
-    return SparkFrame(runtime.session._jsparkSession.createDataFrame(few, like._jdf.schema()), runtime.session)
+    return Block(frame_of(runtime.session, both, top.frame), {"rows": below.rows + top.rows}, both)

@@ -19,6 +19,7 @@ from tidegate.flow.errors import BadLoop
 from tidegate.flow.loops.query import Branch, Query
 from tidegate.flow.plan import Iterate
 from tidegate.flow.schema import Schema
+from tidegate.spark.jvm import drop_global_view
 from tidegate.spark.lowering.rows import columns_of, quoted
 from tidegate.spark.runtime import Runtime
 
@@ -131,8 +132,7 @@ def check_types(facts: Schema, begun: DataFrame, then: DataFrame) -> None:
 def views(runtime: Runtime, tables: Mapping[str, DataFrame]) -> Iterator[dict[str, str]]:
     """Give DataFrames names that SQL can use, as long as queries are analysed.
 
-    A step has a session of its own, and tables are of another one: the names are known to all. They are taken back
-    from the catalog itself: the API of a session that drops a view also gives up what is cached of it.
+    A step has a session of its own, and tables are of another one: the names are known to all.
     """
     names = {name: f"tidegate_{uuid4().hex}" for name in tables}
     try:
@@ -141,4 +141,4 @@ def views(runtime: Runtime, tables: Mapping[str, DataFrame]) -> Iterator[dict[st
         yield {name: f"global_temp.{view}" for name, view in names.items()}
     finally:
         for view in names.values():
-            runtime.session._jsparkSession.sessionState().catalog().dropGlobalTempView(view)
+            drop_global_view(runtime.session, view)

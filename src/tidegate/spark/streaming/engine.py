@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from tidegate.flow.plan import Iterate, Plan
+from tidegate.spark.jvm import partitions_of
 from tidegate.spark.loops.rounds import Least
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.attempt import Attempt
@@ -264,8 +265,7 @@ def _told_if_replaced(lock: Lock | None) -> Iterator[None]:
 
 def _alone(batch: DataFrame) -> DataFrame:
     """Let Spark know if all rows are in one partition: then it need not move them to bring them together."""
-    rows: Any = batch._jdf.queryExecution().toRdd()
-    return batch.coalesce(1) if rows.getNumPartitions() == 1 else batch
+    return batch.coalesce(1) if partitions_of(batch) == 1 else batch
 
 
 def _beat(marks: Mapping[str, Marks]) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.flow import plan
 from tidegate.flow.plan import Operator, Plan, Source
+from tidegate.spark.jvm import optimized_plan
 from tidegate.spark.lowering import lower_operator
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.keepers import Keeper
@@ -91,7 +92,7 @@ def _observable(
     # Rows that come by two ways, as where a stream is united with itself, would be seen twice.
     if any(_ways(flow, name, source) > 1 for source in sources):
         return False
-    optimized: str = lowered(name)._jdf.queryExecution().optimizedPlan().toString()
+    optimized = optimized_plan(lowered(name))
     return all(f"CollectMetrics of {source}," in optimized for source in sources)
 
 

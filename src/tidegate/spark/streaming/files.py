@@ -12,6 +12,7 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidegate.spark.jvm import classes, hadoop_settings
 from tidegate.spark.streaming.disk import UNFINISHED, create, make, sync, write_hidden
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.sealed import opened, sealed
@@ -37,9 +38,8 @@ class Files:
     _grown: dict[str, set[Path]]
 
     def __init__(self, spark: SparkSession, root: str) -> None:
-        context: Any = spark.sparkContext
-        self._jvm = context._jvm
-        self._conf = spark._jsparkSession.sessionState().newHadoopConf()
+        self._jvm = classes(spark)
+        self._conf = hadoop_settings(spark)
         self._open(root)
 
     @classmethod

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
+from tidegate.spark.jvm import listener_names
 from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.said import plainly
@@ -116,10 +117,8 @@ def observed(flow: Plan, runtime: Runtime, rows: DataFrame) -> DataFrame:
     are read, and a step that sets rows aside may read them twice. To count takes a tenth of a large step: where there
     are no listeners, nobody counts.
     """
-    session: Any = runtime.session
-    listeners = session._jsparkSession.streams().listListeners()
     # That of Spark's own web interface shows nothing of it.
-    if all(listener.getClass().getSimpleName() == "StreamingQueryStatusListener" for listener in listeners):
+    if all(name == "StreamingQueryStatusListener" for name in listener_names(runtime.session)):
         return rows
     counts = {}
     for i, source in enumerate(flow.sources):

@@ -8,8 +8,9 @@ both succeed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tidegate.spark.jvm import classes, hadoop_settings
 from tidegate.spark.streaming.errors import UnfitFileSystem
 
 if TYPE_CHECKING:
@@ -22,9 +23,8 @@ _FIT = ("file", "hdfs", "viewfs")
 
 def check_store(spark: SparkSession, path: str, what: str) -> None:
     """Refuse a path for ``what`` on a file system that can't keep the promises of a run; nothing of it is accessed."""
-    context: Any = spark.sparkContext
-    hadoop = context._jvm.org.apache.hadoop.fs
-    conf = spark._jsparkSession.sessionState().newHadoopConf()
+    hadoop = classes(spark).org.apache.hadoop.fs
+    conf = hadoop_settings(spark)
     given = hadoop.Path(path).toUri().getScheme()
     scheme = str(given or hadoop.FileSystem.getDefaultUri(conf).getScheme())
     if scheme not in _FIT:

@@ -1,0 +1,102 @@
+"""The private doors into PySpark, all of them: what its API does not offer, each with the reason why it is needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, GroupedData, SparkSession
+
+__all__ = [
+    "batches_mapped",
+    "cause_of",
+    "classes",
+    "collected",
+    "drop_global_view",
+    "frame_of",
+    "groups_mapped",
+    "hadoop_settings",
+    "listener_names",
+    "optimized_plan",
+    "partitions_of",
+    "release_checkpoint",
+    "rows_of_groups",
+]
+
+
+def classes(session: SparkSession) -> Any:
+    """Return the classes of the JVM, by package: Hadoop's file systems have no other API."""
+    context: Any = session.sparkContext
+    return context._jvm
+
+
+def hadoop_settings(session: SparkSession) -> Any:
+    """Return the settings for Hadoop's file systems, with those of the session, which are told to nobody else."""
+    return session._jsparkSession.sessionState().newHadoopConf()
+
+
+def listener_names(session: SparkSession) -> list[str]:
+    """Return the classes of the listeners to queries: PySpark adds and removes listeners, but does not list them."""
+    listeners = session._jsparkSession.streams().listListeners()
+    return [str(listener.getClass().getSimpleName()) for listener in listeners]
+
+
+def drop_global_view(session: SparkSession, name: str) -> None:
+    """Take a global view out of the catalog itself: PySpark's way also gives up what is cached of it."""
+    session._jsparkSession.sessionState().catalog().dropGlobalTempView(name)
+
+
+def optimized_plan(frame: DataFrame) -> str:
+    """Return the optimized plan of a DataFrame as text: `explain` prints it."""
+    return str(frame._jdf.queryExecution().optimizedPlan().toString())
+
+
+def partitions_of(frame: DataFrame) -> int:
+    """Return the number of partitions of a DataFrame: `rdd`, which knows it too, plans all of it once more."""
+    return int(frame._jdf.queryExecution().toRdd().getNumPartitions())
+
+
+def release_checkpoint(frame: DataFrame) -> None:
+    """Give the memory of a local checkpoint back: `unpersist` does nothing for one."""
+    frame._jdf.logicalPlan().rdd().unpersist(False)
+
+
+def collected(frame: DataFrame) -> Any:
+    """Return the rows of a DataFrame as a list of the JVM: with `collect`, they would become Python objects."""
+    return frame._jdf.collectAsList()
+
+
+def frame_of(session: SparkSession, rows: Any, like: DataFrame) -> DataFrame:
+    """Return rows of a list of the JVM as a DataFrame with the columns of another: PySpark takes Python objects."""
+    from pyspark.sql import DataFrame
+
+    return DataFrame(session._jsparkSession.createDataFrame(rows, like._jdf.schema()), session)
+
+
+def rows_of_groups(groups: GroupedData) -> DataFrame:
+    """Return the rows that were grouped: a function on them takes their columns, which groups do not tell."""
+    rows: DataFrame = groups._df
+    return rows
+
+
+def batches_mapped(rows: DataFrame, function: Column) -> DataFrame:
+    """Return what a function makes of batches of rows: `mapInArrow` wants pandas to be there."""
+    from pyspark.sql import DataFrame
+
+    return DataFrame(rows._jdf.mapInArrow(_java(function), False, None), rows.sparkSession)
+
+
+def groups_mapped(groups: GroupedData, function: Column) -> DataFrame:
+    """Return what a function makes of each group: `applyInArrow` wants pandas to be there."""
+    from pyspark.sql import DataFrame
+
+    return DataFrame(groups._jgd.flatMapGroupsInArrow(_java(function)), rows_of_groups(groups).sparkSession)
+
+
+def _java(column: Any) -> Any:
+    return column._jc
+
+
+def cause_of(error: Any) -> Any:
+    """Return the cause of an error of Spark, or None: PySpark prints it only."""
+    return error._cause
