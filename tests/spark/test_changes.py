@@ -23,7 +23,7 @@ def keys(flow: tg.Flow, origins: dict[str, str] | None = None) -> dict[str, str]
 def meant(flow: tg.Flow, old: dict[str, Any] | None = None) -> dict[str, Any]:
     """What a checkpoint holds of the meaning of a flow that goes on from another."""
     origins = origins_of(flow.plan, old)
-    found = meaning(flow.plan, keys(flow, origins), origins)
+    found = meaning(flow.plan, keepers_of(flow.plan), keys(flow, origins), origins)
     if old is not None:
         check_meaning(flow.plan, old, found)
     return found
@@ -110,6 +110,16 @@ def test_operators_that_only_look_the_same_are_refused() -> None:
     assert len(set(keys(flow(same, same)).values())) == 2
     with pytest.raises(BadArgument, match="got distinct#1 and distinct#2, whose functions differ and have one name"):
         keys(flow(same, lambda batch: batch.slice(1)))
+
+
+def test_another_kind_of_state_is_refused() -> None:
+    """A version that keeps rows where another keeps cells would read nulls; a commit that does not say goes on."""
+    old = meant(totals())
+    ((key, kept),) = old["kept"].items()
+    assert kept == "cells"
+    with pytest.raises(FlowChanged, match="the checkpoint keeps rows, and this version of Tidegate keeps cells"):
+        meant(totals(), old | {"kept": {key: "rows"}})
+    assert meant(totals(), {name: value for name, value in old.items() if name != "kept"})
 
 
 def test_what_is_said_of_renaming_is_checked() -> None:

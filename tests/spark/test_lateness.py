@@ -24,9 +24,11 @@ from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import sources
 from tidegate.spark.streaming import step as step_module
 from tidegate.spark.streaming.errors import LateRow
+from tidegate.spark.streaming.keepers import keepers_of
 from tidegate.spark.streaming.keepers.revised import RevisedWindows
 from tidegate.spark.streaming.sources import united
 from tidegate.spec import DT, WM
+from tidegate.time import Antichain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -192,6 +194,21 @@ def test_late_rows_fail_a_run_only_if_no_window_takes_them(spark: SparkSession, 
         engine.step(second, 1)
 
 
+def test_a_part_is_needed_as_long_as_its_windows_take_late_rows() -> None:
+    """The last window of its last time, and then the lateness, must be complete before it is left out."""
+    found = tg.Flow("late")
+    rows = found.source("s", DDL, time="t", watermark=tg.bounded(0))
+    found.sink("out", rows.window(100, lateness=50).aggregate(n="count(*)"))
+    (keeper,) = keepers_of(found.plan).values()
+    order = found.plan.sources[0].schema.order
+    assert [keeper.outlived(0, (20,), Antichain(order, [t])) for t in (30, 100, 149, 150)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+
+
 def _answered_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A revision counted twice: each row of a step counts as one of its own."""
     real = RevisedWindows.admitted
@@ -207,8 +224,6 @@ def _admitted_by_the_new_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
     real = step_module.admit
 
     def admit(step: Any, keepers: Any, taken: Any, old: Any, tables: Any) -> Any:
-        from tidegate.time import Antichain
-
         ahead = {id_: Antichain(f.order, [t + 3 for t in f if isinstance(t, int)] or list(f)) for id_, f in old.items()}
         return real(step, keepers, taken, ahead, tables)
 

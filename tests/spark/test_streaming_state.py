@@ -23,7 +23,7 @@ from tidegate.flow.plan import Plan
 from tidegate.spark.lowering import panes
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.errors import PickleRefused
-from tidegate.spark.streaming.keepers import Keeper
+from tidegate.spark.streaming.keepers.keeper import Waiting
 from tidegate.spark.streaming.keepers.windows import RowsInWindows
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.state import Part, State
@@ -147,7 +147,7 @@ def test_parts_that_are_left_out_too_early_are_found(spark: SparkSession, tmp_pa
     """The comparison can fail: if a part is outlived when its rows are complete, windows lose rows."""
     flow, rows = small_windows()
 
-    with patch.object(RowsInWindows, "outlived", Keeper.outlived), pytest.raises(AssertionError):
+    with patch.object(RowsInWindows, "outlived", Waiting.outlived), pytest.raises(AssertionError):
         both(spark, flow, rows, tmp_path)
 
 

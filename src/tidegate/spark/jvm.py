@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, GroupedData, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = [
     "batches_mapped",
@@ -17,6 +18,7 @@ __all__ = [
     "groups_mapped",
     "hadoop_settings",
     "listener_names",
+    "nothing_left",
     "optimized_plan",
     "partitions_of",
     "release_checkpoint",
@@ -100,3 +102,8 @@ def _java(column: Any) -> Any:
 def cause_of(error: Any) -> Any:
     """Return the cause of an error of Spark, or None: PySpark prints it only."""
     return error._cause
+
+
+def nothing_left(query: StreamingQuery) -> bool:
+    """Whether a query has looked for new rows and found none: PySpark does not say why a query has ended."""
+    return bool(query._jsq.streamingQuery().noNewData())

@@ -48,7 +48,9 @@ def state_keys(
     return keys
 
 
-def meaning(flow: Plan, keys: Mapping[str, str], origins: Mapping[str, str]) -> dict[str, Any]:
+def meaning(
+    flow: Plan, keepers: Mapping[str, Keeper[Any]], keys: Mapping[str, str], origins: Mapping[str, str]
+) -> dict[str, Any]:
     """Answer what the state of a flow depends on: its sources in order, and the operators that have state."""
     prints = flow.fingerprints(origins)
     return {
@@ -57,6 +59,7 @@ def meaning(flow: Plan, keys: Mapping[str, str], origins: Mapping[str, str]) -> 
         "signals": [origins.get(name, name) for name in signals_of(flow)],
         "origins": dict(origins),
         "state": {key: flow.text(id_) for id_, key in keys.items()},
+        "kept": {key: keepers[id_].keeps for id_, key in keys.items()},
     }
 
 
@@ -70,6 +73,11 @@ def check_meaning(flow: Plan, old: Mapping[str, Any], new: Mapping[str, Any]) ->
         lines.append(f"sources with a frontier from elsewhere were {before}, and now are {now}")
     # If the sources differ, all that comes after them does.
     lines = lines or _state(old["state"], new["state"])
+    # A commit of an earlier version does not say what is kept.
+    for key, kept in old.get("kept", {}).items():
+        if key in new["kept"] and new["kept"][key] != kept:
+            text, now = new["state"][key], new["kept"][key]
+            lines.append(f"of {text} the checkpoint keeps {kept}, and this version of Tidegate keeps {now}")
     if lines:
         raise FlowChanged(
             "the flow is not the one that the checkpoint was made by:\n  " + "\n  ".join(lines),

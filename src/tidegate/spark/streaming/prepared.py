@@ -88,7 +88,7 @@ def prepared(
         kept,
         entries(flow, keepers, runtime, schemas),
         origins,
-        meaning(flow, keys, origins),
+        meaning(flow, keepers, keys, origins),
         fold_from,
         probe,
     )

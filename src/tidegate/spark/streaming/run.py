@@ -14,6 +14,7 @@ from tidegate.flow.schema import Schema
 from tidegate.printable import printable
 from tidegate.progress import Reason
 from tidegate.spark.arrow import struct_type
+from tidegate.spark.jvm import nothing_left
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.by_step import checked_steps, directory_of
 from tidegate.spark.streaming.engine import Engine
@@ -25,7 +26,7 @@ from tidegate.spark.streaming.heartbeat import Heart
 from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.state import READ
 from tidegate.spark.streaming.times import parse_time
-from tidegate.spark.streaming.turns import Turns, nothing_left
+from tidegate.spark.streaming.turns import Turns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,6 +88,8 @@ class Run:
         self._lock = lock
         self._ends = ends
         self._once = once
+        #: Whether `finish` has waited for all that the sources have.
+        self._all_read = False
         self._done = Event()
         self._failure: BaseException | None = None
         #: Spark's own query, for its progress and its listeners.
@@ -129,7 +132,7 @@ class Run:
 
     def _has_read_all(self) -> bool:
         """Whether the query has ended because there is no more, or `finish` has; else it was stopped from outside."""
-        if self._turns.stopping or nothing_left(self.query) or (self._once and self._turns.done):
+        if self._all_read or nothing_left(self.query) or (self._once and self._turns.done):
             return True
         name = self._engine.flow.name
         _LOG.warning("flow %r: Spark's query was stopped before it had read all: the input has not ended", name)
@@ -173,6 +176,8 @@ class Run:
             # Spark passes on the text of what a step failed with; `await_termination` has it as it is.
             self.await_termination()
             raise
+        # If it was stopped from outside meanwhile, there may be more.
+        self._all_read = self.query.isActive or nothing_left(self.query)
         self._turns.stop(self.query, None)
         self.await_termination()
         if self.status().state != "ended":

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["Turns", "nothing_left"]
+__all__ = ["Turns"]
 
 #: How long a batch that may not become a step waits for Spark to stop the query, in seconds.
 _PATIENCE = 60
@@ -46,11 +46,6 @@ class Turns:
         self.failure: BaseException | None = None
         #: How many steps have ended.
         self.done = 0
-
-    @property
-    def stopping(self) -> bool:
-        """Whether the run is being stopped, or was."""
-        return self._stopping is not None
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Run a batch as a step, unless the run is being stopped."""
@@ -88,8 +83,3 @@ class Turns:
                 break
             time.sleep(0.01)
         raise _Interrupted from None
-
-
-def nothing_left(query: StreamingQuery) -> bool:
-    """Whether a query has looked for new rows and found none; PySpark does not tell, and so Spark's own is asked."""
-    return bool(query._jsq.streamingQuery().noNewData())

@@ -18,7 +18,7 @@ from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.lowering.units import from_units, to_units
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.frontiers import Frontier, complete, is_complete, newly_complete, parts_of
-from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved, Units
+from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved
 from tidegate.time import BOTTOM, TOP
 
 if TYPE_CHECKING:
@@ -33,31 +33,17 @@ FEW = 100_000
 class AllRows(Keeper[plan.Accumulate]):
     """All rows: each takes part in all later answers."""
 
-    def times(self, port: int) -> list[str]:  # noqa: ARG002
-        """Return none: all parts are needed for ever."""
-        return []
-
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Answer at the times that became complete."""
         done = newly_complete(self.operator.schema, moved.old, moved.new)
         found = lower_operator(self.operator, held.runtime, self.read(held, 0))
         return held.answers(found.where(held.runtime.expr(done)))
 
-    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:  # noqa: ARG002
-        """Return all rows."""
-        return rows
-
-    def due(self, port: int, first: Units, moved: Moved) -> bool:  # noqa: ARG002
-        """Whether there is something."""
-        return True
-
-    def outlived(self, port: int, last: Units, at: Frontier) -> bool:  # noqa: ARG002
-        """No row is."""
-        return False
-
 
 class AllCells(AllRows):
     """Partial aggregates of all rows."""
+
+    keeps = "cells"
 
     def kept_of(self, runtime: Runtime, rows: DataFrame) -> DataFrame:
         """Return the cells of rows; all of their rows wait."""

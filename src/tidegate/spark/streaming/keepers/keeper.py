@@ -1,4 +1,4 @@
-"""What an operator keeps between steps: the protocol that every kind of state follows, rows that wait by default."""
+"""What an operator keeps between steps: the protocol that every kind of state follows, and rows that wait."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["Answer", "Held", "Keeper", "Moved", "New", "Types", "Units"]
+__all__ = ["Answer", "Held", "Keeper", "Moved", "New", "Types", "Units", "Waiting"]
 
 #: A time, as units in each time column.
 Units = tuple[int, ...]
@@ -123,12 +123,14 @@ class Answer:
 class Keeper(ABC, Generic[O]):
     """What an operator keeps of each input between steps, and how it answers from that.
 
-    What is here holds for rows that are kept until their time is complete. A kind of state says how it answers, and
-    whatever else is different.
+    What is here is right for every kind of state: all rows are kept, and each step may have answers. A kind of state
+    says how it answers, and what it can do without.
     """
 
     #: What a checkpoint says of the state, beside what the operator means.
     label = ""
+    #: What it keeps of rows: another version of Tidegate may keep something else, and can't go on from this.
+    keeps = "rows"
     #: Whether new rows are kept without knowing where frontiers will be, or which late rows are taken.
     early = True
     #: Whether what is needed of some parts can be told without looking at the others.
@@ -164,29 +166,49 @@ class Keeper(ABC, Generic[O]):
         """Return what is taken of late rows, by the frontier before the step."""
         raise NotImplementedError(f"{self.operator.verb} takes no late rows")
 
-    def times(self, port: int) -> list[str]:
+    def times(self, port: int) -> list[str]:  # noqa: ARG002
         """Return SQL for the times of what waits in a state, in units; none if parts are not told apart by them."""
+        return []
+
+    def due(self, port: int, first: Units, moved: Moved) -> bool:  # noqa: ARG002
+        """Whether what an input gave, from a time on, may have an answer that a step completes."""
+        return True
+
+    @abstractmethod
+    def answer(self, held: Held, moved: Moved) -> Answer:
+        """Return the answers at times that became complete."""
+
+    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:  # noqa: ARG002
+        """Return what answers at times that are not complete may still depend on, of rows of a state."""
+        return rows
+
+    def outlived(self, port: int, last: Units, at: Frontier) -> bool:  # noqa: ARG002
+        """Whether nothing is needed any more of what a state has up to a time; False where times do not tell."""
+        return False
+
+    def read(self, held: Held, port: int, parts: Sequence[Part] | None = None) -> DataFrame:
+        """Return the rows of a state."""
+        return held.read(port, parts, coalesced=self.native)
+
+
+class Waiting(Keeper[O]):
+    """Rows of each input, until their time is complete."""
+
+    def times(self, port: int) -> list[str]:
+        """Return the times of rows."""
         if port >= len(self.inputs):
             return []
         schema = self.inputs[port]
         return [units_of(schema, name) for name in schema.time]
 
     def due(self, port: int, first: Units, moved: Moved) -> bool:
-        """Whether what an input gave, from a time on, may have an answer that a step completes."""
+        """Whether the first time is complete."""
         return is_complete(self.inputs[port], moved.new, first)
 
-    @abstractmethod
-    def answer(self, held: Held, moved: Moved) -> Answer:
-        """Return the answers at times that became complete."""
-
     def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:
-        """Return what answers at times that are not complete may still depend on, of rows of a state."""
+        """Return the rows whose time is not complete."""
         return rows.where(held.runtime.expr(f"NOT ({complete(self.inputs[port], at)})"))
 
     def outlived(self, port: int, last: Units, at: Frontier) -> bool:
-        """Whether nothing is needed any more of what a state has up to a time; False where times do not tell."""
+        """Whether the last time is complete."""
         return port < len(self.inputs) and is_complete(self.inputs[port], at, last)
-
-    def read(self, held: Held, port: int, parts: Sequence[Part] | None = None) -> DataFrame:
-        """Return the rows of a state."""
-        return held.read(port, parts, coalesced=self.native)

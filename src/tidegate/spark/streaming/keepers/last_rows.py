@@ -12,7 +12,7 @@ from tidegate.spark.lowering.rows import quoted, sort_columns
 from tidegate.spark.lowering.units import units_of
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.frontiers import Frontier, complete, complete_at, newly_complete
-from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved, O, Units
+from tidegate.spark.streaming.keepers.keeper import Answer, Held, Moved, O, Units, Waiting
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["LastKept", "LatestRight"]
 
 
-class _LooksBack(Keeper[O]):
+class _LooksBack(Waiting[O]):
     """Answers of all that is kept, and of that what became complete."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:

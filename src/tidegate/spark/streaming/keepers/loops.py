@@ -21,7 +21,7 @@ from tidegate.spark.loops.rounds import Rounds, Watch, shared
 from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.frontiers import Frontier, complete, newly_complete
-from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved, Types, Units
+from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved, Types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,10 +42,6 @@ class Known(Keeper[Iterate]):
         """Return the columns of rows, and of what is known."""
         return [*super().state_types(runtime, types), types.output]
 
-    def due(self, port: int, first: Units, moved: Moved) -> bool:  # noqa: ARG002
-        """Whether there is something."""
-        return True
-
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Take in the rows that became complete, and answer for their times."""
         with ExitStack() as open_blocks:
@@ -61,10 +57,6 @@ class Known(Keeper[Iterate]):
             return facts.merged(runtime, _since_ever(self.operator, rows))
         tagged = rows.withColumn("__from", runtime.F.lit(KNOWN_BEFORE))
         return facts.cells(runtime, tagged).select(*map(quoted, facts.columns))
-
-    def outlived(self, port: int, last: Units, at: Frontier) -> bool:  # noqa: ARG002
-        """No row is: each takes part in all later answers."""
-        return False
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from tidegate.spark.lowering import lower_operator
 from tidegate.spark.lowering.panes import cells_in_panes, merged_panes, pane_answers
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.frontiers import Frontier, newly_complete
-from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved, O
+from tidegate.spark.streaming.keepers.keeper import Answer, Held, Moved, O, Waiting
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["CellsPerTime", "RowsPerTime"]
 
 
-class RowsPerTime(Keeper[O]):
+class RowsPerTime(Waiting[O]):
     """Rows, until their time is complete."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:
@@ -33,6 +33,8 @@ class RowsPerTime(Keeper[O]):
 
 class CellsPerTime(RowsPerTime[plan.Aggregate]):
     """A partial aggregate for each time and group, until the time is complete."""
+
+    keeps = "cells"
 
     def kept_of(self, runtime: Runtime, rows: DataFrame) -> DataFrame:
         """Return the cells of rows."""

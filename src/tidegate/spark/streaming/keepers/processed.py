@@ -13,7 +13,7 @@ from tidegate.flow.schema import Schema
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.frontiers import Frontier, newly_complete
 from tidegate.spark.streaming.keepers.accumulated import FEW
-from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved, Types
+from tidegate.spark.streaming.keepers.keeper import Answer, Held, Moved, Types, Waiting
 from tidegate.spark.streaming.keepers.resumed import Memory, latest, memory_type, replayed, resumed, states_of
 from tidegate.spark.streaming.state import empty_rows
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Knowledge", "PlayedRows"]
 
 
-class _Copies(Keeper[Process]):
+class _Copies(Waiting[Process]):
     """Rows that wait, and in a second state what is kept of the copies."""
 
     native = False
@@ -79,7 +79,11 @@ class Knowledge(_Copies):
         answers, knows = states_of(self.operator, held.runtime, result, held.attempt.number)
         if moved.ended:
             return held.answers(answers, result)
-        part = held.write(1, "known", knows)
+        try:
+            part = held.write(1, "known", knows)
+        except BaseException:
+            result.unpersist()
+            raise
         return held.grown(1, part).answers(answers if part.rows else None, result)
 
     def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:

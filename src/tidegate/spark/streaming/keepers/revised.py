@@ -18,8 +18,8 @@ from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.lowering.windows import in_windows
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.attempt import Attempt
-from tidegate.spark.streaming.frontiers import Frontier, complete_at
-from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved, New, Types, Units
+from tidegate.spark.streaming.frontiers import Frontier, complete_at, is_complete
+from tidegate.spark.streaming.keepers.keeper import Answer, Held, Moved, New, Types, Units, Waiting
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,12 +31,13 @@ __all__ = ["ORIGIN", "RevisedWindows"]
 ORIGIN = "__origin"
 
 
-class RevisedWindows(Keeper[plan.WindowAggregate | plan.WindowApply]):
+class RevisedWindows(Waiting[plan.WindowAggregate | plan.WindowApply]):
     """Rows in windows. ``__start`` says in which, ``__came`` in which step a row came to a window already answered."""
 
     # Which late rows a window takes is not known before the rows are looked at.
     early = False
     takes_late = True
+    keeps = "rows in windows"
 
     def __init__(
         self,
@@ -56,12 +57,8 @@ class RevisedWindows(Keeper[plan.WindowAggregate | plan.WindowApply]):
         (given,) = types.inputs
         return [StructType([*given.fields, StructField("__start", LongType()), StructField("__came", LongType())])]
 
-    def times(self, port: int) -> list[str]:  # noqa: ARG002
-        """Return none: what is due or needed depends on windows."""
-        return []
-
     def due(self, port: int, first: Units, moved: Moved) -> bool:  # noqa: ARG002
-        """Whether there is something."""
+        """Whether there is something: late rows come into windows that were answered."""
         return True
 
     def enter(self, new: New) -> DataFrame | None:
@@ -104,3 +101,10 @@ class RevisedWindows(Keeper[plan.WindowAggregate | plan.WindowApply]):
         """Return the rows in windows that may still be answered, for the first time or again."""
         last = f"__start + {self.frame.size - 1 + self.frame.lateness}L"
         return rows.where(held.runtime.expr(f"NOT ({complete_at(self.inputs[port], at, self.frame.over, last)})"))
+
+    def outlived(self, port: int, last: Units, at: Frontier) -> bool:
+        """Whether the last window of a time takes no late rows any more."""
+        frame, schema = self.frame, self.inputs[port]
+        over, more = schema.time.index(frame.over), frame.size - 1 + frame.lateness
+        ends = [n - (n - frame.offset) % frame.every + more if i == over else n for i, n in enumerate(last)]
+        return is_complete(schema, at, ends)

@@ -13,7 +13,7 @@ from tidegate.spark.lowering import lower_operator
 from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.lowering.windows import in_sessions
 from tidegate.spark.streaming.frontiers import Frontier, complete_at, newly_complete
-from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved, Units
+from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,10 +38,6 @@ class RowsInSessions(Keeper[plan.WindowAggregate | plan.WindowApply]):
         self.by = by
         self.native = not isinstance(operator, plan.WindowApply)
 
-    def due(self, port: int, first: Units, moved: Moved) -> bool:  # noqa: ARG002
-        """Whether there is something: where sessions end does not follow from when they begin."""
-        return True
-
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Answer for the sessions that became complete."""
         done = newly_complete(self.operator.schema, moved.old, moved.new)
@@ -59,7 +55,3 @@ class RowsInSessions(Keeper[plan.WindowAggregate | plan.WindowApply]):
         framed = framed.withColumn("__last", runtime.expr(f"max(__at) OVER {within} + {frame.gap - 1}L"))
         done = complete_at(schema, at, frame.over, "__last")
         return framed.where(runtime.expr(f"NOT ({done})")).select(*map(quoted, rows.columns))
-
-    def outlived(self, port: int, last: Units, at: Frontier) -> bool:  # noqa: ARG002
-        """Whether a session is over does not follow from the times of some of its rows."""
-        return False

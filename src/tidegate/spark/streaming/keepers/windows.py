@@ -13,7 +13,7 @@ from tidegate.spark.lowering.panes import cells_in_panes, merged_panes, pane_ans
 from tidegate.spark.lowering.units import units_of
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.frontiers import Frontier, complete_at, encoded, is_complete, newly_complete
-from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved, Units
+from tidegate.spark.streaming.keepers.keeper import Answer, Held, Moved, Units, Waiting
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,7 +23,7 @@ __all__ = ["CellsInWindows", "RowsInWindows", "Windowed"]
 Windowed = TypeVar("Windowed", bound=plan.WindowAggregate | plan.WindowApply | plan.WindowJoin)
 
 
-class RowsInWindows(Keeper[Windowed]):
+class RowsInWindows(Waiting[Windowed]):
     """Rows, until the last window that they are in is complete."""
 
     def __init__(self, operator: Windowed, inputs: Sequence[Schema], frame: WindowFrame) -> None:
@@ -72,6 +72,8 @@ class RowsInWindows(Keeper[Windowed]):
 
 class CellsInWindows(RowsInWindows[plan.WindowAggregate]):
     """A partial aggregate for each pane and group, until the last window that the pane is in is complete."""
+
+    keeps = "cells"
 
     def kept_of(self, runtime: Runtime, rows: DataFrame) -> DataFrame:
         """Return the cells of rows."""
