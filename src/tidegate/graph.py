@@ -16,7 +16,7 @@ from tidegate.flow import sqltypes
 from tidegate.flow.building import not_a_stream
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.loops.build import LIMIT
-from tidegate.flow.sql import exp
+from tidegate.flow.parser import exp
 from tidegate.flow.stream import Stream
 
 __all__ = ["components", "pagerank", "reachable", "shortest_paths", "triangles"]

@@ -64,6 +64,19 @@ def test_a_loop_is_shown() -> None:
     assert flow.explain().mermaid().count('-->|"round + 1"|') == 2
 
 
+def test_each_member_of_a_union_is_shown_as_it_is() -> None:
+    """However UNION is written, members are on lines of their own; and a text that says UNION ALL is no union."""
+    flow = tg.Flow("union")
+    edges = flow.source("edges", "t INT, src STRING, dst STRING", time="t")
+    step = "SELECT k.node FROM known k union all SELECT e.dst FROM input e WHERE e.src = 'a UNION ALL b'"
+    flow.sink("out", edges.iterate("SELECT src AS node FROM input", step, key="node", keep=()))
+    lines = [line.strip() for line in str(flow.explain()).splitlines()]
+    assert [line for line in lines if line.startswith("↻")] == [
+        "↻ step: SELECT k.node FROM known k",
+        "↻ step: SELECT e.dst FROM input e WHERE e.src = 'a UNION ALL b'",
+    ]
+
+
 def test_a_sound_flow_has_no_warnings() -> None:
     """Nothing is pointed out where times complete and state is bounded."""
     assert example().explain().warnings == ()

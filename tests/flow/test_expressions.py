@@ -113,3 +113,16 @@ def test_what_is_split_can_be_put_together_again() -> None:
     """The whole expression is kept as well, with columns spelled as declared."""
     (output,) = aggregation("page", ["SUM(Bytes) / count(*) AS x"], {}, SCHEMA).outputs
     assert output.sql == "SUM(bytes) / count(*)"
+
+
+def test_a_string_that_says_what_a_result_is_called_stays_a_string() -> None:
+    """Results of calls are put back where their names stand, and not where a text has the same letters."""
+    (output,) = aggregation("page", ["'__0' || max(page) AS x"], {}, SCHEMA).outputs
+    assert (output.sql, output.finish) == ("'__0' || max(page)", "'__0' || __0")
+
+
+def test_a_function_on_arrays_is_not_the_filter_of_a_call() -> None:
+    """The word filter begins a clause behind a call, and is a function inside of one."""
+    text = "percentile_cont(0.5) WITHIN GROUP (ORDER BY size(filter(arr, x -> x > 1))) AS x"
+    (call,) = aggregation((), [text], {}, SCHEMA).outputs[0].calls
+    assert (call.where, call.rest) == (None, "WITHIN GROUP (ORDER BY size(filter(arr, x -> x > 1)))")

@@ -151,6 +151,13 @@ def test_each_operator_there_and_back(name: str) -> None:
         assert sink_fingerprints(rewritten.optimize()) == sink_fingerprints(flow)
 
 
+def test_a_dot_in_a_name_does_not_hide_a_composition() -> None:
+    """A column whose name has a dot is one name, and not a field."""
+    flow = tg.Flow("dots")
+    flow.sink("out", flow.source("s", {"t": "INT", "a.b": "INT"}, time="t").accumulate(ns="collect_list(`a.b`)"))
+    assert flow.to_aggregates().optimize().plan == flow.plan
+
+
 ROWS = {
     "s": [
         (1, "a", 1, [1, 2]),

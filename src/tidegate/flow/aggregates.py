@@ -17,11 +17,12 @@ from tidegate.flow import sqltypes
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, AggregateFunction
 from tidegate.flow.arguments import names_of
 from tidegate.flow.errors import BadArgument, BadExpression, NotAnAggregate, UnknownColumn, nearest, pointed
-from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound, is_call, render
+from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound
+from tidegate.flow.parser import TokenType, exp, parse, place
 from tidegate.flow.schema import Column, Schema, distinct_names
-from tidegate.flow.sql import Token, TokenType, closing, exp, parse, place, span, tokenize
+from tidegate.flow.sql import Call, Sql
 
-__all__ = ["AggregateCall", "AggregateExpression", "Aggregation", "aggregation", "grouping", "named", "separated"]
+__all__ = ["AggregateCall", "AggregateExpression", "Aggregation", "aggregation", "grouping", "named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,24 +158,20 @@ def _aggregate(
     name: str | None, text: Any, schema: Schema, outside: Schema, calls: dict[str, AggregateCall]
 ) -> AggregateExpression:
     parsed = Parsed.of(text, "an aggregate")
-    spans = _call_spans(parsed)
-    if not spans:
-        raise _no_aggregate(parsed, schema)
-    found = [_call(parsed, first, last, schema, calls) for first, last in spans]
-    # The text with each call replaced by a column; blanks keep every other place where it was, for the carets.
-    pieces, end = [], 0
-    for call, (first, last) in zip(found, spans, strict=True):
-        begin, stop = parsed.tokens[first].start, parsed.tokens[last].end + 1
-        pieces += [parsed.text[end:begin], call.name.ljust(stop - begin)]
-        end = stop
-    end_of_text = parsed.tokens[-1].end + 1
-    remaining = "".join([*pieces, parsed.text[end:end_of_text]])
+    written = _outermost(parsed.sql)
+    if not written:
+        raise _no_aggregate(parsed.sql, schema)
+    found = [_call(call.sql, schema, calls) for call in written]
+    # Each call is replaced by a column; blanks keep every other place where it was, for the carets.
+    widths = [end - start for start, end in (call.sql.span for call in written)]
+    names = [call.name.ljust(width) for call, width in zip(found, widths, strict=True)]
+    remaining = parsed.sql.substitute(zip((call.sql for call in written), names, strict=True))
     results = tuple({call.name: Column(call.name, call.type) for call in found}.values())
     allowed = Schema((*outside.columns, *results))
     try:
         finish = bound(Parsed.of(remaining, "an aggregate"), Scope(allowed))
     except UnknownColumn:
-        raise _outside(parsed, remaining, schema, allowed) from None
+        raise _outside(parsed.sql.text, remaining, schema, allowed) from None
     alias = name or parsed.alias
     if not alias:
         raise BadExpression(f"an aggregate needs a name\n  {text}", hint=f'"{text} AS name", or name="{text}"')
@@ -188,104 +185,68 @@ def _aggregate(
 
 
 def _substituted(sql: str, calls: Mapping[str, str]) -> str:
-    tokens = tokenize(sql)
-    return render(sql, tokens, {t.start: calls[t.text] for t in tokens if t.text in calls})
+    whole = Sql.of(sql)
+    names = [token for token in whole.tokens if token.kind == TokenType.VAR and token.text in calls]
+    return whole.render({token.start: calls[token.text] for token in names})
 
 
-def _no_aggregate(parsed: Parsed, schema: Schema) -> NotAnAggregate:
-    functions = [t for i, t in enumerate(parsed.tokens) if is_call(parsed.tokens, i)]
-    near = next((n for n in (nearest(t.text, AGGREGATE_FUNCTIONS) for t in functions) if n), "")
+def _no_aggregate(sql: Sql, schema: Schema) -> NotAnAggregate:
+    functions = sql.calls()
+    near = next((n for n in (nearest(call.name, AGGREGATE_FUNCTIONS) for call in functions) if n), "")
     hint = f"did you mean {near}?" if near else "for example sum(x), max(x), count(*); a column to keep belongs into by"
-    if not functions and parsed.tokens[0].text.lower() in map(str.lower, schema.time):
+    if not functions and sql.tokens[0].word in map(str.lower, schema.time):
         hint = "time columns are part of every result; of a window, window.start and window.end can be read after it"
-    begin, end = parsed.tokens[0].start, parsed.tokens[-1].end + 1
-    return NotAnAggregate(
-        pointed("expected an aggregate over many rows, got a value of one", parsed.text, begin, end), hint=hint
-    )
+    what = pointed("expected an aggregate over many rows, got a value of one", sql.text, *sql.span)
+    return NotAnAggregate(what, hint=hint)
 
 
-def _outside(parsed: Parsed, remaining: str, schema: Schema, allowed: Schema) -> NotAnAggregate | UnknownColumn:
+def _outside(text: str, remaining: str, schema: Schema, allowed: Schema) -> NotAnAggregate | UnknownColumn:
     """Build the error for a column that stands outside of the aggregate functions and is not one of the groups."""
     identifiers = [column.parts[0] for column in parse(remaining).find_all(exp.Column)]
     stray = min((i for i in identifiers if i.name not in allowed), key=lambda i: place(i))
     if stray.name not in schema:
-        return schema.unknown(stray.name, text=parsed.text, start=place(stray)[0])
+        return schema.unknown(stray.name, text=text, start=place(stray)[0])
     name = schema[stray.name].name
-    what = pointed(f"column {name} stands outside of an aggregate function", parsed.text, *place(stray))
+    what = pointed(f"column {name} stands outside of an aggregate function", text, *place(stray))
     return NotAnAggregate(what, hint=f"wrap it, for example max({name}), or group by it: by={name!r}")
 
 
-def _call_spans(parsed: Parsed) -> list[tuple[int, int]]:
-    """Answer the first and last token of each outermost call of an aggregate function."""
-    tokens, spans, i = parsed.tokens, [], 0
-    while i < len(tokens):
-        if not (is_call(tokens, i) and tokens[i].text.lower() in AGGREGATE_FUNCTIONS):
-            i += 1
+def _outermost(sql: Sql) -> list[Call]:
+    """Return the calls of aggregate functions that are in no other, or raise if one is an argument of another."""
+    found: list[Call] = []
+    for call in sql.calls():
+        if call.name not in AGGREGATE_FUNCTIONS:
             continue
-        last = closing(tokens, i + 1)
-        for j in range(i + 1, last):
-            if is_call(tokens, j) and tokens[j].text.lower() in AGGREGATE_FUNCTIONS:
-                what = pointed(f"{tokens[j].text} stands inside of {tokens[i].text}", parsed.text, *span(tokens[j]))
-                raise NotAnAggregate(what, hint="aggregate twice: first one, then the other on its result")
-        last = _trailing(tokens, last)
-        spans.append((i, last))
-        i = last + 1
-    return spans
+        outer = found[-1] if found else None
+        if outer is None or call.function.start >= outer.sql.span[1]:
+            found.append(call)
+        elif outer.inside and call.function.start < outer.inside.span[1]:
+            inner, name = call.function, outer.function
+            what = pointed(f"{inner.text} stands inside of {name.text}", sql.text, *inner.span)
+            raise NotAnAggregate(what, hint="aggregate twice: first one, then the other on its result")
+    return found
 
 
-def _trailing(tokens: tuple[Token, ...], last: int) -> int:
-    """Answer the last token of what belongs to a call after its parenthesis."""
-    while last + 2 < len(tokens):
-        words = [t.text.lower() for t in tokens[last + 1 : last + 4]]
-        if words[:2] == ["filter", "("]:
-            last = closing(tokens, last + 2)
-        elif words[:3] == ["within", "group", "("]:
-            last = closing(tokens, last + 3)
-        elif words[:2] in (["ignore", "nulls"], ["respect", "nulls"]):
-            last += 2
-        else:
-            break
-    return last
-
-
-def _call(parsed: Parsed, first: int, last: int, schema: Schema, calls: dict[str, AggregateCall]) -> AggregateCall:
-    piece = parsed.tokens[first : last + 1]
-    whole = bound(Parsed.part(parsed.text, piece), Scope(schema))
-    tokens = tokenize(whole.sql)
-    close = closing(tokens, 1)
-    inside, after = tokens[2:close], tokens[close + 1 :]
-    quantifier = inside[0].text.lower() if len(inside) > 1 else ""
+def _call(written: Sql, schema: Schema, calls: dict[str, AggregateCall]) -> AggregateCall:
+    whole = bound(Parsed.part(written), Scope(schema))
+    found = Sql.of(whole.sql).call()
+    assert found is not None, "binding a call changes the names of columns in it, and nothing else"
+    inside = found.inside
+    quantifier = inside.tokens[0].word if len(inside) > 1 else ""
     if quantifier in ("distinct", "all"):
         inside = inside[1:]
-    where = None
-    filtered = next((i for i, token in enumerate(after) if token.text.lower() == "filter"), None)
-    if filtered is not None:
-        end = closing(after, filtered + 1)
-        where = render(whole.sql, after[filtered + 3 : end], {})
-        after = after[:filtered] + after[end + 1 :]
+    filters = [clause for clause in found.clauses if clause.tokens[0].word == "filter"]
     call = AggregateCall(
         name=f"__{len(calls)}",
         sql=whole.sql,
-        function=tokens[0].text.lower(),
-        arguments=tuple(render(whole.sql, argument, {}) for argument in separated(inside)),
+        function=found.name,
+        arguments=tuple(map(str, inside.split(TokenType.COMMA))),
         distinct=quantifier == "distinct",
-        where=where,
-        rest=render(whole.sql, after, {}) if after else "",
+        # Without FILTER (WHERE and without the parenthesis at its end.
+        where=str(filters[0][3:-1]) if filters else None,
+        rest=" ".join(str(clause) for clause in found.clauses if clause not in filters),
         type=whole.type,
         columns=whole.columns,
     )
     known = calls.setdefault(call.sql, call)
     return replace(call, name=known.name)
-
-
-def separated(tokens: tuple[Token, ...]) -> list[tuple[Token, ...]]:
-    """Split tokens at the commas between arguments."""
-    pieces: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
-        if token.token_type == TokenType.COMMA and depth == 0:
-            pieces.append([])
-        else:
-            pieces[-1].append(token)
-    return [tuple(piece) for piece in pieces if piece]

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from tidegate.flow import sqltypes
 from tidegate.flow.errors import BadInput, BadResult, NotSupported
+from tidegate.flow.parser import exp
 from tidegate.flow.schema import Column
-from tidegate.flow.sql import Tree, exp
 
 __all__ = ["arrow_type", "checked_result", "rows_of", "table_of"]
 
@@ -40,7 +40,7 @@ def arrow_type(type_: str) -> pa.DataType:
     """
     if type_ in _SIMPLE:
         return _SIMPLE[type_]
-    tree: Tree = sqltypes.tree_of(type_)
+    tree = sqltypes.tree_of(type_)
     inner = [sqltypes.of_tree(part.args.get("kind") or part) for part in tree.expressions if tree.args.get("nested")]
     if tree.this == exp.DataType.Type.DECIMAL:
         return pa.decimal128(*(int(part.name) for part in tree.expressions))

@@ -10,11 +10,11 @@ from typing import TypeAlias
 
 from tidegate.flow import sqltypes
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, AggregateFunction, function_of_node, same_type
-from tidegate.flow.sql import Tree, exp
+from tidegate.flow.parser import Tree, exp
 
 __all__ = ["derive"]
 
-Lookup: TypeAlias = Callable[[Tree], str | None]
+Lookup: TypeAlias = Callable[[exp.Column], str | None]
 
 _BOOLEAN = (exp.Boolean, exp.Predicate, exp.Connector, exp.Not, exp.Between, exp.In, exp.Is, exp.RegexpLike)
 
@@ -98,21 +98,24 @@ def _wider(a: str | None, b: str | None) -> str | None:
 
 
 def _arithmetic(tree: Tree, lookup: Lookup) -> str | None:
-    if isinstance(tree.right, exp.Interval):
+    left, right = _sides(tree)
+    if isinstance(right, exp.Interval):
         # An interval of hours turns a date into a timestamp.
-        return "TIMESTAMP" if derive(tree.left, lookup) == "TIMESTAMP" else None
+        return "TIMESTAMP" if derive(left, lookup) == "TIMESTAMP" else None
     # A negative or a decimal literal beside a double is a double; beside an integer, Spark makes it a decimal.
-    sides = [derive(side, lookup) for side in (tree.left, tree.right)]
-    if "DOUBLE" in sides and any(
-        isinstance(side, exp.Literal) and not side.is_string for side in (tree.left, tree.right)
-    ):
+    types = derive(left, lookup), derive(right, lookup)
+    if "DOUBLE" in types and any(isinstance(side, exp.Literal) and not side.is_string for side in (left, right)):
         return "DOUBLE"
-    return _wider(*sides)
+    return _wider(*types)
+
+
+def _sides(tree: Tree) -> tuple[Tree, Tree]:
+    return tree.this, tree.expression
 
 
 def _divide(tree: Tree, lookup: Lookup) -> str | None:
-    sides = [derive(side, lookup) for side in (tree.left, tree.right)]
-    exact = all(type_ in sqltypes.INTEGERS or type_ in sqltypes.FRACTIONS for type_ in sides)
+    types = [derive(side, lookup) for side in _sides(tree)]
+    exact = all(type_ in sqltypes.INTEGERS or type_ in sqltypes.FRACTIONS for type_ in types)
     return "DOUBLE" if exact else _arithmetic(tree, lookup)
 
 

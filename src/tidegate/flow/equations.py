@@ -7,11 +7,12 @@ from functools import lru_cache
 
 from tidegate.flow import sqltypes
 from tidegate.flow.expressions import Expression, Parsed, Scope, bound, reference_to
+from tidegate.flow.parser import TokenType
 from tidegate.flow.schema import Column, Schema, exact
-from tidegate.flow.sql import Token, TokenType, closing, tokenize
-from tidegate.flow.substitute import conjuncts, equated, from_pack
+from tidegate.flow.sql import Sql
+from tidegate.flow.substitute import from_pack
 
-__all__ = ["LEFT", "RIGHT", "Equation", "both_sides", "equations", "implied", "replaced"]
+__all__ = ["LEFT", "RIGHT", "Equation", "both_sides", "equations", "implied"]
 
 #: What the condition of a Join calls its sides. Packs of rows of a side have these names too: it can read them as well.
 LEFT, RIGHT = "left", "right"
@@ -33,15 +34,15 @@ class Equation:
 
     def states(self, conjunct: str) -> bool:
         """Answer whether a part of the condition is this equation."""
-        return set(equated(conjunct) or ()) == set(self.said.values())
+        return set(Sql.of(conjunct).equated() or ()) == set(self.said.values())
 
 
 def equations(where: Expression | None, on: tuple[str, ...], left: Schema, right: Schema) -> list[Equation]:
     """Answer what a condition equates, as far as a value of one side tells that of the other exactly."""
     found: list[Equation] = []
     schemas = {LEFT: left, RIGHT: right}
-    for conjunct in conjuncts(where.sql) if where else ():
-        texts = equated(conjunct)
+    for conjunct in Sql.of(where.sql).conjuncts() if where else ():
+        texts = Sql.of(conjunct).equated()
         if texts is None:
             continue
         name = f"equal{len(found)}"
@@ -77,55 +78,15 @@ def implied(where: Expression, on: tuple[str, ...], left: Schema, right: Schema)
     >>> implied(where, (), *sides)
     ('length(`right`.b) > 9',)
     """
-    parts = conjuncts(where.sql)
+    parts = Sql.of(where.sql).conjuncts()
     found: dict[str, None] = {}
     for equation in equations(where, on, left, right):
         for mine, other in ((LEFT, RIGHT), (RIGHT, LEFT)):
             for part in parts:
                 said = equation.said[mine]
                 if not equation.states(part) and _compares(part, said, equation.type):
-                    found[replaced(part, said, equation.said[other])] = None
+                    found[Sql.of(part).replace(said, equation.said[other])] = None
     return tuple(part for part in found if part not in parts)
-
-
-def replaced(sql: str, old: str, new: str) -> str:
-    """Answer SQL with a column, or a call, replaced by another wherever it stands; other expressions stay.
-
-    >>> replaced("length(x) > 2 AND char_length(x) < y", "length(x)", "n")
-    'n > 2 AND char_length(x) < y'
-    >>> replaced("2 * x + 1 < 6", "x + 1", "n"), replaced("y -(x) < 6", "-(x)", "n")
-    ('2 * x + 1 < 6', 'y -(x) < 6')
-    """
-    tokens, wanted = tokenize(sql), tokenize(old)
-    if not _closed(wanted) or any(token.token_type == TokenType.ARROW for token in tokens):
-        return sql
-    for i in reversed(_places(tokens, wanted)):
-        sql = sql[: tokens[i].start] + new + sql[tokens[i + len(wanted) - 1].end + 1 :]
-    return sql
-
-
-def _places(tokens: tuple[Token, ...], wanted: tuple[Token, ...]) -> list[int]:
-    """Answer where some tokens stand among others, as a whole name or call."""
-    texts, sought = [_key(t) for t in tokens], [_key(t) for t in wanted]
-    starts = [i for i in range(len(texts)) if texts[i : i + len(sought)] == sought]
-    after = [*tokens[len(sought) :], None]
-    whole = [i for i in starts if i == 0 or tokens[i - 1].token_type != TokenType.DOT]
-    return [i for i in whole if after[i] is None or after[i].text not in (".", "(", "[")]
-
-
-def _key(token: Token) -> tuple[str, bool]:
-    return token.text, token.token_type == TokenType.STRING
-
-
-def _closed(tokens: tuple[Token, ...]) -> bool:
-    """Answer whether tokens are a name, with dots or not, or one call: no sign beside them can tear them apart."""
-    words = 0
-    while words < len(tokens) and (words % 2 == 1) == (tokens[words].token_type == TokenType.DOT):
-        words += 1
-    first, rest = tokens[0], tokens[words:]
-    word = first.token_type == TokenType.IDENTIFIER or first.text.isidentifier()
-    named = words % 2 == 1 and word and first.token_type not in (TokenType.STRING, TokenType.NOT)
-    return named and (not rest or (rest[0].text == "(" and closing(tokens, words) == len(tokens) - 1))
 
 
 _COMPARING = (TokenType.LT, TokenType.GT, TokenType.LTE, TokenType.GTE, TokenType.EQ, TokenType.NEQ)
@@ -133,11 +94,11 @@ _COMPARING = (TokenType.LT, TokenType.GT, TokenType.LTE, TokenType.GTE, TokenTyp
 
 def _compares(sql: str, value: str, type_: str) -> bool:
     """Answer whether a condition compares a value with a constant of its type, and does nothing else."""
-    rest = replaced(sql, value, "v")
-    tokens = tokenize(rest)
-    if rest == sql or len(tokens) != 3 or tokens[1].token_type not in _COMPARING:
+    rest = Sql.of(sql).replace(value, "v")
+    tokens = Sql.of(rest).tokens
+    if rest == sql or len(tokens) != 3 or tokens[1].kind not in _COMPARING:
         return False
-    kinds = {tokens[0].token_type, tokens[2].token_type}
+    kinds = {tokens[0].kind, tokens[2].kind}
     return (type_ == "STRING" and TokenType.STRING in kinds) or (
         type_ in sqltypes.INTEGERS and TokenType.NUMBER in kinds
     )

@@ -8,7 +8,7 @@ Expression(name='kib', sql='bytes / 1024', type='DOUBLE', columns=('bytes',))
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,9 @@ from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.derive import derive
 from tidegate.flow.errors import AmbiguousColumn, BadArgument, BadExpression, NotAScalar, pointed
 from tidegate.flow.functions import GENERATORS, UNREPEATABLE, WINDOW_ONLY, WITHOUT_PARENTHESES
+from tidegate.flow.parser import TokenType, Tree, exp, parse, place, place_of_error
 from tidegate.flow.schema import Schema
-from tidegate.flow.sql import Token, TokenType, Tree, exp, parse, place, place_of_error, span, tokenize
+from tidegate.flow.sql import Sql
 
 __all__ = ["Expression", "Scope", "bind", "is_parameter", "reference_to"]
 
@@ -68,7 +69,7 @@ class Scope:
     sides: tuple[tuple[str, Schema], ...] = ()
     shared: tuple[str, ...] = ()
 
-    def resolve(self, parts: list[Tree], text: str) -> tuple[str, list[str], str | None]:
+    def resolve(self, parts: Sequence[Tree], text: str) -> tuple[str, list[str], str | None]:
         """Answer a column's name as it is listed, the SQL for each part that it takes, and its type; or raise."""
         first = parts[0].name
         start, _ = place(parts[0])
@@ -79,7 +80,7 @@ class Scope:
             raise self.columns.unknown(first, text=text, start=start)
         return found.name, [sqltypes.quoted(found.name)], found.type
 
-    def _resolve_sided(self, parts: list[Tree], text: str) -> tuple[str, list[str], str | None]:
+    def _resolve_sided(self, parts: Sequence[Tree], text: str) -> tuple[str, list[str], str | None]:
         first = parts[0].name
         start, end = place(parts[0])
         side = next(((n, s) for n, s in self.sides if n == first.lower()), None)
@@ -105,20 +106,19 @@ class Scope:
 def bind(text: Any, scope: Schema | Scope, *, what: str = "an expression", name: str | None = None) -> Expression:
     """Answer the scalar expression that ``text`` is, in ``scope``; or raise an error that points at what is wrong."""
     parsed = Parsed.of(text, what)
-    tokens = parsed.tokens
-    calls = ((i, t) for i, t in enumerate(tokens) if is_call(tokens, i) and t.text.lower() in AGGREGATE_FUNCTIONS)
-    if call := next(calls, None):
-        message = pointed(f"expected a value of one row, got the aggregate {call[1].text}", text, *span(call[1]))
+    call = next((call for call in parsed.sql.calls() if call.name in AGGREGATE_FUNCTIONS), None)
+    if call:
+        said = call.function
+        message = pointed(f"expected a value of one row, got the aggregate {said.text}", text, *said.span)
         raise NotAScalar(message, hint="aggregates belong into aggregate(…), window(…).aggregate(…) or accumulate(…)")
     return bound(parsed, scope if isinstance(scope, Scope) else Scope(scope), name=name)
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """An expression as text, as tokens without its alias, and as a tree; not yet bound."""
+    """An expression as SQL and as a tree, both without its alias; not yet bound."""
 
-    text: str
-    tokens: tuple[Token, ...]
+    sql: Sql
     tree: Tree
     alias: str | None
 
@@ -130,42 +130,38 @@ class Parsed:
             raise BadArgument(f"expected {what} as Spark SQL text, got {got}", hint='for example "bytes > 100"')
         if not text.strip():
             raise BadExpression(f"expected {what} as Spark SQL text, got an empty text")
-        return cls._of(text, *_parse(text))
+        return cls._of(*_parse(text))
 
     @classmethod
-    def part(cls, text: str, tokens: tuple[Token, ...]) -> Parsed:
-        """Parse some tokens of ``text``, which is shown in errors."""
-        # Blanks before it keep places in the tree where they are in the whole text, for the carets.
-        piece = " " * tokens[0].start + text[tokens[0].start : tokens[-1].end + 1]
-        return cls._of(text, _parse(piece)[0], tokens)
+    def part(cls, sql: Sql) -> Parsed:
+        """Parse a piece of a text; errors show all of the text, and point at places in it."""
+        return cls._of(sql, _parse(sql.alone)[1])
 
     @classmethod
-    def _of(cls, text: str, tree: Tree, tokens: tuple[Token, ...]) -> Parsed:
-        alias = None
-        if tokens[-1].token_type == TokenType.ALIAS:
-            raise BadExpression(pointed("AS is not followed by a name", text, *span(tokens[-1])), hint=f'"{text} name"')
+    def _of(cls, sql: Sql, tree: Tree) -> Parsed:
+        alias, text, last = None, sql.text, sql.tokens[-1]
+        if last.kind == TokenType.ALIAS:
+            raise BadExpression(pointed("AS is not followed by a name", text, *last.span), hint=f'"{text} name"')
         if isinstance(tree, exp.Alias):
             identifier = tree.args["alias"]
-            alias, cut = identifier.name, place(identifier)[0]
-            tokens = tuple(t for t in tokens if t.start < cut)
-            if tokens[-1].token_type == TokenType.ALIAS:
-                tokens = tokens[:-1]
+            alias, begin = identifier.name, place(identifier)[0]
+            sql = sql[: next(i for i, token in enumerate(sql.tokens) if token.start >= begin)]
+            if sql.tokens[-1].kind == TokenType.ALIAS:
+                sql = sql[:-1]
             tree = tree.this
-        _refuse(text, tokens, tree)
-        return cls(text, tokens, tree, alias)
+        _refuse(sql, tree)
+        return cls(sql, tree, alias)
 
 
-def _parse(text: str) -> tuple[Tree, tuple[Token, ...]]:
+def _parse(text: str) -> tuple[Sql, Tree]:
     hint = "an expression is what may stand in a SELECT of Spark SQL, on its own"
     try:
-        tokens = tokenize(text)
-        depth = 0
-        for token in tokens:
-            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
-            if token.token_type in (TokenType.COMMA, TokenType.SEMICOLON) and depth == 0:
-                message = pointed("expected one expression, got several", text, *span(token))
+        sql = Sql.of(text)
+        for token, around in zip(sql.tokens, sql.around(), strict=True):
+            if token.kind in (TokenType.COMMA, TokenType.SEMICOLON) and not {*"()"} & {*around}:
+                message = pointed("expected one expression, got several", text, *token.span)
                 raise BadExpression(message, hint='pass several as separate arguments: "a", "b"')
-        return parse(text), tokens
+        return sql, parse(text)
     except ParseError as error:
         where = place_of_error(text, error)
         raise BadExpression(pointed("this expression does not parse", text, *where), hint=hint) from None
@@ -174,62 +170,54 @@ def _parse(text: str) -> tuple[Tree, tuple[Token, ...]]:
         raise BadExpression(message, hint=hint) from None
 
 
-def _refuse(text: str, tokens: tuple[Token, ...], tree: Tree) -> None:
+def _refuse(sql: Sql, tree: Tree) -> None:
+    text, tokens = sql.text, sql.tokens
     if isinstance(tree, exp.Query | exp.DDL | exp.DML | exp.Command) or tree.find(exp.Query):
         hint = "use join(…) with a stream or a table"
         raise BadExpression(pointed("an expression cannot contain a query", text, 0, len(text)), hint=hint)
     for i, token in enumerate(tokens):
-        word = token.text.lower()
-        if token.token_type == TokenType.OVER and tokens[i - 1].token_type == TokenType.R_PAREN:
+        word = token.word
+        if token.kind == TokenType.OVER and tokens[i - 1].kind == TokenType.R_PAREN:
             hint = "use accumulate(…) for running values, window(…) or session(…) for spans of time"
-            raise BadExpression(pointed("OVER has no meaning on a stream", text, *span(token)), hint=hint)
-        quoted = token.token_type in (TokenType.IDENTIFIER, TokenType.STRING)
-        if not is_call(tokens, i) and (quoted or word not in WITHOUT_PARENTHESES):
+            raise BadExpression(pointed("OVER has no meaning on a stream", text, *token.span), hint=hint)
+        quoted = token.kind in (TokenType.IDENTIFIER, TokenType.STRING)
+        if not sql.is_call(i) and (quoted or word not in WITHOUT_PARENTHESES):
             continue
         if word in GENERATORS:
             hint = "use explode(column) of the stream"
-            raise BadExpression(pointed(f"{word} gives several rows for one", text, *span(token)), hint=hint)
+            raise BadExpression(pointed(f"{word} gives several rows for one", text, *token.span), hint=hint)
         if word in WINDOW_ONLY:
             hint = "use accumulate(…) for running values, window(…) or session(…) for spans of time"
-            raise BadExpression(pointed(f"{word} needs an order of all rows", text, *span(token)), hint=hint)
+            raise BadExpression(pointed(f"{word} needs an order of all rows", text, *token.span), hint=hint)
         if word in UNREPEATABLE:
             hint = "an answer is a function of the rows: bring it in as a column of the source"
-            raise BadExpression(pointed(f"{word} answers differently when asked again", text, *span(token)), hint=hint)
-
-
-def is_call(tokens: tuple[Token, ...], i: int) -> bool:
-    """Answer whether the token is the name of a function that is called there."""
-    if i + 1 >= len(tokens) or tokens[i + 1].token_type != TokenType.L_PAREN:
-        return False
-    if tokens[i].token_type in (TokenType.STRING, TokenType.IDENTIFIER):
-        return False
-    before = tokens[i - 1].token_type if i else None
-    return before not in (TokenType.LIKE, TokenType.ILIKE, TokenType.DOT)  # LIKE ANY ('a%', 'b%') is no call
+            raise BadExpression(pointed(f"{word} answers differently when asked again", text, *token.span), hint=hint)
 
 
 def bound(parsed: Parsed, scope: Scope, *, name: str | None = None) -> Expression:
     """Resolve the columns of a parsed expression, and derive its type and its name."""
     found: dict[str, str | None] = {}
     spelled: dict[int, str] = {}
+    text = parsed.sql.text
     typed: dict[int, str | None] = {}
     for column in parsed.tree.find_all(exp.Column):
         parts = list(column.parts)
         if not all(isinstance(part, exp.Identifier) for part in parts) or is_parameter(column, parts[0].name):
             continue
-        listed, words, type_ = scope.resolve(parts, parsed.text)
+        listed, words, type_ = scope.resolve(parts, text)
         found[listed] = type_
         spelled |= {place(part)[0]: word for part, word in zip(parts, words, strict=False)}
         for part in parts[len(words) :]:
-            type_ = _field_of(type_, part, parsed.text)
+            type_ = _field_of(type_, part, text)
         typed[id(column)] = type_
-    sql = render(parsed.text, parsed.tokens, spelled)
+    sql = parsed.sql.render(spelled)
     type_ = derive(parsed.tree, lambda column: typed.get(id(column)))
     return Expression(name or parsed.alias or _own_name(parsed, found, scope), sql, type_, tuple(found))
 
 
 def is_parameter(column: Tree, name: str) -> bool:
     """Answer whether a name is a parameter of a lambda around it."""
-    node: Tree = column.parent
+    node = column.parent
     while node is not None:
         if isinstance(node, exp.Lambda) and any(p.name == name for p in node.expressions):
             return True
@@ -257,46 +245,3 @@ def _own_name(parsed: Parsed, found: Mapping[str, str | None], scope: Scope) -> 
         listed = next(iter(found))
         return listed.split(".", 1)[1] if scope.sides else listed
     return str(tree.parts[-1].name) if isinstance(tree, exp.Column | exp.Dot) else ""
-
-
-def render(text: str, tokens: tuple[Token, ...], spelled: Mapping[int, str]) -> str:
-    """Answer the tokens as text again, spaced in one way, without comments, and with some of them replaced.
-
-    >>> render("sum( x )/-  y", tokenize("sum( x )/-  y"), {})
-    'sum(x) / -y'
-    """
-    out: list[str] = []
-    before: Token | None = None
-    sign = False
-    for token in tokens:
-        # The tokenizer reads 1L as three tokens at one place: a number that is cast.
-        if before is not None and token.start <= before.end:
-            continue
-        if before is not None and not sign and not _touch(before, token):
-            out.append(" ")
-        out.append(spelled.get(token.start, text[token.start : token.end + 1]))
-        sign = token.token_type in _SIGNS and (before is None or before.token_type not in _VALUES)
-        before = token
-    return "".join(out)
-
-
-_SIGNS = (TokenType.DASH, TokenType.PLUS, TokenType.TILDE)
-#: What a value may end with: after it a sign is an operator between two values.
-_VALUES = (
-    TokenType.VAR,
-    TokenType.IDENTIFIER,
-    TokenType.NUMBER,
-    TokenType.STRING,
-    TokenType.R_PAREN,
-    TokenType.R_BRACKET,
-)
-_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.DOT)
-_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.COMMA, TokenType.DOT, TokenType.L_BRACKET)
-
-
-def _touch(before: Token, token: Token) -> bool:
-    """Answer whether there is no blank between two tokens. A parenthesis touches a name if it did: that is a call."""
-    if before.token_type in _OPENING or token.token_type in _CLOSING:
-        return True
-    adjacent = token.start == before.end + 1 and before.text.isidentifier()
-    return token.token_type == TokenType.L_PAREN and bool(adjacent)

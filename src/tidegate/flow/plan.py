@@ -41,7 +41,7 @@ from tidegate.flow.operators import (
     WindowJoin,
 )
 from tidegate.flow.schema import Schema
-from tidegate.flow.sql import normal
+from tidegate.flow.sql import Sql
 
 __all__ = [
     "Accumulate",
@@ -226,5 +226,5 @@ def plain(value: Any, *, exact: bool = False) -> Any:
 def _normal(field: Any) -> Any:
     """Answer Spark SQL in one spelling; what is something else by that name is taken as it is."""
     if isinstance(field, str):
-        return normal(field)
+        return Sql.of(field).normal()
     return [_normal(part) for part in field] if isinstance(field, tuple) else plain(field)

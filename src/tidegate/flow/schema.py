@@ -11,7 +11,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from tidegate.flow import sqltypes
 from tidegate.flow.errors import BadSchema, BadTime, ColumnClash, UnknownColumn, nearest, pointed
-from tidegate.flow.sql import place_of_error
+from tidegate.flow.parser import place_of_error
 from tidegate.time import Order, Product
 
 __all__ = ["Column", "Schema", "exact", "parse_schema"]

@@ -1,138 +1,350 @@
-"""The door to the SQL parser: text to tokens and trees, and places in the text."""
+"""Spark SQL as a value that can be taken apart: the one place that knows where parentheses and conditions end.
+
+Expressions stay texts, so that messages can point into them and fingerprints do not depend on a generator of SQL. What
+is cut out of a text to be bound, or to be shown in a message, is a `Sql` that keeps its place in the text; what goes
+back into a plan is a text again, in one spelling.
+
+>>> sql = Sql.of("a  = 1 AND f(b, (c)) AND d in ('x AND y')")
+>>> sql.conjuncts()
+['a = 1', 'f(b, (c))', "d in ('x AND y')"]
+>>> [(call.name, call.arguments) for call in sql.calls()]
+[('f', ['b', '(c)'])]
+>>> sql.replace("f(b, (c))", "n")
+"a  = 1 AND n AND d in ('x AND y')"
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
-from sqlglot import TokenType, exp, parse_one
-from sqlglot import tokenize as _tokenize
-from sqlglot.errors import ParseError
+from tidegate.flow.functions import words
+from tidegate.flow.parser import Token, TokenType, tokenize
 
-__all__ = [
-    "Token",
-    "TokenType",
-    "Tree",
-    "closing",
-    "exp",
-    "normal",
-    "parse",
-    "parse_query",
-    "place",
-    "place_of_error",
-    "relations_of",
-    "span",
-    "tokenize",
-]
+__all__ = ["Call", "Sql"]
 
-#: A node of a parsed text. The parser's versions differ in the name of the class that all nodes have in common.
-Tree: TypeAlias = Any
-#: A word or sign of a text, with ``text``, ``start``, ``end`` (of its last character) and ``token_type``.
-Token: TypeAlias = Any
-
-
-#: An expression is parsed as what is selected: on its own, words such as ``comment`` or ``show`` begin a statement.
-_PREFIX = "SELECT "
-
-
-@lru_cache(maxsize=4096)
-def parse(sql: str) -> Tree:
-    """Answer the parsed form of an expression; it is shared, so copy it before changing it.
-
-    >>> parse("comment + 1").sql("spark")
-    'comment + 1'
+#: A parenthesis behind one of these belongs to the word, and is no call.
+_KEYWORDS = words(
     """
-    select = parse_one(_PREFIX + sql, dialect="spark")
-    others = [name for name, value in select.args.items() if value and name != "expressions"]
-    if not isinstance(select, exp.Select) or others or len(select.expressions) != 1:
-        end = len(_PREFIX) + len(sql)
-        raise ParseError("not an expression", [{"line": 1, "col": end, "highlight": sql}])
-    tree: Tree = select.expressions[0].copy()
-    for node in tree.walk():
-        for key in ("start", "end"):
-            if key in node.meta:
-                node.meta[key] -= len(_PREFIX)
-    return tree
-
-
-@lru_cache(maxsize=1024)
-def parse_query(sql: str) -> Tree:
-    """Answer the parsed form of a whole query; it is shared, so copy it before changing it."""
-    return parse_one(sql, dialect="spark")
-
-
-def relations_of(query: Tree) -> list[Tree]:
-    """Answer the tables that a query reads, without those that it defines itself with WITH.
-
-    >>> [table.name for table in relations_of(parse_query("WITH a AS (SELECT * FROM b) SELECT * FROM a, c"))]
-    ['b', 'c']
+    all and as between by case distinct div else end from group having ilike in is join like not on or over select then
+    union using when where within xor
     """
-    own = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
-    read = [table for table in query.find_all(exp.Table) if table.find_ancestor(exp.Hint) is None]
-    found = [table for table in read if table.name.lower() not in own]
-    return sorted(found, key=lambda table: place(table.this))
+)
+_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
+_CLOSING = {TokenType.R_PAREN: "(", TokenType.R_BRACKET: "["}
+#: Where one of these stands, a condition does not fall apart into what stands beside it.
+_WHOLE = (TokenType.OR, TokenType.XOR, TokenType.BETWEEN, TokenType.CASE, TokenType.ARROW)
+#: What a condition has, besides an equals sign, that makes it more than an equation.
+_NO_EQUATION = (
+    *_WHOLE,
+    TokenType.NOT, TokenType.AND, TokenType.IS, TokenType.IN, TokenType.LIKE,
+    TokenType.LT, TokenType.GT, TokenType.LTE, TokenType.GTE, TokenType.NEQ, TokenType.NULLSAFE_EQ,
+)  # fmt: skip
 
 
-@lru_cache(maxsize=4096)
-def tokenize(sql: str) -> tuple[Token, ...]:
-    """Answer the tokens of a text."""
-    return tuple(_tokenize(sql, dialect="spark"))
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """Tokens of a text that follow each other: all, or those of a piece, which keeps its place in the text."""
+
+    text: str
+    tokens: tuple[Token, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Sql:
+        """Return all of a text; or raise a ``TokenError`` of the parser if a quote or a comment is not closed."""
+        return cls(text, tokenize(text))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, which: slice) -> Sql:
+        return Sql(self.text, self.tokens[which])
+
+    def __str__(self) -> str:
+        return self.render()
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where it begins and ends in the text."""
+        return self.tokens[0].start, self.tokens[-1].end
+
+    @property
+    def alone(self) -> str:
+        """What is written in its place, with blanks for all that is before it: places in it are those in the text.
+
+        >>> Sql.of("a + b*c")[2:].alone
+        '    b*c'
+        """
+        start, end = self.span
+        return " " * start + self.text[start:end]
+
+    # To text.
+
+    def render(self, spelled: Mapping[int, str] = MappingProxyType({})) -> str:
+        """Return it as a text, spaced in one way and without comments; tokens that begin at some places are respelled.
+
+        >>> Sql.of("sum( x )/-  y").render({5: "z"})
+        'sum(z) / -y'
+        """
+        out: list[str] = []
+        before: Token | None = None
+        sign = False
+        for token in self.tokens:
+            if before is not None and not sign and not _touch(before, token):
+                out.append(" ")
+            out.append(spelled.get(token.start, self.text[token.start : token.end]))
+            sign = token.kind in _SIGNS and (before is None or before.kind not in _VALUES)
+            before = token
+        return "".join(out)
+
+    def normal(self) -> str:
+        """Return its text with words in small letters, but for what is quoted: their case means nothing.
+
+        >>> Sql.of("SUM(Bytes) FILTER (WHERE kind = 'WM') + `A b`").normal()
+        "sum(bytes) filter (where kind = 'WM') + `A b`"
+        """
+        letters = list(self.text)
+        for token in self.tokens:
+            if token.kind != TokenType.IDENTIFIER and "STRING" not in token.kind.name:
+                letters[token.start : token.end] = self.text[token.start : token.end].lower()
+        return "".join(letters)
+
+    def substitute(self, pieces: Iterable[tuple[Sql, str]]) -> str:
+        """Return what is written in its place, as in `alone`, with pieces of it, in their order, replaced by texts.
+
+        >>> sql = Sql.of("a + f(b)*c")
+        >>> sql.substitute((call.sql, "n") for call in sql.calls())
+        'a + n*c'
+        """
+        text, parts, end = self.alone, [], 0
+        for piece, new in pieces:
+            start, stop = piece.span
+            parts += [text[end:start], new]
+            end = stop
+        return "".join([*parts, text[end:]])
+
+    # Parentheses.
+
+    def around(self) -> list[str]:
+        """Return, for each token, the brackets that are open around it, the outermost first.
+
+        A bracket is not in itself. One that closes what was not open counts as open from there on: such a text does
+        not parse, and nothing behind it is outside.
+
+        >>> Sql.of("f(a[1])").around()
+        ['', '', '(', '(', '([', '(', '']
+        """
+        found: list[str] = []
+        around = ""
+        for token in self.tokens:
+            if token.kind in _CLOSING:
+                around = around[:-1] if around.endswith(_CLOSING[token.kind]) else around + token.text
+            found.append(around)
+            if token.kind in _OPENING:
+                around += token.text
+        return found
+
+    def outside(self) -> list[tuple[int, Token]]:
+        """Return the tokens that are in no brackets, with their numbers.
+
+        >>> [token.text for _, token in Sql.of("f(a) + b[0]").outside()]
+        ['f', '(', ')', '+', 'b', '[', ']']
+        """
+        return [(i, self.tokens[i]) for i, around in enumerate(self.around()) if not around]
+
+    def closing(self, opening: int) -> int:
+        """Return the number of the token that closes the bracket that a token opens.
+
+        >>> Sql.of("f(a, (b)) + c").closing(1)
+        7
+        """
+        around = self.around()
+        return next(i for i in range(opening + 1, len(around)) if around[i] == around[opening])
+
+    def split(self, *kinds: TokenType) -> list[Sql]:
+        """Return the pieces between tokens of some kinds that are in no brackets, without these tokens.
+
+        >>> [str(piece) for piece in Sql.of("a, f(b, c), arr[d]").split(TokenType.COMMA)]
+        ['a', 'f(b, c)', 'arr[d]']
+        """
+        return self.cut(i for i, token in self.outside() if token.kind in kinds)
+
+    def cut(self, at: Iterable[int]) -> list[Sql]:
+        """Return the pieces between tokens of given numbers, in their order, without these and without empty pieces."""
+        pieces, begin = [], 0
+        for i in (*at, len(self)):
+            pieces.append(self[begin:i])
+            begin = i + 1
+        return [piece for piece in pieces if piece]
+
+    # Calls.
+
+    def is_call(self, i: int) -> bool:
+        """Whether a token is the name of a function that is called there.
+
+        >>> sql = Sql.of("count(*) FILTER (WHERE x IN (1) AND (y) AND z LIKE ANY ('a%', 'b%'))")
+        >>> [token.text for i, token in enumerate(sql.tokens) if sql.is_call(i)]
+        ['count']
+        """
+        token, after = self.tokens[i], [token.kind for token in self.tokens[i + 1 : i + 3]]
+        if after[:1] != [TokenType.L_PAREN] or token.kind in _QUOTED:
+            return False
+        if not token.text.isidentifier() or token.word in _KEYWORDS:
+            return False
+        before = self.tokens[i - 1] if i else None
+        if token.kind == TokenType.FILTER and before is not None:
+            # Behind a call it is a clause, and elsewhere the function on arrays.
+            return before.kind != TokenType.R_PAREN and before.word != "nulls"
+        if token.kind == TokenType.EXISTS:
+            return after[1:] not in ([TokenType.SELECT], [TokenType.WITH])
+        return before is None or before.kind not in (TokenType.LIKE, TokenType.ILIKE, TokenType.DOT)
+
+    def calls(self) -> list[Call]:
+        """Return all calls of functions, those in arguments of others too, in the order of their names.
+
+        >>> [str(call.sql) for call in Sql.of("round(sum(x) FILTER (WHERE y), 2) + z").calls()]
+        ['round(sum(x) FILTER (WHERE y), 2)', 'sum(x) FILTER (WHERE y)']
+        """
+        return [self._call(i) for i in range(len(self)) if self.is_call(i)]
+
+    def call(self) -> Call | None:
+        """Return the call that all of it is, with its clauses; None if it is something else."""
+        found = self._call(0) if self and self.is_call(0) else None
+        return found if found and len(found.sql) == len(self) else None
+
+    def arguments(self, function: str) -> list[str] | None:
+        """Return the arguments if it is one call of a function, without any clause; None if it is something else.
+
+        >>> Sql.of("filter(xs, x -> x > 1)").arguments("filter")
+        ['xs', 'x -> x > 1']
+        """
+        call = self.call()
+        return call.arguments if call and call.name == function and not call.clauses else None
+
+    def _call(self, i: int) -> Call:
+        end = self.closing(i + 1) + 1
+        inside = self[i + 2 : end - 1]
+        clauses: list[Sql] = []
+        while clause := self._clause(end):
+            clauses.append(clause)
+            end += len(clause)
+        return Call(self[i:end], inside, tuple(clauses))
+
+    def _clause(self, i: int) -> Sql:
+        """Return the clause of a call that begins at a token, as ``IGNORE NULLS`` or ``FILTER (…)``; or nothing."""
+        said = tuple("" if token.kind in _QUOTED else token.word for token in self.tokens[i : i + 3])
+        for begins in (("filter", "("), ("over", "("), ("within", "group", "(")):
+            if said[: len(begins)] == begins:
+                return self[i : self.closing(i + len(begins) - 1) + 1]
+        named = said[:2] in (("ignore", "nulls"), ("respect", "nulls")) or said[:1] == ("over",)
+        return self[i : i + 2] if named else self[:0]
+
+    # Conditions.
+
+    def conjuncts(self) -> list[str]:
+        """Return the parts of a condition that all have to hold.
+
+        >>> Sql.of("a = 1 AND (b OR c) AND d").conjuncts()
+        ['a = 1', '(b OR c)', 'd']
+        >>> Sql.of("a BETWEEN 1 AND 2").conjuncts()
+        ['a BETWEEN 1 AND 2']
+        """
+        if any(token.kind in _WHOLE for _, token in self.outside()):
+            return [str(self)]
+        return [str(part) for part in self.split(TokenType.AND)]
+
+    def equated(self) -> tuple[str, str] | None:
+        """Return the two sides of an equation; None if it is another condition.
+
+        >>> [Sql.of(sql).equated() for sql in ("length(a) = b + 1", "a < b", "NOT a = b", "a OR b = c")]
+        [('length(a)', 'b + 1'), None, None, None]
+        """
+        sides = self.split(TokenType.EQ)
+        if len(sides) != 2 or any(token.kind in _NO_EQUATION for _, token in self.outside()):
+            return None
+        return str(sides[0]), str(sides[1])
+
+    # Names and calls put in the place of others.
+
+    def replace(self, old: str, new: str) -> str:
+        """Return its text with a column, or a call, replaced by another wherever it stands; nothing else changes.
+
+        >>> Sql.of("length(x) > 2 AND char_length(x) < y").replace("length(x)", "n")
+        'n > 2 AND char_length(x) < y'
+        >>> Sql.of("2 * x + 1 < 6").replace("x + 1", "n"), Sql.of("y -(x) < 6").replace("-(x)", "n")
+        ('2 * x + 1 < 6', 'y -(x) < 6')
+        """
+        wanted = Sql.of(old)
+        # A parameter of a lambda may have the name of a column.
+        if any(token.kind == TokenType.ARROW for token in self.tokens) or not wanted._is_closed():
+            return self.alone
+        return self.substitute((piece, new) for piece in self._occurrences(wanted))
+
+    def _occurrences(self, wanted: Sql) -> Iterable[Sql]:
+        """Return the places where the tokens of another stand, as a whole name or call."""
+        sought = [(token.text, token.kind == TokenType.STRING) for token in wanted.tokens]
+        found = [(token.text, token.kind == TokenType.STRING) for token in self.tokens]
+        for i in range(len(found) - len(sought) + 1):
+            end = i + len(sought)
+            follows = self.tokens[end].text if end < len(self) else ""
+            inner = i > 0 and self.tokens[i - 1].kind == TokenType.DOT
+            if found[i:end] == sought and not inner and follows not in (".", "(", "["):
+                yield self[i:end]
+
+    def _is_closed(self) -> bool:
+        """Whether it is a name, with dots or not, or one call: no sign beside it can tear it apart."""
+        named = 0
+        while named < len(self) and (named % 2 == 1) == (self.tokens[named].kind == TokenType.DOT):
+            named += 1
+        first, rest = self.tokens[0], self.tokens[named:]
+        word = first.kind == TokenType.IDENTIFIER or first.text.isidentifier()
+        if named % 2 == 0 or not word or first.kind in (TokenType.STRING, TokenType.NOT):
+            return False
+        return not rest or (rest[0].text == "(" and self.closing(named) == len(self) - 1)
 
 
-def normal(sql: str) -> str:
-    """Answer a text with its words in small letters, but for what is quoted: their case means nothing.
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function: all of it, what is in its parentheses, and the clauses that follow these.
 
-    >>> normal("SUM(Bytes) FILTER (WHERE kind = 'WM') + `A b`")
-    "sum(bytes) filter (where kind = 'WM') + `A b`"
+    >>> call = Sql.of("count(DISTINCT a, f(b)) FILTER (WHERE c) + 1").calls()[0]
+    >>> call.name, str(call.sql), str(call.inside), list(map(str, call.clauses))
+    ('count', 'count(DISTINCT a, f(b)) FILTER (WHERE c)', 'DISTINCT a, f(b)', ['FILTER (WHERE c)'])
     """
-    letters = list(sql)
-    for token in tokenize(sql):
-        if token.token_type != TokenType.IDENTIFIER and "STRING" not in token.token_type.name:
-            start, end = span(token)
-            letters[start:end] = sql[start:end].lower()
-    return "".join(letters)
+
+    sql: Sql
+    inside: Sql
+    clauses: tuple[Sql, ...]
+
+    @property
+    def function(self) -> Token:
+        """The name of the function, as it was written."""
+        return self.sql.tokens[0]
+
+    @property
+    def name(self) -> str:
+        """The name of the function, in small letters."""
+        return self.function.word
+
+    @property
+    def arguments(self) -> list[str]:
+        """What is between the commas in its parentheses."""
+        return [str(argument) for argument in self.inside.split(TokenType.COMMA)]
 
 
-def closing(tokens: tuple[Token, ...], opening: int) -> int:
-    """Answer which token closes the parenthesis that one opens.
-
-    >>> closing(tokenize("f(a, (b)) + c"), 1)
-    7
-    """
-    depth = 0
-    for i in range(opening, len(tokens)):
-        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(tokens[i].token_type, 0)
-        if depth == 0:
-            return i
-    raise AssertionError("what parses has matching parentheses")
+_SIGNS = (TokenType.DASH, TokenType.PLUS, TokenType.TILDE)
+#: What a value may end with: after it a sign is an operator between two values.
+_VALUES = (
+    TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN, TokenType.R_BRACKET,
+)  # fmt: skip
+_TOUCHED_AFTER = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.DOT)
+_TOUCHED_BEFORE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.COMMA, TokenType.DOT, TokenType.L_BRACKET)
 
 
-def span(token: Token) -> tuple[int, int]:
-    """Answer where a token begins and ends in its text.
-
-    >>> [span(token) for token in tokenize("a + bc")]
-    [(0, 1), (2, 3), (4, 6)]
-    """
-    return token.start, token.end + 1
-
-
-def place(node: Tree) -> tuple[int, int]:
-    """Answer where a parsed identifier begins and ends in its text."""
-    start = node.meta.get("start", 0)
-    return start, node.meta.get("end", start) + 1
-
-
-def place_of_error(text: str, error: ParseError, *, before: int = len(_PREFIX)) -> tuple[int, int]:
-    """Answer where the word begins and ends at which the parser gave up; ``before`` it read so many characters more.
-
-    >>> try:
-    ...     parse("a + + (b")
-    ... except ParseError as error:
-    ...     print(place_of_error("a + + (b", error))
-    (7, 8)
-    """
-    first = error.errors[0]
-    lines = text.splitlines(keepends=True)
-    end = sum(map(len, lines[: first["line"] - 1])) + first["col"] - (before if first["line"] == 1 else 0)
-    end = max(0, min(end, len(text)))
-    return max(0, end - len(first["highlight"] or "")), end
+def _touch(before: Token, token: Token) -> bool:
+    """Whether there is no blank between two tokens. A parenthesis touches a name if it did: that is a call."""
+    if before.kind in _TOUCHED_AFTER or token.kind in _TOUCHED_BEFORE:
+        return True
+    return token.kind == TokenType.L_PAREN and token.start == before.end and before.text.isidentifier()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
@@ -10,7 +11,7 @@ from sqlglot.errors import SqlglotError
 
 from tidegate.flow.errors import BadSchema
 from tidegate.flow.functions import words
-from tidegate.flow.sql import Tree, tokenize
+from tidegate.flow.parser import Tree, tokenize
 from tidegate.time import EventTime, Int, Order
 
 __all__ = [
@@ -70,9 +71,9 @@ def check_known(tree: Tree, text: str) -> None:
     """Raise if a type, parsed from a text, is one that the parser knows in part only: it would lose the rest."""
     nodes = list(tree.find_all(exp.DataType))
     texts = ("string", "varchar", "char", ")")
-    collated = zip(tokenize(text), tokenize(text)[1:], strict=False)
+    collated = pairwise(tokenize(text))
     lost = ""
-    if any(b.text.lower() == "collate" and a.text.lower() in texts for a, b in collated):
+    if any(b.word == "collate" and a.word in texts for a, b in collated):
         lost = "texts are compared as they are, without a collation"
     elif any(node.this == exp.DataType.Type.TIME for node in nodes):
         lost = "a time of day is not known here"
@@ -85,7 +86,6 @@ def check_known(tree: Tree, text: str) -> None:
 def of_tree(tree: exp.DataType) -> str:
     """Answer the canonical text of a parsed type."""
     if tree.this == exp.DataType.Type.DECIMAL:
-        given = [e.name for e in tree.expressions]
         given = [e.name for e in tree.expressions]
         precision, scale = (given or ["10"])[0], given[1] if len(given) > 1 else "0"
         return f"DECIMAL({precision},{scale})"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from tidegate.flow.expressions import Expression, is_parameter, render
-from tidegate.flow.sql import Token, TokenType, exp, place, tokenize
+from tidegate.flow.expressions import Expression, is_parameter
+from tidegate.flow.parser import exp, place
+from tidegate.flow.sql import Sql
 from tidegate.flow.sqltypes import quoted
 
-__all__ = ["conjuncts", "equated", "from_pack", "into_pack", "renamed"]
+__all__ = ["from_pack", "into_pack", "renamed"]
 
 
 def into_pack(expression: Expression, pack: str, names: Collection[str]) -> Expression:
@@ -29,7 +30,7 @@ def renamed(expression: Expression, columns: Mapping[str, str], *, reads: tuple[
         if column.parts[0].name in columns and not is_parameter(column, column.parts[0].name)
     }
     names = [n for c in expression.columns for n in ((reads or (columns[c],)) if c in columns else (c,))]
-    sql = render(expression.sql, tokenize(expression.sql), spelled)
+    sql = Sql.of(expression.sql).render(spelled)
     return replace(expression, sql=sql, columns=tuple(dict.fromkeys(names)))
 
 
@@ -42,7 +43,8 @@ def from_pack(expression: Expression, pack: str, fields: Mapping[str, Expression
     >>> from_pack(Expression("y", "pack.x + t", "INT", ("pack", "t")), "pack", {"x": x}).sql
     'x + t'
     """
-    tokens = tokenize(expression.sql)
+    sql = Sql.of(expression.sql)
+    tokens = sql.tokens
     at = {token.start: i for i, token in enumerate(tokens)}
     spelled: dict[int, str] = {}
     read = dict.fromkeys(name for name in expression.columns if name != pack and not name.startswith(f"{pack}."))
@@ -58,59 +60,4 @@ def from_pack(expression: Expression, pack: str, fields: Mapping[str, Expression
         spelled[tokens[first].start] = field.sql if alone else f"({field.sql})"
         spelled |= {tokens[first + 1].start: "", tokens[first + 2].start: ""}
         read |= dict.fromkeys(field.columns)
-    return replace(expression, sql=render(expression.sql, tokens, spelled), columns=tuple(read))
-
-
-def conjuncts(sql: str) -> list[str]:
-    """Answer the parts of a condition that all have to hold.
-
-    >>> conjuncts("a = 1 AND (b OR c) AND d")
-    ['a = 1', '(b OR c)', 'd']
-    >>> conjuncts("a BETWEEN 1 AND 2")
-    ['a BETWEEN 1 AND 2']
-    """
-    tokens = tokenize(sql)
-    if any(token.token_type in _WHOLE for token in _outside(tokens)):
-        return [sql]
-    return [render(sql, part, {}) for part in _split(tokens, TokenType.AND)]
-
-
-def equated(sql: str) -> tuple[str, str] | None:
-    """Answer the two sides of an equation; None if a condition is none.
-
-    >>> equated("length(a) = b + 1"), equated("a < b"), equated("NOT a = b"), equated("a OR b = c")
-    (('length(a)', 'b + 1'), None, None, None)
-    """
-    tokens = tokenize(sql)
-    sides = _split(tokens, TokenType.EQ)
-    logical = (TokenType.NOT, TokenType.AND, TokenType.IS, TokenType.IN, TokenType.LIKE, *_COMPARE, *_WHOLE)
-    if len(sides) != 2 or any(token.token_type in logical for token in _outside(tokens)):
-        return None
-    return render(sql, sides[0], {}), render(sql, sides[1], {})
-
-
-# Where one of these stands, a condition does not fall apart into what stands beside it.
-_WHOLE = (TokenType.OR, TokenType.XOR, TokenType.BETWEEN, TokenType.CASE, TokenType.ARROW)
-_COMPARE = (TokenType.LT, TokenType.GT, TokenType.LTE, TokenType.GTE, TokenType.NEQ, TokenType.NULLSAFE_EQ)
-
-
-def _outside(tokens: tuple[Token, ...]) -> list[Token]:
-    """Answer the tokens that stand in no parenthesis."""
-    depth, found = 0, []
-    for token in tokens:
-        depth -= token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)
-        if depth == 0:
-            found.append(token)
-        depth += token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET)
-    return found
-
-
-def _split(tokens: tuple[Token, ...], between: TokenType) -> list[tuple[Token, ...]]:
-    cuts = {token.start for token in _outside(tokens) if token.token_type == between}
-    parts: list[list[Token]] = [[]]
-    for token in tokens:
-        if token.start in cuts:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return [tuple(part) for part in parts if part]
+    return replace(expression, sql=sql.render(spelled), columns=tuple(read))

@@ -10,11 +10,11 @@ from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, AS_WRITTEN
 from tidegate.flow.aggregates import AggregateCall
 from tidegate.flow.derive import derive
 from tidegate.flow.errors import NotSupported, pointed
-from tidegate.flow.expressions import is_call
 from tidegate.flow.functions import words
 from tidegate.flow.loops.query import Query
+from tidegate.flow.parser import Tree, exp, parse, parse_query, relations_of
 from tidegate.flow.schema import Column
-from tidegate.flow.sql import Tree, exp, parse, parse_query, relations_of, span, tokenize
+from tidegate.flow.sql import Sql
 
 __all__ = ["duckdb_aggregate", "duckdb_name", "duckdb_query", "duckdb_scalar", "duckdb_type"]
 
@@ -25,18 +25,10 @@ AGREED = words(
     """
     abs array array_contains array_max array_min ascii bigint boolean btrim cast ceil ceiling char_length coalesce
     concat concat_ws contains date date_add date_sub date_trunc datediff day dayofmonth double element_at endswith exp
-    flatten float floor greatest hour if ifnull int instr isnotnull isnull last_day lcase least left length ln locate
-    log10 log2 lower lpad ltrim md5 minute mod month named_struct nullif nvl nvl2 pow power quarter regexp_replace
+    filter flatten float floor greatest hour if ifnull int instr isnotnull isnull last_day lcase least left length ln
+    locate log10 log2 lower lpad ltrim md5 minute mod month named_struct nullif nvl nvl2 pow power quarter regexp_replace
     repeat replace reverse right rlike round rpad rtrim second sign signum sin size smallint split sqrt startswith
     string struct substr substring tinyint to_date transform trim try_cast ucase unix_date unix_micros upper year
-    """
-)
-
-#: The parenthesis of these belongs to a keyword, not to a function.
-_KEYWORDS = words(
-    """
-    all and as between by case else end exists filter from group having ilike in is join like not on or over select then
-    union using when where within
     """
 )
 
@@ -120,11 +112,9 @@ def duckdb_query(query: Query, relations: tuple[tuple[str, tuple[Column, ...]], 
 
 
 def _check_functions(sql: str) -> None:
-    tokens = tokenize(sql)
-    for i, token in enumerate(tokens):
-        word = token.text.lower()
-        if is_call(tokens, i) and word.isidentifier() and word not in _KEYWORDS and not _agreed(word):
-            raise _unsupported(sql, word, *span(token))
+    for call in Sql.of(sql).calls():
+        if not _agreed(call.name):
+            raise _unsupported(sql, call.name, *call.function.span)
 
 
 def _agreed(word: str) -> bool:
@@ -142,7 +132,7 @@ def _unsupported(sql: str, function: str, start: int = 0, end: int = 1) -> NotSu
 def _translated(tree: Tree, types: Types) -> Tree:
     lower = {name.lower(): type_ for name, type_ in types.items()}
 
-    def lookup(column: Tree) -> str | None:
+    def lookup(column: exp.Column) -> str | None:
         parts = [part.name for part in column.parts]
         qualified = ".".join(parts[:2]).lower()
         taken = 2 if qualified in lower and len(parts) > 1 else 1

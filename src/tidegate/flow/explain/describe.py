@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from tidegate.flow import plan as p
 from tidegate.flow import watermarks
 from tidegate.flow.aggregates import Aggregation
-from tidegate.flow.loops.query import Query
+from tidegate.flow.loops.query import Query, members
 from tidegate.flow.plan import Operator, Plan, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import show_span
+from tidegate.flow.sql import Sql
 from tidegate.flow.watermarks import AtEnd, Bounded, Punctuated
 
 __all__ = ["Concern", "describe", "holds", "later", "verb_of", "warnings_of"]
@@ -309,7 +310,7 @@ def _loop(operator: p.Iterate) -> list[str]:
 def _members(query: Query) -> list[str]:
     """Answer a query as lines: the members of the union that it is; or what it defines, and the rest."""
     if query.branches:
-        return query.sql.split(" UNION ALL ")
+        return [str(member) for member in members(Sql.of(query.sql))]
     defined, rest = query.hoisted()
     return [*(f"{name} = {part.sql}" for name, part in defined.items()), rest.sql]
 

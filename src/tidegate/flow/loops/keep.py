@@ -14,9 +14,9 @@ from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, loop_rule
 from tidegate.flow.aggregates import AggregateExpression, Aggregation, aggregation
 from tidegate.flow.arguments import names_of
 from tidegate.flow.errors import BadLoop
-from tidegate.flow.expressions import Parsed, is_call, reference_to
+from tidegate.flow.expressions import Parsed, reference_to
+from tidegate.flow.parser import exp, parse
 from tidegate.flow.schema import Schema
-from tidegate.flow.sql import exp, parse
 
 __all__ = ["Rule", "kept", "rules_of"]
 
@@ -77,8 +77,8 @@ def kept(keep: Any, key: tuple[str, ...], facts: Schema) -> Aggregation:
         return Aggregation(tuple(reference_to(name, facts[name].type) for name in key), ())
     for text in texts:
         parsed = Parsed.of(text, "an aggregate")
-        if not parsed.alias and any(is_call(parsed.tokens, i) for i in range(len(parsed.tokens))):
-            column = next((c.name for c in parse(parsed.text).find_all(exp.Column)), "x")
+        if not parsed.alias and parsed.sql.calls():
+            column = next((c.name for c in parse(parsed.sql.text).find_all(exp.Column)), "x")
             raise BadLoop(
                 f"expected in keep the name of the column that is merged\n  {text}", hint=f'"{text} AS {column}"'
             )

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
-from tidegate.flow.expressions import is_call
 from tidegate.flow.loops.query import KNOWN
-from tidegate.flow.sql import Token, TokenType, Tree, exp, place, span
+from tidegate.flow.parser import TokenType, Tree, exp, place
+from tidegate.flow.sql import Sql
 
 __all__ = ["members_of", "obstacles", "tables_of"]
 
@@ -45,17 +45,16 @@ _HINTS = {
 _PARTS = ("expressions", "from_", "from", "joins", "where")
 
 
-def obstacles(tree: Tree, tokens: tuple[Token, ...], *, any_form: bool) -> Iterator[Obstacle]:
-    """Answer what is in the way: in words, a hint, and where."""
-    depth = 0
-    for i, token in enumerate(tokens):
-        kind, where = token.token_type, span(token)
-        after = tokens[i + 1].token_type if i + 1 < len(tokens) else None
-        before = tokens[i - 1].token_type if i else None
-        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(kind, 0)
-        if is_call(tokens, i) and token.text.lower() in AGGREGATE_FUNCTIONS:
+def obstacles(tree: Tree, sql: Sql, *, any_form: bool) -> Iterator[Obstacle]:
+    """Return what is in the way: in words, a hint, and where."""
+    tokens = sql.tokens
+    for i, (token, around) in enumerate(zip(tokens, sql.around(), strict=True)):
+        kind, where = token.kind, token.span
+        after = tokens[i + 1].kind if i + 1 < len(tokens) else None
+        before = tokens[i - 1].kind if i else None
+        if sql.is_call(i) and token.word in AGGREGATE_FUNCTIONS:
             yield f"the aggregate {token.text}", "", where
-        elif kind == TokenType.SELECT and depth:
+        elif kind == TokenType.SELECT and around:
             yield (
                 "a query inside of it",
                 "write it as a join, without parentheses; or say with rounds=… how often",
@@ -73,8 +72,7 @@ def obstacles(tree: Tree, tokens: tuple[Token, ...], *, any_form: bool) -> Itera
         others = [name for name, value in node.args.items() if value and name not in _PARTS]
         tables = tables_of(node)
         if others or not tables or not all(map(_is_plain, tables)):
-            everything = (tokens[0].start, tokens[-1].end + 1)
-            yield f"a SELECT with {others[0] if others else 'no FROM of relations'}", "", everything
+            yield f"a SELECT with {others[0] if others else 'no FROM of relations'}", "", sql.span
         known = [table for table in tables if table.name.lower() == KNOWN]
         if len(known) > 1 and not any_form:
             hint = "a branch may read it once: keep what is needed in one fact, or join the answer of an earlier loop"

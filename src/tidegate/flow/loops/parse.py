@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot.errors import OptimizeError, ParseError, TokenError
 
 from tidegate.flow import sqltypes
-from tidegate.flow.aggregates import separated
 from tidegate.flow.derive import derive
 from tidegate.flow.errors import (
     BadArgument,
@@ -23,26 +22,14 @@ from tidegate.flow.errors import (
     nearest,
     pointed,
 )
-from tidegate.flow.expressions import Expression, Parsed, Scope, bound, reference_to, render
+from tidegate.flow.expressions import Expression, Parsed, Scope, bound, reference_to
 from tidegate.flow.loops.obstacles import members_of, obstacles, tables_of
-from tidegate.flow.loops.query import KNOWN, Branch, Query, Relation
+from tidegate.flow.loops.query import KNOWN, Branch, Query, Relation, members
+from tidegate.flow.parser import Token, TokenType, Tree, exp, parse_query, place, place_of_error, relations_of
 from tidegate.flow.schema import Column, Schema, distinct_names
-from tidegate.flow.sql import (
-    Token,
-    TokenType,
-    Tree,
-    exp,
-    parse_query,
-    place,
-    place_of_error,
-    relations_of,
-    span,
-    tokenize,
-)
+from tidegate.flow.sql import Sql
 
 __all__ = ["Relations", "parse_loop_query"]
-
-Tokens = tuple[Token, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +51,9 @@ def parse_loop_query(text: Any, what: str, relations: Relations, *, any_form: bo
         raise BadArgument(
             f"expected {what} as a query in Spark SQL, got {got}", hint=f'{what}="SELECT src AS node FROM input"'
         )
-    tree, tokens = _parsed(text, what)
+    tree, sql = _parsed(text, what)
     _check_relations(tree, text, what, relations)
-    obstacle = next(obstacles(tree, tokens, any_form=any_form), None)
+    obstacle = next(obstacles(tree, sql, any_form=any_form), None)
     if obstacle and not any_form:
         found, hint, where = obstacle
         raise BadLoop(
@@ -74,19 +61,16 @@ def parse_loop_query(text: Any, what: str, relations: Relations, *, any_form: bo
             hint=hint or "compute it before the loop; or say with rounds=… how many rounds there are",
         )
     reads = tuple(dict.fromkeys(table.name.lower() for table in relations_of(tree)))
-    sql = render(text, tokens, {})
     if obstacle:
-        return Query(sql, _columns_of_any(tree, text, what, relations), (), reads)
-    pieces = _members(tokens)
-    selects = list(members_of(tree))
-    branches = [_branch(text, piece, s, relations) for piece, s in zip(pieces, selects, strict=True)]
-    return _united(Query(sql, (), tuple(branches), reads), text, what)
+        return Query(str(sql), _columns_of_any(tree, text, what, relations), (), reads)
+    branches = [_branch(piece, s, relations) for piece, s in zip(members(sql), members_of(tree), strict=True)]
+    return _united(Query(str(sql), (), tuple(branches), reads), text, what)
 
 
-def _parsed(text: str, what: str) -> tuple[Tree, Tokens]:
+def _parsed(text: str, what: str) -> tuple[Tree, Sql]:
     hint = "a query of Spark SQL: SELECT … FROM … JOIN … ON … WHERE … UNION ALL SELECT …"
     try:
-        tokens, tree = tokenize(text), parse_query(text)
+        sql, tree = Sql.of(text), parse_query(text)
     except ParseError as error:
         where = place_of_error(text, error, before=0)
         raise BadExpression(pointed(f"{what} does not parse", text, *where), hint=hint) from None
@@ -95,7 +79,7 @@ def _parsed(text: str, what: str) -> tuple[Tree, Tokens]:
         raise BadExpression(message, hint=hint) from None
     if not isinstance(tree, exp.Select | exp.SetOperation):
         raise BadExpression(pointed(f"expected {what} to be a query", text, 0, len(text)), hint=hint)
-    return tree, tokens[:-1] if tokens[-1].token_type == TokenType.SEMICOLON else tokens
+    return tree, sql[:-1] if sql.tokens[-1].kind == TokenType.SEMICOLON else sql
 
 
 def _check_relations(tree: Tree, text: str, what: str, relations: Relations) -> None:
@@ -126,56 +110,36 @@ def _check_relations(tree: Tree, text: str, what: str, relations: Relations) -> 
 # A union of selections from joins.
 
 
-def _split(tokens: Tokens, at: Callable[[Tokens, int], bool]) -> list[Tokens]:
-    """Split tokens where ``at(tokens, i)`` holds, outside of parentheses; each piece begins with that token."""
-    pieces: list[list[Token]] = [[]]
-    depth = 0
-    for i, token in enumerate(tokens):
-        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
-        if depth == 0 and at(tokens, i):
-            pieces.append([])
-        pieces[-1].append(token)
-    return [tuple(piece) for piece in pieces]
-
-
-def _members(tokens: Tokens) -> list[Tokens]:
-    pieces = _split(tokens, lambda ts, i: ts[i].token_type == TokenType.UNION)
-    united = (TokenType.UNION, TokenType.ALL, TokenType.DISTINCT)
-    return [tuple(t for j, t in enumerate(piece) if j > 1 or t.token_type not in united) for piece in pieces]
-
-
-def _is_clause(tokens: Tokens, i: int) -> bool:
+def _clauses(sql: Sql) -> list[Sql]:
+    """Return what stands behind SELECT, FROM and WHERE of a selection."""
     # The FROM of IS DISTINCT FROM is no clause.
-    kind, before = tokens[i].token_type, tokens[i - 1].token_type if i else None
-    return kind == TokenType.WHERE or (kind == TokenType.FROM and before != TokenType.DISTINCT)
+    distinct = {i + 1 for i, token in enumerate(sql.tokens) if token.kind == TokenType.DISTINCT}
+    begins = (TokenType.SELECT, TokenType.FROM, TokenType.WHERE)
+    return sql.cut(i for i, token in sql.outside() if token.kind in begins and i not in distinct)
 
 
-def _is_joined(tokens: Tokens, i: int) -> bool:
-    return tokens[i].token_type in (TokenType.JOIN, TokenType.COMMA)
-
-
-def _branch(text: str, tokens: Tokens, tree: Tree, relations: Relations) -> Branch:
-    select, from_, *where = _split(tokens, _is_clause)
+def _branch(sql: Sql, tree: Tree, relations: Relations) -> Branch:
+    select, from_, *where = _clauses(sql)
     found: list[Relation] = []
     for table in tables_of(tree):
         alias, name = (table.alias or table.name).lower(), table.name.lower()
         if any(r.alias == alias for r in found):
             raise ColumnClash(
-                pointed(f"two relations are called {alias}", text, *place(table.this)),
+                pointed(f"two relations are called {alias}", sql.text, *place(table.this)),
                 hint=f"give them names: {name} AS a, {name} AS b",
             )
         found.append(Relation(alias, name, name not in relations.tables))
     scope = _scope(found, relations)
 
-    def expression(piece: Tokens) -> Expression:
-        return _bound(text, piece, scope, relations.times)
+    def expression(piece: Sql) -> Expression:
+        return _bound(piece, scope, relations.times)
 
-    on = [_after_on(piece) for piece in _split(from_, _is_joined)[1:]]
+    on = [_after_on(piece) for piece in from_.split(TokenType.JOIN, TokenType.COMMA)[1:]]
     joins = tuple(_condition(expression(piece)) if piece else None for piece in on)
     outputs: list[Expression] = []
-    for item in separated(select[1:]):
+    for item in select.split(TokenType.COMMA):
         outputs += list(_starred(item, found, relations)) or [expression(item)]
-    condition = _condition(expression(where[0][1:])) if where else None
+    condition = _condition(expression(where[0])) if where else None
     return Branch(tuple(outputs), tuple(found), joins, condition)
 
 
@@ -185,31 +149,34 @@ def _scope(found: list[Relation], relations: Relations) -> Scope:
     return Scope(Schema(tuple(everything.values())), sides=sides)
 
 
-def _after_on(tokens: Tokens) -> Tokens:
-    """Answer the tokens of the condition of a join: after ON, without the words that begin the next join."""
-    start = next((i for i, t in enumerate(tokens) if t.token_type == TokenType.ON), None)
-    if start is None:
-        return ()
-    found = list(tokens[start + 1 :])
-    while found and found[-1].token_type in (TokenType.INNER, TokenType.CROSS):
-        found.pop()
-    return tuple(found)
+def _after_on(joined: Sql) -> Sql:
+    """Return the condition of a join: what is after ON, without the words that begin the next join; or nothing."""
+    _, *found = joined.split(TokenType.ON)
+    condition = found[0] if found else joined[:0]
+    while condition and condition.tokens[-1].kind in (TokenType.INNER, TokenType.CROSS):
+        condition = condition[:-1]
+    return condition
 
 
-def _bound(text: str, tokens: Tokens, scope: Scope, times: tuple[str, ...]) -> Expression:
+def _bound(sql: Sql, scope: Scope, times: tuple[str, ...]) -> Expression:
     try:
-        return bound(Parsed.part(text, tokens), scope)
+        return bound(Parsed.part(sql), scope)
     except UnknownColumn:
-        lower = {name.lower() for name in times}
-        token = next((t for t in tokens if t.text.lower() in lower), None)
+        token = _time_in(sql, times)
         if token is None:
             raise
-        raise _time_named(text, token.text, *span(token)) from None
+        raise _time_named(sql.text, token) from None
 
 
-def _time_named(text: str, name: str, start: int, end: int) -> BadTime:
+def _time_in(sql: Sql, times: tuple[str, ...]) -> Token | None:
+    lower = {name.lower() for name in times}
+    return next((token for token in sql.tokens if token.word in lower), None)
+
+
+def _time_named(text: str, time: Token) -> BadTime:
+    name = time.text
     return BadTime(
-        pointed(f"the time column {name} stands in a query of a loop", text, start, end),
+        pointed(f"the time column {name} stands in a query of a loop", text, *time.span),
         hint=f'facts get their time from their rows; to compute with it, copy it: with_columns(at="{name}") before',
     )
 
@@ -222,11 +189,11 @@ def _condition(condition: Expression) -> Expression:
     return condition
 
 
-def _starred(piece: Tokens, found: list[Relation], relations: Relations) -> Iterator[Expression]:
-    if piece[-1].token_type != TokenType.STAR or len(piece) not in (1, 3):
+def _starred(piece: Sql, found: list[Relation], relations: Relations) -> Iterator[Expression]:
+    if piece.tokens[-1].kind != TokenType.STAR or len(piece) not in (1, 3):
         return
     for relation in found:
-        if len(piece) == 1 or piece[0].text.lower() == relation.alias:
+        if len(piece) == 1 or piece.tokens[0].word == relation.alias:
             for column in relations[relation.name].columns:
                 plain = reference_to(column.name, column.type)
                 yield replace(
@@ -282,11 +249,12 @@ def _columns_of_any(tree: Tree, text: str, what: str, relations: Relations) -> t
     try:
         qualified = qualify(tree.copy(), schema=tables, dialect="spark", quote_identifiers=False)
     except OptimizeError as error:
-        time = next((t for t in tokenize(text) if t.text.lower() in map(str.lower, relations.times)), None)
-        if time is not None and time.text.lower() in str(error).lower():
-            raise _time_named(text, time.text, *span(time)) from None
+        time = _time_in(Sql.of(text), relations.times)
+        if time is not None and time.word in str(error).lower():
+            raise _time_named(text, time) from None
         listed = "\n".join(f"  {name}: {schema}" for name, schema in relations.columns.items())
         raise UnknownColumn(f"in {what}: {str(error).splitlines()[0]}\n  {text}\n{listed}") from None
+    assert isinstance(qualified, exp.Query), "a query that is qualified is one"
     found: list[Column] = []
     for i, name in enumerate(qualified.named_selects):
         if not name or name.startswith("_col"):
@@ -301,7 +269,7 @@ def _type_of(select: Tree, i: int, relations: Relations) -> str | None:
         return None
     sources = {table.alias.lower(): table.name.lower() for table in select.find_all(exp.Table)}
 
-    def lookup(column: Tree) -> str | None:
+    def lookup(column: exp.Column) -> str | None:
         schema = relations.columns.get(sources.get(column.table.lower(), ""))
         found = schema.find(column.name) if schema else None
         return found.type if found else None

@@ -20,11 +20,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidegate.flow import sqltypes
-from tidegate.flow.expressions import Expression, render
+from tidegate.flow.expressions import Expression
+from tidegate.flow.parser import TokenType, parse_query, place, relations_of
 from tidegate.flow.schema import Column
-from tidegate.flow.sql import Token, TokenType, closing, parse_query, place, relations_of, tokenize
+from tidegate.flow.sql import Sql
 
-__all__ = ["INPUT", "KNOWN", "Branch", "Query", "Relation"]
+__all__ = ["INPUT", "KNOWN", "Branch", "Query", "Relation", "members"]
 
 #: What the stream that a loop is built on is called in its queries, and what the loop knows.
 INPUT, KNOWN = "input", "known"
@@ -119,7 +120,7 @@ class Query:
             name = table.name.lower()
             alias = "" if table.alias else f" AS {sqltypes.quoted(name)}"
             spelled[place(table.this)[0]] = f"{tables[name]}{alias}"
-        return render(self.sql, tokenize(self.sql), spelled)
+        return Sql.of(self.sql).render(spelled)
 
     def hoisted(self) -> tuple[dict[str, Query], Query]:
         """Answer the queries that it defines with WITH and that do not read ``known``; and what remains without them.
@@ -135,23 +136,23 @@ class Query:
         >>> print(rest)
         SELECT k.node FROM known k JOIN d ON d.src = k.node
         """
-        tokens = tokenize(self.sql)
+        sql = Sql.of(self.sql)
         found: dict[str, Query] = {}
         kept: list[str] = []
         of_round = {KNOWN}
         end = 0
-        for name, begin, opening, end in _definitions(tokens):
-            query = _query(render(self.sql, tokens[opening + 1 : end], {}))
+        for name, begin, opening, end in _definitions(sql):
+            query = _query(str(sql[opening + 1 : end]))
             # What names its columns is left where it is: the names would have to come along.
             if opening == begin + 2 and of_round.isdisjoint(query.relations):
                 found[name] = query
             else:
                 of_round.add(name)
-                kept.append(render(self.sql, tokens[begin : end + 1], {}))
+                kept.append(str(sql[begin : end + 1]))
         if not found:
             return {}, self
         first = f"WITH {', '.join(kept)} " if kept else ""
-        return found, replace(_query(first + render(self.sql, tokens[end + 1 :], {})), columns=self.columns)
+        return found, replace(_query(f"{first}{sql[end + 1 :]}"), columns=self.columns)
 
 
 def _query(sql: str) -> Query:
@@ -159,15 +160,29 @@ def _query(sql: str) -> Query:
     return Query(sql, (), (), tuple(names))
 
 
-def _definitions(tokens: tuple[Token, ...]) -> Iterator[tuple[str, int, int, int]]:
-    """Answer each query in the WITH of a query: its name, at which token that stands, and those of its parentheses."""
-    if tokens[0].token_type != TokenType.WITH or tokens[1].token_type == TokenType.RECURSIVE:
+def members(sql: Sql) -> list[Sql]:
+    """Return the members of the union that a query is; one, if it is none.
+
+    >>> [str(member) for member in members(Sql.of("SELECT 'UNION ALL' AS a FROM b union all SELECT c FROM d"))]
+    ["SELECT 'UNION ALL' AS a FROM b", 'SELECT c FROM d']
+    """
+    first, *others = sql.split(TokenType.UNION)
+    return [
+        first,
+        *(other[1:] if other.tokens[0].kind in (TokenType.ALL, TokenType.DISTINCT) else other for other in others),
+    ]
+
+
+def _definitions(sql: Sql) -> Iterator[tuple[str, int, int, int]]:
+    """Return each query in the WITH of a query: its name, at which token that stands, and those of its parentheses."""
+    tokens = sql.tokens
+    if tokens[0].kind != TokenType.WITH or tokens[1].kind == TokenType.RECURSIVE:
         return
     begin = 1
     while True:
-        opening = next(i for i in range(begin, len(tokens)) if tokens[i - 1].token_type == TokenType.ALIAS)
-        end = closing(tokens, opening)
-        yield tokens[begin].text.lower(), begin, opening, end
-        if tokens[end + 1].token_type != TokenType.COMMA:
+        opening = next(i for i in range(begin, len(tokens)) if tokens[i - 1].kind == TokenType.ALIAS)
+        end = sql.closing(opening)
+        yield tokens[begin].word, begin, opening, end
+        if tokens[end + 1].kind != TokenType.COMMA:
             return
         begin = end + 2

@@ -7,7 +7,7 @@ or of the key chooses what is listed.
 from __future__ import annotations
 
 from tidegate.flow import plan
-from tidegate.flow.equations import LEFT, RIGHT, Equation, equations, replaced
+from tidegate.flow.equations import LEFT, RIGHT, Equation, equations
 from tidegate.flow.errors import FlowError
 from tidegate.flow.expressions import Expression, Parsed, Scope, bound, reference_to
 from tidegate.flow.plan import Operator
@@ -22,8 +22,8 @@ from tidegate.flow.rewrite.pieces import (
     struct_of,
 )
 from tidegate.flow.schema import Column, Schema, exact
+from tidegate.flow.sql import Sql
 from tidegate.flow.sqltypes import quoted
-from tidegate.flow.substitute import conjuncts, equated
 
 __all__ = ["paired"]
 
@@ -100,11 +100,11 @@ def _chosen(
     # What the condition asks for comes first: it is what users wrote to choose few rows, and keys may cost more.
     known = [f"{e.sql} IS NOT NULL" for e in reversed(by)]
     found: dict[str, list[str]] = {LEFT: [], RIGHT: []}
-    for conjunct in conjuncts(operator.where.sql) if operator.where else ():
+    for conjunct in Sql.of(operator.where.sql).conjuncts() if operator.where else ():
         text = conjunct
         for equation in equal:
             for said in equation.said.values():
-                text = replaced(text, said, equation.name)
+                text = Sql.of(text).replace(said, equation.name)
         if any(equation.states(conjunct) for equation in equal):
             continue
         try:
@@ -113,7 +113,7 @@ def _chosen(
             continue
         for side, other in ((LEFT, RIGHT), (RIGHT, LEFT)):
             if other not in read:
-                found[side].append(text if equated(text) is None else f"({text})")
+                found[side].append(text if Sql.of(text).equated() is None else f"({text})")
     chosen = {side: " AND ".join([*parts, *known]) for side, parts in found.items()}
     return {side: f" FILTER (WHERE {sql})" if sql else "" for side, sql in chosen.items()}
 

@@ -18,7 +18,6 @@ from tidegate.flow.rewrite.shapes import (
     alone,
     as_explode,
     bound_to,
-    call_of,
     collected,
     data_of,
     feeds_lateness,
@@ -28,6 +27,7 @@ from tidegate.flow.rewrite.shapes import (
     selected,
 )
 from tidegate.flow.schema import Schema, exact
+from tidegate.flow.sql import Sql
 from tidegate.flow.substitute import from_pack, renamed
 
 __all__ = ["optimize"]
@@ -118,7 +118,7 @@ def _pack(argument: str, schema: Schema) -> _Pack:
     fields = fields_of(argument, schema)
     if fields is not None:
         return _Pack(fields, argument, None)
-    chosen = call_of(argument, "if")
+    chosen = Sql.of(argument).arguments("if")
     if chosen is not None and len(chosen) == 3 and chosen[2].upper() == "NULL":
         fields = fields_of(chosen[1], schema)
         if fields is not None:

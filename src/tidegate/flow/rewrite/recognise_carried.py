@@ -8,6 +8,7 @@ from tidegate.flow import plan
 from tidegate.flow.aggregates import AggregateExpression, Aggregation, aggregation
 from tidegate.flow.errors import FlowError
 from tidegate.flow.expressions import Expression
+from tidegate.flow.parser import exp
 from tidegate.flow.plan import Operator, Plan
 from tidegate.flow.rewrite.carried import carried, merging
 from tidegate.flow.rewrite.pieces import Form
@@ -76,7 +77,7 @@ def _aggregation(
         (rows,) = flow.inputs(last)
         if not isinstance(rows, plan.Select):
             return None
-        fields = [str(e.tree.parts[-1].name) for e in data_of(rows) if e.sql.count(".") == 1]
+        fields = [e.tree.name for e in data_of(rows) if isinstance(e.tree, exp.Column)]
         own = {e.name: quoted(name) for e, name in zip(data_of(rows), fields, strict=False) if e.name != name}
         texts = {o.name: renamed(_scalar(o), own).sql for o in last.aggregation.outputs}
     else:

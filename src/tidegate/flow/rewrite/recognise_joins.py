@@ -9,12 +9,12 @@ from tidegate.flow import plan
 from tidegate.flow.equations import LEFT, RIGHT, both_sides
 from tidegate.flow.errors import FlowError
 from tidegate.flow.expressions import Expression, Parsed, bound
+from tidegate.flow.parser import exp, parse
 from tidegate.flow.plan import Operator, Plan
 from tidegate.flow.rewrite.paired import paired
 from tidegate.flow.rewrite.pieces import Form
 from tidegate.flow.rewrite.shapes import (
     alone,
-    call_of,
     collected,
     data_of,
     fields_of,
@@ -23,9 +23,9 @@ from tidegate.flow.rewrite.shapes import (
     selected,
 )
 from tidegate.flow.schema import Schema, exact
-from tidegate.flow.sql import exp, parse
+from tidegate.flow.sql import Sql
 from tidegate.flow.sqltypes import quoted
-from tidegate.flow.substitute import conjuncts, from_pack, renamed
+from tidegate.flow.substitute import from_pack, renamed
 
 __all__ = ["join", "join_by_hand"]
 
@@ -136,12 +136,13 @@ def _of_lists(behind: list[Operator]) -> tuple[str | None, list[tuple[str, str]]
 
 def _of_pairs(sql: str) -> tuple[str | None, list[tuple[str, str]]] | None:
     """Answer the condition, and the columns by side, of an expression that gives all pairs of two lists."""
-    outer = call_of((call_of(sql, "flatten") or [""])[0] or "0", "transform") or []
-    inner = call_of(lambda_of(outer[1]) or "0", "transform") if len(outer) == 2 else None
+    flat = Sql.of(sql).arguments("flatten") or [""]
+    outer = Sql.of(flat[0]).arguments("transform") or []
+    inner = Sql.of(lambda_of(outer[1]) or "").arguments("transform") if len(outer) == 2 else None
     if inner is None or len(inner) != 2:
         return None
-    chosen = call_of(inner[0], "filter")
-    pair = call_of(lambda_of(inner[1]) or "0", "named_struct") or []
+    chosen = Sql.of(inner[0]).arguments("filter")
+    pair = Sql.of(lambda_of(inner[1]) or "").arguments("named_struct") or []
     outputs = [_sided(value) for value in pair[1::2]]
     if None in outputs:
         return None
@@ -229,7 +230,7 @@ def _lists(ends: _Ends, on: tuple[str, ...]) -> dict[str, str] | None:
     if not all(e.is_column for e in ends.embed.aggregation.by):
         return None
     known = {f"{quoted(name)} IS NOT NULL" for name in on}
-    if any(set(conjuncts(o.calls[0].where) if o.calls[0].where else ()) != known for o in outputs):
+    if any(set(Sql.of(o.calls[0].where or "").conjuncts()) != known for o in outputs):
         return None
     return {o.name: o.calls[0].arguments[0] for o in outputs}
 

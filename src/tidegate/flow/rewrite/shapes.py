@@ -7,17 +7,17 @@ from dataclasses import replace
 from itertools import pairwise
 
 from tidegate.flow import plan
-from tidegate.flow.aggregates import AggregateCall, separated
-from tidegate.flow.expressions import Expression, Parsed, Scope, bound, render
+from tidegate.flow.aggregates import AggregateCall
+from tidegate.flow.expressions import Expression, Parsed, Scope, bound
+from tidegate.flow.parser import TokenType
 from tidegate.flow.plan import Operator, Plan
 from tidegate.flow.schema import Schema
-from tidegate.flow.sql import TokenType, tokenize
+from tidegate.flow.sql import Sql
 
 __all__ = [
     "alone",
     "as_explode",
     "bound_to",
-    "call_of",
     "collected",
     "data_of",
     "feeds_lateness",
@@ -104,45 +104,33 @@ def collected(call: AggregateCall) -> bool:
     return call.definition.lists and not call.distinct and not call.rest
 
 
-def call_of(sql: str, function: str) -> list[str] | None:
-    """Answer the arguments, if SQL is one call of a function.
-
-    >>> call_of("filter(xs, x -> x > 1)", "filter")
-    ['xs', 'x -> x > 1']
-    """
-    tokens = tokenize(sql)
-    if len(tokens) < 3 or tokens[0].text.lower() != function or tokens[1].token_type != TokenType.L_PAREN:
-        return None
-    depth = 0
-    for i, token in enumerate(tokens[1:], 1):
-        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
-        if depth == 0 and i < len(tokens) - 1:
-            return None
-    return [render(sql, part, {}) for part in separated(tokens[2:-1])]
-
-
 def lambda_of(sql: str) -> str | None:
     """Answer the body of a lambda of one parameter.
 
     >>> lambda_of("x -> x > 1")
     'x > 1'
     """
-    tokens = tokenize(sql)
-    arrow = len(tokens) > 2 and tokens[1].token_type == TokenType.ARROW
-    return render(sql, tokens[2:], {}) if arrow else None
+    whole = Sql.of(sql)
+    return str(whole[2:]) if len(whole) > 2 and whole.tokens[1].kind == TokenType.ARROW else None
 
 
 def fields_of(sql: str, schema: Schema) -> dict[str, Expression] | None:
     """Answer the fields of the struct that SQL builds, by name in lower case; None if it builds none."""
-    parts = call_of(sql, "struct")
+    parts = Sql.of(sql).arguments("struct")
     if parts is not None:
         found = [bound_to(part, schema) for part in parts]
     else:
-        parts = call_of(sql, "named_struct")
+        parts = Sql.of(sql).arguments("named_struct")
         if parts is None:
             return None
         found = [
-            replace(bound_to(value, schema), name=name[1:-1])
+            replace(bound_to(value, schema), name=_said(name))
             for name, value in zip(parts[::2], parts[1::2], strict=True)
         ]
     return {e.name.lower(): e for e in found} if all(e.name for e in found) else None
+
+
+def _said(sql: str) -> str:
+    """Return what a literal says; nothing, if SQL is something else."""
+    tokens = Sql.of(sql).tokens
+    return tokens[0].text if [token.kind for token in tokens] == [TokenType.STRING] else ""

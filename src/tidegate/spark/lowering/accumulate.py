@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.flow import plan
 from tidegate.flow.aggregates import Aggregation
+from tidegate.flow.sql import Sql
 from tidegate.spark.lowering.calls import call_sql, finished, named_calls, runs_along
 from tidegate.spark.lowering.cells import cell_columns, cell_merges, mergeable, merged, with_results
 from tidegate.spark.lowering.rows import literal, quoted, row_order, sort_columns
@@ -61,9 +62,8 @@ def _running(operator: plan.Accumulate, runtime: Runtime, rows: DataFrame) -> Da
 
 def _over(sql: str, frame: str) -> str:
     """Answer a call over a frame; where the call is wrapped in something, the frame goes to the call inside."""
-    if sql.startswith("sort_array(") and sql.endswith(")"):
-        return f"sort_array({sql.removeprefix('sort_array(')[:-1]} OVER ({frame}))"
-    return f"{sql} OVER ({frame})"
+    inside = Sql.of(sql).arguments("sort_array")
+    return f"sort_array({inside[0]} OVER ({frame}))" if inside else f"{sql} OVER ({frame})"
 
 
 @dataclass(frozen=True, slots=True)
