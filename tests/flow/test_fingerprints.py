@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
 from operator import methodcaller
+from typing import Any
+
+import pytest
 
 import tidegate as tg
 from tidegate.flow import operators
+from tidegate.flow.fingerprint import content
 from tidegate.flow.plan import Plan
+from tidegate.flow.schema import Schema
 from tidegate.spec import map_op
 
 FACTS = "SELECT src AS node, 0 AS dist FROM input WHERE src = 'a' UNION ALL SELECT id, W FROM Fixed"
@@ -120,3 +127,85 @@ def test_fingerprints_stay_as_they_are() -> None:
         sink.name: tuple(found[plan[sink.input].id] for plan, found in zip(plans, prints, strict=True))
         for sink in plans[0].sinks
     } == GOLDEN
+
+
+#: Fields that do not take part, besides ``id``, ``inputs`` and, unless users declare it, ``schema``.
+LEFT_OUT = {
+    "Source.watermark", "Source.late", "Source.was", "Table.was", "Unfold.looped", "Aggregate.embeds",
+    "WindowAggregate.embeds", "Iterate.limit", "Expression.type", "Expression.columns", "AggregateCall.type",
+    "AggregateCall.columns", "AggregateExpression.type", "AggregateExpression.columns", "Query.columns",
+    "Query.branches", "Query.relations",
+}  # fmt: skip
+DECLARED = ("Source", "Table", "MapBatches", "WindowApply", "Process")
+
+
+def takes_part(kind: str, name: str) -> bool:
+    """Whether a field of a class takes part, by the table above."""
+    if name == "schema":
+        return kind in DECLARED
+    return name not in ("id", "inputs") and f"{kind}.{name}" not in LEFT_OUT
+
+
+def changed(value: Any) -> Iterator[tuple[str, bool, Any]]:
+    """A value with one field changed, at any depth: the path to it, whether it takes part, and the new value."""
+    for each in fields(value):
+        held, kind = getattr(value, each.name), type(value).__name__
+        part = takes_part(kind, each.name)
+        yield f"{kind}.{each.name}", part, replace(value, **{each.name: "changed"})
+        if isinstance(held, Schema):
+            continue
+        if is_dataclass(held):
+            for path, inner, new in changed(held):
+                yield f"{kind}.{each.name}.{path}", part and inner, replace(value, **{each.name: new})
+        for i, element in enumerate(held if isinstance(held, tuple) else ()):
+            for path, inner, new in changed(element) if is_dataclass(element) else ():
+                other = (*held[:i], new, *held[i + 1 :])
+                yield f"{kind}.{each.name}.{path}", part and inner, replace(value, **{each.name: other})
+
+
+def test_every_field_takes_part_but_those_that_say_otherwise() -> None:
+    """Whatever is changed in an operator, at any depth, changes its fingerprint, unless it is named above."""
+    seen: dict[str, bool] = {}
+    for plan in forms(every_operator()):
+        for operator in plan:
+            own = content(operator)
+            for path, part, new in changed(operator):
+                assert (content(new) != own) == part, path
+                seen[".".join(path.split(".")[-2:])] = part
+    assert seen.keys() >= LEFT_OUT
+    assert len(seen) > 100
+
+
+@dataclass(frozen=True)
+class Named:
+    """An operator of a user's own, whose fields are called as those of a plan that do not take part, or hold SQL."""
+
+    type: str = "it's"
+    columns: tuple[str, ...] = ()
+    branches: int = 0
+    relations: int = 0
+    sql: str = "it's"
+    where: str = "A"
+    id: str = ""
+    schema: str = ""
+
+    def apply(self, event: Any) -> Any:
+        return self, []
+
+    def exit(self) -> Any:
+        return ()
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(Named)])
+def test_a_field_of_a_users_operator_takes_part_whatever_it_is_called(name: str) -> None:
+    """What is left out is said by a field, and not guessed from its name; a text is SQL only if that is said, too."""
+
+    def fingerprint(operator: Named) -> str:
+        flow = tg.Flow("named")
+        stream = flow.source("s", "t INT, k STRING", time="t").process(operator, by="k", schema="n INT")
+        flow.sink("out", stream)
+        return flow.plan.fingerprint(stream.id)
+
+    assert fingerprint(Named()) == fingerprint(Named())
+    assert fingerprint(Named(where="a")) != fingerprint(Named())
+    assert fingerprint(replace(Named(), **{name: ("other",)})) != fingerprint(Named())

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tidegate.flow import sqltypes
@@ -18,6 +18,7 @@ from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, AggregateFunc
 from tidegate.flow.arguments import names_of
 from tidegate.flow.errors import BadArgument, BadExpression, NotAnAggregate, UnknownColumn, nearest, pointed
 from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound
+from tidegate.flow.fingerprint import AS_SQL, LEFT_OUT
 from tidegate.flow.parser import TokenType, exp, parse, place
 from tidegate.flow.schema import Column, Schema, distinct_names
 from tidegate.flow.sql import Call, Sql
@@ -35,14 +36,14 @@ class AggregateCall:
     """
 
     name: str
-    sql: str
+    sql: str = field(metadata=AS_SQL)
     function: str
-    arguments: tuple[str, ...]
+    arguments: tuple[str, ...] = field(metadata=AS_SQL)
     distinct: bool
-    where: str | None
-    rest: str
-    type: str | None
-    columns: tuple[str, ...]
+    where: str | None = field(metadata=AS_SQL)
+    rest: str = field(metadata=AS_SQL)
+    type: str | None = field(metadata=LEFT_OUT)
+    columns: tuple[str, ...] = field(metadata=LEFT_OUT)
 
     @property
     def definition(self) -> AggregateFunction:
@@ -72,11 +73,11 @@ class AggregateExpression:
     """
 
     name: str
-    sql: str
-    type: str | None
-    columns: tuple[str, ...]
+    sql: str = field(metadata=AS_SQL)
+    type: str | None = field(metadata=LEFT_OUT)
+    columns: tuple[str, ...] = field(metadata=LEFT_OUT)
     calls: tuple[AggregateCall, ...]
-    finish: str
+    finish: str = field(metadata=AS_SQL)
 
     @property
     def is_call(self) -> bool:

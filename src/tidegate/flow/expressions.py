@@ -9,7 +9,7 @@ Expression(name='kib', sql='bytes / 1024', type='DOUBLE', columns=('bytes',))
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot.errors import ParseError, TokenError
@@ -18,6 +18,7 @@ from tidegate.flow import sqltypes
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.derive import derive
 from tidegate.flow.errors import AmbiguousColumn, BadArgument, BadExpression, NotAScalar, pointed
+from tidegate.flow.fingerprint import AS_SQL, LEFT_OUT
 from tidegate.flow.functions import GENERATORS, UNREPEATABLE, WINDOW_ONLY, WITHOUT_PARENTHESES
 from tidegate.flow.parser import TokenType, Tree, exp, parse, place, place_of_error
 from tidegate.flow.schema import Schema
@@ -35,9 +36,10 @@ class Expression:
     """
 
     name: str
-    sql: str
-    type: str | None
-    columns: tuple[str, ...] = ()
+    sql: str = field(metadata=AS_SQL)
+    # How much can be derived may change from version to version.
+    type: str | None = field(metadata=LEFT_OUT)
+    columns: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
 
     @property
     def tree(self) -> Tree:

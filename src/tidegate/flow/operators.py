@@ -6,11 +6,12 @@ Spans are in units of a time column, names are spelled as they were declared, an
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.expressions import Expression
+from tidegate.flow.fingerprint import LEFT_OUT
 from tidegate.flow.loops.keep import Rule
 from tidegate.flow.loops.query import Query
 from tidegate.flow.schema import Schema
@@ -52,12 +53,12 @@ class Operator:
     verb: ClassVar[str] = ""
     #: Whether it keeps rows or answers until times are complete.
     stateful: ClassVar[bool] = False
-    #: Fields that do not change what its state means.
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "schema")
 
-    id: str
-    inputs: tuple[str, ...] = ()
-    schema: Schema
+    id: str = field(metadata=LEFT_OUT)
+    #: Their fingerprints are part of its own.
+    inputs: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    #: It follows from the other fields; where a user declares it, it does not, and is declared again.
+    schema: Schema = field(metadata=LEFT_OUT)
 
     @property
     def keeps_state(self) -> bool:
@@ -70,12 +71,12 @@ class Source(Operator):
     """Rows from outside; ``watermark`` is resolved against ``schema``; ``late`` is ``divert``, ``fail`` or ``drop``."""
 
     verb: ClassVar[str] = "source"
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "watermark", "late", "was")
 
-    watermark: Watermark
-    late: str
+    schema: Schema
+    watermark: Watermark = field(metadata=LEFT_OUT)
+    late: str = field(metadata=LEFT_OUT)
     #: The name that it had before, in checkpoints.
-    was: str = ""
+    was: str = field(default="", metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +84,10 @@ class Table(Operator):
     """Rows without a time, complete from the start."""
 
     verb: ClassVar[str] = "table"
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "was")
 
+    schema: Schema
     #: The name that it had before, in checkpoints.
-    was: str = ""
+    was: str = field(default="", metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,10 +125,9 @@ class Unfold(Operator):
     """
 
     verb: ClassVar[str] = "unfold"
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "schema", "looped")
 
     column: str
-    looped: bool = False
+    looped: bool = field(default=False, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +135,8 @@ class MapBatches(Operator):
     """What a Python function makes of Arrow batches of rows; it returns all columns of ``schema``."""
 
     verb: ClassVar[str] = "map_batches"
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs")
 
+    schema: Schema
     function: Callable[[Any], Any]
 
 
@@ -158,10 +158,9 @@ class Aggregate(Operator):
 
     verb: ClassVar[str] = "aggregate"
     stateful: ClassVar[bool] = True
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "schema", "embeds")
 
     aggregation: Aggregation
-    embeds: bool = False
+    embeds: bool = field(default=False, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +192,10 @@ class WindowAggregate(Operator):
 
     verb: ClassVar[str] = "window.aggregate"
     stateful: ClassVar[bool] = True
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "schema", "embeds")
 
     frame: WindowFrame | SessionFrame
     aggregation: Aggregation
-    embeds: bool = False
+    embeds: bool = field(default=False, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,8 +208,8 @@ class WindowApply(Operator):
 
     verb: ClassVar[str] = "window.apply"
     stateful: ClassVar[bool] = True
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs")
 
+    schema: Schema
     frame: WindowFrame | SessionFrame
     by: tuple[Expression, ...]
     function: Callable[..., Any]
@@ -358,7 +356,6 @@ class Iterate(Operator):
 
     verb: ClassVar[str] = "iterate"
     stateful: ClassVar[bool] = True
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs", "schema", "limit")
 
     names: tuple[str, ...]
     start: Query
@@ -367,7 +364,7 @@ class Iterate(Operator):
     rules: tuple[Rule, ...]
     emit: str
     rounds: int | None
-    limit: int
+    limit: int = field(metadata=LEFT_OUT)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -389,8 +386,8 @@ class Process(Operator):
 
     verb: ClassVar[str] = "process"
     stateful: ClassVar[bool] = True
-    incidental: ClassVar[tuple[str, ...]] = ("id", "inputs")
 
+    schema: Schema
     operator: Any
     by: tuple[Expression, ...]
     columns: tuple[str, ...]

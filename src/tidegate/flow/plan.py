@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from tidegate.flow.errors import BadArgument
+from tidegate.flow.fingerprint import content
 from tidegate.flow.operators import (
     Accumulate,
     Aggregate,
@@ -40,8 +41,6 @@ from tidegate.flow.operators import (
     WindowFrame,
     WindowJoin,
 )
-from tidegate.flow.schema import Schema
-from tidegate.flow.sql import Sql
 
 __all__ = [
     "Accumulate",
@@ -143,11 +142,10 @@ class Plan:
         """
         found: dict[str, str] = {}
         for operator in self.operators:
-            names = [f.name for f in fields(operator) if f.name not in operator.incidental]
-            content = {name: plain(getattr(operator, name), exact=exact) for name in names}
             named = (origins or {}).get(operator.id, operator.id)
             origin = named if isinstance(operator, Source | Table) else ""
-            text = json.dumps([operator.verb, origin, content, [found[i] for i in operator.inputs]], sort_keys=True)
+            own = content(operator, exact=exact)
+            text = json.dumps([operator.verb, origin, own, [found[i] for i in operator.inputs]], sort_keys=True)
             found[operator.id] = hashlib.sha256(text.encode()).hexdigest()[:16]
         return found
 
@@ -188,43 +186,8 @@ _UNSAID = ("id", "inputs", "schema")
 #: Fields that follow from the others, and from the inputs.
 _FOLLOWING = ("left_columns", "right_columns", "with_table", "keyed", "columns", "rules")
 
-#: Fields that hold Spark SQL.
-_SQL = ("sql", "arguments", "where", "rest", "finish")
-
 
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_shown, value))}]"
     return str(getattr(value, "__qualname__", value))
-
-
-def plain(value: Any, *, exact: bool = False) -> Any:
-    """Answer a value as lists, dicts and texts, the same for the same meaning in every process.
-
-    Types that were derived are left out: how much can be derived may change from version to version. With ``exact``,
-    functions and other objects are told apart even if they have one name, in this process.
-    """
-    if isinstance(value, Schema):
-        return [[c.name, c.type] for c in value.columns] + [list(value.time)]
-    if is_dataclass(value) and not isinstance(value, type):
-        names = [f.name for f in fields(value) if f.name not in ("type", "columns", "branches", "relations")]
-        given = {name: getattr(value, name) for name in names}
-        return {"": type(value).__name__} | {
-            name: _normal(field) if name in _SQL else plain(field, exact=exact) for name, field in given.items()
-        }
-    if isinstance(value, tuple | list):
-        return [plain(v, exact=exact) for v in value]
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    if callable(value):
-        name = f"{value.__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
-        return f"{name} {id(getattr(value, '__func__', value))}" if exact else name
-    name = f"{type(value).__module__}.{type(value).__qualname__}"
-    return f"{name} {id(value)}" if exact else name
-
-
-def _normal(field: Any) -> Any:
-    """Answer Spark SQL in one spelling; what is something else by that name is taken as it is."""
-    if isinstance(field, str):
-        return Sql.of(field).normal()
-    return [_normal(part) for part in field] if isinstance(field, tuple) else plain(field)

@@ -26,9 +26,9 @@ AGREED = words(
     abs array array_contains array_max array_min ascii bigint boolean btrim cast ceil ceiling char_length coalesce
     concat concat_ws contains date date_add date_sub date_trunc datediff day dayofmonth double element_at endswith exp
     filter flatten float floor greatest hour if ifnull int instr isnotnull isnull last_day lcase least left length ln
-    locate log10 log2 lower lpad ltrim md5 minute mod month named_struct nullif nvl nvl2 pow power quarter regexp_replace
-    repeat replace reverse right rlike round rpad rtrim second sign signum sin size smallint split sqrt startswith
-    string struct substr substring tinyint to_date transform trim try_cast ucase unix_date unix_micros upper year
+    locate log10 log2 lower lpad ltrim md5 minute mod month named_struct nullif nvl nvl2 pow power quarter
+    regexp_replace repeat replace reverse right rlike round rpad rtrim second sign signum sin size smallint split sqrt
+    startswith string struct substr substring tinyint to_date transform trim try_cast ucase unix_date unix_micros upper year
     """
 )
 

@@ -17,10 +17,11 @@ SELECT `e`.dst AS node, `k`.label AS label FROM fresh AS `k` JOIN edges AS `e` O
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tidegate.flow import sqltypes
 from tidegate.flow.expressions import Expression
+from tidegate.flow.fingerprint import AS_SQL, LEFT_OUT
 from tidegate.flow.parser import TokenType, parse_query, place, relations_of
 from tidegate.flow.schema import Column
 from tidegate.flow.sql import Sql
@@ -100,10 +101,10 @@ class Query:
     those that it reads.
     """
 
-    sql: str
-    columns: tuple[Column, ...]
-    branches: tuple[Branch, ...]
-    relations: tuple[str, ...]
+    sql: str = field(metadata=AS_SQL)
+    columns: tuple[Column, ...] = field(metadata=LEFT_OUT)
+    branches: tuple[Branch, ...] = field(metadata=LEFT_OUT)
+    relations: tuple[str, ...] = field(metadata=LEFT_OUT)
 
     def __str__(self) -> str:
         return self.sql

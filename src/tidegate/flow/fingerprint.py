@@ -1,0 +1,69 @@
+"""What identifies an operator in a checkpoint: the fields of its dataclass, and of those in it, as plain data.
+
+A field takes part as it is, unless it says otherwise where it is declared.
+
+>>> from dataclasses import dataclass, field
+>>> @dataclass(frozen=True)
+... class Chosen:
+...     name: str
+...     sql: str = field(metadata=AS_SQL)
+...     type: str = field(default="INT", metadata=LEFT_OUT)
+>>> plain(Chosen("N", "SUM(X)"))
+{'': 'Chosen', 'name': 'N', 'sql': 'sum(x)'}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from types import MappingProxyType
+from typing import Any
+
+from tidegate.flow.schema import Schema
+from tidegate.flow.sql import Sql
+
+__all__ = ["AS_SQL", "LEFT_OUT", "content", "plain"]
+
+_KEY = "tidegate.fingerprint"
+#: The metadata of a field that does not change what state means: it can be derived, or only says how work is done.
+LEFT_OUT: Mapping[str, str] = MappingProxyType({_KEY: "left out"})
+#: The metadata of a field that holds Spark SQL, or a tuple of it: the case of words in it means nothing.
+AS_SQL: Mapping[str, str] = MappingProxyType({_KEY: "as SQL"})
+
+
+def content(value: Any, *, exact: bool = False) -> dict[str, Any]:
+    """Return the fields of a dataclass that take part, by name, as `plain` has them."""
+    found: dict[str, Any] = {}
+    for each in fields(value):
+        said = each.metadata.get(_KEY)
+        if said != LEFT_OUT[_KEY]:
+            held = getattr(value, each.name)
+            found[each.name] = _normal(held) if said == AS_SQL[_KEY] else plain(held, exact=exact)
+    return found
+
+
+def plain(value: Any, *, exact: bool = False) -> Any:
+    """Return a value as lists, dicts and texts, the same for the same meaning in every process.
+
+    With ``exact``, functions and other objects are told apart even if they have one name, in this process.
+    """
+    if isinstance(value, Schema):
+        return [[c.name, c.type] for c in value.columns] + [list(value.time)]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"": type(value).__name__} | content(value, exact=exact)
+    if isinstance(value, tuple | list):
+        return [plain(v, exact=exact) for v in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if callable(value):
+        name = f"{value.__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+        return f"{name} {id(getattr(value, '__func__', value))}" if exact else name
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    return f"{name} {id(value)}" if exact else name
+
+
+def _normal(sql: str | tuple[str, ...] | None) -> str | list[Any] | None:
+    """Return Spark SQL in one spelling."""
+    if isinstance(sql, tuple):
+        return [_normal(part) for part in sql]
+    return sql if sql is None else Sql.of(sql).normal()
