@@ -14,8 +14,8 @@ import tidegate as tg
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, AggregateFunction, loop_rule
 from tidegate.flow.aggregates import aggregation
 from tidegate.flow.errors import NotAnAggregate
+from tidegate.flow.parser import exp, parse
 from tidegate.flow.schema import parse_schema
-from tidegate.flow.sql import exp, parse
 from tidegate.spark.lowering.calls import call_sql
 from tidegate.spark.lowering.partials import partial
 from tidegate.spec import DT

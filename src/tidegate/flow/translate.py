@@ -28,7 +28,8 @@ AGREED = words(
     filter flatten float floor greatest hour if ifnull int instr isnotnull isnull last_day lcase least left length ln
     locate log10 log2 lower lpad ltrim md5 minute mod month named_struct nullif nvl nvl2 pow power quarter
     regexp_replace repeat replace reverse right rlike round rpad rtrim second sign signum sin size smallint split sqrt
-    startswith string struct substr substring tinyint to_date transform trim try_cast ucase unix_date unix_micros upper year
+    startswith string struct substr substring tinyint to_date transform trim try_cast ucase unix_date unix_micros
+    upper year
     """
 )
 
