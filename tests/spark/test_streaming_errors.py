@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import ArithmeticException, PythonException
 from tests.spark.engine import frame
-from tests.spark.place import DDL, Place
+from tests.spark.place import DDL, Place, counts
 from tests.spark.steps import engine_in
 
 import tidegate as tg
@@ -18,6 +19,7 @@ from tidegate.flow.errors import BadArgument
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import failures
 from tidegate.spark.streaming.errors import LateRow, RunFailed, SinkFailed
+from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.sources import united
 
 if TYPE_CHECKING:
@@ -181,6 +183,34 @@ def test_a_function_of_a_sink_that_fails_is_told_with_the_sink(place: Place) -> 
     assert run.status().step == 1
     place.run(flow, outputs={"out": tg.foreach(lambda rows, step: given.extend(map(tuple, rows.collect())))})
     assert given == [(1, "a", 1)]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "says"),
+    [
+        ({"processingTime": "soon"}, "expected a trigger that Spark takes, got {'processingTime': 'soon'}"),
+        ({"availableNow": False}, "Value for `availableNow` has to be amongst"),
+        ({"availableNow": True, "once": True}, "Only a single trigger is allowed"),
+        ({"continuous": "1 second"}, "expected a trigger that makes steps, got 'continuous'"),
+    ],
+)
+def test_a_trigger_that_spark_does_not_take_is_told(place: Place, trigger: dict[str, Any], says: str) -> None:
+    """As an argument of ours, with the flow, and what there is."""
+    with pytest.raises(BadArgument, match=re.escape(says)) as caught:
+        place.start(counts(), trigger=trigger)
+    assert caught.value.places == ["flow 'counts'"]
+    assert caught.value.hint == '{"processingTime": "10 seconds"} or {"availableNow": True}'
+
+
+def test_a_lock_that_cannot_be_released_hides_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the start failed with is told, and not what followed from it."""
+
+    def fail(lock: Lock) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Lock, "release", fail)
+    with pytest.raises(BadArgument, match="nothing fits"):
+        place.start(counts(), outputs={"out": Unfit()})
 
 
 class Unfit:

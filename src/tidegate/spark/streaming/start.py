@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Published
 from tidegate.spark.inputs import check_inputs
 from tidegate.spark.runtime import spark_runtime
+from tidegate.spark.said import said_by
 from tidegate.spark.streaming.cleaning import sweep_attempts
 from tidegate.spark.streaming.delta import Delta
 from tidegate.spark.streaming.engine import Engine, resume
@@ -40,6 +42,7 @@ from tidegate.spark.workers import check_workers, runs_python
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 __all__ = ["prepare", "start"]
 
@@ -84,9 +87,11 @@ def start(
                 rows = observed(flow, runtime, rows)
             turns = Turns(engine.step, runtime)
             writer = rows.writeStream.foreachBatch(turns).option("checkpointLocation", files.path("spark"))
-            query = writer.trigger(**every).start() if every else writer.start()
+            query = (_triggered(writer, every) if every else writer).start()
         except BaseException:
-            lock.release()
+            # What it failed with counts, and not what followed from it.
+            with suppress(Exception):
+                lock.release()
             raise
     except TidegateError as error:
         if not any(place.startswith("flow ") for place in error.places):
@@ -140,8 +145,11 @@ def prepare(
 _TRIGGERS = ("processingTime", "availableNow", "once", "continuous", "realTime")
 
 
+_TRIGGER_HINT = '{"processingTime": "10 seconds"} or {"availableNow": True}'
+
+
 def _checked_trigger(trigger: Any) -> dict[str, Any]:
-    hint = '{"processingTime": "10 seconds"} or {"availableNow": True}'
+    hint = _TRIGGER_HINT
     if trigger is None:
         return {}
     if not isinstance(trigger, Mapping):
@@ -150,7 +158,20 @@ def _checked_trigger(trigger: Any) -> dict[str, Any]:
         if name not in _TRIGGERS:
             near = nearest(str(name), _TRIGGERS)
             raise BadArgument(f"unknown trigger {name!r}", hint=f"did you mean {near!r}?" if near else hint)
+    if "continuous" in trigger:
+        raise BadArgument("expected a trigger that makes steps, got 'continuous'", hint=hint)
     return dict(trigger)
+
+
+def _triggered(writer: DataStreamWriter, every: dict[str, Any]) -> DataStreamWriter:
+    from pyspark.errors import PySparkException
+
+    try:
+        return writer.trigger(**every)
+    except PySparkException as error:
+        raise BadArgument(
+            f"expected a trigger that Spark takes, got {every!r}; {said_by(error).text}", hint=_TRIGGER_HINT
+        ) from None
 
 
 def _check_ends(flow: Plan) -> None:
