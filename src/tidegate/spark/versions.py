@@ -20,7 +20,7 @@ def check_version(found: str) -> None:
     >>> check_version("5.0.0")
     Traceback (most recent call last):
     ...
-    tidegate.flow.errors.NotSupported: expected PySpark 4.3 or newer, below 5, got 5.0.0; tried with 4.3.0
+    tidegate.flow.errors.NotSupported: expected PySpark 4.0 or newer, below 5, got 5.0.0; tried with 4.0.5, 4.1.4, ...
       hint: install Tidegate where one of these versions is: pip install 'tidegate[spark]' brings one
     """
     oldest, version = _parts(TRIED[0]), _parts(found)
