@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.spark.place import DDL, Place
 
 import tidegate as tg
+from tidegate.flow.errors import BadArgument
 from tidegate.spark.streaming.errors import BadCheckpoint, FlowChanged
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -123,3 +129,27 @@ def test_an_owner_that_was_changed_is_refused(place: Place) -> None:
     del found["crc"]
     owner.write_text(json.dumps(found))
     assert out(place).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda: tg.console(rows="20"), r"expected a number of rows in console(…), got '20'"),
+        (lambda: tg.console(rows=True), r"expected a number of rows in console(…), got True"),
+        (lambda: tg.memory("a b"), r"expected the name of a view in memory(…), got 'a b'"),
+        (lambda: tg.memory("12"), r"expected the name of a view in memory(…), got '12'"),
+        (lambda: tg.memory("ü"), r"expected the name of a view in memory(…), got 'ü'"),
+        (lambda: tg.memory(3), r"expected the name of a view in memory(…), got 3"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_when_it_is_written(build: Callable[[], Any], says: str) -> None:
+    """And not after the first step is committed, whose rows could then never be handed over."""
+    with pytest.raises(BadArgument, match=re.escape(says)):
+        build()
+
+
+@pytest.mark.parametrize("name", ["rows_1", "_x", "1a", "`a b`", "select"])
+def test_names_of_views_are_those_that_spark_takes(spark: SparkSession, name: str) -> None:
+    """With backquotes too."""
+    tg.memory(name).function(spark.range(2), 0)
+    assert spark.sql(f"SELECT * FROM {name}").count() == 2

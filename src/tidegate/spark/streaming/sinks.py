@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
@@ -65,6 +66,9 @@ class Transactional(Protocol):
         ...
 
 
+#: Names that Spark takes for a temporary view, with backquotes and without.
+_VIEW = re.compile(r"`(?:[^`]|``)+`|(?!\d+$)\w+", re.ASCII)
+
 Output: TypeAlias = Parquet | Foreach | Transactional
 
 
@@ -89,6 +93,8 @@ def foreach(function: Callable[[DataFrame, int], Any]) -> Foreach:
 
 def console(*, rows: int = 20) -> Foreach:
     """Print up to ``rows`` rows of each step."""
+    if not isinstance(rows, int) or isinstance(rows, bool):
+        raise BadArgument(f"expected a number of rows in console(…), got {rows!r}", hint="console(rows=20)")
 
     def show(frame: DataFrame, step: int) -> None:
         table: Any = frame
@@ -99,6 +105,8 @@ def console(*, rows: int = 20) -> Foreach:
 
 def memory(name: str) -> Foreach:
     """Collect the rows of this run in a temporary view ``name``, for notebooks and tests: small results only."""
+    if not isinstance(name, str) or not _VIEW.fullmatch(name):
+        raise BadArgument(f"expected the name of a view in memory(…), got {name!r}", hint='memory("hourly")')
     collected: dict[int, list[Any]] = {}
 
     def collect(frame: DataFrame, step: int) -> None:
