@@ -135,6 +135,24 @@ def test_the_files_in_a_directory_say_its_format(tmp_path: Path, names: list[str
 
 
 @pytest.mark.parametrize(
+    ("path", "format_"),
+    [
+        ("a.csv.gz", "csv"),
+        ("a.JSON.bz2", "json"),
+        ("s3://b/a.csv.gz", "csv"),
+        ("in/*.csv.gz", "csv"),
+        ("noname", "parquet"),
+    ],
+)
+def test_the_name_of_a_file_says_its_format(tmp_path: Path, path: str, format_: str) -> None:
+    """Compressed or not, and whether it is there or not."""
+    assert input_format(path if "://" in path else str(tmp_path / path)) == format_
+    if "/" not in path:
+        (tmp_path / path).write_text("")
+        assert input_format(str(tmp_path / path)) == format_
+
+
+@pytest.mark.parametrize(
     ("source", "message"),
     [
         ("flow = (", "line 1: '(' was never closed"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,23 @@ def test_maps_that_differ_by_a_microsecond_have_an_order(spark: SparkSession) ->
         values = ", ".join(f"(map('k', {type_} '2026-01-01 00:00:00.00000{i}'))" for i in range(2))
         rows = spark.sql(f"SELECT * FROM VALUES {values} AS rows(m)")
         assert rows.selectExpr(row_order(rows)).distinct().count() == 2
+
+
+def test_a_text_with_a_line_break_is_one_row(spark: SparkSession, tmp_path: Path) -> None:
+    """The report counts rows, and not lines."""
+    rows = spark.createDataFrame([(1, "a\nb"), (2, "c")], "t INT, k STRING")
+    for kind in ("csv", "json"):
+        write_rows(rows, str(tmp_path / f"out.{kind}"))
+        assert rows_in(spark, str(tmp_path / f"out.{kind}")) == 2
+
+
+def test_one_compressed_file_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    """As a directory of such files is."""
+    with gzip.open(tmp_path / "clicks.csv.gz", "wt") as file:
+        file.write("k,t\na,1\n")
+    assert [(row.t, row.k) for row in read_rows(spark, source(), str(tmp_path / "clicks.csv.gz")).rows.collect()] == [
+        (1, "a")
+    ]
 
 
 def streamed(spark: SparkSession, ddl: str, path: Path) -> list[tuple[Any, ...]]:

@@ -64,7 +64,9 @@ def input_format(path: str) -> str:
     Where there is nothing to see yet, the name decides, as it does for what is written.
     """
     place = Path(path)
-    if "://" in path or place.suffix.lower() in _FORMATS or place.is_file():
+    if _ending(place) in _FORMATS:
+        return _FORMATS[_ending(place)]
+    if "://" in path or place.is_file():
         return file_format(path)
     meant = [place] if place.exists() else map(Path, glob(path))
     files = [p for found in meant for p in (found.rglob("*") if found.is_dir() else [found]) if _is_data(p)]
@@ -177,7 +179,10 @@ def write_rows(rows: DataFrame, path: str, *, overwrite: bool = False) -> None:
 
 def rows_in(spark: SparkSession, path: str) -> int:
     """Count the rows of a file or directory."""
-    return spark.read.format(file_format(path)).option("header", True).load(pattern_of(path)).count()
+    kind = file_format(path)
+    # A text in CSV may have several lines; in JSON, that would take each file for one value.
+    reader = spark.read.format(kind).options(header="true", multiLine=str(kind == "csv").lower())
+    return reader.load(pattern_of(path)).count()
 
 
 def _flat(rows: DataFrame) -> DataFrame:
