@@ -403,6 +403,18 @@ def test_odd_names_are_names(spark: SparkSession, database: Database) -> None:
     assert database.sql('SELECT * FROM "a %s b"."t ""x"" %"') == [(9, 1, 2, -1, 4, 5, 6)]
 
 
+@pytest.mark.parametrize("long", ["table", "column"])
+def test_a_name_that_postgresql_would_cut_is_refused_before_a_table_is_made(database: Database, long: str) -> None:
+    """The columns that are made at the first start would be others at the second, and two tables might be one."""
+    name = "\u00fc" * 32
+    table = {"table": name, "column": "cut"}[long]
+    schema = StructType([StructField("t", LongType()), StructField(name if long == "column" else "k", LongType())])
+    with pytest.raises(BadArgument, match=rf"names of at most 63 bytes in PostgreSQL, got {name}, which has 64"):
+        database.output(table).claim(SENDER, schema)
+    assert database.sql("SELECT 1 FROM pg_tables WHERE tablename = 'cut' OR tablename LIKE '\u00fc%'") == []
+    database.output("fits").claim(SENDER, StructType([StructField("t", LongType()), StructField(name[1:], LongType())]))
+
+
 def _sender(database: Database, table: str) -> Sender:
     ((checkpoint, flow, sink),) = database.sql(
         f"SELECT checkpoint, flow, sink FROM tidegate_steps WHERE target = '{table}'"

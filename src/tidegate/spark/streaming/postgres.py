@@ -56,6 +56,7 @@ class Postgres:
             # A null group is a group: it must be possible as a part of a key.
             nulls = connection.info.server_version >= _NULL_KEYS
             columns = self._columns(connection)
+            _check_lengths(connection, [*wanted, *(() if columns else self._parts)])
             if not columns:
                 no_null = () if nulls else self.key
                 types = {name: f"{type_} NOT NULL" if name in no_null else type_ for name, type_ in wanted.items()}
@@ -327,6 +328,17 @@ def postgres(
             hint="postgresql://user@host:5432/database, with %40 for @ in a password",
         )
     return Postgres(table, keys, dsn, password)
+
+
+def _check_lengths(connection: Connection[Any], names: Sequence[str]) -> None:
+    """Raise if a name is longer than the server's may be: it would be cut, and be another one."""
+    (most,) = connection.execute("SELECT current_setting('max_identifier_length')::int").fetchone() or (63,)
+    for name in names:
+        if (length := len(name.encode())) > most:
+            raise BadArgument(
+                f"expected names of at most {most} bytes in PostgreSQL, got {name}, which has {length}",
+                hint="a shorter one: of a column, in a select(… AS …) right before the sink",
+            )
 
 
 def _names(names: Sequence[str]) -> Composed:
