@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import ParseException
 from tests.flow.cases.names import K, T, X, tick
+from tests.spark.steps import run_steps
 
 import tidegate as tg
 from tidegate.flow.errors import BadArgument
@@ -130,3 +131,17 @@ def test_the_console_prints_rows_and_passes_nothing_on_that_a_terminal_obeys(
     assert said.startswith("step 3\n+---+")
     assert "|1  |a\\x1b[2J\\u202eb|" in said
     assert "\x1b" not in said
+
+
+def test_a_column_that_is_called_as_sparks_own_is_another(spark: SparkSession, tmp_path: Path) -> None:
+    """Whoever follows an output with a column `_metadata` knows the steps of its rows all the same."""
+    flow = tg.Flow("named")
+    rows = flow.source("s", "t INT, x INT", time="t", watermark=tg.bounded(0))
+    flow.sink("out", rows.select("named_struct('file_path', '/step=7/a') AS _metadata"))
+    run_steps(spark, flow.plan, [{"s": [(1, 1)]}, {"s": [(2, 1)]}], {}, tmp_path)
+    found: list[Any] = []
+    stream = tg.read_stream(spark, tmp_path / "out")
+    writer = stream.writeStream.foreachBatch(lambda batch, number: found.extend(batch.collect()))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    steps = sorted((row.t, row["__step"], row["_metadata"].file_path) for row in found)
+    assert steps == [(1, 0, "/step=7/a"), (2, 1, "/step=7/a")]

@@ -37,7 +37,6 @@ def read(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame:
     sink had at one time and not at another are NULL where it had none.
     """
     require("spark", "tg.read")
-    require("spark", "tg.read")
     from pyspark.sql.types import StructType
 
     files = Files(spark, checked_path(path, "read(…)", hint='tg.read(spark, "out/hourly")'))
@@ -72,15 +71,17 @@ def read_stream(spark: SparkSession, path: str | os.PathLike[str], **options: An
     ``maxFilesPerTrigger``. It has the columns that the output has when this is called.
     """
     require("spark", "tg.read_stream")
-    require("spark", "tg.read_stream")
+    from pyspark.sql.functions import regexp_extract
     from pyspark.sql.types import StructType
 
     files = Files(spark, checked_path(path, "read_stream(…)", hint='tg.read_stream(spark, "out/hourly")'))
     schema = StructType.fromJson(json.loads(owner_of(files)["schema"]))
     # A glob of directories, and not their parent: `step` is no column of the rows, and may be one of the user's.
     rows = spark.readStream.schema(schema).options(**_EVER | READ | options).parquet(files.path("step=*"))
-    step = "CAST(regexp_extract(_metadata.file_path, '/step=([0-9]+)/[^/]*$', 1) AS BIGINT)"
-    return rows.selectExpr(*(quoted(name) for name in schema.names), f"{step} AS {STEP}")
+    # Not by its name in SQL: an output may have a column that is called so.
+    path_of_row = rows.metadataColumn("_metadata")["file_path"]
+    step = regexp_extract(path_of_row, "/step=([0-9]+)/[^/]*$", 1).cast("bigint")
+    return rows.select(*(quoted(name) for name in schema.names), step.alias(STEP))
 
 
 def read_promises(spark: SparkSession, path: str) -> DataFrame:
