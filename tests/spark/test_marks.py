@@ -16,7 +16,7 @@ from tidegate.flow.expressions import bind
 from tidegate.flow.plan import Source
 from tidegate.flow.schema import Schema, parse_schema
 from tidegate.flow.spans import from_units, units, within
-from tidegate.flow.watermarks import AtEnd, Bounded, Punctuated
+from tidegate.flow.watermarks import AtEnd, Bounded, Published, Punctuated
 from tidegate.spark.streaming.frontiers import complete, decoded, encoded, newly_complete, shown, start_of
 from tidegate.spark.streaming.marks import Marks, Seen
 from tidegate.spark.streaming.published import Promise
@@ -134,6 +134,15 @@ def test_lines_that_are_no_promise_are_refused() -> None:
     for text in ("", "[]", '{"step": 1}', '{"step": "x", "rows": 1, "frontier": []}'):
         with pytest.raises(BadInput, match="a frontier that a flow has published, got"):
             Promise.parse(text)
+
+
+@pytest.mark.parametrize("told", [Promise(0, 2, ((5,),)).line, "no promise"])
+def test_what_a_followed_flow_did_wrong_is_told_with_the_source_and_the_path(told: str) -> None:
+    """Of several flows that are followed, it is known which one it was."""
+    followed = source(ONE, Published("out/counts"))
+    with pytest.raises(BadInput) as caught:
+        Marks.start(followed).after(followed, Seen(rows=3, steps=((0, 3),), told=(told,)))
+    assert caught.value.places == ["source 's', which follows out/counts"]
 
 
 @pytest.mark.spark

@@ -31,6 +31,6 @@ def policy_of(source: Source) -> Policy[Any]:
             return Delayed(source, bounded)
         case Punctuated() as punctuated:
             return ByWatermarks(source, punctuated)
-        case Published():
-            return ByPromises(source)
+        case Published() as published:
+            return ByPromises(source, published)
     raise NotImplementedError(f"nobody knows how {source.watermark!r} moves a frontier")

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tidegate.flow.errors import BadInput
+from tidegate.flow.plan import Source
+from tidegate.flow.watermarks import Published
 from tidegate.spark.inputs import STEP
 from tidegate.spark.streaming.frontiers import Frontier, decoded
 from tidegate.spark.streaming.policies.policy import SIGNAL, Policy, Seen, completed
@@ -23,6 +26,10 @@ class ByPromises(Policy[Following]):
 
     extra = (STEP, TOLD)
     told = True
+
+    def __init__(self, source: Source, published: Published) -> None:
+        super().__init__(source)
+        self.path = published.path
 
     def kinds(self) -> list[tuple[str, int]]:
         """Tell lines from rows."""
@@ -43,8 +50,11 @@ class ByPromises(Policy[Following]):
 
     def after(self, memory: Following | None, frontier: Frontier, seen: Seen) -> tuple[Following, Frontier]:
         """Move to the last promise all of whose rows were read."""
-        promises = [Promise.parse(text) for text in seen.told]
-        following, promise = (memory or Following()).after(dict(seen.steps), promises)
+        try:
+            promises = [Promise.parse(text) for text in seen.told]
+            following, promise = (memory or Following()).after(dict(seen.steps), promises)
+        except BadInput as error:
+            raise error.at(f"source {self.source.id!r}, which follows {self.path}") from None
         if promise is not None:
             done = complete_times(self.schema.order, decoded(self.schema, promise.frontier))
             frontier = completed(self.schema, frontier, done)
