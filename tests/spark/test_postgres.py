@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql.functions import expr
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import DecimalType, LongType, StringType, StructField, StructType
 from tests.spark.deaths import Killer, run_dying
 from tests.spark.place import DDL, Place, counts
 from tests.spark.postgres import PASSWORD, binaries, server
@@ -183,6 +183,23 @@ def test_a_table_that_does_not_fit_is_refused_at_the_start(place: Place, databas
     other = Files(place.spark, str(place.path / "other"))
     with pytest.raises(BadCheckpoint, match="narrow belongs to sink 'out' of flow 'counts' with another checkpoint"):
         prepare(counts().plan, place.spark, {}, {"out": database.output("public.narrow")}, other)
+
+
+def test_a_column_that_would_change_values_is_refused_at_the_start(database: Database) -> None:
+    """PostgreSQL would round, cut off or fail behind the commit; a wider column is fine, and the hint makes one fit."""
+    schema = StructType(
+        [StructField("t", LongType()), StructField("d", DecimalType(10, 2)), StructField("s", StringType())]
+    )
+    database.sql("CREATE TABLE wide (t numeric, d numeric(12,2), s varchar)")
+    database.output("wide").claim(SENDER, schema)
+    for number, (column, type_) in enumerate([("t", "integer"), ("d", "numeric(12,1)"), ("s", "varchar(3)")]):
+        table = f"unfit_{number}"
+        database.sql(f"CREATE TABLE {table} (t bigint, d numeric(10,2), s text)")
+        database.sql(f"ALTER TABLE {table} ALTER {column} TYPE {type_}")
+        with pytest.raises(BadCheckpoint, match=f"expected column {column} of {table} to take every") as unfit:
+            database.output(table).claim(SENDER, schema)
+        database.sql(unfit.value.hint.partition(";")[0])
+        database.output(table).claim(SENDER, schema)
 
 
 #: What a table `{0}` with the columns t, k and n is given, and whether it then has one row for each key, which is k.

@@ -13,7 +13,7 @@ from tidegate.flow.errors import BadArgument
 from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.streaming.batches import arrow_batches
 from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
-from tidegate.spark.streaming.postgres_values import column_type, flat, refused
+from tidegate.spark.streaming.postgres_values import column_type, fits, flat, refused
 from tidegate.spark.streaming.refusals import Refusal
 from tidegate.spark.streaming.sinks import Sender
 
@@ -27,6 +27,14 @@ __all__ = ["Postgres", "postgres"]
 
 _STEPS = "tidegate_steps"
 _NULL_KEYS = 150_000  # PostgreSQL 15 can take a null for a value in a key
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of a table: whether it takes no null, and its type as PostgreSQL writes it."""
+
+    filled: bool
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +80,13 @@ class Postgres:
                     f"expected a table with columns {', '.join(wanted)}, got {self.table} without {strange}",
                     hint="add the columns, or choose another table: one that is not there is made",
                 )
+            elif odd := [name for name, type_ in wanted.items() if not fits(type_, columns[name].type)]:
+                raise self._would_change(odd[0], wanted[odd[0]], columns[odd[0]].type)
             elif self.key and not self._has_key(connection, nulls=nulls):
-                nullable = [name for name in self.key if not columns[name]]
+                nullable = [name for name in self.key if not columns[name].filled]
                 raise self._without_key(nullable, nulls=nulls)
             self._filled.clear()
-            self._filled.update(name for name in self.key if columns[name])
+            self._filled.update(name for name in self.key if columns[name].filled)
             self._claim(connection, sender)
         self._claimed.add(sender)
 
@@ -168,14 +178,14 @@ class Postgres:
 
         return Identifier(*(part.replace("%", "%%") for part in self._parts[:-1]), _STEPS)
 
-    def _columns(self, connection: Connection[Any]) -> dict[str, bool]:
-        """Return the columns that the table has, and whether they take no null."""
+    def _columns(self, connection: Connection[Any]) -> dict[str, _Column]:
+        """Return the columns that the table has."""
         found = connection.execute(
-            "SELECT attname, attnotnull FROM pg_attribute "
+            "SELECT attname, attnotnull, format_type(atttypid, atttypmod) FROM pg_attribute "
             "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
             (self._name.as_string(connection),),
         )
-        return dict(found.fetchall())
+        return {name: _Column(filled, type_) for name, filled, type_ in found}
 
     def _has_key(self, connection: Connection[Any], *, nulls: bool) -> bool:
         """Whether there is an index that ON CONFLICT takes for the key, and that has no two nulls."""
@@ -202,6 +212,14 @@ class Postgres:
         return BadCheckpoint(
             f"expected a unique index on ({', '.join(self.key)}) {what}, and {self.table} has none",
             hint="; ".join(mend),
+        )
+
+    def _would_change(self, column: str, wanted: str, found: str) -> BadCheckpoint:
+        """Build the error for a column that does not take values as they are, with the statement that mends it."""
+        alter = f"ALTER TABLE {_shown(*self._parts)} ALTER {_shown(column)} TYPE {wanted}"
+        return BadCheckpoint(
+            f"expected column {column} of {self.table} to take every {wanted} as it is, got {found}",
+            hint=f"{alter}; or cast {column} in a select(…) before the sink",
         )
 
     def _claim(self, connection: Connection[Any], sender: Sender) -> None:

@@ -14,7 +14,7 @@ from tidegate.spark.streaming.refusals import Refusal
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-__all__ = ["column_type", "flat", "refused"]
+__all__ = ["column_type", "fits", "flat", "refused"]
 
 #: Columns of Spark, by the name that Spark gives their type, as columns of PostgreSQL.
 _TYPES = {
@@ -52,6 +52,38 @@ def column_type(name: str, type_: DataType) -> str:
         f"column {name} is of type {text}, which has no form in PostgreSQL",
         hint="cast it in a select(…) before the sink",
     )
+
+
+#: Other types that take all values of a type as they are.
+_WIDER = {
+    "smallint": {"integer", "bigint", "numeric", "real", "double precision"},
+    "integer": {"bigint", "numeric", "double precision"},
+    "bigint": {"numeric"},
+    "real": {"double precision"},
+    "text": {"character varying"},
+    "jsonb": {"json"},
+}
+_LONG = {"timestamptz": "timestamp with time zone", "timestamp": "timestamp without time zone"}
+
+
+def fits(wanted: str, found: str) -> bool:
+    """Whether a column that a table has takes all values of the type that it would be made with, as they are.
+
+    Into others, PostgreSQL rounds, cuts off, or fails when a step is committed already.
+
+    >>> fits("numeric(10,2)", "numeric(12,3)"), fits("numeric(10,2)", "numeric(12,1)"), fits("text", "uuid")
+    (True, False, False)
+    """
+    end = "[]" if wanted.endswith("[]") else ""
+    kind = wanted.removesuffix(end)
+    if found in (wanted, _LONG.get(kind, kind) + end):
+        return True
+    if not wanted.startswith("numeric("):
+        return bool(end) == found.endswith("[]") and found.removesuffix(end) in _WIDER.get(kind, ())
+    if not found.startswith("numeric("):
+        return found == "numeric"
+    (precision, scale), (others, other) = (map(int, text[8:-1].split(",")) for text in (wanted, found))
+    return other >= scale and others - other >= precision - scale
 
 
 def flat(name: str, type_: DataType) -> Any:
