@@ -9,7 +9,8 @@ from tidegate.flow.errors import NotSupported
 
 __all__ = ["TRIED", "check_version"]
 
-#: The versions on which the tests were run, oldest first. The range in `pyproject.toml` begins with the first of them.
+#: The versions on which it was tried, oldest first: all tests on the last, those of functions and of runs on streams on
+#: the others. The range in `pyproject.toml` begins with the first of them.
 TRIED: Final = ("4.0.5", "4.1.4", "4.2.1", "4.3.0")
 
 
