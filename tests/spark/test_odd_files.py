@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from functools import reduce
@@ -65,6 +66,10 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
+def odd_id(path: Path) -> None:
+    path.write_text(path.read_text().replace("-", "=", 1))
+
+
 def directory(path: Path) -> None:
     path.unlink()
     path.mkdir()
@@ -85,6 +90,7 @@ def directory(path: Path) -> None:
         ("checkpoint/spark/metadata", empty),
         ("checkpoint/spark/metadata", cut),
         ("checkpoint/spark/metadata", directory),
+        ("checkpoint/spark/metadata", odd_id),
         ("checkpoint/spark/offsets/1", empty),
         ("checkpoint/spark/offsets/1", other),
         ("checkpoint/spark/offsets/1", flip),
@@ -231,3 +237,12 @@ def test_a_checkpoint_in_an_object_store_is_refused_at_the_start(place: Place) -
         counts().start(place.spark, inputs, {"out": tg.parquet(str(place.path / "out"))}, "s3a://bucket/ck")
     with pytest.raises(UnfitFileSystem, match=r"the output of sink 'out' .*got gs://bucket/out on gs"):
         counts().start(place.spark, inputs, {"out": tg.parquet("gs://bucket/out")}, str(place.path / "another"))
+
+
+def test_the_half_of_another_query_is_refused_before_it_runs(place: Place) -> None:
+    """Whole records, and a valid id: it is not the one that our commits name."""
+    path = place.path / "checkpoint" / "spark" / "metadata"
+    path.write_text(json.dumps({"id": "8ad22053-c2ed-4f5a-ac2c-d9e7b8e9d5a1"}))
+    (path.parent / ".metadata.crc").unlink(missing_ok=True)
+    with pytest.raises(BadCheckpoint, match=r"(?s)commits of query .* is of 8ad22053.*hint: restore"):
+        place.start(counts())

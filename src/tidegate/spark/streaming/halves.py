@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from uuid import UUID
 
 from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointInUse
 from tidegate.spark.streaming.files import Files
@@ -38,7 +39,12 @@ def check_halves(files: Files) -> None:
             f"{files.root} has commits, and Spark's half of the checkpoint is gone",
             hint="restore the directory spark, or begin with a new checkpoint and other outputs",
         )
-    query_id(files)
+    query = query_id(files)
+    if commit is not None and commit["query"] and query != commit["query"]:
+        raise BadCheckpoint(
+            f"{files.path('commits')} has commits of query {commit['query']}, and {files.path('spark')} is of {query}",
+            hint=_RESTORE,
+        )
     for name in _due(files):
         if wrong := _damage(files, name):
             raise BadCheckpoint(
@@ -81,6 +87,12 @@ def query_id(files: Files) -> str:
     if not files.exists("spark/metadata"):
         return ""
     found: str = files.read("spark/metadata", "Spark's id of the query", {"id": str}, hint=_RESTORE)["id"]
+    try:
+        UUID(found)
+    except ValueError:
+        raise BadCheckpoint(
+            f"expected Spark's id of the query in {files.path('spark/metadata')}, a UUID; got {found!r}", hint=_RESTORE
+        ) from None
     return found
 
 
