@@ -14,7 +14,7 @@ __all__ = ["from_pack", "into_pack", "renamed"]
 
 
 def into_pack(expression: Expression, pack: str, names: Collection[str]) -> Expression:
-    """Answer an expression that reads some of its columns from a pack.
+    """Return an expression that reads some of its columns from a pack.
 
     >>> into_pack(Expression("y", "x + t", "INT", ("x", "t")), "pack", ["x"]).sql
     'pack.x + t'
@@ -23,7 +23,7 @@ def into_pack(expression: Expression, pack: str, names: Collection[str]) -> Expr
 
 
 def renamed(expression: Expression, columns: Mapping[str, str], *, reads: tuple[str, ...] | None = None) -> Expression:
-    """Answer an expression with columns replaced by other columns, or by SQL that ``reads`` some columns."""
+    """Return an expression with columns replaced by other columns, or by SQL that ``reads`` some columns."""
     spelled = {
         place(column.parts[0])[0]: columns[column.parts[0].name]
         for column in expression.tree.find_all(exp.Column)
@@ -35,7 +35,7 @@ def renamed(expression: Expression, columns: Mapping[str, str], *, reads: tuple[
 
 
 def from_pack(expression: Expression, pack: str, fields: Mapping[str, Expression]) -> Expression | None:
-    """Answer an expression with the fields of a pack replaced by what they are; None if it reads more of the pack.
+    """Return an expression with the fields of a pack replaced by what they are; None if it reads more of the pack.
 
     ``fields`` are by name in lower case.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidegate.flow import plan
+from tidegate.flow.errors import NotSupported
 from tidegate.flow.plan import Operator, Plan, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.spark.lowering.cells import mergeable
@@ -56,7 +57,7 @@ def _keeper(operator: Operator, inputs: Sequence[Schema], *, allow_pickle: bool)
             return (PlayedRows if memory is Memory.ROWS else Knowledge)(operator, inputs, memory)
         case plan.Iterate():
             return Known(operator, inputs)
-    raise NotImplementedError(f"nobody keeps the state of {operator.verb}")
+    raise NotSupported(f"runs on streams have no rule for what {operator.verb} keeps")
 
 
 def _windows(

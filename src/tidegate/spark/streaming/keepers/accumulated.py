@@ -34,7 +34,7 @@ class AllRows(Keeper[plan.Accumulate]):
     """All rows: each takes part in all later answers."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Answer at the times that became complete."""
+        """Return the answers at the times that became complete."""
         done = newly_complete(self.operator.schema, moved.old, moved.new)
         found = lower_operator(self.operator, held.runtime, self.read(held, 0))
         return held.answers(found.where(held.runtime.expr(done)))
@@ -55,7 +55,7 @@ class AllCells(AllRows):
         return [f"IF(__here > 0, {to_units(f'__t{i}', column.type or '')}, NULL)" for i, column in columns]
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Answer for the cells that became complete, on top of those that were."""
+        """Return the answers for the cells that became complete, on top of those that were."""
         operator, runtime, schema = self.operator, held.runtime, self.operator.schema
         waiting = [
             part

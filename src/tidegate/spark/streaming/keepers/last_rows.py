@@ -21,10 +21,10 @@ __all__ = ["LastKept", "LatestRight"]
 
 
 class _LooksBack(Waiting[O]):
-    """Answers of all that is kept, and of that what became complete."""
+    """What is kept gives answers at all times; those at times that became complete count."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Answer at the times that became complete."""
+        """Return the answers at the times that became complete."""
         rows = [self.read(held, port) for port in range(self.ports)]
         done = newly_complete(self.operator.schema, moved.old, moved.new)
         return held.answers(lower_operator(self.operator, held.runtime, *rows).where(held.runtime.expr(done)))

@@ -21,7 +21,7 @@ class RowsPerTime(Waiting[O]):
     """Rows, until their time is complete."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Answer of the rows whose time became complete."""
+        """Return the answers of the rows whose time became complete."""
         return held.answers(lower_operator(self.operator, held.runtime, *self._fresh(held, moved)))
 
     def _fresh(self, held: Held, moved: Moved) -> list[DataFrame]:
@@ -41,7 +41,7 @@ class CellsPerTime(RowsPerTime[plan.Aggregate]):
         return cells_in_panes(self.operator, runtime, rows)
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Answer of the cells whose time became complete."""
+        """Return the answers of the cells whose time became complete."""
         (cells,) = self._fresh(held, moved)
         return held.answers(pane_answers(self.operator, held.runtime, cells, held.input_types()))
 

@@ -53,7 +53,7 @@ class PlayedRows(_Copies):
     """All rows that a copy was given: they are played again whenever its key has new ones."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Answer for the rows that became complete, after the rows before them."""
+        """Return the answers for the rows that became complete, after the rows before them."""
         number, runtime = held.attempt.number, held.runtime
         done = self._fresh(held, moved).withColumn("__done", runtime.expr(f"{number}L"))
         part = held.write(1, "done", done)
@@ -71,7 +71,7 @@ class Knowledge(_Copies):
     """What each copy knows, as a value or a pickle."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Answer for the rows that became complete, from what is known of their keys."""
+        """Return the answers for the rows that became complete, from what is known of their keys."""
         fresh, known, few = self._fresh(held, moved), self.read(held, 1), held.states[0].rows <= FEW
         result = resumed(
             self.operator, self.memory, held.runtime, fresh, known, moved.old, few=few, ended=moved.ended

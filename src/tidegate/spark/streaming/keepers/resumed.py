@@ -119,7 +119,7 @@ def states_of(operator: Process, runtime: Runtime, result: DataFrame, step: int)
 
 
 def latest(runtime: Runtime, known: DataFrame) -> DataFrame:
-    """Answer of what was known of each key the latest."""
+    """Return the answers of what was known of each key the latest."""
     keys = [name for name in known.columns if name.startswith("__k") and name != "__known"]
     newest = {"__known": "max_by(__known, __step)", "__step": "max(__step)"}
     return known.groupBy(*keys).agg(*runtime.exprs(newest))

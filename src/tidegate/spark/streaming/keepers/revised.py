@@ -77,7 +77,7 @@ class RevisedWindows(Waiting[plan.WindowAggregate | plan.WindowApply]):
         return framed.withColumn("__came", runtime.expr(f"IF({answered}, {attempt.number}L, CAST(NULL AS BIGINT))"))
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Answer for windows that became complete, and again for those that late rows came into."""
+        """Return the answers for windows that became complete, and again for those that late rows came into."""
         frame, runtime, (schema,), number = self.frame, held.runtime, self.inputs, held.attempt.number
         last = f"__start + {frame.size - 1}L"
         before, now = (complete_at(schema, frontier, frame.over, last) for frontier in (moved.old, moved.new))

@@ -39,7 +39,7 @@ class RowsInSessions(Keeper[plan.WindowAggregate | plan.WindowApply]):
         self.native = not isinstance(operator, plan.WindowApply)
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Answer for the sessions that became complete."""
+        """Return the answers for the sessions that became complete."""
         done = newly_complete(self.operator.schema, moved.old, moved.new)
         return held.answers(
             lower_operator(self.operator, held.runtime, self.read(held, 0)).where(held.runtime.expr(done))

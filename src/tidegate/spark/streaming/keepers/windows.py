@@ -40,7 +40,7 @@ class RowsInWindows(Waiting[Windowed]):
         return is_complete(schema, moved.new, self._end_of_first_window(schema, first))
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Answer for the windows that became complete."""
+        """Return the answers for the windows that became complete."""
         rows = [self._in_open_windows(held, port, self.read(held, port), moved.old) for port in range(self.ports)]
         done = newly_complete(self.operator.schema, moved.old, moved.new)
         return held.answers(self._lowered(held, *rows).where(held.runtime.expr(done)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from tidegate.flow.plan import Source
 from tidegate.flow.watermarks import AtEnd, Bounded, Published, Punctuated
@@ -33,4 +33,5 @@ def policy_of(source: Source) -> Policy[Any]:
             return ByWatermarks(source, punctuated)
         case Published() as published:
             return ByPromises(source, published)
-    raise NotImplementedError(f"nobody knows how {source.watermark!r} moves a frontier")
+        case unknown:
+            assert_never(unknown)
