@@ -23,9 +23,10 @@ from rich.console import Console
 from rich.table import Table
 
 import tidegate as tg
+from tidegate.engine.loops.queries import Given, Queries
+from tidegate.engine.loops.rounds import Rounds
 from tidegate.flow.plan import Iterate
-from tidegate.spark.loops.queries import Given, Queries
-from tidegate.spark.loops.rounds import Rounds
+from tidegate.spark.backend import SparkBackend
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.session import local_session
 from tidegate.spark.streaming.start import start
@@ -133,11 +134,12 @@ class Pace:
     def of(cls, spark: SparkSession, edges: DataFrame) -> Pace:
         """Find the components of edges in memory, and look at the clock after each round."""
         (operator,) = (o for o in components().plan if isinstance(o, Iterate))
-        runtime = spark_runtime(spark)
+        backend = SparkBackend(spark_runtime(spark))
         kept = edges.select("version", "src", "dst").persist()
         kept.count()
-        with runtime.in_steps():
-            rounds = Rounds(Queries(operator, runtime, {"input": Given(kept, kept)}))
+        given = backend.relation(kept)
+        with backend.in_rounds():
+            rounds = Rounds(Queries(operator, {"input": Given(given, given)}))
             pace = cls(rounds)
             rounds.watch = lambda number, least: pace.at.append(perf_counter())  # noqa: ARG005
             pace.at.append(perf_counter())

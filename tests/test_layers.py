@@ -23,6 +23,7 @@ LAYERS = [
     ("flow",),
     ("reference",),
     ("graph",),
+    ("engine",),
     ("spark",),
     ("check",),
     ("ui", "demos", "cli"),
@@ -81,7 +82,7 @@ def test_every_package_has_a_layer():
 
 
 # What a job runs, and what none needs: to check operators and protocols, to simulate them, and to show things.
-OF_JOBS = ("printable", "errors", "extras", "time", "spec", "progress", "flow", "reference", "graph", "spark")
+OF_JOBS = ("printable", "errors", "extras", "time", "spec", "progress", "flow", "reference", "graph", "engine", "spark")
 OF_NO_JOB = {"sim", "check", "ui", "demos", "cli"}
 
 
@@ -110,21 +111,21 @@ def test_every_layer_is_of_jobs_or_of_none():
     assert {*OF_JOBS, *OF_NO_JOB} == set(RANK)
 
 
-def parts_of_spark() -> dict[str, list[str]]:
-    """The sources of each package and each module in `spark/`."""
+def parts_of(name: str) -> dict[str, list[str]]:
+    """The sources of each package and each module in a layer."""
     found: dict[str, list[str]] = {}
-    for path in files_of("spark"):
-        part = path.relative_to(SOURCE / "spark").parts[0].removesuffix(".py")
+    for path in files_of(name):
+        part = path.relative_to(SOURCE / name).parts[0].removesuffix(".py")
         found.setdefault(part, []).append(path.read_text(encoding="utf-8"))
     return found
 
 
-def circle(parts: Mapping[str, Iterable[str]]) -> list[str]:
-    """Parts of `spark/` that import each other, sooner or later, in a circle; nothing if imports go one way."""
+def circle(name: str, parts: Mapping[str, Iterable[str]]) -> list[str]:
+    """Parts of a layer that import each other, sooner or later, in a circle; nothing if imports go one way."""
     used: dict[str, set[str]] = {}
     for part, sources in parts.items():
         modules = [m.split(".") for source in sources for m in imports(source, ever=True)]
-        used[part] = {m[2] for m in modules if m[:2] == ["tidegate", "spark"] and m[2:]} & set(parts) - {part}
+        used[part] = {m[2] for m in modules if m[:2] == ["tidegate", name] and m[2:]} & set(parts) - {part}
     try:
         TopologicalSorter(used).prepare()
     except CycleError as error:
@@ -132,11 +133,12 @@ def circle(parts: Mapping[str, Iterable[str]]) -> list[str]:
     return []
 
 
-def test_imports_inside_of_spark_go_one_way():
+@pytest.mark.parametrize("name", ["engine", "spark"])
+def test_imports_inside_of_an_engine_go_one_way(name):
     """The lowering, loops, streaming and the modules beside them: no two of them import each other."""
-    parts = parts_of_spark()
-    assert {"lowering", "loops", "streaming"} <= set(parts)
-    assert circle(parts) == []
+    parts = parts_of(name)
+    assert {"engine": {"lowering", "loops", "relation"}, "spark": {"backend", "streaming"}}[name] <= set(parts)
+    assert circle(name, parts) == []
 
 
 def rewrites(sources: Iterable[str]) -> list[str]:
@@ -146,17 +148,17 @@ def rewrites(sources: Iterable[str]) -> list[str]:
 
 def test_the_lowering_does_not_rewrite():
     """A plan is rewritten before it is lowered, and never by what lowers it."""
-    assert rewrites(parts_of_spark()["lowering"]) == []
+    assert rewrites(parts_of("engine")["lowering"]) == []
 
 
 def test_a_circle_would_be_seen():
     """The checks above find a circle of two and of three, an import inside a function, and one of the rewriter."""
     down = "from tidegate.spark.lowering.rows import quoted"
     up = "def f():\n  from tidegate.spark import loops"
-    assert circle({"lowering": [up], "loops": ["import json", down]}) == ["loops", "lowering"]
+    assert circle("spark", {"lowering": [up], "loops": ["import json", down]}) == ["loops", "lowering"]
     through = {"lowering": ["from tidegate.spark.arrow import a"], "arrow": [up], "loops": [down]}
-    assert circle(through) == ["arrow", "loops", "lowering"]
-    assert circle({"lowering": ["from tidegate.flow.plan import Plan"], "loops": [down]}) == []
+    assert circle("spark", through) == ["arrow", "loops", "lowering"]
+    assert circle("spark", {"lowering": ["from tidegate.flow.plan import Plan"], "loops": [down]}) == []
     assert rewrites([down, "from tidegate.flow.rewrite.pieces import exact"]) == ["tidegate.flow.rewrite.pieces"]
 
 

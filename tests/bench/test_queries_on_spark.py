@@ -14,7 +14,7 @@ from tests.flow.case import assert_same_rows
 from tests.flow.plain import plain
 from tests.spark.engine import by_spark, frame
 
-from tidegate.spark.lowering import pairs
+from tidegate.engine.lowering import pairs
 from tidegate.spark.runtime import spark_runtime
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def test_a_stream_that_is_joined_with_itself_is_computed_once(
 ) -> None:
     """The sides differ in the names of columns only, so that one of them is enough; with other names, it is not."""
     assert exchanges(spark, name, tmp_path) == (1, 1)
-    monkeypatch.setattr(pairs, "_names", lambda _operator, _left, right: {n: n for n in right.columns})
+    monkeypatch.setattr(pairs, "_names", lambda _operator, _left, right: {n: n for n in right.names})
     assert exchanges(spark, name, tmp_path) == (2, 0)
 
 

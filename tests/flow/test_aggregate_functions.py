@@ -11,13 +11,13 @@ import pytest
 from tests.flow.case import ints
 
 import tidegate as tg
+from tidegate.engine.lowering.partials import partial
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, AggregateFunction, loop_rule
 from tidegate.flow.aggregates import aggregation
 from tidegate.flow.errors import NotAnAggregate
 from tidegate.flow.parser import exp, parse
 from tidegate.flow.schema import parse_schema
-from tidegate.spark.lowering.calls import call_sql
-from tidegate.spark.lowering.partials import partial
+from tidegate.spark.calls import call_sql
 from tidegate.spec import DT
 
 SOURCE = Path(tg.__file__).parent
@@ -39,7 +39,8 @@ def test_a_record_is_all_that_a_function_needs(monkeypatch: pytest.MonkeyPatch) 
     made_up(monkeypatch, "tally", "sum", duckdb="SUM({d}{x}){f}")
     (call,) = aggregation((), ["TALLY(x) AS n"], {}, SCHEMA).calls
     assert (call.function, call.type, call.mergeable, call.order_sensitive) == ("tally", "BIGINT", True, False)
-    assert getattr(partial(call, "struct(t)"), "merged", None) == ("sum(__0a)",)
+    (merged,) = getattr(partial(call, "struct(t)"), "merged", ())
+    assert merged.sql == "sum(__0a)"
     s = ints(flow, "s2")
     flow.sink("at", s.aggregate(n="tally(x) FILTER (WHERE x > 1)"))
     flow.sink("so_far", s.accumulate(n="tally(x) + 1"))
@@ -102,7 +103,7 @@ def test_every_name_has_its_record() -> None:
 
 
 #: Who deals with SQL at all.
-LAYERS = ("flow", "reference", "graph", "spark", "check")
+LAYERS = ("flow", "reference", "graph", "engine", "spark", "check")
 #: Where the name of a function is the word for something else: an argument, a function of ours, an option of Spark's
 #: reader, a part of a report, a column of times.
 OTHER_WORDS = {
@@ -116,9 +117,12 @@ OTHER_WORDS = {
 
 
 def named_functions(source: str) -> set[str]:
-    """The names of aggregate functions that texts of a module are, or list; calls in SQL are not names."""
+    """The names of aggregate functions that texts of a module are, or list; calls, in SQL or not, are not names."""
     tree = ast.parse(source)
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "call":
+            prose.add(id(node.args[0]))
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:

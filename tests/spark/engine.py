@@ -51,7 +51,7 @@ def _zoned(value: Any, column: Column) -> Any:
 
 def _same_columns(schema: Schema, table: DataFrame) -> None:
     """Hold what was derived when the flow was built against what Spark says."""
-    from tidegate.spark.lowering.rows import columns_of
+    from tidegate.spark.rows import columns_of
 
     found = columns_of(table.schema)
     assert [c.name for c in found] == list(schema.names)

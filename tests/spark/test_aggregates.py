@@ -14,10 +14,10 @@ from tests.flow.case import assert_same_rows
 from tests.spark.engine import frame, rows
 
 import tidegate as tg
+from tidegate.engine.calls import runs_along
+from tidegate.engine.lowering.partials import partial
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.aggregates import aggregation
-from tidegate.spark.lowering.calls import runs_along
-from tidegate.spark.lowering.partials import partial
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

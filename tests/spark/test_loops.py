@@ -16,9 +16,9 @@ from tests.spark.engine import by_spark, frame
 from tests.spark.loops import LOOPS, built, by_specification, on_both_orders
 
 import tidegate as tg
+from tidegate.engine.loops import rounds
 from tidegate.flow.errors import BadInput, BadLoop, NotConverging
-from tidegate.spark.loops import blocks, rounds
-from tidegate.spark.loops.queries import asked
+from tidegate.spark.backend import SparkBackend
 from tidegate.spark.runtime import spark_runtime
 
 if TYPE_CHECKING:
@@ -88,12 +88,14 @@ def test_the_driver_holds_few_facts_of_a_hub(spark: SparkSession, monkeypatch: p
     """One fact leads to many in a round: they are not brought to the driver, and nothing else changes."""
     held: list[int | None] = []
 
-    def at_driver(*arguments: Any, **options: Any) -> Any:
-        block = blocks.at_driver(*arguments, **options)
-        held.append(None if block is None else block.rows)
+    real = SparkBackend.kept_few
+
+    def kept_few(*arguments: Any, **options: Any) -> Any:
+        block = real(*arguments, **options)
+        held.append(None if block is None else block.size)
         return block
 
-    monkeypatch.setattr(rounds, "at_driver", at_driver)
+    monkeypatch.setattr(SparkBackend, "kept_few", kept_few)
     monkeypatch.setattr(rounds, "_HELD", 10)
     monkeypatch.setattr(rounds, "_MANY", many)
     chain = [(0, i, i + 1, 1) for i in range(4)]
@@ -161,15 +163,17 @@ def test_queries_of_any_form_read_frames_of_other_sessions(spark: SparkSession) 
     """A step has a session of its own; tables are of the session that the flow was started with."""
     query = built("ranks", pairs=False).plan["iterate#1"].start
     edges = spark.createDataFrame([(1, 2), (2, 3)], "src INT, dst INT")
-    elsewhere = replace(spark_runtime(spark), session=spark.newSession())
-    assert sorted(row.node for row in asked(elsewhere, query, {"input": edges}).collect()) == [1, 2, 3]
+    elsewhere = SparkBackend(replace(spark_runtime(spark), session=spark.newSession()))
+    found = elsewhere.query(query, {"input": SparkBackend(spark_runtime(spark)).relation(edges)})
+    assert sorted(found.fetch().column("node").to_pylist()) == [1, 2, 3]
 
 
 def test_queries_of_any_form_leave_what_is_cached_in_the_cache(spark: SparkSession) -> None:
     """What a version asks once is not worked out again in each round; nor does a user's own table leave the cache."""
     query = built("ranks", pairs=False).plan["iterate#1"].start
     edges = spark.createDataFrame([(1, 2), (2, 3)], "src INT, dst INT").persist()
-    asked(spark_runtime(spark), query, {"input": edges})
+    backend = SparkBackend(spark_runtime(spark))
+    backend.query(query, {"input": backend.relation(edges)})
     assert edges.storageLevel.useMemory
     edges.unpersist()
 

@@ -14,7 +14,7 @@ from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
 from tidegate.spark.files import read_rows, rows_in, write_rows
 from tidegate.spark.inputs import UNREADABLE
-from tidegate.spark.lowering.rows import row_order
+from tidegate.spark.rows import row_order
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,10 +20,10 @@ from tests.spark.steps import engine_in, in_steps, run_steps, with_watermarks
 from tests.spark.test_loops import GRID, LINE, drawn_graphs, rows_of, some
 
 import tidegate as tg
+from tidegate.engine.loops import queries, rounds
 from tidegate.flow.errors import NotConverging
 from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Bounded
-from tidegate.spark.loops import queries, rounds
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.keepers import loops

@@ -19,8 +19,8 @@ from tests.spark.engine import all_by_spark, frame
 from tests.spark.steps import engine_in, in_steps, run_steps
 
 import tidegate as tg
+from tidegate.engine.lowering import panes
 from tidegate.flow.plan import Plan
-from tidegate.spark.lowering import panes
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.errors import PickleRefused
 from tidegate.spark.streaming.keepers.keeper import Waiting

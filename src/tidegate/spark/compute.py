@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from tidegate.engine.plans import lower
+from tidegate.engine.relation import Relation
 from tidegate.errors import TidegateError
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import Iterate, Plan
+from tidegate.spark.backend import SparkBackend
 from tidegate.spark.inputs import check_inputs, with_time, without_time
-from tidegate.spark.plans import lower
+from tidegate.spark.relation import frame_of
 from tidegate.spark.runtime import Runtime, spark_runtime
 from tidegate.spark.tables import Rejected, Tables
 from tidegate.spark.workers import check_workers, runs_python
@@ -46,10 +49,11 @@ def _tables(flow: Plan, given: Mapping[str, DataFrame], runtime: Runtime) -> Tab
     bounds = limits(flow)
     complete = {s.id: with_time(s, runtime, given[s.id], bounds[s.id]) for s in flow.sources}
     complete |= {table.id: given[table.id] for table in flow.tables}
-    frames = lower(flow, complete, runtime)
-    sinks: Mapping[str, DataFrame] = {sink.name: frames[sink.input] for sink in flow.sinks}
+    backend = SparkBackend(runtime)
+    relations = lower(flow, {name: backend.relation(frame) for name, frame in complete.items()})
+    sinks: Mapping[str, DataFrame] = {sink.name: frame_of(relations[sink.input]) for sink in flow.sinks}
     if any(isinstance(operator, Iterate) for operator in flow):
-        sinks = _AfterLoops(flow, frames, runtime)
+        sinks = _AfterLoops(flow, relations, runtime)
     rejected = {s.id: without_time(s, runtime, given[s.id], bounds[s.id]) for s in flow.sources}
     return Tables(sinks, Rejected(rejected))
 
@@ -57,19 +61,19 @@ def _tables(flow: Plan, given: Mapping[str, DataFrame], runtime: Runtime) -> Tab
 class _AfterLoops(Mapping[str, "DataFrame"]):
     """The sinks of a flow with loops: a loop goes round, once, when a sink is asked for that needs it."""
 
-    def __init__(self, flow: Plan, frames: Mapping[str, DataFrame], runtime: Runtime) -> None:
+    def __init__(self, flow: Plan, relations: Mapping[str, Relation], runtime: Runtime) -> None:
         self._flow = flow
         self._runtime = runtime
         self._inputs = {sink.name: sink.input for sink in flow.sinks}
         loops = {operator.id for operator in flow if isinstance(operator, Iterate)}
-        self._frames = {id_: frame for id_, frame in frames.items() if not flow.upstream(id_) & loops}
+        self._relations = {id_: rows for id_, rows in relations.items() if not flow.upstream(id_) & loops}
 
     def __getitem__(self, sink: str) -> DataFrame:
         wanted = self._inputs[sink]
-        if wanted not in self._frames:
+        if wanted not in self._relations:
             with self._runtime.settings(spark__sql__session__timeZone=self._flow.timezone):
-                self._frames = lower(self._flow, self._frames, self._runtime, upto=wanted, run=True)
-        return self._frames[wanted]
+                self._relations = lower(self._flow, self._relations, upto=wanted, run=True)
+        return frame_of(self._relations[wanted])
 
     def __contains__(self, sink: object) -> bool:
         # That of `Mapping` would ask for the DataFrame, and so run the loop.

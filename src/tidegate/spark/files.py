@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from tidegate.flow.errors import BadArgument, BadInput
 from tidegate.flow.plan import Source, Table
 from tidegate.flow.schema import Column
+from tidegate.flow.sqltypes import quoted
 from tidegate.spark.arrow import struct_type
-from tidegate.spark.lowering.rows import MICROSECONDS, as_json, quoted
 from tidegate.spark.patterns import pattern_of
+from tidegate.spark.rows import MICROSECONDS, as_json
 from tidegate.spark.said import said_by
 
 if TYPE_CHECKING:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tidegate.engine.units import from_units
 from tidegate.flow.errors import BadInput, BadTime, FlowError, nearest
 from tidegate.flow.expressions import Expression
 from tidegate.flow.limits import OUT_OF_RANGE, Limit
 from tidegate.flow.plan import Plan, Source, Table
+from tidegate.flow.sqltypes import literal, quoted
 from tidegate.flow.watermarks import Published, Punctuated
-from tidegate.spark.lowering.rows import columns_of, literal, quoted
-from tidegate.spark.lowering.units import from_units
+from tidegate.spark.rows import columns_of
 from tidegate.spark.runtime import Runtime
 
 if TYPE_CHECKING:

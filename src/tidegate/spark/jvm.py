@@ -14,7 +14,7 @@ __all__ = [
     "classes",
     "collected",
     "drop_global_view",
-    "frame_of",
+    "frame_of_rows",
     "groups_mapped",
     "hadoop_settings",
     "listener_names",
@@ -68,7 +68,7 @@ def collected(frame: DataFrame) -> Any:
     return frame._jdf.collectAsList()
 
 
-def frame_of(session: SparkSession, rows: Any, like: DataFrame) -> DataFrame:
+def frame_of_rows(session: SparkSession, rows: Any, like: DataFrame) -> DataFrame:
     """Return rows of a list of the JVM as a DataFrame with the columns of another: PySpark takes Python objects."""
     from pyspark.sql import DataFrame
 

@@ -7,33 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from tidegate.flow import sqltypes
 from tidegate.flow.aggregates import Aggregation
-from tidegate.flow.errors import BadArgument, BadExpression, ColumnClash, FlowError, pointed
+from tidegate.flow.errors import BadArgument, BadExpression, FlowError, pointed
 from tidegate.flow.expressions import Expression
 from tidegate.flow.plan import Iterate, Operator, Where
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
     from tidegate.spark.runtime import Runtime
 
-__all__ = ["refused", "same_types", "told"]
-
-
-def same_types(operator: Operator, left: StructType, right: StructType, names: Sequence[str]) -> None:
-    """Raise unless both sides have the same types in these columns; Spark alone would convert one of them."""
-    types = [{f.name.lower(): f.dataType.simpleString() for f in side.fields} for side in (left, right)]
-    for name in names:
-        a, b = (side[name.lower()] for side in types)
-        if a != b and "void" not in (a, b):
-            cast = f'with_columns({name}="CAST({sqltypes.quoted(name)} AS {a.upper()})")'
-            raise ColumnClash(
-                f"expected {name} of one type on both sides, got {a.upper()} in {operator.inputs[0]} "
-                f"and {b.upper()} in {operator.inputs[1]}",
-                hint=f"{cast} on {operator.inputs[1]}",
-            )
+__all__ = ["refused", "told"]
 
 
 def refused(operator: Operator, inputs: Sequence[DataFrame], runtime: Runtime, error: Exception) -> FlowError:

@@ -8,19 +8,26 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tidegate.flow.arrow import arrow_type, rows_of
+from tidegate.flow.errors import NotSupported
 from tidegate.flow.schema import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["from_spark", "in_utc", "python_rows", "to_spark", "zoneless"]
+__all__ = ["canonical_table", "in_utc", "python_rows", "to_spark"]
 
 
-def from_spark(rows: pa.RecordBatch | pa.Table, columns: Sequence[Column]) -> pa.Table:
-    """Answer some columns of rows that came from Spark as users see them."""
-    table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
-    arrays = [table.column(c.name).cast(arrow_type(c.type or "")) for c in columns]
+def canonical_table(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
+    """Return rows that came from Spark as users see them, with the types that their columns have."""
+    arrays = [_canonical(rows.column(i), column.type) for i, column in enumerate(columns)]
     return pa.Table.from_arrays(arrays, names=[c.name for c in columns]).combine_chunks()
+
+
+def _canonical(column: pa.ChunkedArray, type_: str | None) -> pa.ChunkedArray:
+    try:
+        return column.cast(arrow_type(type_ or ""))
+    except NotSupported:
+        return _zoneless(column)
 
 
 def to_spark(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
@@ -34,11 +41,11 @@ def to_spark(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
 
 
 def in_utc(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Answer a column that came from Spark as Spark wants it back: instants that have a zone are in UTC."""
+    """Return a column that came from Spark as Spark wants it back: instants that have a zone are in UTC."""
     return column.cast(_rezoned(column.type, "UTC"))
 
 
-def zoneless(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _zoneless(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Answer a column that came from Spark as users see it."""
     return column.cast(_rezoned(column.type, None))
 
@@ -46,7 +53,7 @@ def zoneless(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def python_rows(frame: DataFrame) -> list[dict[str, Any]]:
     """Answer the rows of a DataFrame in plain Python; instants are without a zone, in UTC, wherever this runs."""
     table = frame.toArrow()
-    plain = [zoneless(column) for column in table.columns]
+    plain = [_zoneless(column) for column in table.columns]
     return rows_of(pa.Table.from_arrays(plain, names=table.column_names))
 
 

@@ -78,6 +78,11 @@ class AggregateFunction:
     #: How a loop keeps it; None if what is kept would depend on how often and in which order facts are found.
     loop: LoopRule | None = None
 
+    @property
+    def sees_order(self) -> bool:
+        """Whether its form for Spark compares rows by their order, if only to choose among equal ones."""
+        return any(mark in self.sorted for mark in ("{o}", "{at}", "{values}"))
+
     def takes(self, arguments: int) -> bool:
         """Whether the forms here are for a call with so many arguments."""
         return self.arguments in (None, arguments)

@@ -87,7 +87,7 @@ class Branch:
         for name in map(sqltypes.quoted, columns):
             each = [f"{sqltypes.ticked(alias)}.{name}" for alias in timed]
             joined = f"greatest({', '.join(each)})" if len(each) > 1 else (each or ["NULL"])[0]
-            found.append(f"{joined} AS {name}")
+            found.append(joined)
         return tuple(found)
 
 

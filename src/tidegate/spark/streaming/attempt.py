@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
+from tidegate.engine.loops.rounds import Least
+from tidegate.engine.relation import Relation
 from tidegate.flow.plan import Iterate, Plan
-from tidegate.spark.loops.rounds import Least
-from tidegate.spark.runtime import Runtime
+from tidegate.spark.backend import SparkBackend
+from tidegate.spark.relation import frame_of
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.state import Part, read_parts, write_part
 from tidegate.spark.streaming.warm import Warm
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
 __all__ = ["Attempt"]
 
@@ -31,8 +29,8 @@ class Attempt:
         suffix: str,
         flow: Plan,
         files: Files,
-        runtime: Runtime,
-        schemas: Mapping[str, StructType],
+        backend: SparkBackend,
+        shapes: Mapping[str, Any],
         *,
         warm: Warm | None = None,
         watch: Watch = lambda loop, number, least: None,  # noqa: ARG005
@@ -41,24 +39,30 @@ class Attempt:
         self.suffix = suffix
         self.flow = flow
         self.files = files
-        self.runtime = runtime
-        #: The columns that Spark gives the output of each operator.
-        self.schemas = schemas
+        self.backend = backend
+        self.runtime = backend.runtime
+        #: The shape of the output of each operator.
+        self.shapes = shapes
         self.watch = watch
         self._warm = warm or Warm()
         #: The directories that it has written; those that its commit does not name can go.
         self.made: set[str] = set()
 
-    def write(self, key: str, port: int, kind: str, rows: DataFrame, times: Sequence[str] = ()) -> Part:
+    def nothing(self, operator: str) -> Relation:
+        """Return no rows, of the output of an operator."""
+        return self.backend.nothing(self.shapes[operator])
+
+    def write(self, key: str, port: int, kind: str, rows: Relation, times: Sequence[str] = ()) -> Part:
         """Write rows as a part of a state; ``times`` are looked at on the way."""
         path = f"state/{key}/{port}/{self.number}-{kind}-{self.suffix}"
         self.made.add(path)
-        return write_part(self.files, self.runtime, rows, path, times)
+        return write_part(self.files, self.runtime, frame_of(rows), path, times)
 
-    def read(self, parts: Sequence[Part], type_: StructType) -> DataFrame:
-        """Return the rows of some parts."""
-        return read_parts(self.files, self.runtime, parts, type_)
+    def read(self, parts: Sequence[Part], shape: Any, *, coalesced: bool = False) -> Relation:
+        """Return the rows of some parts; ``coalesced`` puts them into one partition."""
+        rows = read_parts(self.files, self.runtime, parts, shape)
+        return self.backend.relation(rows.coalesce(1) if coalesced else rows)
 
-    def read_cached(self, parts: Sequence[Part], type_: StructType) -> DataFrame:
+    def read_cached(self, parts: Sequence[Part], shape: Any) -> Relation:
         """Return the rows of some parts; large ones stay in memory from step to step."""
-        return self._warm.read(self.files, self.runtime, parts, type_)
+        return self.backend.relation(self._warm.read(self.files, self.runtime, parts, shape))

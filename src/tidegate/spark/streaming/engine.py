@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from tidegate.engine.loops.rounds import Least
 from tidegate.flow.plan import Iterate, Plan
+from tidegate.spark.backend import SparkBackend
 from tidegate.spark.jvm import partitions_of
-from tidegate.spark.loops.rounds import Least
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.attempt import Attempt
 from tidegate.spark.streaming.cleaning import clean
@@ -165,7 +166,7 @@ class Engine:
         """Run a step, commit it, publish its results, and delete what is not needed any more."""
         started, number, probe = time.monotonic(), self._next, self.run.probe
         probe("begin", number)
-        shared = (self.flow, self.files, runtime, self.run.schemas)
+        shared = (self.flow, self.files, SparkBackend(runtime), self.run.shapes)
         step = Attempt(number, self.attempt, *shared, warm=self._warm, watch=self._turn)
         try:
             done = run_step(

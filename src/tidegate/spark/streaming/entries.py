@@ -9,20 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tidegate.engine.lowering import lower_operator
+from tidegate.engine.relation import Relation
 from tidegate.flow import plan
 from tidegate.flow.plan import Operator, Plan, Source
+from tidegate.spark.backend import SparkBackend
 from tidegate.spark.jvm import optimized_plan
-from tidegate.spark.lowering import lower_operator
-from tidegate.spark.runtime import Runtime
+from tidegate.spark.relation import frame_of
 from tidegate.spark.streaming.keepers import Keeper
 from tidegate.spark.streaming.sources import observable
-from tidegate.spark.streaming.state import empty_rows
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
 __all__ = ["Entries", "entries"]
 
@@ -41,7 +38,7 @@ class Entries:
 
 
 def entries(
-    flow: Plan, keepers: Mapping[str, Keeper[Any]], runtime: Runtime, schemas: Mapping[str, StructType]
+    flow: Plan, keepers: Mapping[str, Keeper[Any]], backend: SparkBackend, shapes: Mapping[str, Any]
 ) -> Entries:
     """Answer what can be written before the frontiers of a step are known."""
     reached: dict[str, frozenset[str] | None] = {}
@@ -53,7 +50,7 @@ def entries(
         for operator, port in held
         if keepers[operator.id].early
         and (sources := reached[operator.inputs[port]]) is not None
-        and _observable(flow, runtime, schemas, operator.inputs[port], sources)
+        and _observable(flow, backend, shapes, operator.inputs[port], sources)
     }
     seen: frozenset[str] = frozenset().union(*found.values())
     read = [operator.inputs[port] for operator, port in held] + [sink.input for sink in flow.sinks]
@@ -78,21 +75,22 @@ def _fed(flow: Plan, name: str) -> bool:
 
 
 def _observable(
-    flow: Plan, runtime: Runtime, schemas: Mapping[str, StructType], name: str, sources: frozenset[str]
+    flow: Plan, backend: SparkBackend, shapes: Mapping[str, Any], name: str, sources: frozenset[str]
 ) -> bool:
     """Answer whether Spark reads all rows on their way: of a condition that is never true it would read none."""
     from pyspark.sql import Observation
 
-    def lowered(id_: str) -> DataFrame:
+    def lowered(id_: str) -> Relation:
         operator = flow[id_]
         if isinstance(operator, Source):
-            return empty_rows(runtime, schemas[id_]).observe(Observation(f"of {id_}"), runtime.expr("count(*)", "n"))
-        return lower_operator(operator, runtime, *map(lowered, operator.inputs))
+            rows = frame_of(backend.nothing(shapes[id_]))
+            return backend.relation(rows.observe(Observation(f"of {id_}"), backend.runtime.expr("count(*)", "n")))
+        return lower_operator(operator, *map(lowered, operator.inputs))
 
     # Rows that come by two ways, as where a stream is united with itself, would be seen twice.
     if any(_ways(flow, name, source) > 1 for source in sources):
         return False
-    optimized = optimized_plan(lowered(name))
+    optimized = optimized_plan(frame_of(lowered(name)))
     return all(f"CollectMetrics of {source}," in optimized for source in sources)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import Any, TypeAlias
 
+from tidegate.engine.units import to_units
 from tidegate.flow import sqltypes
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, units
-from tidegate.spark.lowering.units import to_units
 from tidegate.time import BOTTOM, TOP, Antichain, Bound
 
 __all__ = [

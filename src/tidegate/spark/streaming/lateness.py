@@ -9,26 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
+from tidegate.engine.lowering import lower_operator
+from tidegate.engine.relation import Relation, united
 from tidegate.flow import plan
 from tidegate.flow.arrow import checked_result
 from tidegate.flow.expressions import reference_to
 from tidegate.flow.plan import Operator, Plan, Source
 from tidegate.flow.schema import Column, Schema
-from tidegate.spark.lowering import lower_operator
+from tidegate.spark.relation import frame_of
 from tidegate.spark.streaming.attempt import Attempt
 from tidegate.spark.streaming.frontiers import Frontier
 from tidegate.spark.streaming.keepers import Keeper
 from tidegate.spark.streaming.keepers.revised import ORIGIN
 from tidegate.spark.streaming.sources import Taken
-from tidegate.spark.streaming.state import empty_rows
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["admit"]
 
@@ -38,8 +35,8 @@ def admit(
     keepers: Mapping[str, Keeper[Any]],
     taken: Mapping[str, Taken],
     old: Mapping[str, Frontier],
-    tables: Mapping[str, DataFrame],
-) -> tuple[dict[str, Taken], dict[str, DataFrame]]:
+    tables: Mapping[str, Relation],
+) -> tuple[dict[str, Taken], dict[str, Relation]]:
     """Let late rows travel to windows that take them.
 
     The answer is what was taken from each source, where only rows are late that no window took; and for each window
@@ -56,17 +53,16 @@ def admit(
     known = dict(tables)
     for operator in flow:
         if not operator.schema.time and operator.inputs:
-            known[operator.id] = lower_operator(operator, step.runtime, *(known[name] for name in operator.inputs))
+            known[operator.id] = lower_operator(operator, *(known[name] for name in operator.inputs))
         elif operator.id in roads and any(name in late for name in operator.inputs):
             if window := windows.get(operator.id):
                 admitted[operator.id] = window.admitted(step, late[operator.inputs[0]], old[operator.id])
             else:
                 late[operator.id] = _passed(step, operator, late, known)
-    ids = [rows.select(ORIGIN) for rows in admitted.values()]
-    took = reduce(lambda one, other: one.union(other), ids).distinct()
+    took = united([rows.select({"__took": ORIGIN}) for rows in admitted.values()]).distinct()
     result = dict(taken)
     for source in sources:
-        left = found[source.id].join(took, ORIGIN, "left_anti")
+        left = frame_of(found[source.id].join(took, f"{ORIGIN} = __took", "anti"))
         before = taken[source.id]
         result[source.id] = replace(before, seen=replace(before.seen, late=left.count()), late=left)
     return result, admitted
@@ -83,22 +79,21 @@ def _roads(flow: Plan, windows: Collection[str]) -> set[str]:
     return found
 
 
-def _written(step: Attempt, taken: Taken, number: int) -> DataFrame:
+def _written(step: Attempt, taken: Taken, number: int) -> Relation:
     """Answer the late rows of a source, each with a number of its own; they are written down, so that it stays."""
     id_ = f"monotonically_increasing_id() * {len(step.flow.sources)} + {number}"
-    rows = taken.late_rows(step.runtime).withColumn(ORIGIN, step.runtime.expr(id_))
-    return step.read([step.write("late", number, "candidates", rows)], rows.schema)
+    rows = step.backend.relation(taken.late_rows(step.runtime)).with_columns({ORIGIN: id_})
+    return step.read([step.write("late", number, "candidates", rows)], rows.shape)
 
 
 def _passed(
-    step: Attempt, operator: Operator, late: Mapping[str, DataFrame], tables: Mapping[str, DataFrame]
-) -> DataFrame:
+    step: Attempt, operator: Operator, late: Mapping[str, Relation], tables: Mapping[str, Relation]
+) -> Relation:
     """Answer what an operator makes of late rows, each with the number of the row that it comes from."""
-    runtime = step.runtime
     inputs = []
     for given in step.flow.inputs(operator):
         if given.schema.time:
-            none = empty_rows(runtime, step.schemas[given.id]).withColumn(ORIGIN, runtime.expr("CAST(NULL AS BIGINT)"))
+            none = step.nothing(given.id).with_columns({ORIGIN: "CAST(NULL AS BIGINT)"})
             inputs.append(late.get(given.id, none))
         else:
             inputs.append(tables[given.id])
@@ -110,7 +105,7 @@ def _passed(
         case plan.MapBatches():
             schema = Schema((*operator.schema.columns, Column(ORIGIN, "BIGINT")), operator.schema.time)
             operator = replace(operator, schema=schema, function=_row_by_row(operator))
-    return lower_operator(operator, runtime, *inputs)
+    return lower_operator(operator, *inputs)
 
 
 def _row_by_row(operator: plan.MapBatches) -> Callable[[Any], Any]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
+from tidegate.flow.sqltypes import quoted
 from tidegate.spark.jvm import listener_names
-from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.said import plainly
 from tidegate.spark.streaming.commits import Commit

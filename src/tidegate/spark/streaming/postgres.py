@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from tidegate.extras import require
 from tidegate.flow.errors import BadArgument
-from tidegate.spark.lowering.rows import quoted
+from tidegate.flow.sqltypes import quoted
 from tidegate.spark.streaming.batches import arrow_batches
 from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
 from tidegate.spark.streaming.postgres_values import column_type, fits, flat, refused

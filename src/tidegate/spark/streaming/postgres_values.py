@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from tidegate.engine.units import from_units
 from tidegate.flow.errors import NotSupported
 from tidegate.flow.spans import within
-from tidegate.spark.lowering.rows import MICROSECONDS, as_json, literal, quoted
-from tidegate.spark.lowering.units import from_units
+from tidegate.flow.sqltypes import literal, quoted
+from tidegate.spark.rows import MICROSECONDS, as_json
 from tidegate.spark.streaming.refusals import Refusal
 
 if TYPE_CHECKING:

@@ -6,21 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tidegate.engine.plans import lower
+from tidegate.engine.relation import Relation
 from tidegate.flow.plan import Plan
 from tidegate.spark.arrow import struct_type
-from tidegate.spark.plans import lower
+from tidegate.spark.backend import SparkBackend
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.entries import Entries, entries
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.keepers import Keeper, Types, keepers_of
 from tidegate.spark.streaming.meaning import meaning, origins_of, state_keys
 from tidegate.spark.streaming.sinks import Output
-from tidegate.spark.streaming.state import Part, empty_rows
+from tidegate.spark.streaming.state import Part
 from tidegate.spark.streaming.work import Kept
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
 __all__ = ["Prepared", "Probe", "prepared"]
 
@@ -34,10 +35,10 @@ class Prepared:
 
     flow: Plan
     files: Files
-    tables: Mapping[str, DataFrame]
+    tables: Mapping[str, Relation]
     outputs: Mapping[str, Output]
-    #: The columns that Spark gives the output of each operator.
-    schemas: Mapping[str, StructType]
+    #: The shape of the output of each operator.
+    shapes: Mapping[str, Any]
     kept: Mapping[str, Kept]
     entries: Entries
     #: The names under which the checkpoint knows sources and tables.
@@ -74,19 +75,21 @@ def prepared(
     origins = origins_of(flow, old)
     keepers = keepers_of(flow, allow_pickle=allow_pickle)
     keys = state_keys(flow, keepers, origins)
-    schemas = _schemas(flow, runtime, tables)
+    backend = SparkBackend(runtime)
+    given = {name: backend.relation(table) for name, table in tables.items()}
+    shapes = _shapes(flow, backend, given)
     kept = {}
     for id_, keeper in keepers.items():
-        types = Types(tuple(schemas[name] for name in flow[id_].inputs), schemas[id_])
-        kept[id_] = Kept(keeper, keys[id_], replace(types, states=tuple(keeper.state_types(runtime, types))))
+        types = Types(tuple(shapes[name] for name in flow[id_].inputs), shapes[id_])
+        kept[id_] = Kept(keeper, keys[id_], replace(types, states=tuple(keeper.state_types(backend, types))))
     return Prepared(
         flow,
         files,
-        dict(tables),
+        given,
         dict(outputs),
-        schemas,
+        shapes,
         kept,
-        entries(flow, keepers, runtime, schemas),
+        entries(flow, keepers, backend, shapes),
         origins,
         meaning(flow, keepers, keys, origins),
         fold_from,
@@ -94,8 +97,8 @@ def prepared(
     )
 
 
-def _schemas(flow: Plan, runtime: Runtime, tables: Mapping[str, DataFrame]) -> dict[str, StructType]:
-    """Return what Spark makes of the flow, on no rows: what it refuses is refused before anything runs."""
-    inputs = {s.id: empty_rows(runtime, struct_type(s.schema.columns)) for s in flow.sources} | dict(tables)
-    with runtime.settings(spark__sql__session__timeZone=flow.timezone):
-        return {id_: frame.schema for id_, frame in lower(flow, inputs, runtime).items()}
+def _shapes(flow: Plan, backend: SparkBackend, tables: Mapping[str, Relation]) -> dict[str, Any]:
+    """Return what the backend makes of the flow, on no rows: what it refuses is refused before anything runs."""
+    inputs = {s.id: backend.nothing(struct_type(s.schema.columns)) for s in flow.sources} | dict(tables)
+    with backend.runtime.settings(spark__sql__session__timeZone=flow.timezone):
+        return {id_: rows.shape for id_, rows in lower(flow, inputs).items()}

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from tidegate.spark.relation import frame_of
 from tidegate.spark.streaming.attempt import Attempt
 from tidegate.spark.streaming.by_step import directory_of
 from tidegate.spark.streaming.commits import Commit, Publication
@@ -64,20 +65,20 @@ def set_aside_so_far(last: Commit | None, publications: Sequence[Publication]) -
     return dict(found)
 
 
-def write_results(run: Prepared, step: Attempt, frames: Mapping[str, Rows]) -> tuple[dict[str, int], list[Publication]]:
+def write_results(run: Prepared, step: Attempt, found: Mapping[str, Rows]) -> tuple[dict[str, int], list[Publication]]:
     """Write what goes to sinks to paths of this attempt; return how many rows each has, and what is to be published."""
     outputs, written = {}, []
     for output in run.outputs.values():
         if isinstance(output, Parquet):
             check_owned(run.files.at(output.path))
     for sink in run.flow.sinks:
-        rows = frames[sink.input]
+        rows = found[sink.input]
         outputs[sink.name] = 0
         if rows.empty:
             continue
         output = run.outputs[sink.name]
         publication, files = _place(run.files, step, sink.name, output)
-        frame, check_taken = watched(step.runtime, rows.frame, output)
+        frame, check_taken = watched(step.runtime, frame_of(rows.relation), output)
         with at_operator(run.flow, sink.input):
             part = write_part(files, step.runtime, frame, publication.staged)
         try:

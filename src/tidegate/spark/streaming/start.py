@@ -128,14 +128,14 @@ def prepare(
     for sink in flow.sinks:
         output = outputs[sink.name]
         if isinstance(output, Parquet):
-            claim(spark, output.path, files, sink.name, engine.run.schemas[sink.input], flow[sink.input].schema)
+            claim(spark, output.path, files, sink.name, engine.run.shapes[sink.input], flow[sink.input].schema)
             _check_none_waits(engine, sink.name, Files(spark, output.path))
             _check_not_left(engine, sink.name, Files(spark, output.path))
             # What the last commit names is published; the rest is of attempts that did not get so far.
             sweep_attempts(Files(spark, output.path), PENDING, lock.token.lock if lock else 0)
         elif isinstance(output, Transactional):
             try:
-                output.claim(sender_of(flow, files, sink.name), engine.run.schemas[sink.input])
+                output.claim(sender_of(flow, files, sink.name), engine.run.shapes[sink.input])
             except TidegateError as error:
                 raise error.at(f"sink {sink.name!r}") from None
     return engine

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tidegate.spark.backend import no_rows
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.manifest import FileEntry, check_files, decode_files, measured
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["READ", "Part", "State", "check_part", "empty_rows", "fold_from", "read_parts", "write_part"]
+__all__ = ["READ", "Part", "State", "check_part", "fold_from", "read_parts", "write_part"]
 
 # Parts are not written anew for each small step.
 _FEWEST = 4
@@ -119,20 +120,10 @@ def fold_from(parts: Sequence[Part]) -> int:
     return len(parts)
 
 
-def empty_rows(runtime: Runtime, schema: StructType) -> DataFrame:
-    """Answer no rows, of a schema."""
-
-    def make() -> DataFrame:
-        columns = [runtime.F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields]
-        return runtime.session.range(0).select(*columns)
-
-    return runtime.once(("no rows", schema.json()), make)
-
-
 def read_parts(files: Files, runtime: Runtime, parts: Sequence[Part], schema: StructType) -> DataFrame:
     """Return the rows of some parts; the schema is given, so that Spark need not look for it."""
     if not parts:
-        return empty_rows(runtime, schema)
+        return no_rows(runtime, schema)
     rows = runtime.session.read.options(**READ).schema(schema).parquet(*(files.path(part.path) for part in parts))
     # After Spark has listed them: what goes missing from here on is an error of its own.
     for part in parts:

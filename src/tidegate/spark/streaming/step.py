@@ -99,7 +99,7 @@ def run_step(
         new = _frontiers(run, tracking)
         work.answer(seen, late, old, new)
         run.probe("between state and output", step.number)
-        outputs, written = write_results(run, step, work.frames)
+        outputs, written = write_results(run, step, work.rows)
         commit = Commit(
             step.number,
             batch.number,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
-from tidegate.spark.loops.queries import united
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.state import Part, read_parts
@@ -32,7 +32,7 @@ class Warm:
         frames = [self._cached(files, runtime, part, schema) for part in parts if part.rows >= _MANY]
         if small or not frames:
             frames.append(read_parts(files, runtime, small, schema))
-        return united(frames)
+        return reduce(lambda one, other: one.unionAll(other), frames)
 
     def forget(self, paths: Iterable[str] = ()) -> None:
         """Give back what is cached, except of these paths."""

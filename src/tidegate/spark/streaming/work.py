@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tidegate.engine.lowering import lower_operator
+from tidegate.engine.relation import Kept as Cached
+from tidegate.engine.relation import Relation
 from tidegate.flow.plan import Operator, Source, Table
-from tidegate.spark.lowering import lower_operator
 from tidegate.spark.streaming.attempt import Attempt
 from tidegate.spark.streaming.entries import Entries
 from tidegate.spark.streaming.failures import at_operator
@@ -16,10 +18,7 @@ from tidegate.spark.streaming.frontiers import Frontier
 from tidegate.spark.streaming.keepers import Held, Keeper, Moved, New, Types
 from tidegate.spark.streaming.marks import Seen
 from tidegate.spark.streaming.sources import Taken
-from tidegate.spark.streaming.state import Part, State, empty_rows, fold_from
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from tidegate.spark.streaming.state import Part, State, fold_from
 
 __all__ = ["Kept", "Rows", "Work"]
 
@@ -28,7 +27,7 @@ __all__ = ["Kept", "Rows", "Work"]
 class Rows:
     """Rows of a step; ``empty`` if it is known without looking that there are none."""
 
-    frame: DataFrame
+    relation: Relation
     empty: bool = False
 
 
@@ -50,12 +49,12 @@ class Work:
         entries: Entries,
         kept: Mapping[str, Kept],
         before: Mapping[str, tuple[State, ...]],
-        tables: Mapping[str, DataFrame],
+        tables: Mapping[str, Relation],
         *,
         ended: bool = False,
         fold_from: Callable[[Sequence[Part]], int] = fold_from,
     ) -> None:
-        self.frames: dict[str, Rows] = {}
+        self.rows: dict[str, Rows] = {}
         self.states: dict[str, tuple[State, ...]] = {}
         self._step = step
         self._flow = step.flow
@@ -65,24 +64,23 @@ class Work:
         self._ended = ended
         self._fold_from = fold_from
         self._uses = Counter([i for o in self._flow for i in o.inputs] + [s.input for s in self._flow.sinks])
-        self._cached: list[DataFrame] = []
+        self._cached: list[Cached] = []
         for id_, own in kept.items():
             self.states[id_] = before.get(own.key, (State(),) * own.keeper.ports)
 
     def begin(self, taken: Mapping[str, Taken], old: Mapping[str, Frontier]) -> None:
         """Write the new rows that go into states whatever the frontiers will be."""
-        runtime = self._step.runtime
         for operator in self._flow:
             with at_operator(self._flow, operator.id):
                 if isinstance(operator, Table):
-                    self.frames[operator.id] = Rows(self._tables[operator.id])
+                    self.rows[operator.id] = Rows(self._tables[operator.id])
                 elif isinstance(operator, Source):
-                    self.frames[operator.id] = (
-                        Rows(taken[operator.id].on_time(runtime))
+                    self.rows[operator.id] = (
+                        Rows(self._step.backend.relation(taken[operator.id].on_time(self._step.runtime)))
                         if operator.id in taken
-                        else Rows(empty_rows(runtime, self._step.schemas[operator.id]), empty=True)
+                        else Rows(self._step.nothing(operator.id), empty=True)
                     )
-                elif operator.id not in self._kept and all(name in self.frames for name in operator.inputs):
+                elif operator.id not in self._kept and all(name in self.rows for name in operator.inputs):
                     self._lower(operator)
         for operator in self._flow:
             for port in range(len(operator.inputs)):
@@ -93,7 +91,7 @@ class Work:
     def answer(
         self,
         seen: Mapping[str, Seen],
-        late: Mapping[str, DataFrame],
+        late: Mapping[str, Relation],
         old: Mapping[str, Frontier],
         new: Mapping[str, Frontier],
     ) -> None:
@@ -105,7 +103,7 @@ class Work:
             with at_operator(self._flow, operator.id):
                 if isinstance(operator, Source):
                     empty = operator.id not in seen or not seen[operator.id].rows
-                    self.frames[operator.id] = Rows(self.frames[operator.id].frame, empty=empty)
+                    self.rows[operator.id] = Rows(self.rows[operator.id].relation, empty=empty)
                 elif operator.id in self._kept:
                     moved = Moved(old[operator.id], new[operator.id], self._ended)
                     self._advance(operator, moved, late.get(operator.id))
@@ -136,32 +134,32 @@ class Work:
 
     def release(self) -> None:
         """Let go of what is cached."""
-        for frame in self._cached:
-            frame.unpersist()
+        for cached in self._cached:
+            cached.release()
 
     def _lower(self, operator: Operator) -> None:
         """Let an operator without state make its rows, unless it has; say if it is known now that there are none."""
-        given = [self.frames[name] for name in operator.inputs]
+        given = [self.rows[name] for name in operator.inputs]
         streams = [rows for rows, i in zip(given, self._flow.inputs(operator), strict=True) if i.schema.time]
         empty = bool(streams) and all(rows.empty for rows in streams)
-        known = self.frames.get(operator.id)
+        known = self.rows.get(operator.id)
         if known is not None:
-            self.frames[operator.id] = Rows(known.frame, empty=empty)
+            self.rows[operator.id] = Rows(known.relation, empty=empty)
             return
-        frame = lower_operator(operator, self._step.runtime, *(rows.frame for rows in given))
-        self.frames[operator.id] = self._shared(operator, Rows(frame, empty=empty))
+        found = lower_operator(operator, *(rows.relation for rows in given))
+        self.rows[operator.id] = self._shared(operator, Rows(found, empty=empty))
 
-    def _take_in(self, operator: Operator, port: int, old: Frontier, late: DataFrame | None = None) -> None:
+    def _take_in(self, operator: Operator, port: int, old: Frontier, late: Relation | None = None) -> None:
         """Add to a state what comes to its input."""
-        keeper, rows = self._kept[operator.id].keeper, self.frames[operator.inputs[port]]
+        keeper, rows = self._kept[operator.id].keeper, self.rows[operator.inputs[port]]
         if not self._flow.inputs(operator)[port].schema.time:
             return
-        kept = keeper.enter(New(self._step, port, None if rows.empty else rows.frame, old, late))
+        kept = keeper.enter(New(self._step, port, None if rows.empty else rows.relation, old, late))
         if kept is not None:
             held = self._held(operator.id)
             self.states[operator.id] = held.grown(port, held.write(port, "new", kept, keeper.times(port))).states
 
-    def _advance(self, operator: Operator, moved: Moved, late: DataFrame | None) -> None:
+    def _advance(self, operator: Operator, moved: Moved, late: Relation | None) -> None:
         """Let an operator with state answer, after it has taken in what it has not yet."""
         for port in range(len(operator.inputs)):
             if (operator.id, port) not in self._entries.inputs:
@@ -172,8 +170,8 @@ class Work:
             answer = keeper.answer(held, moved)
             rows, self.states[operator.id] = answer.rows, answer.states
             self._cached += answer.cached
-        none = Rows(empty_rows(self._step.runtime, self._step.schemas[operator.id]), empty=True)
-        self.frames[operator.id] = none if rows is None else self._shared(operator, Rows(rows))
+        none = Rows(self._step.nothing(operator.id), empty=True)
+        self.rows[operator.id] = none if rows is None else self._shared(operator, Rows(rows))
 
     def _due(self, keeper: Keeper[Any], held: Held, moved: Moved) -> bool:
         """Whether there may be an answer by now; most small steps end no window."""
@@ -186,18 +184,19 @@ class Work:
             for part in held.states[port].parts
         )
 
-    def _held(self, id_: str, late: DataFrame | None = None) -> Held:
+    def _held(self, id_: str, late: Relation | None = None) -> Held:
         own = self._kept[id_]
         return Held(self._step, own.key, own.types, self.states[id_], self._tables_of(self._flow[id_]), late)
 
-    def _tables_of(self, operator: Operator) -> dict[int, DataFrame]:
+    def _tables_of(self, operator: Operator) -> dict[int, Relation]:
         """Answer the inputs of an operator that have no time, by number."""
         inputs = self._flow.inputs(operator)
-        return {port: self.frames[given.id].frame for port, given in enumerate(inputs) if not given.schema.time}
+        return {port: self.rows[given.id].relation for port, given in enumerate(inputs) if not given.schema.time}
 
     def _shared(self, operator: Operator, rows: Rows) -> Rows:
         """Keep rows that several will read."""
         if self._uses[operator.id] < 2 or rows.empty:
             return rows
-        self._cached.append(rows.frame.persist())
-        return Rows(self._cached[-1])
+        cached = self._step.backend.cached(rows.relation)
+        self._cached.append(cached)
+        return Rows(cached.rows)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tidegate.engine.lowering.cells import mergeable
 from tidegate.flow import plan
 from tidegate.flow.errors import NotSupported
 from tidegate.flow.plan import Operator, Plan, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
-from tidegate.spark.lowering.cells import mergeable
 from tidegate.spark.streaming.keepers.accumulated import AllCells, AllRows
 from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved, New, Types
 from tidegate.spark.streaming.keepers.last_rows import LastKept, LatestRight

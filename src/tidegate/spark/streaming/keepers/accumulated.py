@@ -8,21 +8,15 @@ all, or none once it is merged with others.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tidegate.engine.lowering import lower_operator
+from tidegate.engine.lowering.accumulate import answers_of, cells_of, merged_cells
+from tidegate.engine.relation import Relation, as_they_are
+from tidegate.engine.units import from_units, to_units
 from tidegate.flow import plan
 from tidegate.flow.spans import units
-from tidegate.spark.lowering import lower_operator
-from tidegate.spark.lowering.accumulate import answers_of, cells_of, merged_cells
-from tidegate.spark.lowering.rows import quoted
-from tidegate.spark.lowering.units import from_units, to_units
-from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.frontiers import Frontier, complete, is_complete, newly_complete, parts_of
 from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved
 from tidegate.time import BOTTOM, TOP
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["FEW", "AllCells", "AllRows"]
 
@@ -36,8 +30,7 @@ class AllRows(Keeper[plan.Accumulate]):
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers at the times that became complete."""
         done = newly_complete(self.operator.schema, moved.old, moved.new)
-        found = lower_operator(self.operator, held.runtime, self.read(held, 0))
-        return held.answers(found.where(held.runtime.expr(done)))
+        return held.answers(lower_operator(self.operator, self.read(held, 0)).where(done))
 
 
 class AllCells(AllRows):
@@ -45,9 +38,9 @@ class AllCells(AllRows):
 
     keeps = "cells"
 
-    def kept_of(self, runtime: Runtime, rows: DataFrame) -> DataFrame:
+    def kept_of(self, rows: Relation) -> Relation:
         """Return the cells of rows; all of their rows wait."""
-        return cells_of(self.operator, runtime, rows).withColumn("__here", runtime.expr("__n"))
+        return cells_of(self.operator, rows).with_columns({"__here": "__n"})
 
     def times(self, port: int) -> list[str]:  # noqa: ARG002
         """Return the times of cells, null for those that do not wait any more."""
@@ -56,7 +49,7 @@ class AllCells(AllRows):
 
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers for the cells that became complete, on top of those that were."""
-        operator, runtime, schema = self.operator, held.runtime, self.operator.schema
+        operator, schema = self.operator, self.operator.schema
         waiting = [
             part
             for part in held.states[0].parts
@@ -66,33 +59,32 @@ class AllCells(AllRows):
             return held.answers(None)
         was, now = (complete(schema, frontier, self._times) for frontier in (moved.old, moved.new))
         newer, cells = self.read(held, 0, waiting), self.read(held, 0)
-        fresh = newer.where(runtime.expr(f"__here > 0 AND ({now}) AND NOT ({was})"))
-        known = self._represented(runtime, cells.where(runtime.expr(f"__here = 0 OR ({was})")), moved.old)
+        fresh = newer.where(f"__here > 0 AND ({now}) AND NOT ({was})")
+        known = self._represented(cells.where(f"__here = 0 OR ({was})"), moved.old)
         if operator.emit == "update" and operator.aggregation.by:
             # A group without new rows gives no answer.
             names = [f"__k{i}" for i in range(len(operator.aggregation.by))]
-            groups = fresh.select(*(runtime.expr(name, f"{name}x") for name in names)).distinct()
+            groups = fresh.select({f"{name}x": name for name in names}).distinct()
             same = " AND ".join(f"{name} <=> {name}x" for name in names)
             few = sum(part.rows for part in waiting) <= FEW
-            known = known.join(runtime.F.broadcast(groups) if few else groups, runtime.expr(same), "left_semi")
+            known = known.join(groups.small() if few else groups, same, "semi")
         rows = held.input_types()
-        both = merged_cells(operator, runtime, known.unionByName(fresh), rows)
-        return held.answers(answers_of(operator, runtime, both, rows))
+        both = merged_cells(operator, known.union(fresh), rows)
+        return held.answers(answers_of(operator, both, rows))
 
-    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:  # noqa: ARG002
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return cells with those of complete times merged as far as no later time can tell them apart."""
-        runtime = held.runtime
         done = f"(__here = 0 OR ({complete(self.operator.schema, at, self._times)}))"
-        marked = rows.withColumn("__waits", runtime.expr(f"NOT {done}"))
-        moved = self._represented(runtime, marked, at, unless="__waits")
-        merged = merged_cells(self.operator, runtime, moved, held.input_types(), "__waits")
-        return merged.select(*map(quoted, rows.columns))
+        marked = rows.with_columns({"__waits": f"NOT {done}"})
+        moved = self._represented(marked, at, unless="__waits")
+        merged = merged_cells(self.operator, moved, held.input_types(), "__waits")
+        return merged.select(as_they_are(rows.names))
 
     @property
     def _times(self) -> list[str]:
         return [f"__t{i}" for i in range(len(self.operator.schema.time))]
 
-    def _represented(self, runtime: Runtime, cells: DataFrame, at: Frontier, unless: str = "false") -> DataFrame:
+    def _represented(self, cells: Relation, at: Frontier, unless: str = "false") -> Relation:
         """Return cells at the times that represent theirs, not merged yet; ``unless`` leaves some as they are."""
         schema = self.operator.schema
         elements = [parts for parts in (parts_of(schema, f) for f in at) if TOP not in parts]
@@ -105,4 +97,4 @@ class AllCells(AllRows):
             ]
             meet = joins[0] if len(joins) == 1 else f"least({', '.join(joins)})" if joins else name
             changed[name] = f"IF({unless}, {name}, {meet})"
-        return cells.select(*runtime.exprs({name: changed.get(name, quoted(name)) for name in cells.columns}))
+        return cells.select(as_they_are(cells.names) | changed)

@@ -5,19 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from tidegate.engine.relation import Backend, Kept, Relation
+from tidegate.engine.units import units_of
 from tidegate.flow.plan import Operator
 from tidegate.flow.schema import Schema
-from tidegate.spark.lowering.units import units_of
-from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.attempt import Attempt
 from tidegate.spark.streaming.frontiers import Frontier, complete, is_complete
-from tidegate.spark.streaming.state import Part, State, empty_rows
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
+from tidegate.spark.streaming.state import Part, State
 
 __all__ = ["Answer", "Held", "Keeper", "Moved", "New", "Types", "Units", "Waiting"]
 
@@ -31,11 +27,11 @@ _FEW = 1000
 
 @dataclass(frozen=True, slots=True)
 class Types:
-    """The columns that Spark gives to the inputs of an operator, to its output, and to each of its states."""
+    """The shapes of the inputs of an operator, of its output, and of each of its states."""
 
-    inputs: tuple[StructType, ...]
-    output: StructType
-    states: tuple[StructType, ...] = ()
+    inputs: tuple[Any, ...]
+    output: Any
+    states: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +52,9 @@ class New:
 
     attempt: Attempt
     port: int
-    rows: DataFrame | None
+    rows: Relation | None
     old: Frontier
-    late: DataFrame | None = None
+    late: Relation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +67,21 @@ class Held:
     types: Types
     states: tuple[State, ...]
     #: Its inputs without time, by number.
-    tables: Mapping[int, DataFrame] = field(default_factory=dict)
-    late: DataFrame | None = None
+    tables: Mapping[int, Relation] = field(default_factory=dict)
+    late: Relation | None = None
 
-    @property
-    def runtime(self) -> Runtime:
-        """What DataFrames are made with."""
-        return self.attempt.runtime
-
-    def read(self, port: int, parts: Sequence[Part] | None = None, *, coalesced: bool = False) -> DataFrame:
+    def read(self, port: int, parts: Sequence[Part] | None = None, *, coalesced: bool = False) -> Relation:
         """Return the rows of a state, or of some of its parts; ``coalesced`` puts few rows into one partition."""
         found = self.states[port].parts if parts is None else parts
-        rows = self.attempt.read(found, self.types.states[port])
-        return rows.coalesce(1) if coalesced and sum(part.rows for part in found) <= _FEW else rows
+        few = coalesced and sum(part.rows for part in found) <= _FEW
+        return self.attempt.read(found, self.types.states[port], coalesced=few)
 
-    def read_cached(self, port: int, parts: Sequence[Part] | None = None) -> DataFrame:
+    def read_cached(self, port: int, parts: Sequence[Part] | None = None) -> Relation:
         """Return the rows of a state, or of some of its parts; large parts stay in memory from step to step."""
         found = self.states[port].parts if parts is None else parts
         return self.attempt.read_cached(found, self.types.states[port])
 
-    def write(self, port: int, kind: str, rows: DataFrame, times: Sequence[str] = ()) -> Part:
+    def write(self, port: int, kind: str, rows: Relation, times: Sequence[str] = ()) -> Part:
         """Write rows as a part; no state has it yet."""
         return self.attempt.write(self.key, port, kind, rows, times)
 
@@ -100,11 +91,11 @@ class Held:
         states[port] = states[port].grown(part)
         return replace(self, states=tuple(states))
 
-    def input_types(self, port: int = 0) -> DataFrame:
+    def input_types(self, port: int = 0) -> Relation:
         """Return no rows, with the columns of an input."""
-        return empty_rows(self.runtime, self.types.inputs[port])
+        return self.attempt.backend.nothing(self.types.inputs[port])
 
-    def answers(self, rows: DataFrame | None, *cached: DataFrame) -> Answer:
+    def answers(self, rows: Relation | None, *cached: Kept) -> Answer:
         """Return an answer, with the states as they are."""
         return Answer(rows, self.states, cached)
 
@@ -114,10 +105,10 @@ class Answer:
     """What an operator answers in a step, and its states after it."""
 
     #: None if it is known without looking that there are none.
-    rows: DataFrame | None
+    rows: Relation | None
     states: tuple[State, ...]
     #: What is cached until the step is over.
-    cached: tuple[DataFrame, ...] = ()
+    cached: tuple[Kept, ...] = ()
 
 
 class Keeper(ABC, Generic[O]):
@@ -150,19 +141,19 @@ class Keeper(ABC, Generic[O]):
         """How many states there are: one for each input, and some keep one more."""
         return len(self.inputs)
 
-    def state_types(self, runtime: Runtime, types: Types) -> list[StructType]:
-        """Return the columns of each state."""
-        return [self.kept_of(runtime, empty_rows(runtime, type_)).schema for type_ in types.inputs]
+    def state_types(self, backend: Backend, types: Types) -> list[Any]:
+        """Return the shape of each state."""
+        return [self.kept_of(backend.nothing(type_)).shape for type_ in types.inputs]
 
-    def enter(self, new: New) -> DataFrame | None:
+    def enter(self, new: New) -> Relation | None:
         """Return what is kept of all that comes to an input in a step; None if nothing comes."""
-        return None if new.rows is None else self.kept_of(new.attempt.runtime, new.rows)
+        return None if new.rows is None else self.kept_of(new.rows)
 
-    def kept_of(self, runtime: Runtime, rows: DataFrame) -> DataFrame:  # noqa: ARG002
+    def kept_of(self, rows: Relation) -> Relation:
         """Return what is kept of new rows."""
         return rows
 
-    def admitted(self, attempt: Attempt, rows: DataFrame, old: Frontier) -> DataFrame:
+    def admitted(self, attempt: Attempt, rows: Relation, old: Frontier) -> Relation:
         """Return what is taken of late rows, by the frontier before the step."""
         raise NotImplementedError(f"{self.operator.verb} takes no late rows")
 
@@ -178,7 +169,7 @@ class Keeper(ABC, Generic[O]):
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers at times that became complete."""
 
-    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:  # noqa: ARG002
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return what answers at times that are not complete may still depend on, of rows of a state."""
         return rows
 
@@ -186,7 +177,7 @@ class Keeper(ABC, Generic[O]):
         """Whether nothing is needed any more of what a state has up to a time; False where times do not tell."""
         return False
 
-    def read(self, held: Held, port: int, parts: Sequence[Part] | None = None) -> DataFrame:
+    def read(self, held: Held, port: int, parts: Sequence[Part] | None = None) -> Relation:
         """Return the rows of a state."""
         return held.read(port, parts, coalesced=self.native)
 
@@ -205,9 +196,9 @@ class Waiting(Keeper[O]):
         """Whether the first time is complete."""
         return is_complete(self.inputs[port], moved.new, first)
 
-    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return the rows whose time is not complete."""
-        return rows.where(held.runtime.expr(f"NOT ({complete(self.inputs[port], at)})"))
+        return rows.where(f"NOT ({complete(self.inputs[port], at)})")
 
     def outlived(self, port: int, last: Units, at: Frontier) -> bool:
         """Whether the last time is complete."""

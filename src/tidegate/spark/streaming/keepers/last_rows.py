@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from tidegate.engine.calls import call
+from tidegate.engine.lowering import lower_operator
+from tidegate.engine.relation import Relation, as_they_are
+from tidegate.engine.units import units_of
 from tidegate.flow import plan
 from tidegate.flow.schema import Schema
-from tidegate.spark.lowering import lower_operator
-from tidegate.spark.lowering.rows import quoted, sort_columns
-from tidegate.spark.lowering.units import units_of
-from tidegate.spark.runtime import Runtime
+from tidegate.flow.sqltypes import quoted
 from tidegate.spark.streaming.frontiers import Frontier, complete, complete_at, newly_complete
 from tidegate.spark.streaming.keepers.keeper import Answer, Held, Moved, O, Units, Waiting
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["LastKept", "LatestRight"]
 
@@ -27,7 +24,7 @@ class _LooksBack(Waiting[O]):
         """Return the answers at the times that became complete."""
         rows = [self.read(held, port) for port in range(self.ports)]
         done = newly_complete(self.operator.schema, moved.old, moved.new)
-        return held.answers(lower_operator(self.operator, held.runtime, *rows).where(held.runtime.expr(done)))
+        return held.answers(lower_operator(self.operator, *rows).where(done))
 
 
 class LatestRight(_LooksBack[plan.JoinAsof]):
@@ -37,15 +34,15 @@ class LatestRight(_LooksBack[plan.JoinAsof]):
         """Whether left rows are complete; no answer waits for a right one."""
         return port == 0 and super().due(port, first, moved)
 
-    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
         """Return what waits, and the right rows that may still be found."""
         if port == 0:
             return super().keep(held, port, rows, at)
         schema, over = self.inputs[port], self.operator.over
         keys = [*map(quoted, self.operator.on), *(quoted(name) for name in schema.time if name != over)]
-        carried = dict(zip(rows.columns, sort_columns(rows), strict=True))
+        carried = dict(zip(rows.names, rows.order, strict=True))
         order = [quoted(over), *(carried[name] for name in self.operator.right_columns)]
-        return _first_of_complete(schema, held.runtime, rows, at, keys, [f"{sql} DESC" for sql in order])
+        return _last_of_complete(schema, rows, at, keys, order)
 
     def outlived(self, port: int, last: Units, at: Frontier) -> bool:
         """Whether left rows are complete; a right row may be found at any later time."""
@@ -57,29 +54,27 @@ class LastKept(_LooksBack[plan.Deduplicate]):
 
     parts_apart = False
 
-    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return what waits, and of each key the row from which the next one is measured."""
-        operator, schema, runtime = self.operator, self.inputs[port], held.runtime
+        operator, schema = self.operator, self.inputs[port]
         done = complete(schema, at)
-        passed = lower_operator(operator, runtime, rows.where(runtime.expr(done)))
+        passed = lower_operator(operator, rows.where(done))
         keys = [*(e.sql for e in operator.by), *(quoted(name) for name in schema.time if name != operator.over)]
-        last = _first_of_complete(schema, runtime, passed, at, keys, [f"{quoted(operator.over)} DESC"])
+        last = _last_of_complete(schema, passed, at, keys, [quoted(operator.over)])
         if operator.within is not None:
             until = f"{units_of(schema, operator.over)} + {operator.within - 1}L"
-            last = last.where(runtime.expr(f"NOT ({complete_at(schema, at, operator.over, until)})"))
-        return last.unionByName(rows.where(runtime.expr(f"NOT ({done})")))
+            last = last.where(f"NOT ({complete_at(schema, at, operator.over, until)})")
+        return last.union(rows.where(f"NOT ({done})"))
 
     def outlived(self, port: int, last: Units, at: Frontier) -> bool:  # noqa: ARG002
         """Whether a row was let through does not follow from its time."""
         return False
 
 
-def _first_of_complete(
-    schema: Schema, runtime: Runtime, rows: DataFrame, at: Frontier, keys: Sequence[str], order: Sequence[str]
-) -> DataFrame:
-    """Return the rows that are not complete, and of the complete ones the first of each key."""
-    parts = ", ".join(["__done", *keys])
-    number = f"row_number() OVER (PARTITION BY {parts} ORDER BY {', '.join(order)})"
-    marked = rows.withColumn("__done", runtime.expr(complete(schema, at)))
-    numbered = marked.withColumn("__nth", runtime.expr(number))
-    return numbered.where(runtime.expr("NOT __done OR __nth = 1")).select(*map(quoted, rows.columns))
+def _last_of_complete(
+    schema: Schema, rows: Relation, at: Frontier, keys: Sequence[str], order: Sequence[str]
+) -> Relation:
+    """Return the rows that are not complete, and of the complete ones the last of each key."""
+    marked = rows.with_columns({"__done": complete(schema, at)})
+    numbered = marked.over({"__nth": call("row_number")}, ["__done", *keys], order, descending=True)
+    return numbered.where("NOT __done OR __nth = 1").select(as_they_are(rows.names))

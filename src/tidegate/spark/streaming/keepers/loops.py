@@ -8,24 +8,19 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
+from tidegate.engine.loops.answers import all_known, new_or_better
+from tidegate.engine.loops.counted import Counted, answers_of_versions
+from tidegate.engine.loops.facts import KNOWN_BEFORE, Facts
+from tidegate.engine.loops.queries import Given, Queries
+from tidegate.engine.loops.relations import least_version, needed, units_of_versions, versions_of
+from tidegate.engine.loops.rounds import Rounds, Watch, shared
+from tidegate.engine.relation import Backend, Relation, as_they_are
 from tidegate.flow.plan import Iterate
-from tidegate.spark.loops.answers import all_known, new_or_better
-from tidegate.spark.loops.blocks import in_blocks
-from tidegate.spark.loops.counted import Counted, answers_of_versions
-from tidegate.spark.loops.facts import KNOWN_BEFORE, Facts
-from tidegate.spark.loops.queries import Given, Queries
-from tidegate.spark.loops.relations import least_version, needed, units_of_versions, versions_of
-from tidegate.spark.loops.rounds import Rounds, Watch, shared
-from tidegate.spark.lowering.rows import quoted
-from tidegate.spark.runtime import Runtime
+from tidegate.flow.sqltypes import quoted
 from tidegate.spark.streaming.frontiers import Frontier, complete, newly_complete
 from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved, Types
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
 __all__ = ["Known"]
 
@@ -38,9 +33,9 @@ class Known(Keeper[Iterate]):
         """One for each input, one for what is known."""
         return len(self.inputs) + 1
 
-    def state_types(self, runtime: Runtime, types: Types) -> list[StructType]:
+    def state_types(self, backend: Backend, types: Types) -> list[Any]:
         """Return the columns of rows, and of what is known."""
-        return [*super().state_types(runtime, types), types.output]
+        return [*super().state_types(backend, types), types.output]
 
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Take in the rows that became complete, and answer for their times."""
@@ -48,15 +43,15 @@ class Known(Keeper[Iterate]):
             open_blocks.callback(held.attempt.watch, self.operator, 0, None)
             return _Loop(self.operator, held, moved).answer(open_blocks)
 
-    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:  # noqa: ARG002
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return all rows, and what is known with fewer rows: along one column, all cells so far are one."""
         if port < len(self.inputs):
             return rows
-        facts, runtime = Facts.of(self.operator), held.runtime
+        facts = Facts.of(self.operator)
         if len(facts.times) == 1:
-            return facts.merged(runtime, _since_ever(self.operator, rows))
-        tagged = rows.withColumn("__from", runtime.F.lit(KNOWN_BEFORE))
-        return facts.cells(runtime, tagged).select(*map(quoted, facts.columns))
+            return facts.merged(_since_ever(self.operator, rows))
+        tagged = rows.with_columns({"__from": str(KNOWN_BEFORE)})
+        return facts.cells(tagged).select(as_they_are(facts.columns))
 
 
 @dataclass(slots=True)
@@ -68,60 +63,56 @@ class _Loop:
     moved: Moved
 
     @property
-    def runtime(self) -> Runtime:
-        return self.held.runtime
-
-    @property
     def known(self) -> int:
         """The state of what is known."""
         return len(self.operator.inputs)
 
     @property
-    def tables(self) -> dict[str, DataFrame]:
+    def tables(self) -> dict[str, Relation]:
         return {self.operator.names[port]: table for port, table in self.held.tables.items()}
 
     def answer(self, open_blocks: ExitStack) -> Answer:
-        runtime, schema = self.runtime, self.operator.schema
-        rows: dict[str, DataFrame] = {}
-        new: dict[str, DataFrame] = {}
+        schema = self.operator.schema
+        rows: dict[str, Relation] = {}
+        new: dict[str, Relation] = {}
         for port, name in enumerate(self.operator.names):
             if port in self.held.tables:
                 continue
             all_rows = needed(self.operator, name, self.held.read_cached(port))
-            rows[name] = all_rows.where(runtime.expr(complete(schema, self.moved.new)))
+            rows[name] = all_rows.where(complete(schema, self.moved.new))
             fresh = newly_complete(schema, self.moved.old, self.moved.new)
-            block = in_blocks(runtime, all_rows.where(runtime.expr(fresh)))
+            block = self.held.attempt.backend.kept(all_rows.where(fresh))
             open_blocks.callback(block.release)
-            if block.rows:
-                new[name] = shared(runtime, block)
+            if block.size:
+                new[name] = shared(block)
         if not new:
             return self.held.answers(None)
         if self.operator.rounds is not None:
             return self.held.answers(self._counted(rows, list(new.values())))
         return self._found(open_blocks, rows, new)
 
-    def _counted(self, rows: dict[str, DataFrame], new: list[DataFrame]) -> DataFrame:
-        operator, runtime = self.operator, self.runtime
-        loop = Counted(operator, runtime, {**rows, **self.tables}, self._watch())
+    def _counted(self, rows: dict[str, Relation], new: list[Relation]) -> Relation:
+        operator = self.operator
+        loop = Counted(operator, {**rows, **self.tables}, self._watch())
         try:
-            versions = units_of_versions(operator, runtime, versions_of(operator, new))
-            everything = units_of_versions(operator, runtime, versions_of(operator, list(rows.values())))
+            versions = units_of_versions(operator, versions_of(operator, new))
+            everything = units_of_versions(operator, versions_of(operator, list(rows.values())))
             answers = answers_of_versions(loop, versions, everything)
             assert answers is not None, "there are versions"
             return self._written(answers)
         finally:
             loop.release()
 
-    def _found(self, open_blocks: ExitStack, rows: dict[str, DataFrame], new: dict[str, DataFrame]) -> Answer:
-        operator, runtime, known = self.operator, self.runtime, self.known
+    def _found(self, open_blocks: ExitStack, rows: dict[str, Relation], new: dict[str, Relation]) -> Answer:
+        operator, known = self.operator, self.known
         known_rows = self.held.states[known].rows
         before = self._before() if known_rows else None
         given = {
-            name: Given(frame, frame if before is None else new.get(name))
-            for name, frame in {**rows, **self.tables}.items()
+            name: Given(all_rows, all_rows if before is None else new.get(name))
+            for name, all_rows in {**rows, **self.tables}.items()
         }
-        beginning = least_version(operator, runtime, list(rows.values())) if before is None else None
-        rounds = Rounds(Queries(operator, runtime, given, beginning), before, known_rows, watch=self._watch())
+        beginning = least_version(operator, list(rows.values())) if before is None else None
+        rounds = Rounds(Queries(operator, given, beginning), before, known_rows, watch=self._watch())
         open_blocks.callback(rounds.release)
         part = self.held.write(known, "found", rounds.run())
         self.held = self.held.grown(known, part)
@@ -130,20 +121,20 @@ class _Loop:
                 return self.held.answers(None)
             first = quoted(operator.schema.time[0])
             found = self.held.read_cached(known, [part])
-            return self.held.answers(found.where(runtime.expr(f"{first} IS NOT NULL")))
+            return self.held.answers(found.where(f"{first} IS NOT NULL"))
         cells = self.held.read_cached(known)
-        versions = versions_of(operator, [frame.select(*operator.schema.time) for frame in new.values()])
+        versions = versions_of(operator, list(new.values()))
         if operator.emit == "complete":
-            return self.held.answers(self._written(all_known(operator, runtime, cells, versions)))
+            return self.held.answers(self._written(all_known(operator, cells, versions)))
         everything = versions_of(operator, list(rows.values()))
-        return self.held.answers(self._written(new_or_better(operator, runtime, cells, versions, everything)))
+        return self.held.answers(self._written(new_or_better(operator, cells, versions, everything)))
 
-    def _written(self, answers: DataFrame) -> DataFrame:
+    def _written(self, answers: Relation) -> Relation:
         """Work out answers while what they are made of is held; no commit names them, and so they are cleaned away."""
         part = self.held.write(self.known, "answers", answers)
         return self.held.read_cached(self.known, [part] if part.rows else [])
 
-    def _before(self) -> DataFrame:
+    def _before(self) -> Relation:
         """Return what was known before this step; along one column nobody can tell any more since when."""
         cells = self.held.read_cached(self.known)
         return cells if len(self.operator.schema.time) > 1 else _since_ever(self.operator, cells)
@@ -152,6 +143,6 @@ class _Loop:
         return lambda number, least: self.held.attempt.watch(self.operator, number, least)
 
 
-def _since_ever(operator: Iterate, cells: DataFrame) -> DataFrame:
+def _since_ever(operator: Iterate, cells: Relation) -> Relation:
     (column,) = operator.schema.times
-    return cells.selectExpr(f"CAST(NULL AS {column.type}) AS {quoted(column.name)}", *map(quoted, cells.columns[1:]))
+    return cells.select(as_they_are(cells.names) | {column.name: f"CAST(NULL AS {column.type})"})

@@ -6,20 +6,15 @@ How it goes on is up to the operator and the user (`Memory`): the rows that a co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
+from tidegate.engine.relation import Backend, Relation
 from tidegate.flow.plan import Process
 from tidegate.flow.schema import Schema
-from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.frontiers import Frontier, newly_complete
 from tidegate.spark.streaming.keepers.accumulated import FEW
 from tidegate.spark.streaming.keepers.keeper import Answer, Held, Moved, Types, Waiting
-from tidegate.spark.streaming.keepers.resumed import Memory, latest, memory_type, replayed, resumed, states_of
-from tidegate.spark.streaming.state import empty_rows
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
+from tidegate.spark.streaming.keepers.resumed import Memory, latest, memory_of_rows, replayed, resumed, states_of
 
 __all__ = ["Knowledge", "PlayedRows"]
 
@@ -39,14 +34,14 @@ class _Copies(Waiting[Process]):
         """One for rows that wait, one for the copies."""
         return 2
 
-    def state_types(self, runtime: Runtime, types: Types) -> list[StructType]:
+    def state_types(self, backend: Backend, types: Types) -> list[Any]:
         """Return the columns of rows, and of what is kept of the copies."""
-        rows = empty_rows(runtime, types.inputs[0])
-        return [*super().state_types(runtime, types), memory_type(self.operator, self.memory, runtime, rows)]
+        rows = backend.nothing(types.inputs[0])
+        return [*super().state_types(backend, types), memory_of_rows(self.operator, self.memory, rows).shape]
 
-    def _fresh(self, held: Held, moved: Moved) -> DataFrame:
+    def _fresh(self, held: Held, moved: Moved) -> Relation:
         done = newly_complete(self.inputs[0], moved.old, moved.new)
-        return self.read(held, 0).where(held.runtime.expr(done))
+        return self.read(held, 0).where(done)
 
 
 class PlayedRows(_Copies):
@@ -54,15 +49,15 @@ class PlayedRows(_Copies):
 
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers for the rows that became complete, after the rows before them."""
-        number, runtime = held.attempt.number, held.runtime
-        done = self._fresh(held, moved).withColumn("__done", runtime.expr(f"{number}L"))
+        number = held.attempt.number
+        done = self._fresh(held, moved).with_columns({"__done": f"{number}L"})
         part = held.write(1, "done", done)
         held = held.grown(1, part)
         if not held.states[1].rows or not (part.rows or moved.ended):
             return held.answers(None)
-        return held.answers(replayed(self.operator, runtime, self.read(held, 1), number, moved.old, ended=moved.ended))
+        return held.answers(replayed(self.operator, self.read(held, 1), number, moved.old, ended=moved.ended))
 
-    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
         """Return the rows that wait, and all that were played."""
         return rows if port == 1 else super().keep(held, port, rows, at)
 
@@ -73,19 +68,18 @@ class Knowledge(_Copies):
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers for the rows that became complete, from what is known of their keys."""
         fresh, known, few = self._fresh(held, moved), self.read(held, 1), held.states[0].rows <= FEW
-        result = resumed(
-            self.operator, self.memory, held.runtime, fresh, known, moved.old, few=few, ended=moved.ended
-        ).persist()
-        answers, knows = states_of(self.operator, held.runtime, result, held.attempt.number)
+        found = resumed(self.operator, self.memory, fresh, known, moved.old, few=few, ended=moved.ended)
+        result = held.attempt.backend.cached(found)
+        answers, knows = states_of(self.operator, result.rows, held.attempt.number)
         if moved.ended:
             return held.answers(answers, result)
         try:
             part = held.write(1, "known", knows)
         except BaseException:
-            result.unpersist()
+            result.release()
             raise
         return held.grown(1, part).answers(answers if part.rows else None, result)
 
-    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
         """Return the rows that wait, and of each key what was known last."""
-        return latest(held.runtime, rows) if port == 1 else super().keep(held, port, rows, at)
+        return latest(rows) if port == 1 else super().keep(held, port, rows, at)

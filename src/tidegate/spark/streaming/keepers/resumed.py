@@ -11,27 +11,23 @@ import pickle
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.engine.calls import call
+from tidegate.engine.functions import running
+from tidegate.engine.lowering.across_time import answer_columns, by_key, declared, same_as_given
+from tidegate.engine.processing import Copies, bounds, whole_keys
+from tidegate.engine.relation import Batches, Relation, as_they_are
 from tidegate.flow.errors import BadResult
 from tidegate.flow.plan import Process
-from tidegate.spark.arrow import Batches, map_in_arrow, running
-from tidegate.spark.lowering.across_time import answer_columns, answer_type, by_key
-from tidegate.spark.lowering.rows import columns_of, sort_columns
-from tidegate.spark.processing import Copies, bounds, whole_keys
-from tidegate.spark.runtime import Runtime
+from tidegate.flow.schema import Column
 from tidegate.spark.streaming.frontiers import Frontier
 from tidegate.spark.streaming.plain import plain_text, plain_value
-from tidegate.spark.wire import from_spark, in_utc
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
-
-__all__ = ["Memory", "latest", "memory_of", "memory_type", "replayed", "resumed", "states_of"]
+__all__ = ["Memory", "latest", "memory_of", "memory_of_rows", "replayed", "resumed", "states_of"]
 
 
 class Memory(Enum):
@@ -43,86 +39,74 @@ class Memory(Enum):
 
 
 def memory_of(operator: Process, *, allow_pickle: bool) -> Memory:
-    """Answer what is kept: an operator with ``state()`` and ``resume(state)`` tells it, and others are not asked."""
+    """Return what is kept: an operator with ``state()`` and ``resume(state)`` tells it, and others are not asked."""
     copy = operator.operator
     if callable(getattr(copy, "state", None)) and callable(getattr(copy, "resume", None)):
         return Memory.VALUES
     return Memory.PICKLES if allow_pickle else Memory.ROWS
 
 
-def memory_type(operator: Process, memory: Memory, runtime: Runtime, rows: DataFrame) -> StructType:
-    """Answer the columns of what is kept: rows and the step that they were played in, or keys and what is known."""
+def memory_of_rows(operator: Process, memory: Memory, rows: Relation) -> Relation:
+    """Return what is kept: rows and the step that they were played in, or keys and what is known."""
     if memory is Memory.ROWS:
-        return rows.withColumn("__done", runtime.expr("0L")).schema
-    return _keyed(operator, runtime, rows).select(*_keys(operator), *runtime.exprs(_NOTHING | {"__step": "0L"})).schema
+        return rows.with_columns({"__done": "0L"})
+    known = _keyed(operator, rows).with_columns(_NOTHING | {"__step": "0L"})
+    return known.select(as_they_are([*_keys(operator), "__known", "__step"]))
 
 
-def replayed(
-    operator: Process, runtime: Runtime, history: DataFrame, step: int, old: Frontier, *, ended: bool
-) -> DataFrame:
-    """Answer what the rows that became complete in this step give, after the rows before them are played again.
+def replayed(operator: Process, history: Relation, step: int, old: Frontier, *, ended: bool) -> Relation:
+    """Return what the rows that became complete in this step give, after the rows before them are played again.
 
     ``history`` holds all rows that ever became complete; ``__done`` is the step in which that was. At the end of the
     input every copy exits.
     """
-    rows = history.drop("__done")
-    given = _keyed(operator, runtime, history)
+    rows, keys = history.without("__done"), _keys(operator)
+    given = _keyed(operator, history)
     # Times that became complete in earlier steps were given before; within a step, in an order that extends time's.
-    given = by_key(runtime, given, _keys(operator), ["__done", *sort_columns(rows)])
+    given = by_key(given, keys, ["__done", *rows.order])
     if not ended:
-        newest = f"max(__done) OVER (PARTITION BY {', '.join(_keys(operator)) or 'NULL'})"
-        given = given.withColumn("__newest", runtime.expr(newest)).where(runtime.expr(f"__newest = {step}L"))
-        given = given.drop("__newest")
-    declared = [operator.schema[name] for name in operator.columns]
-    function = _replaying(Copies(operator, columns_of(rows.schema), declared), step, _check(operator, old), ended=ended)
-    return map_in_arrow(given, function, answer_type(operator, given)).select(*runtime.exprs(answer_columns(operator)))
+        newest = given.over({"__newest": call("max", "__done")}, keys)
+        given = newest.where(f"__newest = {step}L").without("__newest")
+    copies = Copies(operator, rows.columns, declared(operator))
+    function = _replaying(copies, step, _check(operator, old), ended=ended)
+    answers = given.map_arrow(function, declared(operator), same_as_given(operator))
+    return answers.select(answer_columns(operator))
 
 
 def resumed(
-    operator: Process,
-    memory: Memory,
-    runtime: Runtime,
-    fresh: DataFrame,
-    known: DataFrame,
-    old: Frontier,
-    *,
-    few: bool,
-    ended: bool,
-) -> DataFrame:
-    """Answer what fresh rows give, from what is known of their keys, and what is known afterwards (`states_of`).
+    operator: Process, memory: Memory, fresh: Relation, known: Relation, old: Frontier, *, few: bool, ended: bool
+) -> Relation:
+    """Return what fresh rows give, from what is known of their keys, and what is known afterwards (`states_of`).
 
     ``few`` says that the fresh rows are not many. At the end of the input every copy exits.
     """
     keys = _keys(operator)
-    rows = _keyed(operator, runtime, fresh)
+    rows = _keyed(operator, fresh)
     if not ended and keys and few:
         # What is known of other keys stays where it is.
-        wanted = rows.select(*(runtime.expr(name, f"{name}x") for name in keys)).distinct()
-        same = " AND ".join(f"{name} <=> {name}x" for name in keys)
-        known = known.join(runtime.F.broadcast(wanted), runtime.expr(same), "left_semi")
-    empty = {name: runtime.F.lit(None).cast(fresh.schema[name].dataType).alias(name) for name in fresh.columns}
-    both = rows.select("*", *runtime.exprs(_NOTHING | {"__step": "CAST(NULL AS BIGINT)"})).unionByName(
-        known.select(*empty.values(), *keys, "__known", "__step")
-    )
-    given = by_key(runtime, both, keys, ["__known IS NULL", "__step", *sort_columns(fresh)])
-    declared = [operator.schema[name] for name in operator.columns]
-    copies = Copies(operator, columns_of(fresh.schema), declared)
+        wanted = rows.select({f"{name}x": name for name in keys}).distinct()
+        known = known.join(wanted.small(), " AND ".join(f"{name} <=> {name}x" for name in keys), "semi")
+    empty = known.with_columns(dict.fromkeys(fresh.names, "NULL"), like=fresh)
+    both = rows.with_columns(_NOTHING | {"__step": "CAST(NULL AS BIGINT)"}).union(empty)
+    given = by_key(both, keys, ["__known IS NULL", "__step", *fresh.order])
+    copies = Copies(operator, fresh.columns, declared(operator))
     function = _resuming(copies, memory, len(keys), _check(operator, old), ended=ended)
-    answers = answer_type(operator, given)
-    return map_in_arrow(given, function, answers.add("__known", "string"))
+    return given.map_arrow(function, [*declared(operator), Column("__known", "STRING")], same_as_given(operator))
 
 
-def states_of(operator: Process, runtime: Runtime, result: DataFrame, step: int) -> tuple[DataFrame, DataFrame]:
-    """Answer what `resumed` gave in two: the answers, and what is known of each key."""
-    known = result.where("__known IS NOT NULL").select(*_keys(operator), "__known", runtime.expr(f"{step}L", "__step"))
-    return result.where("__known IS NULL").select(*runtime.exprs(answer_columns(operator))), known
+def states_of(operator: Process, result: Relation, step: int) -> tuple[Relation, Relation]:
+    """Return what `resumed` gave in two: the answers, and what is known of each key."""
+    known = result.where("__known IS NOT NULL").select(
+        as_they_are([*_keys(operator), "__known"]) | {"__step": f"{step}L"}
+    )
+    return result.where("__known IS NULL").select(answer_columns(operator)), known
 
 
-def latest(runtime: Runtime, known: DataFrame) -> DataFrame:
-    """Return the answers of what was known of each key the latest."""
-    keys = [name for name in known.columns if name.startswith("__k") and name != "__known"]
-    newest = {"__known": "max_by(__known, __step)", "__step": "max(__step)"}
-    return known.groupBy(*keys).agg(*runtime.exprs(newest))
+def latest(known: Relation) -> Relation:
+    """Return what was known of each key the latest."""
+    keys = [name for name in known.names if name.startswith("__k") and name != "__known"]
+    newest = {"__known": call("max_by", "__known", "__step"), "__step": call("max", "__step")}
+    return known.group(as_they_are(keys), newest)
 
 
 _NOTHING = {"__known": "CAST(NULL AS STRING)"}
@@ -132,8 +116,8 @@ def _keys(operator: Process) -> list[str]:
     return [f"__k{i}" for i in range(len(operator.by))]
 
 
-def _keyed(operator: Process, runtime: Runtime, rows: DataFrame) -> DataFrame:
-    return rows.select("*", *runtime.exprs({f"__k{i}": e.sql for i, e in enumerate(operator.by)}))
+def _keyed(operator: Process, rows: Relation) -> Relation:
+    return rows.with_columns({f"__k{i}": e.sql for i, e in enumerate(operator.by)})
 
 
 def _check(operator: Process, old: Frontier) -> Callable[[Any], None]:
@@ -153,7 +137,7 @@ def _replaying(copies: Copies, step: int, check: Callable[[Any], None], *, ended
     def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for chunk in whole_keys(iterator):
             with running(copies.place):
-                rows = from_spark(chunk, copies.schema.columns)
+                rows = copies.rows(chunk)
                 played = pc.less(chunk.column("__done"), step).to_pylist()
                 tables = []
                 for start, end in (found := bounds(chunk)):
@@ -175,7 +159,7 @@ def _resuming(copies: Copies, memory: Memory, keys: int, check: Callable[[Any], 
     def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for chunk in whole_keys(iterator):
             with running(copies.place):
-                rows = from_spark(chunk, copies.schema.columns)
+                rows = copies.rows(chunk)
                 known = chunk.column("__known").to_pylist()
                 tables, knows, starts = [], [], []
                 for start, end in bounds(chunk):
@@ -215,7 +199,7 @@ _CODES: dict[Memory, tuple[Callable[[Any, str], Any], Callable[[Any], str]]] = {
 
 
 def _known(chunk: pa.Table, starts: Sequence[int], knows: Sequence[str], copies: Copies, keys: int) -> pa.RecordBatch:
-    """Answer what is known of keys as rows beside the answers: only the key, and what is known."""
+    """Return what is known of keys as rows beside the answers: only the key, and what is known."""
     nth = pa.array(starts, pa.int64())
-    named = {f"__k{i}": in_utc(chunk.column(f"__k{i}")).take(nth).combine_chunks() for i in range(keys)}
+    named = {f"__k{i}": chunk.column(f"__k{i}").take(nth).combine_chunks() for i in range(keys)}
     return copies.beside(named | {"__known": pa.array(knows, pa.string())}, len(knows))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from tidegate.engine.calls import call
+from tidegate.engine.lowering import lower_operator
+from tidegate.engine.lowering.windows import in_sessions
+from tidegate.engine.relation import Relation, as_they_are
 from tidegate.flow import plan
 from tidegate.flow.expressions import Expression
 from tidegate.flow.plan import SessionFrame
 from tidegate.flow.schema import Schema
-from tidegate.spark.lowering import lower_operator
-from tidegate.spark.lowering.rows import quoted
-from tidegate.spark.lowering.windows import in_sessions
+from tidegate.flow.sqltypes import quoted
 from tidegate.spark.streaming.frontiers import Frontier, complete_at, newly_complete
 from tidegate.spark.streaming.keepers.keeper import Answer, Held, Keeper, Moved
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["RowsInSessions"]
 
@@ -41,17 +39,13 @@ class RowsInSessions(Keeper[plan.WindowAggregate | plan.WindowApply]):
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers for the sessions that became complete."""
         done = newly_complete(self.operator.schema, moved.old, moved.new)
-        return held.answers(
-            lower_operator(self.operator, held.runtime, self.read(held, 0)).where(held.runtime.expr(done))
-        )
+        return held.answers(lower_operator(self.operator, self.read(held, 0)).where(done))
 
-    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return the rows in sessions that are not complete."""
-        frame, schema, runtime = self.frame, self.inputs[port], held.runtime
-        groups = {name: quoted(name) for name in schema.time if name != frame.over}
-        groups |= {e.name: e.sql for e in self.by}
-        framed = in_sessions(frame, schema, runtime, rows, groups)
-        within = f"(PARTITION BY {', '.join([*groups.values(), '__session'])})"
-        framed = framed.withColumn("__last", runtime.expr(f"max(__at) OVER {within} + {frame.gap - 1}L"))
-        done = complete_at(schema, at, frame.over, "__last")
-        return framed.where(runtime.expr(f"NOT ({done})")).select(*map(quoted, rows.columns))
+        frame, schema = self.frame, self.inputs[port]
+        groups = [*(quoted(name) for name in schema.time if name != frame.over), *(e.sql for e in self.by)]
+        framed = in_sessions(frame, schema, rows, groups)
+        framed = framed.over({"__last": call("max", "__at")}, [*groups, "__session"])
+        done = complete_at(schema, at, frame.over, f"__last + {frame.gap - 1}L")
+        return framed.where(f"NOT ({done})").select(as_they_are(rows.names))

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from tidegate.engine.lowering import lower_operator
+from tidegate.engine.lowering.panes import cells_in_panes, merged_panes, pane_answers
+from tidegate.engine.relation import Relation
+from tidegate.engine.units import units_of
 from tidegate.flow import plan
 from tidegate.flow.plan import WindowFrame
 from tidegate.flow.schema import Schema
-from tidegate.spark.lowering import lower_operator
-from tidegate.spark.lowering.panes import cells_in_panes, merged_panes, pane_answers
-from tidegate.spark.lowering.units import units_of
-from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.frontiers import Frontier, complete_at, encoded, is_complete, newly_complete
 from tidegate.spark.streaming.keepers.keeper import Answer, Held, Moved, Units, Waiting
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["CellsInWindows", "RowsInWindows", "Windowed"]
 
@@ -41,22 +38,22 @@ class RowsInWindows(Waiting[Windowed]):
 
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers for the windows that became complete."""
-        rows = [self._in_open_windows(held, port, self.read(held, port), moved.old) for port in range(self.ports)]
+        rows = [self._in_open_windows(port, self.read(held, port), moved.old) for port in range(self.ports)]
         done = newly_complete(self.operator.schema, moved.old, moved.new)
-        return held.answers(self._lowered(held, *rows).where(held.runtime.expr(done)))
+        return held.answers(self._lowered(held, *rows).where(done))
 
-    def _lowered(self, held: Held, *rows: DataFrame) -> DataFrame:
-        return lower_operator(self.operator, held.runtime, *rows)
+    def _lowered(self, held: Held, *rows: Relation) -> Relation:  # noqa: ARG002
+        return lower_operator(self.operator, *rows)
 
-    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return what is in windows that are not complete."""
-        return self._in_open_windows(held, port, rows, at)
+        return self._in_open_windows(port, rows, at)
 
-    def _in_open_windows(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:
+    def _in_open_windows(self, port: int, rows: Relation, at: Frontier) -> Relation:
         frame, schema = self.frame, self.inputs[port]
         n = units_of(schema, frame.over)
         last = f"{n} - pmod({n} - {frame.offset}L, {frame.every}L) + {frame.size - 1}L"
-        return rows.where(held.runtime.expr(f"NOT ({complete_at(schema, at, frame.over, last)})"))
+        return rows.where(f"NOT ({complete_at(schema, at, frame.over, last)})")
 
     def outlived(self, port: int, last: Units, at: Frontier) -> bool:
         """Whether the last window of a time is complete."""
@@ -75,14 +72,14 @@ class CellsInWindows(RowsInWindows[plan.WindowAggregate]):
 
     keeps = "cells"
 
-    def kept_of(self, runtime: Runtime, rows: DataFrame) -> DataFrame:
+    def kept_of(self, rows: Relation) -> Relation:
         """Return the cells of rows."""
-        return cells_in_panes(self.operator, runtime, rows)
+        return cells_in_panes(self.operator, rows)
 
-    def keep(self, held: Held, port: int, rows: DataFrame, at: Frontier) -> DataFrame:
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
         """Return one cell for each group and pane that is in a window that is not complete."""
-        return merged_panes(self.operator, held.runtime, super().keep(held, port, rows, at), held.input_types())
+        return merged_panes(self.operator, super().keep(held, port, rows, at), held.input_types())
 
-    def _lowered(self, held: Held, *rows: DataFrame) -> DataFrame:
+    def _lowered(self, held: Held, *rows: Relation) -> Relation:
         (cells,) = rows
-        return pane_answers(self.operator, held.runtime, cells, held.input_types())
+        return pane_answers(self.operator, cells, held.input_types())

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from tidegate.flow.plan import Source
+from tidegate.flow.sqltypes import quoted
 from tidegate.flow.watermarks import Bounded
-from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.frontiers import Frontier, shown
 from tidegate.spark.streaming.partitions import Beat, Partitions

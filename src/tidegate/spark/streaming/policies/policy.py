@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from tidegate.engine.units import units_of
 from tidegate.flow.plan import Source
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, within
-from tidegate.spark.lowering.units import units_of
 from tidegate.spark.streaming.frontiers import Frontier, parts_of
 from tidegate.time import TOP, Antichain, complete_times, frontier_times, maximal
 

@@ -10,8 +10,8 @@ from typing import Any
 from tidegate.flow.expressions import Expression
 from tidegate.flow.plan import Source
 from tidegate.flow.spans import within
+from tidegate.flow.sqltypes import quoted
 from tidegate.flow.watermarks import Punctuated
-from tidegate.spark.lowering.rows import quoted
 from tidegate.spark.streaming.frontiers import Frontier
 from tidegate.spark.streaming.policies.policy import REJECTED, WATERMARK, Policy, Seen, completed, time_from
 

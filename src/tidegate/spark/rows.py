@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 from tidegate.flow import sqltypes
 from tidegate.flow.errors import BadSchema
 from tidegate.flow.schema import Column
+from tidegate.flow.sqltypes import literal, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["MICROSECONDS", "as_json", "columns_of", "literal", "quoted", "row_order", "sort_columns"]
-
-quoted = sqltypes.quoted
-literal = sqltypes.literal
+__all__ = ["MICROSECONDS", "as_json", "columns_of", "row_order", "sort_columns"]
 
 #: Options of all that writes instants as text: by default, Spark writes no more than milliseconds.
 MICROSECONDS = {

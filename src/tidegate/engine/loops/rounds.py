@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from tidegate.engine.calls import call
+from tidegate.engine.loops.facts import FOUND, HERE, KNOWN_BEFORE, Facts
+from tidegate.engine.loops.queries import Queries
+from tidegate.engine.relation import Call, Kept, Relation, as_they_are, united
+from tidegate.engine.units import units_of
 from tidegate.flow.errors import NotConverging
-from tidegate.spark.loops.blocks import Block, at_driver, in_blocks, laid_on
-from tidegate.spark.loops.facts import FOUND, HERE, KNOWN_BEFORE, Facts
-from tidegate.spark.loops.queries import Queries, united
-from tidegate.spark.lowering.rows import quoted
-from tidegate.spark.lowering.units import units_of
-from tidegate.spark.runtime import Runtime
+from tidegate.flow.sqltypes import quoted
 from tidegate.time import BOTTOM
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["Least", "Rounds", "Watch", "shared", "unwatched"]
 
@@ -44,10 +40,9 @@ def unwatched(number: int, least: Least | None) -> None:
     """Look away."""
 
 
-def shared(runtime: Runtime, block: Block) -> DataFrame:
-    """Answer the rows of a block; if they are few, all executors get them, so that what they meet stays where it is."""
-    frame: DataFrame = runtime.F.broadcast(block.frame) if block.rows <= _FEW else block.frame
-    return frame
+def shared(kept: Kept) -> Relation:
+    """Return rows that are worked out; if they are few, the backend is told so."""
+    return kept.rows.small() if kept.size <= _FEW else kept.rows
 
 
 @dataclass(slots=True)
@@ -56,17 +51,17 @@ class Rounds:
 
     queries: Queries
     #: What was known before, in cells, or None: then all rows are new.
-    before: DataFrame | None = None
+    before: Relation | None = None
     before_rows: int = 0
     watch: Watch = unwatched
     #: How many facts were fresh after each round; the first is the number before the first round.
     changed: list[int] = field(default_factory=list)
     #: What was known before, by key, once it had to be moved; all that was found, and on top of it what is found since.
-    _before: Block | None = None
-    _found: Block | None = None
-    _top: Block | None = None
+    _before: Kept | None = None
+    _found: Kept | None = None
+    _top: Kept | None = None
 
-    def run(self) -> DataFrame:
+    def run(self) -> Relation:
         """Go round until nothing is fresh; answer the cells that were found, each once, with what is known there.
 
         They are made of what is held until `release`.
@@ -80,10 +75,10 @@ class Rounds:
             if self.changed[-1] > _FEW:
                 fresh = self._merged(self.queries.follow(fresh))
                 continue
-            found = self.queries.follow(self.queries.runtime.F.broadcast(fresh))
-            few = self._top is None or self._top.rows <= _FEW
+            found = self.queries.follow(fresh.small())
+            few = self._top is None or self._top.size <= _FEW
             fresh = self._looked_up(found) if few and self._rows() > _MANY else self._merged(found)
-        return self._all_found().select(*map(quoted, self._facts.columns))
+        return self._all_found().select(as_they_are(self._facts.columns))
 
     def release(self) -> None:
         """Give back what is held."""
@@ -93,85 +88,85 @@ class Rounds:
         self._before = self._found = self._top = None
 
     @property
-    def _blocks(self) -> list[Block]:
+    def _blocks(self) -> list[Kept]:
         return [block for block in (self._found, self._top) if block is not None]
 
     @property
     def _facts(self) -> Facts:
         return Facts.of(self.queries.operator)
 
-    def _merged(self, found: list[DataFrame]) -> DataFrame:
-        """Put what is found together with all that is known; answer what is fresh. One job."""
-        runtime, facts = self.queries.runtime, self._facts
+    def _merged(self, found: list[Relation]) -> Relation:
+        """Put what is found together with all that is known; return what is fresh. One computation."""
+        backend = found[0].backend
         if self.before is not None and self._before is None:
-            self._before = in_blocks(runtime, self._by_key(self.before))
-        sides = [self._tagged(self._by_key(frame), FOUND) for frame in found]
+            self._before = backend.kept(self._by_key(self.before))
+        sides = [self._tagged(self._by_key(rows), FOUND) for rows in found]
         sides += self._here()
-        sides += [self._tagged(b.frame, KNOWN_BEFORE) for b in [self._before] if b is not None]
-        cells = facts.cells(runtime, united(sides)).where("__here")
+        sides += [self._tagged(block.rows, KNOWN_BEFORE) for block in [self._before] if block is not None]
+        cells = self._facts.cells(united(sides)).where("__here")
         few = bool(self.changed) and self._rows() <= _FEW
-        block = at_driver(runtime, cells, self._counts(), at_most=_HELD) if few else None
-        block = block or in_blocks(runtime, cells, self._counts())
+        block = backend.kept_few(cells, self._counts(), at_most=_HELD) if few else None
+        block = block or backend.kept(cells, self._counts())
         for old in self._blocks:
             old.release()
         self._found, self._top = block, None
         self._see(block)
         return self._fresh(block)
 
-    def _looked_up(self, found: list[DataFrame]) -> DataFrame:
-        """Look up what is known of the keys that something is found for; answer what is fresh, which is laid on top."""
-        runtime, facts = self.queries.runtime, self._facts
-        candidates = in_blocks(runtime, united(found))
+    def _looked_up(self, found: list[Relation]) -> Relation:
+        """Look up what is known of the keys that something is found for; return what is fresh, which is laid on top."""
+        backend, facts = found[0].backend, self._facts
+        candidates = backend.kept(united(found))
         try:
-            if candidates.rows > _FEW:
-                return self._merged([candidates.frame])
+            if candidates.size > _FEW:
+                return self._merged([candidates.rows])
             keys = {f"__k{i}": quoted(name) for i, name in enumerate(facts.key)}
-            wanted = runtime.F.broadcast(candidates.frame.select(*runtime.exprs(keys)))
-            same = runtime.expr(" AND ".join(f"{sql} <=> {name}" for name, sql in keys.items()))
-            known = [self._tagged(block.frame, HERE) for block in self._blocks]
+            wanted = candidates.rows.select(keys).small()
+            same = " AND ".join(f"{sql} <=> {name}" for name, sql in keys.items())
+            known = [self._tagged(block.rows, HERE) for block in self._blocks]
             known += [] if self.before is None else [self._tagged(self.before, KNOWN_BEFORE)]
-            known = [united(known).join(wanted, same, "left_semi")] if known else []
+            known = [united(known).join(wanted, same, "semi")] if known else []
             # They are few: in one place, they need not move twice.
-            together = united([*known, self._tagged(candidates.frame, FOUND)]).repartition(1)
-            fresh = facts.cells(runtime, together).where("__fresh")
-            block = at_driver(runtime, fresh, self._counts(), at_most=_HELD)
+            together = united([*known, self._tagged(candidates.rows, FOUND)]).together([])
+            block = backend.kept_few(facts.cells(together).where("__fresh"), self._counts(), at_most=_HELD)
             if block is None:
-                return self._merged([candidates.frame])
+                return self._merged([candidates.rows])
         finally:
             candidates.release()
-        self._top = laid_on(runtime, self._top, block)
+        self._top = backend.laid_on(self._top, block)
         self._see(block)
         return self._fresh(block)
 
-    def _all_found(self) -> DataFrame:
+    def _all_found(self) -> Relation:
         """Put the blocks together. None of them holds what was known before, and so that need not be looked at."""
         if len(self._blocks) == 1 and self._top is None:
-            return self._blocks[0].frame
-        return self._facts.cells(self.queries.runtime, united(self._here()))
+            return self._blocks[0].rows
+        return self._facts.cells(united(self._here()))
 
-    def _here(self) -> list[DataFrame]:
-        """Answer what was found in this step, by key; what executors hold lies so, and stays where it is."""
-        return [self._tagged(b.frame if b.few is None else self._by_key(b.frame), HERE) for b in self._blocks]
+    def _here(self) -> list[Relation]:
+        """Return what was found in this step, by key; what is not held at hand lies so, and stays where it is."""
+        return [self._tagged(self._by_key(b.rows) if b.few else b.rows, HERE) for b in self._blocks]
 
     def _rows(self) -> int:
-        return self.before_rows + sum(block.rows for block in self._blocks)
+        return self.before_rows + sum(block.size for block in self._blocks)
 
-    def _fresh(self, block: Block) -> DataFrame:
-        return block.frame.where("__fresh").select(*map(quoted, self._facts.columns))
+    def _fresh(self, block: Kept) -> Relation:
+        return block.rows.where("__fresh").select(as_they_are(self._facts.columns))
 
-    def _tagged(self, frame: DataFrame, side: int) -> DataFrame:
-        return frame.select(*map(quoted, self._facts.columns), self.queries.runtime.F.lit(side).alias("__from"))
+    def _tagged(self, rows: Relation, side: int) -> Relation:
+        return rows.select(as_they_are(self._facts.columns) | {"__from": str(side)})
 
-    def _by_key(self, frame: DataFrame) -> DataFrame:
-        return frame.repartition(*map(quoted, self._facts.key))
+    def _by_key(self, rows: Relation) -> Relation:
+        return rows.together(self._facts.key)
 
-    def _counts(self) -> dict[str, str]:
+    def _counts(self) -> dict[str, Call]:
         schema = self.queries.operator.schema
         # A fact without a time holds from the beginning; a lower bound in each column is one of all.
         times = {f"__{i}": f"coalesce({units_of(schema, name)}, {_BEGINNING}L)" for i, name in enumerate(schema.time)}
-        return {"fresh": "count_if(__fresh)"} | {name: f"min(IF(__fresh, {sql}, NULL))" for name, sql in times.items()}
+        least = {name: call("min", f"IF(__fresh, {sql}, NULL)") for name, sql in times.items()}
+        return {"fresh": call("count_if", "__fresh")} | least
 
-    def _see(self, block: Block) -> None:
+    def _see(self, block: Kept) -> None:
         self.changed.append(int(block.counts["fresh"]))
         found = [block.counts[f"__{i}"] for i in range(len(self._facts.times))]
         least = tuple(BOTTOM.name if n == _BEGINNING else n for n in found)

@@ -8,18 +8,15 @@ its rows are in, and is complete, late and needed as a row of that time would be
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from tidegate.engine.calls import finished, times_of
+from tidegate.engine.lowering.cells import cell_columns, cell_merges, merged, with_results
+from tidegate.engine.lowering.windows import in_windows, window_answers
+from tidegate.engine.relation import Relation
+from tidegate.engine.units import from_units, units_of
 from tidegate.flow import plan
 from tidegate.flow.plan import WindowFrame
-from tidegate.spark.lowering.calls import finished, times_of
-from tidegate.spark.lowering.cells import cell_columns, cell_merges, merged, with_results
-from tidegate.spark.lowering.units import from_units, units_of
-from tidegate.spark.lowering.windows import in_windows, window_answers
-from tidegate.spark.runtime import Runtime
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["Paned", "cells_in_panes", "merged_panes", "pane_answers"]
 
@@ -27,8 +24,8 @@ __all__ = ["Paned", "cells_in_panes", "merged_panes", "pane_answers"]
 Paned: TypeAlias = plan.Aggregate | plan.WindowAggregate
 
 
-def cells_in_panes(operator: Paned, runtime: Runtime, rows: DataFrame) -> DataFrame:
-    """Answer a cell for each group and pane that has rows: time columns, groups, parts."""
+def cells_in_panes(operator: Paned, rows: Relation) -> Relation:
+    """Return a cell for each group and pane that has rows: time columns, groups, parts."""
     aggregation, schema = operator.aggregation, operator.schema
     places = times_of(schema)
     if isinstance(operator, plan.WindowAggregate) and isinstance(operator.frame, WindowFrame):
@@ -37,25 +34,23 @@ def cells_in_panes(operator: Paned, runtime: Runtime, rows: DataFrame) -> DataFr
         first = f"({at} - pmod({at} - {frame.offset}L, {pane}L))"
         places[frame.over] = from_units(first, schema[frame.over].type or "")
     places |= {e.name: e.sql for e in aggregation.by}
-    return rows.groupBy(*runtime.exprs(places)).agg(*runtime.exprs(cell_columns(aggregation, rows)))
+    return rows.group(places, cell_columns(aggregation, rows))
 
 
-def merged_panes(operator: Paned, runtime: Runtime, cells: DataFrame, rows: DataFrame) -> DataFrame:
-    """Answer cells of which no two are of the same group and pane; ``rows`` gives the types."""
+def merged_panes(operator: Paned, cells: Relation, rows: Relation) -> Relation:
+    """Return cells of which no two are of the same group and pane; ``rows`` gives the types."""
     places = [*operator.schema.time, *(e.name for e in operator.aggregation.by)]
-    return merged(runtime, cells, places, cell_merges(operator.aggregation, rows))
+    return merged(cells, places, cell_merges(operator.aggregation, rows))
 
 
-def pane_answers(operator: Paned, runtime: Runtime, cells: DataFrame, rows: DataFrame) -> DataFrame:
-    """Answer what the operator answers, of cells instead of rows; ``rows`` gives the types."""
+def pane_answers(operator: Paned, cells: Relation, rows: Relation) -> Relation:
+    """Return what the operator answers, of cells instead of rows; ``rows`` gives the types."""
     aggregation, schema = operator.aggregation, operator.schema
     merges, groups = cell_merges(aggregation, rows), [e.name for e in aggregation.by]
     if isinstance(operator, plan.WindowAggregate) and isinstance(operator.frame, WindowFrame):
         frame = operator.frame
         others = [name for name in schema.time if name != frame.over]
-        framed = merged(runtime, in_windows(frame, schema, runtime, cells), ["__start", *others, *groups], merges)
-        return window_answers(operator, runtime, with_results(aggregation, runtime, framed, rows))
-    found = merged(runtime, cells, [*schema.time, *groups], merges)
-    return with_results(aggregation, runtime, found, rows).select(
-        *runtime.exprs(times_of(schema) | finished(aggregation))
-    )
+        framed = merged(in_windows(frame, schema, cells), ["__start", *others, *groups], merges)
+        return window_answers(operator, with_results(aggregation, framed, rows))
+    found = merged(cells, [*schema.time, *groups], merges)
+    return with_results(aggregation, found, rows).select(times_of(schema) | finished(aggregation))

@@ -1,6 +1,6 @@
-"""Operators of the user's own inside Spark: one copy for each key, given the complete times of the key in order.
+"""Operators of the user's own: one copy for each key, given the complete times of the key in order.
 
-Spark sorts the rows of a partition by key, and hands them over in batches: a batch is cut at the keys, without copying.
+Rows come sorted by key, in batches: a batch is cut at the keys, without copying.
 Handing over each key by itself would cost more than most operators do.
 """
 
@@ -14,22 +14,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.engine.functions import ORDER, running
+from tidegate.engine.relation import Batches
 from tidegate.flow.arrow import arrow_type, checked_result, rows_of, table_of
 from tidegate.flow.errors import BadInput, BadResult
 from tidegate.flow.plan import Process
 from tidegate.flow.schema import Column, Schema
-from tidegate.spark.arrow import Batches, running
-from tidegate.spark.wire import from_spark, in_utc, to_spark
 from tidegate.spec import DT, WM
 from tidegate.spec.operator import step
 
 __all__ = ["Copies", "bounds", "processed", "whole_keys"]
 
-ORDER = "__order"
-
 
 def processed(operator: Process, given: Sequence[Column], declared: Sequence[Column]) -> Batches:
-    """Answer a user's operator as Spark calls it, on the rows of whole keys.
+    """Answer a user's operator as a backend calls it, on the rows of whole keys.
 
     An operator with ``apply_batch(rows)`` is given the rows of all times at once, as an Arrow table sorted by time and
     then by all columns, and answers ``(operator, table)``, the table with time columns and declared columns.
@@ -39,7 +37,7 @@ def processed(operator: Process, given: Sequence[Column], declared: Sequence[Col
     def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for chunk in whole_keys(iterator):
             with running(copies.place):
-                rows = from_spark(chunk, given)
+                rows = copies.rows(chunk)
                 tables = []
                 for start, end in (found := bounds(chunk)):
                     own = rows.slice(start, end - start)
@@ -91,6 +89,10 @@ class Copies:
         self._batched = callable(getattr(self.original, "apply_batch", None))
         self._keys = [f"__k{i}" for i in range(len(operator.by))]
 
+    def rows(self, chunk: pa.Table) -> pa.Table:
+        """Return what operators are given of rows: no keys and no numbers."""
+        return chunk.select(list(self.schema.names)).combine_chunks()
+
     def fresh(self) -> Any:
         """Answer a copy for a key: one that changes itself, rather than to answer another, changes for no other key."""
         return deepcopy(self.original)
@@ -134,7 +136,7 @@ class Copies:
     def answers(
         self, chunk: pa.Table, starts: Sequence[int], tables: Sequence[Sequence[pa.Table]]
     ) -> Iterator[pa.RecordBatch]:
-        """Answer what the copies of some keys gave as Spark wants it: time, key, and what was declared."""
+        """Answer what the copies of some keys gave as rows: time, key, and what was declared."""
         whole = [table for of_key in tables for table in of_key]
         if not whole:
             return
@@ -143,17 +145,16 @@ class Copies:
         for start, of_key in zip(starts, tables, strict=True):
             first += [start] * sum(one.num_rows for one in of_key)
         nth = pa.array(first, pa.int64())
-        keys = [in_utc(chunk.column(name)).take(nth) for name in self._keys]
-        times = to_spark(table.select(list(self.schema.time)), self.schema.times)
-        rest = to_spark(table.select([c.name for c in self._declared]), self._declared)
+        keys = [chunk.column(name).take(nth) for name in self._keys]
+        times = table.select(list(self.schema.time))
+        rest = table.select([c.name for c in self._declared])
         names = [*times.column_names, *self._keys, *rest.column_names]
         arrays = [*times.columns, *keys, *rest.columns]
         yield from pa.Table.from_arrays(arrays, names=names).combine_chunks().to_batches()
 
     def beside(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
-        """Answer rows for Spark that have a key, and nothing where the answers of copies are."""
-        empty = pa.Table.from_arrays([pa.array([], arrow_type(c.type or "")) for c in self._columns], names=self._names)
-        types = {field.name: field.type for field in to_spark(empty, self._columns).schema}
+        """Answer rows that have a key, and nothing where the answers of copies are."""
+        types = {c.name: arrow_type(c.type or "") for c in self._columns}
         names = [*self.schema.time, *self._keys, *self._names[len(self.schema.time) :]]
         nulls = {name: pa.nulls(rows, types[name]) for name in self._names}
         arrays = {name: columns.get(name, nulls.get(name)) for name in names} | dict(columns)

@@ -1,0 +1,127 @@
+"""Calls over many rows: those of a flow's aggregates, and those that the engine makes for its own ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
+from tidegate.flow.aggregates import AggregateCall, Aggregation
+from tidegate.flow.schema import Schema
+from tidegate.flow.sql import Sql
+from tidegate.flow.sqltypes import quoted
+
+if TYPE_CHECKING:
+    from tidegate.engine.relation import Call, Relation
+
+__all__ = [
+    "as_one_value",
+    "call",
+    "call_of",
+    "finished",
+    "listing",
+    "named_calls",
+    "placeholders",
+    "runs_along",
+    "times_of",
+    "wrapped",
+]
+
+
+def call(function: str, *arguments: str, ignore_nulls: bool = False) -> Call:
+    """Return a call of the engine's own.
+
+    >>> call("last", "x", ignore_nulls=True).sql
+    'last(x) IGNORE NULLS'
+    """
+    rest = "IGNORE NULLS" if ignore_nulls else ""
+    sql = f"{function}({', '.join(arguments)})"
+    return AggregateCall("", f"{sql} {rest}".rstrip(), function, arguments, False, None, rest, None, ())
+
+
+@lru_cache(maxsize=1024)
+def call_of(sql: str) -> Call:
+    """Return the call that a text is.
+
+    >>> found = call_of("sum(x + 1) FILTER (WHERE y > 2)")
+    >>> found.function, found.arguments, found.where
+    ('sum', ('x + 1',), 'y > 2')
+    """
+    found = Sql.of(sql).call()
+    assert found is not None, f"{sql} is no call"
+    inside = found.inside
+    distinct = len(inside) > 1 and inside.tokens[0].word == "distinct"
+    if distinct:
+        inside = inside[1:]
+    filters = [clause for clause in found.clauses if clause.tokens[0].word == "filter"]
+    where = str(filters[0][3:-1]) if filters else None
+    rest = " ".join(str(clause) for clause in found.clauses if clause not in filters)
+    arguments = tuple(found.arguments) if not distinct else (str(inside),)
+    return AggregateCall("", sql, found.name, arguments, distinct, where, rest, None, ())
+
+
+@lru_cache(maxsize=1024)
+def wrapped(sql: str, name: str) -> tuple[Call, str, str]:
+    """Return the call of an aggregate function that a text has, the name, and the text with the name in its place.
+
+    >>> found, name, then = wrapped("array_sort(flatten(collect_list(xs)))", "n")
+    >>> found.sql, then
+    ('collect_list(xs)', 'array_sort(flatten(n))')
+    """
+    whole = Sql.of(sql)
+    inner = next(found for found in whole.calls() if found.name in AGGREGATE_FUNCTIONS)
+    return call_of(str(inner.sql)), name, whole.substitute([(inner.sql, name)]).strip()
+
+
+def named_calls(aggregation: Aggregation) -> dict[str, Call]:
+    """Return all calls by the names that their results go under."""
+    return {call.name: call for call in aggregation.calls}
+
+
+def listing(aggregation: Aggregation, rows: Relation) -> tuple[Relation, dict[str, Call]]:
+    """Return what an Aggregate that embeds works on: the rows that are listed anywhere, and calls that do not sort."""
+    calls = aggregation.calls
+    conditions = dict.fromkeys(call.where for call in calls)
+    if None in conditions:
+        return rows, named_calls(aggregation)
+    chosen = rows.where(" OR ".join(f"({where})" for where in conditions))
+    if len(conditions) > 1:
+        return chosen, named_calls(aggregation)
+    # What all lists ask for is asked of rows already.
+    return chosen, {one.name: call(one.function, *one.arguments) for one in calls}
+
+
+def finished(aggregation: Aggregation) -> dict[str, str]:
+    """Return the columns of the result besides time, computed from groups and results of calls."""
+    by = {e.name: quoted(e.name) for e in aggregation.by}
+    return by | {output.name: output.finish for output in aggregation.outputs}
+
+
+def placeholders(call: Call, order: str) -> dict[str, str]:
+    """Return what the templates of an aggregate function are filled with; ``order`` is a value that sorts rows."""
+    x, y, *_ = (*call.arguments, "''", "''")
+    ignores = "ignore" in call.rest.lower() or (len(call.arguments) == 2 and call.arguments[1].lower() == "true")
+    return {
+        "call": call.sql,
+        "x": x,
+        "y": y,
+        "f": f" FILTER (WHERE {call.where})" if call.where else "",
+        "o": order,
+        "at": f"IF({x} IS NULL, NULL, {order})" if ignores else order,
+    }
+
+
+def runs_along(call: Call) -> bool:
+    """Whether a call can be computed over a frame that grows row by row."""
+    return not call.distinct and "group" not in call.rest.lower() and call.definition.framed
+
+
+def times_of(schema: Schema) -> dict[str, str]:
+    """Return the time columns as they are, by name."""
+    return {name: quoted(name) for name in schema.time}
+
+
+def as_one_value(order: Sequence[str]) -> str:
+    """Return one value that sorts rows as some columns do, in turn."""
+    return f"struct({', '.join(order)})"

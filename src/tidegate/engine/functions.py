@@ -1,0 +1,103 @@
+"""Python functions of users on Arrow data: how they are called, what they are given, what they may return.
+
+Workers of a backend run them: what is here is sent there as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from tidegate.engine.relation import Batches, Groups
+from tidegate.errors import TidegateError
+from tidegate.flow.arrow import checked_result, rows_of
+from tidegate.flow.errors import BadResult
+from tidegate.flow.plan import MapBatches, WindowApply
+
+__all__ = ["ORDER", "applied", "mapped", "running"]
+
+#: The column that numbers the rows of a group.
+ORDER = "__order"
+
+
+@contextmanager
+def running(place: str) -> Iterator[None]:
+    """Name the operator in whatever error comes out of a user's function: Spark shows the text of it to the user."""
+    try:
+        yield
+    except TidegateError as error:
+        raise error.at(place) from None
+    except Exception as error:
+        error.add_note(f"  at: {place}")
+        raise
+
+
+def mapped(operator: MapBatches) -> Batches:
+    """Return a user's function on batches as a backend calls it, with its results checked."""
+    function, declared, time = operator.function, operator.schema.columns, operator.schema.time
+    place = f"{operator.verb}(…), {operator.id}"
+
+    def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in iterator:
+            if not batch.num_rows:
+                continue
+            with running(place):
+                returned = checked_result(function(batch), declared, function)
+                _same_times(pa.Table.from_batches([batch]), returned, time, function)
+            yield from returned.to_batches()
+
+    return batches
+
+
+def _same_times(given: pa.Table, returned: pa.Table, time: Sequence[str], function: Any) -> None:
+    """Raise unless every time that was returned was given."""
+    if not time or not returned.num_rows:
+        return
+    strange = returned.select(time).join(given.select(time), keys=list(time), join_type="left anti")
+    if strange.num_rows:
+        first = tuple(strange.slice(0, 1).to_pylist()[0].values())
+        name = getattr(function, "__qualname__", repr(function))
+        raise BadResult(
+            f"expected from {name} only times that are in its batch, got {first[0] if len(first) == 1 else first!r}",
+            hint="a function may drop, change and multiply rows, but a row keeps its time",
+        )
+
+
+def applied(operator: WindowApply, data: Sequence[str], key: dict[str, str]) -> Groups:
+    """Return a user's function on the rows of a window as a backend calls it.
+
+    ``data`` are the columns that it is given, ``key`` maps the names that a function of two parameters gets to columns.
+    The others are those of the group, which come first in the result.
+    """
+    function = operator.function
+    declared = [operator.schema[name] for name in operator.columns]
+
+    def apply(table: pa.Table) -> pa.Table:
+        groups = [name for name in table.column_names if name not in (*data, ORDER)]
+        rows = table.sort_by(ORDER).select(list(data)).combine_chunks()
+        with running(f"{operator.verb}(…), {operator.id}"):
+            if operator.keyed:
+                first = table.slice(0, 1)
+                inner = _table({name: first.column(column) for name, column in key.items()})
+                returned = function(rows_of(inner)[0], rows)
+            else:
+                returned = function(rows)
+            result = checked_result(returned, declared, function)
+        return _beside({name: table.column(name) for name in groups}, result)
+
+    return apply
+
+
+def _beside(key: dict[str, pa.ChunkedArray], result: pa.Table) -> pa.Table:
+    """Return a table with the columns of a group, which are the same in all rows, put before its own."""
+    nth = pa.array([0] * result.num_rows, pa.int64())
+    before = {name: column.take(nth) for name, column in key.items()}
+    return _table(before | dict(zip(result.column_names, result.columns, strict=True)))
+
+
+def _table(columns: dict[str, pa.ChunkedArray]) -> pa.Table:
+    """Return a table of some columns; unlike `pyarrow.table` it keeps them as they are."""
+    return pa.Table.from_arrays(list(columns.values()), names=list(columns))

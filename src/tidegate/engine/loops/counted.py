@@ -1,0 +1,117 @@
+"""Loops of a given number of rounds: each version from the beginning, on the rows at or below it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from tidegate.engine.calls import call, named_calls
+from tidegate.engine.loops.rounds import Watch, unwatched
+from tidegate.engine.relation import Kept, Relation, as_they_are, united
+from tidegate.engine.units import from_units, units_of
+from tidegate.flow.loops.query import KNOWN
+from tidegate.flow.plan import Iterate
+
+__all__ = ["Counted", "Version", "answers_of_versions", "kept"]
+
+#: A time, as units since the epoch in each time column.
+Version = tuple[int, ...]
+
+
+def kept(operator: Iterate, facts: Relation) -> Relation:
+    """Return what is kept of facts: one row for each key."""
+    key = as_they_are(operator.key)
+    results = facts.group(key, named_calls(operator.keep), order=facts.order)
+    return results.select(key | {output.name: output.finish for output in operator.keep.outputs})
+
+
+@dataclass(slots=True)
+class Counted:
+    """A loop with ``rounds``, and what is known in the versions that were worked out."""
+
+    operator: Iterate
+    given: Mapping[str, Relation]
+    watch: Watch = unwatched
+    known: dict[Version, Kept] = field(default_factory=dict)
+
+    def at(self, version: Version) -> Relation:
+        """Return what is known in a version, after all rounds."""
+        if version not in self.known:
+            self.known[version] = self._worked_out(version)
+        return self.known[version].rows
+
+    def release(self) -> None:
+        """Give back what is held."""
+        for block in self.known.values():
+            block.release()
+        self.known.clear()
+
+    def _worked_out(self, version: Version) -> Kept:
+        operator = self.operator
+        given = {name: self._below(rows, version) for name, rows in self.given.items()}
+        backend = next(iter(given.values())).backend
+        rows = dict(given)
+        with ExitStack() as held:
+            once, step = operator.step.hoisted()
+            begun, start = operator.start.hoisted()
+            # What start defines like step is asked for both, unless a name means something else in one of them.
+            both = {**begun, **once}
+            shared = given.keys().isdisjoint(both) and all(both[name] == query for name, query in begun.items())
+            for name, query in (both if shared else once).items():
+                cached = backend.cached(backend.query(query, rows))
+                held.callback(cached.release)
+                rows[name] = cached.rows
+            first = backend.query(start, rows) if shared else backend.query(operator.start, given)
+            known = backend.kept(kept(operator, first))
+            named = held.enter_context(backend.views({n: rows[n] for n in step.relations if n != KNOWN}))
+            for number in range(1, (operator.rounds or 0) + 1):
+                self.watch(number, version)
+                found = backend.query(step, {KNOWN: known.rows}, named)
+                before, known = known, backend.kept(kept(operator, found))
+                before.release()
+        return known
+
+    def _below(self, rows: Relation, version: Version) -> Relation:
+        """Return the rows at or below a version, without their times."""
+        times = self.operator.schema.time
+        if not set(times) <= set(rows.names):
+            return rows
+        at = [f"{units_of(self.operator.schema, name)} <= {n}L" for name, n in zip(times, version, strict=True)]
+        return rows.where(" AND ".join(at)).without(*times)
+
+
+def answers_of_versions(loop: Counted, versions: list[Version], all_versions: list[Version]) -> Relation | None:
+    """Return what a loop says in some versions: all that is known, or what differs from a version just below."""
+    found = []
+    for version in sorted(versions):
+        known = loop.at(version)
+        if loop.operator.emit == "complete":
+            found.append(_at(loop, known, version))
+            continue
+        below = [s for s in all_versions if s != version and _le(s, version)]
+        latest = [s for s in below if not any(s != u and _le(s, u) for u in below)]
+        if not latest:
+            found.append(_at(loop, known, version))
+            continue
+        columns = {f"__{i}": sql for i, sql in enumerate(as_they_are(known.names).values())}
+        same = " AND ".join(f"{sql} <=> {name}" for name, sql in columns.items())
+        differing = united([known.join(loop.at(s).select(columns), same, "anti") for s in latest])
+        # Rows of one key are the same here, whichever version they differ from.
+        values = {name: call("first", sql) for name, sql in as_they_are(known.names).items()}
+        once = differing.group(
+            as_they_are(loop.operator.key), {n: v for n, v in values.items() if n not in loop.operator.key}
+        )
+        found.append(_at(loop, once, version))
+    return united(found) if found else None
+
+
+def _at(loop: Counted, known: Relation, version: Version) -> Relation:
+    times = {
+        c.name: from_units(f"{n}L", c.type or "") for c, n in zip(loop.operator.schema.times, version, strict=True)
+    }
+    return known.select(times | as_they_are(known.names))
+
+
+def _le(a: Version, b: Version) -> bool:
+    return all(x <= y for x, y in zip(a, b, strict=True))

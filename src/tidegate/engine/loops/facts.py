@@ -1,0 +1,149 @@
+"""Facts with times: of all that was found for a key, what is known from which time on, and what of it is new.
+
+A fact holds from its time on; one without a time (NULL) has always held. What is known of a key at a time is the merge
+of its facts at or below it. So facts are kept in *cells*: the times at which what is known of a key changes. With one
+time column, that is a running merge along it; with several, one along each column of the grid of a key's times. A cell
+goes if what is known there is known just before it already, in some column: where values have a total order, the cells
+of a key are the Pareto-minimal pairs of value and time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from tidegate.engine.calls import call, wrapped
+from tidegate.engine.relation import Call, Relation, as_they_are
+from tidegate.flow.loops.keep import Rule
+from tidegate.flow.plan import Iterate
+from tidegate.flow.sqltypes import quoted
+
+__all__ = ["FOUND", "HERE", "KNOWN_BEFORE", "Facts"]
+
+#: Where a fact comes from: it was known before this step, was found in a round of it before, or is found now.
+KNOWN_BEFORE, HERE, FOUND = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The shape of a loop's facts: time columns, key, and values with the rules by which they are merged."""
+
+    times: tuple[str, ...]
+    key: tuple[str, ...]
+    rules: tuple[Rule, ...]
+
+    @classmethod
+    def of(cls, operator: Iterate) -> Facts:
+        """Return the shape of what a loop knows."""
+        return cls(operator.schema.time, operator.key, operator.rules)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The names of the values."""
+        return tuple(rule.name for rule in self.rules)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns: time, key, values."""
+        return (*self.times, *self.key, *self.values)
+
+    def renamed(self, name: Callable[[str], str]) -> tuple[Rule, ...]:
+        """Return the same rules for values under other names."""
+        return tuple(Rule(name(rule.name), rule.function, rule.by and name(rule.by)) for rule in self.rules)
+
+    def merged(self, rows: Relation) -> Relation:
+        """Return one fact for each key and time."""
+        merges = _Merges.of(self.rules)
+        return merges.grouped(rows, (*self.key, *self.times)).select(as_they_are(self.columns))
+
+    def merged_beside(
+        self, rows: Relation, name: Callable[[str], str], more: Mapping[str, Call] = MappingProxyType({})
+    ) -> Relation:
+        """Return one fact for each key and time, with its values under other names merged beside it, and more calls."""
+        return _Merges.of(self.rules, self.renamed(name)).grouped(rows, (*self.key, *self.times), more)
+
+    def cells(self, rows: Relation) -> Relation:
+        """Return the cells of what is known, with ``__fresh`` if that was not known there, ``__here`` since this step.
+
+        ``rows`` are facts with a column ``__from``: `KNOWN_BEFORE`, `HERE` or `FOUND`.
+        """
+        own = rows.with_columns({self._old(v): f"IF(__from < {FOUND}, {quoted(v)}, NULL)" for v in self.values})
+        own = own.with_columns({"__is_old": f"__from < {FOUND}", "__is_here": f"__from = {HERE}"})
+        flags = {"__was": call("bool_or", "__is_old"), "__here": call("bool_or", "__is_here")}
+        cells = self.merged_beside(own, self._old, flags)
+        if len(self.times) > 1:
+            cells = self._on_grid(cells)
+        cells = cells.with_columns({"__n": "IF(__was IS NULL, 0, 1)"})
+        now = self._known(self.values, "__n > 0")
+        merges = _Merges.of(self.rules)
+        for name in self.times:
+            cells = merges.along(cells, self._others(name), name, {"__n": call("sum", "__n")})
+        cells = cells.with_columns({"__now": now})
+        for i, name in enumerate(self.times):
+            cells = cells.over({f"__prior{i}": call("lag", "__now")}, self._others(name), [quoted(name)])
+        changed = [f"NOT (__now <=> __prior{i})" for i in range(len(self.times))]
+        kept = cells.where(" AND ".join(["__n > 0", *changed]))
+        before = self._known(tuple(map(self._old, self.values)), "__was")
+        fresh = f"NOT (__now <=> {before})"
+        return kept.select(
+            as_they_are(self.columns) | {"__fresh": fresh, "__here": f"coalesce(__here, false) OR {fresh}"}
+        )
+
+    def _on_grid(self, cells: Relation) -> Relation:
+        """Return a row for each combination of the values that a key's times have; most of them are no cells yet."""
+        data = [c for c in cells.names if c not in self.key]
+        fields = ", ".join(map(quoted, data))
+        grid = cells.group(as_they_are(self.key), {"__cells": call("collect_list", f"struct({fields})")})
+        for i, name in enumerate(map(quoted, self.times)):
+            grid = grid.explode(f"__t{i}", f"array_distinct(transform(__cells, c -> c.{name}))")
+        same = " AND ".join(f"c.{quoted(name)} <=> __t{i}" for i, name in enumerate(self.times))
+        found = grid.with_columns({"__cell": f"get(filter(__cells, c -> {same}), 0)"})
+        times = {name: f"__t{i}" for i, name in enumerate(self.times)}
+        others = {c: f"__cell.{quoted(c)}" for c in data if c not in self.times}
+        return found.select(as_they_are(self.key) | times | others)
+
+    def _others(self, time: str) -> list[str]:
+        return [quoted(name) for name in (*self.key, *(name for name in self.times if name != time))]
+
+    @staticmethod
+    def _known(values: tuple[str, ...], where: str) -> str:
+        """Return what is known as one value, NULL where nothing is."""
+        fields = ["'is', true", *(f"'v{i}', {quoted(name)}" for i, name in enumerate(values))]
+        return f"IF({where}, named_struct({', '.join(fields)}), NULL)"
+
+    @staticmethod
+    def _old(name: str) -> str:
+        return f"__old_{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Merges:
+    """Rules as calls over many facts, and what is made of the results of the calls."""
+
+    calls: dict[str, Call]
+    then: dict[str, str]
+
+    @classmethod
+    def of(cls, *sets: tuple[Rule, ...]) -> _Merges:
+        """Return the merges of some sets of rules, whose values have different names."""
+        found = {
+            rule.name: wrapped(rule.merge(rules), f"__m{n}_{i}")
+            for n, rules in enumerate(sets)
+            for i, rule in enumerate(rules)
+        }
+        calls = {name if then == own else own: one for name, (one, own, then) in found.items()}
+        return cls(calls, {name: then for name, (_, own, then) in found.items() if then != own})
+
+    def grouped(self, rows: Relation, by: tuple[str, ...], more: Mapping[str, Call] = MappingProxyType({})) -> Relation:
+        """Return the merge of the facts that are equal in some columns, with more calls beside it."""
+        return self._finished(rows.group(as_they_are(by), {**self.calls, **more}))
+
+    def along(self, cells: Relation, by: list[str], time: str, more: Mapping[str, Call]) -> Relation:
+        """Return the merge of the facts up to each, along a time column."""
+        names = cells.names
+        run = cells.over({**self.calls, **more}, by, [quoted(time)], so_far=True)
+        return self._finished(run).select(as_they_are(names))
+
+    def _finished(self, results: Relation) -> Relation:
+        return results.with_columns(self.then).without(*(own for own in self.calls if own.startswith("__m")))

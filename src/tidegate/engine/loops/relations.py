@@ -1,0 +1,52 @@
+"""The relations that a loop reads: their columns that it needs, and the versions that their rows make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidegate.engine.calls import call
+from tidegate.engine.relation import Relation, as_they_are, united
+from tidegate.engine.units import from_units, units_of
+from tidegate.flow.plan import Iterate
+
+__all__ = ["least_version", "needed", "units_of_versions", "versions_of"]
+
+
+def needed(operator: Iterate, name: str, rows: Relation) -> Relation:
+    """Return the rows of a relation with the columns that the queries read, and times."""
+    queries = (operator.start, operator.step)
+    if any(name in query.relations and not query.branches for query in queries):
+        return rows
+    read = set(operator.schema.time)
+    for branch in (branch for query in queries for branch in query.branches):
+        aliases = [r.alias for r in branch.relations if r.name == name]
+        parts = [*branch.outputs, *(on for on in branch.joins if on), *([branch.where] if branch.where else [])]
+        for column in (column for part in parts for column in part.columns):
+            alias, _, plain = column.partition(".")
+            read |= {plain} if alias in aliases else set()
+    return rows.select(as_they_are([c for c in rows.names if c in read]))
+
+
+def versions_of(operator: Iterate, timed: Sequence[Relation]) -> Relation:
+    """Return the times at which there is a row, each once."""
+    return united([rows.select(as_they_are(operator.schema.time)) for rows in timed]).distinct()
+
+
+def units_of_versions(operator: Iterate, versions: Relation) -> list[tuple[int, ...]]:
+    """Return versions as units since the epoch, sorted; this computes them."""
+    units = versions.select({f"__{i}": units_of(operator.schema, name) for i, name in enumerate(operator.schema.time)})
+    return sorted(zip(*(column.to_pylist() for column in units.fetch().columns), strict=True))
+
+
+def least_version(operator: Iterate, timed: Sequence[Relation]) -> str | None:
+    """Return, with one time column, the first version as SQL, where facts come of tables alone; else None.
+
+    Those hold from the beginning, and so they are new in the first version.
+    """
+    branches = [*operator.start.branches, *(b for b in operator.step.branches if not b.known)]
+    if len(operator.schema.time) > 1 or all(any(r.timed for r in branch.relations) for branch in branches):
+        return None
+    (name,) = operator.schema.time
+    rows = united([given.select({"__at": units_of(operator.schema, name)}) for given in timed])
+    least = rows.group({}, {"__least": call("min", "__at")}).fetch().column(0).to_pylist()
+    return from_units(f"{least[0]}L", operator.schema[name].type or "") if least else None

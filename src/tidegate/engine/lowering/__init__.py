@@ -1,0 +1,61 @@
+"""The lowering: from relations to a relation, one function for each operator but loops. Only `unfold` may
+compute something.
+
+Operators are apart by what they need to know: `rowwise` ones look at a row, `per_time` ones at one time, and
+`windows`, `accumulate` and `across_time` look across times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tidegate.engine.lowering.accumulate import accumulate
+from tidegate.engine.lowering.across_time import deduplicate, join_asof, process
+from tidegate.engine.lowering.per_time import aggregate, distinct, gate, join
+from tidegate.engine.lowering.rowwise import explode, map_batches, select, union, where
+from tidegate.engine.lowering.unfold import unfold
+from tidegate.engine.lowering.windows import window_aggregate, window_apply, window_join
+from tidegate.engine.relation import Relation
+from tidegate.flow import plan
+from tidegate.flow.errors import NotSupported
+
+__all__ = ["lower_by", "lower_operator"]
+
+_LOWERINGS: dict[type[plan.Operator], Callable[..., Relation]] = {
+    plan.Where: where,
+    plan.Select: select,
+    plan.Explode: explode,
+    plan.Unfold: unfold,
+    plan.MapBatches: map_batches,
+    plan.Union: union,
+    plan.Gate: gate,
+    plan.Distinct: distinct,
+    plan.Aggregate: aggregate,
+    plan.Join: join,
+    plan.WindowAggregate: window_aggregate,
+    plan.WindowApply: window_apply,
+    plan.WindowJoin: window_join,
+    plan.Accumulate: accumulate,
+    plan.Carry: accumulate,
+    plan.Deduplicate: deduplicate,
+    plan.JoinAsof: join_asof,
+    plan.Process: process,
+}
+
+
+def lower_operator(operator: plan.Operator, *inputs: Relation) -> Relation:
+    """Return the output of one operator, as if all of time were complete."""
+    lowering = _LOWERINGS.get(type(operator))
+    if lowering is None:
+        raise NotSupported(f"there is no rule for what {operator.verb} computes")
+    return lower_by(lowering, operator, *inputs)
+
+
+def lower_by(lowering: Callable[..., Relation], operator: plan.Operator, *inputs: Relation) -> Relation:
+    """Return the output of one operator by a function for its kind; what a backend refuses is told in our words."""
+    backend = inputs[0].backend
+    try:
+        with backend.quiet():
+            return lowering(operator, *inputs)
+    except backend.refusals as error:
+        raise backend.refused(operator, inputs, error) from None

@@ -1,0 +1,169 @@
+"""`accumulate`: aggregates over all rows at or below a time, by running windows, never by pairs of times.
+
+On a total order, one running window over the rows themselves. On d time columns, the partial aggregates of each time
+are put on each group's grid (every combination of the values that its times have), and d running windows, one along
+each column, add up everything at or below each cell: each cell counts once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tidegate.engine.calls import call, finished, named_calls, runs_along
+from tidegate.engine.lowering.cells import cell_columns, cell_merges, mergeable, merged, with_results
+from tidegate.engine.relation import Call, Relation, as_they_are
+from tidegate.engine.units import from_units, units_of
+from tidegate.flow import plan
+from tidegate.flow.aggregates import Aggregation
+from tidegate.flow.sqltypes import literal, quoted
+
+__all__ = ["accumulate", "answers_of", "cells_of", "counted_at", "merged_cells"]
+
+
+def accumulate(operator: plan.Accumulate, rows: Relation) -> Relation:
+    """Return, per group, aggregates over all rows at or below a time."""
+    calls = operator.aggregation.calls
+    along_rows = len(operator.schema.time) == 1 and operator.emit == "update" and not operator.every
+    if along_rows and all(map(runs_along, calls)):
+        return _running(operator, rows)
+    return _on_grid(operator, rows)
+
+
+def _running(operator: plan.Accumulate, rows: Relation) -> Relation:
+    """Run along the rows of each group, and answer at the last row of each time."""
+    aggregation, time = operator.aggregation, quoted(operator.schema.time[0])
+    keys = {f"__k{i}": e.sql for i, e in enumerate(aggregation.by)}
+    # Sorting by all columns costs, and only matters to those that see the order.
+    ordered = any(call.definition.sees_order for call in aggregation.calls)
+    order = rows.order if ordered else [time]
+    keyed = rows.with_columns(keys)
+    run = keyed.over(named_calls(aggregation), list(keys), order, so_far=True)
+    run = run.over({"__next": call("lead", time)}, list(keys), order)
+    calls = [call.name for call in aggregation.calls]
+    run = run.select({"__t0": time} | as_they_are([*keys, *calls, "__next"]))
+    return _finished(operator, run.where("__next IS NULL OR __next != __t0"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """What is kept in each cell: its columns, how they are computed of rows, how merged, and what is done after it."""
+
+    of_rows: dict[str, Call]
+    merged: dict[str, Call]
+    then: dict[str, str] = field(default_factory=dict)
+
+
+def _on_grid(operator: plan.Accumulate, rows: Relation) -> Relation:
+    """Keep partial aggregates in cells, and run along the cells of each group, once for each time column."""
+    return answers_of(operator, cells_of(operator, rows).with_columns({"__here": "__n"}), rows)
+
+
+def cells_of(operator: plan.Accumulate, rows: Relation) -> Relation:
+    """Return a cell for each group and time: the group ``__k…``, the time ``__t…``, the parts, and how many rows."""
+    keys, times = _axes(operator)
+    return rows.group(keys | times, _kept(operator, rows).of_rows | {"__n": call("count", "*")})
+
+
+def merged_cells(operator: plan.Accumulate, cells: Relation, rows: Relation, *apart: str) -> Relation:
+    """Return cells of which none are of the same group and time, and ``apart``; ``__here`` is merged as well."""
+    keys, times = _axes(operator)
+    counts = {name: call("sum", name) for name in ("__n", "__here")}
+    return merged(cells, [*keys, *times, *apart], cell_merges(operator.aggregation, rows) | counts)
+
+
+def answers_of(operator: plan.Accumulate, found: Relation, rows: Relation) -> Relation:
+    """Return what is accumulated at each cell with rows of its own: ``__here`` says how many.
+
+    With ``emit="complete"``, for every group at each time that has such a cell. ``rows`` gives the types.
+    """
+    keys, times = (list(names) for names in _axes(operator))
+    kept = _kept(operator, rows)
+    cells = found
+    if len(times) > 1 or operator.emit == "complete":
+        cells = _grid(operator, found, keys, times)
+    merges = kept.merged | {"__n": call("sum", "__n")}
+    for name in times:
+        others = [*keys, *(other for other in times if other != name)]
+        # A sum of decimals would widen from window to window.
+        cells = cells.over(merges, others, [name], so_far=True, like=None if kept.then else found)
+        cells = cells.with_columns(kept.then).select(as_they_are([*keys, *times, "__here", *merges]))
+    answers = cells.where("__here > 0" if operator.emit == "update" else "__n > 0")
+    if operator.emit == "complete":
+        here = found.where("__here > 0").select({f"{name}h": name for name in times}).distinct()
+        answers = answers.join(here, " AND ".join(f"{name} = {name}h" for name in times), "semi")
+    if mergeable(operator.aggregation):
+        return _finished(operator, with_results(operator.aggregation, answers, rows))
+    return _finished(operator, _recomputed(operator, rows, answers, [*keys, *times]))
+
+
+def _axes(operator: plan.Accumulate) -> tuple[dict[str, str], dict[str, str]]:
+    keys = {f"__k{i}": e.sql for i, e in enumerate(operator.aggregation.by)}
+    return keys, {f"__t{i}": sql for i, sql in enumerate(counted_at(operator))}
+
+
+def _kept(operator: plan.Accumulate, rows: Relation) -> _Cells:
+    aggregation = operator.aggregation
+    if not mergeable(aggregation):
+        return _collected(aggregation, rows)
+    return _Cells(cell_columns(aggregation, rows), cell_merges(aggregation, rows))
+
+
+def counted_at(operator: plan.Accumulate) -> list[str]:
+    """Return the time columns from which on a row counts: its time, or the last unit of its period."""
+    found, periods = [], dict(operator.every)
+    for name in operator.schema.time:
+        if name not in periods:
+            found.append(quoted(name))
+            continue
+        at, period = units_of(operator.schema, name), periods[name]
+        found.append(from_units(f"({at} - pmod({at}, {period}L) + {period - 1}L)", operator.schema[name].type or ""))
+    return found
+
+
+def _collected(aggregation: Aggregation, rows: Relation) -> _Cells:
+    """Keep the rows, to compute the calls from them at the end."""
+    fields = ", ".join(f"{literal(name)}, {quoted(name)}" for name in _read(aggregation, rows)) or "'__row', 1"
+    listed = {"__rows": call("collect_list", f"named_struct({fields})")}
+    return _Cells(listed, {"__rows": call("collect_list", "__rows")}, {"__rows": "flatten(__rows)"})
+
+
+def _read(aggregation: Aggregation, rows: Relation) -> list[str]:
+    """Return the columns that calls need of rows: all, if the order of rows matters to one."""
+    read = {name for call in aggregation.calls for name in call.columns}
+    ordered = any(call.definition.sorted for call in aggregation.calls)
+    return [name for name in rows.names if ordered or name in read]
+
+
+def _grid(operator: plan.Accumulate, found: Relation, keys: list[str], times: list[str]) -> Relation:
+    """Return the cells of each group's grid: with ``update``, of the values that its own times have."""
+    if operator.emit == "complete":
+        grid = found.select(as_they_are(keys) or {"__one": "1"}).distinct()
+        for name in times:
+            grid = grid.join(found.select({name: name}).distinct(), "true")
+    else:
+        grid = found.group(as_they_are(keys), {f"__a{i}": call("collect_set", name) for i, name in enumerate(times)})
+        for i, name in enumerate(times):
+            grid = grid.explode(name, f"__a{i}").without(f"__a{i}")
+    grid = grid.select(as_they_are([*keys, *times]))
+    data = [name for name in found.names if name not in (*keys, *times)]
+    empty = grid.with_columns(dict.fromkeys(data, "NULL"), like=found)
+    # One row of a cell at most has data; this is a join without comparing keys, which may be null.
+    only = {name: call("first", name, ignore_nulls=True) for name in data}
+    return found.union(empty).group(as_they_are([*keys, *times]), only)
+
+
+def _recomputed(operator: plan.Accumulate, rows: Relation, answers: Relation, groups: list[str]) -> Relation:
+    """Compute the calls from the rows that each answer has collected."""
+    fields = _read(operator.aggregation, rows)
+    each = answers.explode("__row", "__rows")
+    spread = each.select(as_they_are(groups) | {name: f"__row.{quoted(name)}" for name in fields})
+    order = rows.order if set(rows.names) <= set(spread.names) else ["NULL"]
+    return spread.group(as_they_are(groups), named_calls(operator.aggregation), order=order)
+
+
+def _finished(operator: plan.Accumulate, results: Relation) -> Relation:
+    aggregation = operator.aggregation
+    columns = {name: f"__t{i}" for i, name in enumerate(operator.schema.time)}
+    columns |= {e.name: f"__k{i}" for i, e in enumerate(aggregation.by)}
+    named = results.select(columns | {call.name: call.name for call in aggregation.calls})
+    return named.select(as_they_are(operator.schema.time) | finished(aggregation))

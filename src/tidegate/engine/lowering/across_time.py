@@ -1,0 +1,109 @@
+"""Other operators that look across times: deduplication, joins as of a time, and operators of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidegate.engine.calls import as_one_value, call
+from tidegate.engine.functions import ORDER
+from tidegate.engine.processing import processed
+from tidegate.engine.relation import Relation, as_they_are
+from tidegate.engine.types import same_types
+from tidegate.engine.units import to_units, units_of
+from tidegate.flow import plan
+from tidegate.flow.schema import Column
+from tidegate.flow.sqltypes import literal, quoted
+
+__all__ = ["answer_columns", "by_key", "declared", "deduplicate", "join_asof", "process", "same_as_given"]
+
+
+def deduplicate(operator: plan.Deduplicate, rows: Relation) -> Relation:
+    """Keep the least row per key, and again ``within`` after the last one kept."""
+    keys = {f"__k{i}": e.sql for i, e in enumerate(operator.by)}
+    keys |= {f"__o{i}": quoted(name) for i, name in enumerate(operator.schema.time) if name != operator.over}
+    names = rows.names
+    whole = f"named_struct({', '.join(f'{literal(name)}, {quoted(name)}' for name in names)})"
+    at, order = units_of(operator.schema, operator.over), as_one_value(rows.order)
+    if operator.within is None:
+        least = rows.group(keys, {"__row": call("min_by", whole, f"struct({at} AS at, {order} AS o)")})
+        return least.select({name: f"__row.{quoted(name)}" for name in names})
+    # One pass over the sorted rows of a key; only kept rows are copied.
+    found = rows.group(keys, {"__rows": call("collect_list", f"struct({at} AS at, {order} AS o, {whole} AS row)")})
+    found = found.select({"__rows": "array_sort(__rows)"})
+    nothing = "named_struct('last', CAST(NULL AS BIGINT), 'kept', slice(__rows, 1, 0))"
+    fresh = f"a.last IS NULL OR r.at >= a.last + {operator.within}L"
+    keep = "named_struct('last', r.at, 'kept', concat(a.kept, array(r)))"
+    kept = f"aggregate(__rows, {nothing}, (a, r) -> IF({fresh}, {keep}, a)).kept"
+    each = found.select({"__kept": kept}).explode("__kept", "__kept")
+    return each.select({name: f"__kept.row.{quoted(name)}" for name in names})
+
+
+def join_asof(operator: plan.JoinAsof, left: Relation, right: Relation) -> Relation:
+    """Pair each left row with the latest right row at or below it: both in one running window, right rows first."""
+    same_types(operator, left, right, operator.on)
+    schema, over = operator.schema, operator.over
+    keys = {f"__k{i}": quoted(name) for i, name in enumerate(operator.on)}
+    keys |= {f"__o{i}": quoted(name) for i, name in enumerate(schema.time) if name != over}
+    keyed = keys | {"__at": quoted(over)}
+    own = {f"__l{i}": quoted(name) for i, name in enumerate(operator.left_columns)}
+    lefts = left.select(keyed | {"__side": "1"} | own)
+    # Only right rows carry a value: the running window looks for the last of them. Ties go to the greatest.
+    carried = ", ".join(f"{literal(name)}, {quoted(name)}" for name in (over, *operator.right_columns))
+    ties = _ties(right, operator.right_columns)
+    rights = right.select(keyed | {"__side": "0", "__right": f"named_struct({carried})"} | ties)
+    order = ["__at", "__side", *(ties or ["__right"])]
+    latest = {"__found": call("last", "__right", ignore_nulls=True)}
+    found = lefts.union(rights, fill=True).over(latest, list(keys), order, so_far=True).where("__side = 1")
+    # Null keys share a partition, and never match.
+    allowed = [f"__k{i} IS NOT NULL" for i in range(len(operator.on))]
+    if operator.within is not None:
+        type_ = schema[over].type or ""
+        age = f"{to_units('__at', type_)} - {to_units(f'__found.{quoted(over)}', type_)}"
+        allowed.append(f"{age} <= {operator.within}L")
+    if allowed:
+        found = found.with_columns({"__found": f"IF({' AND '.join(allowed)}, __found, NULL)"})
+    if operator.how == "inner":
+        found = found.where("__found IS NOT NULL")
+    columns = {name: "__at" if name == over else f"__o{i}" for i, name in enumerate(schema.time)}
+    columns |= {name: f"__k{i}" for i, name in enumerate(operator.on)}
+    columns |= dict(zip(operator.left_columns, own, strict=True))
+    return found.select(columns | {name: f"__found.{quoted(name)}" for name in operator.right_columns})
+
+
+def _ties(rows: Relation, names: Sequence[str]) -> dict[str, str]:
+    """Return columns to sort by where the carried value itself has no order, as maps have none."""
+    chosen = [sql for name, sql in zip(rows.names, rows.order, strict=True) if name in names]
+    if chosen == [quoted(name) for name in rows.names if name in names]:
+        return {}
+    return {f"__s{i}": sql for i, sql in enumerate(chosen)}
+
+
+def process(operator: plan.Process, rows: Relation) -> Relation:
+    """Run one copy of the user's operator for each key, over the rows of the key in an order that extends time's."""
+    keys = {f"__k{i}": e.sql for i, e in enumerate(operator.by)}
+    given = by_key(rows.with_columns(keys), list(keys), rows.order)
+    function = processed(operator, rows.columns, declared(operator))
+    answers = given.map_arrow(function, declared(operator), same_as_given(operator))
+    return answers.select(answer_columns(operator))
+
+
+def by_key(rows: Relation, keys: Sequence[str], order: Sequence[str]) -> Relation:
+    """Bring the rows of a key together, in some order; `ORDER` counts them."""
+    return rows.over({ORDER: call("row_number")}, keys, order)
+
+
+def declared(operator: plan.Process) -> list[Column]:
+    """Return the columns that the user declared."""
+    return [operator.schema[name] for name in operator.columns]
+
+
+def same_as_given(operator: plan.Process) -> list[str]:
+    """Return the columns that come from Python as they were given to it: time, and key."""
+    return [*operator.schema.time, *(f"__k{i}" for i in range(len(operator.by)))]
+
+
+def answer_columns(operator: plan.Process) -> dict[str, str]:
+    """Return the columns of the result, from what comes from Python."""
+    columns = as_they_are(operator.schema.time)
+    columns |= {e.name: f"__k{i}" for i, e in enumerate(operator.by)}
+    return columns | as_they_are(operator.columns)

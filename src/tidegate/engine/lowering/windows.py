@@ -1,0 +1,147 @@
+"""Windows and sessions: rows are put into them, and each is answered at the time of its last unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from tidegate.engine.calls import call, finished, listing, named_calls
+from tidegate.engine.functions import ORDER, applied
+from tidegate.engine.lowering.pairs import joined
+from tidegate.engine.relation import Relation, as_they_are
+from tidegate.engine.types import same_types
+from tidegate.engine.units import from_units, units_of
+from tidegate.flow import plan
+from tidegate.flow.plan import SessionFrame, WindowFrame
+from tidegate.flow.schema import Schema
+from tidegate.flow.sqltypes import quoted
+
+__all__ = ["in_sessions", "in_windows", "window_aggregate", "window_answers", "window_apply", "window_join"]
+
+# Rows that are in windows already have these: where their window begins, and how often it was answered before.
+_PLACED = ("__start", "__revision")
+
+
+def in_windows(frame: WindowFrame, schema: Schema, rows: Relation) -> Relation:
+    """Add ``__start``, in units: a row comes once for each window that it is in."""
+    at, size, every = units_of(schema, frame.over), frame.size, frame.every
+    # The last window that has begun by then; the first is the earliest whose end is still ahead.
+    last = f"({at} - pmod({at} - {frame.offset}L, {every}L))"
+    if size == every:
+        return rows.with_columns({"__start": last})
+    first = f"{last} - {every}L * (({last} + {size}L - 1L - {at}) DIV {every}L)"
+    return rows.explode("__start", f"sequence({first}, {last}, {every}L)")
+
+
+def _placed(frame: WindowFrame, schema: Schema, rows: Relation) -> Relation:
+    return rows if "__start" in rows.names else in_windows(frame, schema, rows)
+
+
+def in_sessions(frame: SessionFrame, schema: Schema, rows: Relation, groups: Sequence[str]) -> Relation:
+    """Add ``__session``, a number that tells the sessions of a group apart, and ``__at``, the time in units."""
+    rows = rows.with_columns({"__at": units_of(schema, frame.over)})
+    rows = rows.over({"__before": call("lag", "__at")}, groups, ["__at"])
+    begins = f"CAST(coalesce(__at - __before >= {frame.gap}L, true) AS BIGINT)"
+    rows = rows.with_columns({"__begins": begins})
+    numbered = rows.over({"__session": call("sum", "__begins")}, groups, ["__at"], so_far=True)
+    return numbered.without("__before", "__begins")
+
+
+def window_aggregate(operator: plan.WindowAggregate, rows: Relation) -> Relation:
+    """Return one row for each window or session and group that has rows."""
+    aggregation, schema, frame = operator.aggregation, operator.schema, operator.frame
+    groups = _others(frame, schema) | {e.name: e.sql for e in aggregation.by}
+    order = [] if operator.embeds else rows.without(*_PLACED).order
+    calls = named_calls(aggregation)
+    if operator.embeds:
+        rows, calls = listing(aggregation, rows)
+    if isinstance(frame, SessionFrame):
+        framed = in_sessions(frame, schema, rows, list(groups.values()))
+        bounds = {"__start": call("min", "__at"), "__last": call("max", "__at")}
+        results = framed.group(groups | {"__session": "__session"}, bounds | calls, order=order)
+        return window_answers(operator, results.with_columns({"__end": f"__last + {frame.gap}L"}))
+    # Rows that are listed meet by key before they are copied into windows, so that each of them travels once.
+    met = rows.together(list(groups)) if operator.embeds and groups else rows
+    framed = _placed(frame, schema, met)
+    keys = as_they_are([name for name in _PLACED if name in framed.names]) | groups
+    return window_answers(operator, framed.group(keys, calls, order=order))
+
+
+def window_answers(operator: plan.WindowAggregate, results: Relation) -> Relation:
+    """Return the rows that the operator gives, of the results of calls for each window and group."""
+    aggregation, schema, frame = operator.aggregation, operator.schema, operator.frame
+    if isinstance(frame, WindowFrame):
+        results = results.with_columns({"__end": f"__start + {frame.size}L"})
+    # What is computed at the end may read the bounds of the window.
+    bounded = results.with_columns({_name(frame): _bounds(frame, schema)})
+    columns = _times(frame, schema) | {_name(frame): quoted(_name(frame))} | finished(aggregation)
+    return bounded.select(columns | _revision(frame, results))
+
+
+def window_apply(operator: plan.WindowApply, rows: Relation) -> Relation:
+    """Let the user's function turn the rows of each window or session and group into others."""
+    frame, schema = operator.frame, operator.schema
+    groups = _others(frame, schema) | {e.name: e.sql for e in operator.by}
+    by = {f"__k{i}": e.sql for i, e in enumerate(operator.by)}
+    given = rows.with_columns(by)
+    if isinstance(frame, SessionFrame):
+        given = in_sessions(frame, schema, given, list(groups.values()))
+        bounds = {"__start": call("min", "__at"), "__last": call("max", "__at")}
+        given = given.over(bounds, [*groups.values(), "__session"])
+        given = given.with_columns({"__end": f"__last + {frame.gap}L"})
+    else:
+        given = _placed(frame, schema, given).with_columns({"__end": f"__start + {frame.size}L"})
+    keys = {f"__t{i}": sql for i, sql in enumerate(_times(frame, schema).values())}
+    given = given.with_columns(keys | {"__frame": _bounds(frame, schema)})
+    names = [*keys, "__frame", *by, *(name for name in rows.names if name == "__revision")]
+    rows = rows.without(*_PLACED)
+    # The order is settled here, where it is the same for all types; Arrow only has to follow a number.
+    given = given.over({ORDER: call("row_number")}, names, rows.order)
+    given = given.select(as_they_are([*names, *rows.names, ORDER]))
+    function = applied(operator, rows.names, _key(operator, names))
+    result = given.apply_arrow(names, function, [schema[name] for name in operator.columns])
+    columns = dict(zip([*schema.time, _name(frame), *(e.name for e in operator.by)], names, strict=False))
+    return result.select(columns | as_they_are(operator.columns) | _revision(frame, result))
+
+
+def window_join(operator: plan.WindowJoin, left: Relation, right: Relation) -> Relation:
+    """Pair rows once for each window that both are in."""
+    same_types(operator, left, right, operator.on)
+    frame, schema = operator.frame, operator.schema
+    equal = {"__start": "__start"} | _others(frame, schema)
+    times = {name: "__start" if name == frame.over else quoted(name) for name in schema.time}
+    # The last unit of a window follows from where it begins: that is all that has to travel.
+    last = from_units(f"{quoted(frame.over)} + {frame.size}L - 1L", schema[frame.over].type or "")
+    pairs = joined(operator, left, right, equal, times, partial(in_windows, frame, schema))
+    return pairs.with_columns({frame.over: last})
+
+
+def _key(operator: plan.WindowApply, names: list[str]) -> dict[str, str]:
+    """Return which of the grouping columns a function of two parameters is given, and under which names."""
+    inner = [_name(operator.frame), *(e.name for e in operator.by)]
+    return dict(zip(inner, names[len(operator.schema.time) :], strict=False))
+
+
+def _name(frame: WindowFrame | SessionFrame) -> str:
+    return "session" if isinstance(frame, SessionFrame) else "window"
+
+
+def _others(frame: WindowFrame | SessionFrame, schema: Schema) -> dict[str, str]:
+    return {name: quoted(name) for name in schema.time if name != frame.over}
+
+
+def _bounds(frame: WindowFrame | SessionFrame, schema: Schema) -> str:
+    type_ = schema[frame.over].type or ""
+    return f"named_struct('start', {from_units('__start', type_)}, 'end', {from_units('__end', type_)})"
+
+
+def _times(frame: WindowFrame | SessionFrame, schema: Schema) -> dict[str, str]:
+    """Return the time columns of the result: the last unit of the window, and the others as they are."""
+    last = from_units("__end - 1L", schema[frame.over].type or "")
+    return {name: last if name == frame.over else quoted(name) for name in schema.time}
+
+
+def _revision(frame: WindowFrame | SessionFrame, rows: Relation) -> dict[str, str]:
+    if not getattr(frame, "lateness", 0):
+        return {}
+    return {"revision": "__revision" if "__revision" in rows.names else "0"}

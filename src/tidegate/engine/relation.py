@@ -1,0 +1,255 @@
+"""The protocol between the engine and a backend: rows of known columns, and what can be asked of them.
+
+Expressions are texts in Spark's SQL, over the columns of a relation: those of users, and a few of the engine's own
+(arithmetic on units, comparisons, structs). Calls over many rows are values, `Call`, and not texts: what sees rows in
+an order, or over a frame, is written in a way of its own in every dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import pyarrow as pa
+
+from tidegate.flow.aggregates import AggregateCall
+from tidegate.flow.loops.query import Query
+from tidegate.flow.plan import Operator
+from tidegate.flow.schema import Column
+from tidegate.flow.sqltypes import quoted
+
+__all__ = ["Backend", "Batches", "Call", "Groups", "Kept", "Relation", "as_they_are", "united"]
+
+T = TypeVar("T")
+
+#: A function from batches of rows to batches of others.
+Batches: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+#: A function from the rows of a group, those of its key included, to others.
+Groups: TypeAlias = Callable[[pa.Table], pa.Table]
+
+#: One call of an aggregate or window function, of a user's or of the engine's own.
+Call: TypeAlias = AggregateCall
+
+
+class Relation(Protocol):
+    """Rows, lazily. Nothing here changes a relation, and nothing but `Backend.kept` and `fetch` computes one."""
+
+    @property
+    def backend(self) -> Backend:
+        """Where it is computed."""
+        ...
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Its columns, with the types that Spark would give them."""
+        ...
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns."""
+        ...
+
+    @property
+    def shape(self) -> Any:
+        """Its columns as the backend knows them: `Backend.nothing` makes no rows of it."""
+        ...
+
+    @property
+    def order(self) -> list[str]:
+        """What rows are sorted by, all columns in turn, NULL first: time columns, which come first, lead."""
+        ...
+
+    def select(self, columns: Mapping[str, str]) -> Relation:
+        """Return rows of these columns alone."""
+        ...
+
+    def with_columns(self, columns: Mapping[str, str], *, like: Relation | None = None) -> Relation:
+        """Return rows with more columns, or others; those that ``like`` has as well get the types that it has."""
+        ...
+
+    def without(self, *names: str) -> Relation:
+        """Return rows without some columns; those that are not there do not matter."""
+        ...
+
+    def where(self, condition: str) -> Relation:
+        """Return the rows that satisfy a condition."""
+        ...
+
+    def group(
+        self,
+        keys: Mapping[str, str],
+        calls: Mapping[str, Call],
+        *,
+        order: Sequence[str] = (),
+        like: Relation | None = None,
+    ) -> Relation:
+        """Return one row for each group of rows with equal keys, NULL being equal to NULL; no rows give no group.
+
+        ``order`` is what the calls see rows sorted by; without it, any order will do for them.
+        """
+        ...
+
+    def gather(self, keys: Sequence[str], calls: Mapping[str, Call]) -> Relation:
+        """Group by columns, to list rows in any order; a list is as large as its rows, so it is made once."""
+        ...
+
+    def over(
+        self,
+        calls: Mapping[str, Call],
+        by: Sequence[str],
+        order: Sequence[str] = (),
+        *,
+        so_far: bool = False,
+        descending: bool = False,
+        like: Relation | None = None,
+    ) -> Relation:
+        """Return rows with columns that are calls over the rows with equal ``by``, or all that are sorted up to a row.
+
+        ``so_far`` is for aggregates; `lag`, `lead` and `row_number` have an order without it.
+        """
+        ...
+
+    def explode(self, name: str, array: str) -> Relation:
+        """Return a row for each element of an array, in the column ``name``; none if the array is NULL or empty."""
+        ...
+
+    def join(self, other: Relation, on: str, how: str = "inner", columns: Mapping[str, str] | None = None) -> Relation:
+        """Return pairs of rows that satisfy a condition; columns may be called ``left.x`` and ``right.x``.
+
+        ``how`` is inner, left, right, full, semi or anti. Without ``columns``, all of both, which then differ in name.
+        """
+        ...
+
+    def union(self, other: Relation, *, fill: bool = False) -> Relation:
+        """Return the rows of both, by the names of columns; with ``fill``, a column that one lacks is NULL there."""
+        ...
+
+    def distinct(self) -> Relation:
+        """Return each row once."""
+        ...
+
+    def renamed(self, names: Mapping[str, str]) -> Relation:
+        """Return the rows with other names for some columns."""
+        ...
+
+    def map_arrow(self, function: Batches, columns: Sequence[Column], same: Sequence[str] = ()) -> Relation:
+        """Return what a function makes of batches of rows: columns that are the ``same`` as here, and ``columns``.
+
+        Rows that `over` numbered with `row_number` come in that order, and those with equal ``by`` follow each other.
+        """
+        ...
+
+    def apply_arrow(self, keys: Sequence[str], function: Groups, columns: Sequence[Column]) -> Relation:
+        """Return what a function makes of the rows of each group: the keys, and ``columns``."""
+        ...
+
+    def together(self, keys: Sequence[str]) -> Relation:
+        """Return the same rows; the backend may bring those with equal columns together, or all, if there are none."""
+        ...
+
+    def small(self) -> Relation:
+        """Return the same rows; the backend may take for granted that they are few."""
+        ...
+
+    def fetch(self) -> pa.Table:
+        """Return all rows; this computes them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Rows that are worked out, or will be once, what was counted on the way, and what gives them back."""
+
+    rows: Relation
+    release: Callable[[], None]
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    #: Whether they are held where the engine runs, because they are few.
+    few: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return int(self.counts["rows"])
+
+
+class Backend(Protocol):
+    """Where relations are computed."""
+
+    @property
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """The errors by which it says that an operator makes no sense to it."""
+        ...
+
+    def refused(self, operator: Operator, inputs: Sequence[Relation], error: Exception) -> Exception:
+        """Return the error to raise for an operator that it refuses."""
+        ...
+
+    def quiet(self) -> AbstractContextManager[None]:
+        """Keep it from printing its own account of errors that are told in our words."""
+        ...
+
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """Make something that never changes, unless it was made under this key before."""
+        ...
+
+    def in_rounds(self) -> AbstractContextManager[None]:
+        """Make ready for many small computations, one after the other."""
+        ...
+
+    def nothing(self, shape: Any) -> Relation:
+        """Return no rows, of a shape."""
+        ...
+
+    def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> Kept:
+        """Work out rows, and some calls over all of them, ``rows`` being how many there are."""
+        ...
+
+    def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> Kept | None:
+        """Work out a few rows, and hold them where the engine runs; None if there are more."""
+        ...
+
+    def laid_on(self, below: Kept | None, top: Kept) -> Kept:
+        """Return the rows of two that are `few` as one."""
+        ...
+
+    def cached(self, rows: Relation) -> Kept:
+        """Return rows that are worked out once, when they are first read."""
+        ...
+
+    def query(self, query: Query, tables: Mapping[str, Relation], views: Mapping[str, str] = ...) -> Relation:
+        """Return what a query of any form gives on tables; those that are ``views`` are read by that name."""
+        ...
+
+    def views(self, tables: Mapping[str, Relation]) -> AbstractContextManager[Mapping[str, str]]:
+        """Give relations names that queries can use, for a while."""
+        ...
+
+    def joined(
+        self,
+        tables: Mapping[str, Relation],
+        joins: Sequence[str | None],
+        where: str | None,
+        columns: Mapping[str, tuple[str, str | None]],
+    ) -> Relation:
+        """Return rows of several tables that belong together, in columns of given types, or of any type.
+
+        Expressions read columns as ``alias.column``. For each table but the first, ``joins`` has the condition on it
+        and those before it; None is for all pairs.
+        """
+        ...
+
+
+def as_they_are(names: Sequence[str]) -> dict[str, str]:
+    """Return columns by their names, as `Relation.select` takes them."""
+    return {name: quoted(name) for name in names}
+
+
+def united(relations: Sequence[Relation]) -> Relation:
+    """Return the rows of several relations with the same columns."""
+    first, *others = relations
+    for other in others:
+        first = first.union(other)
+    return first

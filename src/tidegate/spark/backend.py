@@ -1,0 +1,166 @@
+"""Spark as a backend of the engine: where relations are worked out, held and queried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from uuid import uuid4
+
+from tidegate.engine.relation import Call, Kept, Relation
+from tidegate.flow.errors import FlowError
+from tidegate.flow.loops.query import Query
+from tidegate.flow.plan import Operator
+from tidegate.spark.jvm import classes, collected, drop_global_view, frame_of_rows, release_checkpoint
+from tidegate.spark.relation import SparkRelation, frame_of
+from tidegate.spark.runtime import Runtime
+from tidegate.spark.settle import refused
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+__all__ = ["SparkBackend", "no_rows"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SparkBackend:
+    """A session of Spark."""
+
+    runtime: Runtime
+
+    def relation(self, frame: DataFrame) -> SparkRelation:
+        """Return the rows of a DataFrame as a relation."""
+        return SparkRelation(self, frame)
+
+    def nothing(self, shape: StructType) -> SparkRelation:
+        """Return no rows, of a shape."""
+        return self.relation(no_rows(self.runtime, shape))
+
+    @property
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """Return the errors with which Spark refuses a plan."""
+        return self.runtime.refusals
+
+    def refused(self, operator: Operator, inputs: Sequence[Relation], error: Exception) -> FlowError:
+        """Return the error for an operator that Spark refuses, pointing at the expression that is to blame."""
+        return refused(operator, [frame_of(given) for given in inputs], self.runtime, error)
+
+    def quiet(self) -> AbstractContextManager[None]:
+        """Keep PySpark from printing its own account of errors."""
+        return self.runtime.quiet()
+
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """Make something, unless it was made under this key before."""
+        return self.runtime.once(key, make)
+
+    def in_rounds(self) -> AbstractContextManager[None]:
+        """Set the options that suit many small jobs."""
+        return self.runtime.in_steps()
+
+    def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> Kept:
+        """Work out rows where they are, in one job; they are lost with the executor that holds them."""
+        seen, observed = self._observed(rows, counts)
+        frame = observed.localCheckpoint(eager=True)
+        return Kept(self.relation(frame), lambda: release_checkpoint(frame), seen.get)
+
+    def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> Kept | None:
+        """Work out a few rows, and hold them at the driver: Spark then knows how few they are."""
+        seen, observed = self._observed(rows, counts)
+        # All parts at once: Spark would look at one, and then at more of them, for as long as there are too few rows.
+        with self.runtime.settings(spark__sql__limit__initialNumPartitions=str(2**20)):
+            # They never become Python objects: the JVM hands them from one plan to the next.
+            few = collected(observed.limit(at_most + 1))
+        if few.size() > at_most:
+            return None
+        return self._few(few, observed, seen.get)
+
+    def laid_on(self, below: Kept | None, top: Kept) -> Kept:
+        """Return the rows of two that are at the driver as one; this runs no job."""
+        if below is None:
+            return top
+        both = classes(self.runtime.session).java.util.ArrayList(cast(_Few, below).at_driver)
+        both.addAll(cast(_Few, top).at_driver)
+        return self._few(both, frame_of(top.rows), {"rows": below.size + top.size})
+
+    def cached(self, rows: Relation) -> Kept:
+        """Return rows that Spark persists when they are first read."""
+        frame = frame_of(rows).persist()
+        return Kept(self.relation(frame), lambda: _discard(frame.unpersist()))
+
+    def query(
+        self, query: Query, tables: Mapping[str, Relation], views: Mapping[str, str] = MappingProxyType({})
+    ) -> SparkRelation:
+        """Return what a query of any form gives on tables."""
+        with self.views({name: tables[name] for name in query.relations if name not in views}) as names:
+            return self.relation(self.runtime.session.sql(query.select({**views, **names})))
+
+    @contextmanager
+    def views(self, tables: Mapping[str, Relation]) -> Iterator[Mapping[str, str]]:
+        """Give relations names that SQL can use, as long as queries are analysed.
+
+        A step has a session of its own, and tables are of another one: the names are known to all.
+        """
+        names = {name: f"tidegate_{uuid4().hex}" for name in tables}
+        try:
+            for name, view in names.items():
+                frame_of(tables[name]).createGlobalTempView(view)
+            yield {name: f"global_temp.{view}" for name, view in names.items()}
+        finally:
+            for view in names.values():
+                drop_global_view(self.runtime.session, view)
+
+    def joined(
+        self,
+        tables: Mapping[str, Relation],
+        joins: Sequence[str | None],
+        where: str | None,
+        columns: Mapping[str, tuple[str, str | None]],
+    ) -> SparkRelation:
+        """Return rows of several tables that belong together."""
+        expr = self.runtime.expr
+        found, *others = (frame_of(rows).alias(alias) for alias, rows in tables.items())
+        for other, on in zip(others, joins, strict=True):
+            found = found.join(other, expr(on)) if on else found.crossJoin(other)
+        if where:
+            found = found.where(expr(where))
+        typed = [
+            expr(sql).cast(type_).alias(name) if type_ else expr(sql, name) for name, (sql, type_) in columns.items()
+        ]
+        return self.relation(found.select(*typed))
+
+    def _observed(self, rows: Relation, counts: Mapping[str, Call]) -> tuple[Any, DataFrame]:
+        from pyspark.sql import Observation
+
+        seen = Observation()
+        sqls = {"rows": "count(*)", **{name: call.sql for name, call in counts.items()}}
+        return seen, frame_of(rows).observe(seen, *self.runtime.exprs(sqls))
+
+    def _few(self, few: Any, like: DataFrame, counts: Mapping[str, Any]) -> _Few:
+        frame = frame_of_rows(self.runtime.session, few, like)
+        return _Few(self.relation(frame), lambda: None, counts, few=True, at_driver=few)
+
+
+@dataclass(frozen=True, slots=True)
+class _Few(Kept):
+    """Rows at the driver, as a list of the JVM."""
+
+    at_driver: Any = None
+
+
+def _discard(_: object) -> None:
+    """Return nothing."""
+
+
+def no_rows(runtime: Runtime, schema: StructType) -> DataFrame:
+    """Return no rows, of a schema."""
+
+    def make() -> DataFrame:
+        columns = [runtime.F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields]
+        return runtime.session.range(0).select(*columns)
+
+    return runtime.once(("no rows", schema.json()), make)

@@ -1,1 +1,0 @@
-"""Loops on Spark: facts with the time from which on they hold, and the rounds in which they are found."""

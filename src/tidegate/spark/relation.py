@@ -1,0 +1,239 @@
+"""Relations on Spark: DataFrames, behind the protocol of the engine.
+
+What is here beside the protocol is what Spark needs to be fast or right: hints, where rows lie, and calls whose result
+depends on the rows only. Spark's own `first`, `collect_list`, `max_by` and some others answer by the order in which
+rows happen to arrive. Here they see rows sorted: the order is one value that sorts them so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidegate.engine.relation import Batches, Call, Groups, as_they_are
+from tidegate.flow.schema import Column
+from tidegate.flow.sql import Sql
+from tidegate.flow.sqltypes import quoted
+from tidegate.spark.arrow import apply_in_arrow, map_in_arrow, struct_type
+from tidegate.spark.calls import call_sql
+from tidegate.spark.rows import columns_of, sort_columns
+from tidegate.spark.wire import canonical_table, to_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from tidegate.engine.relation import Relation
+    from tidegate.spark.backend import SparkBackend
+
+__all__ = ["SparkRelation", "frame_of"]
+
+_HOW = {"semi": "left_semi", "anti": "left_anti", "full": "full_outer"}
+_SO_FAR = " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+#: A group of its own: without any, Spark would give one row for no rows at all.
+_ALL = "__all"
+
+
+@dataclass(frozen=True)
+class SparkRelation:
+    """Rows of a DataFrame."""
+
+    backend: SparkBackend
+    frame: DataFrame
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """Return the columns, with the types that Spark gave them."""
+        return columns_of(self.frame.schema)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the columns."""
+        return self.frame.columns
+
+    @property
+    def shape(self) -> StructType:
+        """Return the columns as Spark knows them."""
+        return self.frame.schema
+
+    @property
+    def order(self) -> list[str]:
+        """Return what rows are sorted by. Maps have no order: their text stands for them."""
+        return sort_columns(self.frame)
+
+    def select(self, columns: Mapping[str, str]) -> SparkRelation:
+        """Return rows of these columns alone."""
+        return self._with(self.frame.select(*self._exprs(columns)))
+
+    def with_columns(self, columns: Mapping[str, str], *, like: Relation | None = None) -> SparkRelation:
+        """Return rows with more columns, or others."""
+        if not columns:
+            return self
+        typed = {name: self._typed(self._expr(sql), name, like) for name, sql in columns.items()}
+        return self._with(self.frame.withColumns(typed))
+
+    def without(self, *names: str) -> SparkRelation:
+        """Return rows without some columns."""
+        return self._with(self.frame.drop(*names)) if names else self
+
+    def where(self, condition: str) -> SparkRelation:
+        """Return the rows that satisfy a condition."""
+        return self._with(self.frame.where(self._expr(condition)))
+
+    def group(
+        self,
+        keys: Mapping[str, str],
+        calls: Mapping[str, Call],
+        *,
+        order: Sequence[str] = (),
+        like: Relation | None = None,
+    ) -> SparkRelation:
+        """Return one row for each group of rows with equal keys."""
+        if not calls:
+            return self._with(self.frame.select(*self._exprs(keys)).distinct())
+        whole = f"struct({', '.join(order)})"
+        sqls = {name: call_sql(one, whole) if order else one.sql for name, one in calls.items()}
+        found = [self._typed(self._expr(sql), name, like).alias(name) for name, sql in sqls.items()]
+        groups = self.frame.groupBy(*self._exprs(keys or {_ALL: "1"}))
+        result = groups.agg(*found)
+        return self._with(result if keys else result.drop(_ALL))
+
+    def gather(self, keys: Sequence[str], calls: Mapping[str, Call]) -> SparkRelation:
+        """Group by columns, to list rows. They are brought together as they are: a part of a list is no smaller."""
+        found = [self._expr(one.sql, name) for name, one in calls.items()]
+        columns = [quoted(name) for name in keys]
+        return self._with(self.frame.repartition(*columns).groupBy(*columns).agg(*found))
+
+    def over(
+        self,
+        calls: Mapping[str, Call],
+        by: Sequence[str],
+        order: Sequence[str] = (),
+        *,
+        so_far: bool = False,
+        descending: bool = False,
+        like: Relation | None = None,
+    ) -> SparkRelation:
+        """Return rows with columns that are calls over others."""
+        window = f"PARTITION BY {', '.join(by) or 'NULL'}"
+        if order:
+            window += f" ORDER BY {', '.join(f'{sql} DESC' if descending else sql for sql in order)}"
+        window += _SO_FAR if so_far else ""
+        whole = f"struct({', '.join(order)})"
+        sqls = {
+            name: _over(one.sql if one.order_sensitive else call_sql(one, whole), window) for name, one in calls.items()
+        }
+        return self.with_columns(sqls, like=like)
+
+    def explode(self, name: str, array: str) -> SparkRelation:
+        """Return a row for each element of an array."""
+        exploded = f"explode({array})"
+        if name not in self.names:
+            return self._with(self.frame.select("*", self._expr(exploded, name)))
+        return self.select(as_they_are(self.names) | {name: exploded})
+
+    def join(
+        self, other: Relation, on: str, how: str = "inner", columns: Mapping[str, str] | None = None
+    ) -> SparkRelation:
+        """Return pairs of rows that satisfy a condition."""
+        left, right = self.frame.alias("left"), frame_of(other).alias("right")
+        if how == "inner" and on == "true":
+            pairs = left.crossJoin(right)
+        else:
+            pairs = left.join(right, self._expr(on), _HOW.get(how, how))
+        if columns is None:
+            return self._with(pairs)
+        return self._with(pairs.select(*(self._expr(sql, name) for name, sql in columns.items())))
+
+    def union(self, other: Relation, *, fill: bool = False) -> SparkRelation:
+        """Return the rows of both."""
+        return self._with(self.frame.unionByName(frame_of(other), allowMissingColumns=fill))
+
+    def distinct(self) -> SparkRelation:
+        """Return each row once."""
+        return self._with(self.frame.distinct())
+
+    def renamed(self, names: Mapping[str, str]) -> SparkRelation:
+        """Return the rows with other names for some columns."""
+        new = [names.get(name, name) for name in self.names]
+        return self if new == self.names else self._with(self.frame.toDF(*new))
+
+    def map_arrow(self, function: Batches, columns: Sequence[Column], same: Sequence[str] = ()) -> SparkRelation:
+        """Return what a function makes of batches of rows."""
+        schema = self.frame.schema
+        type_ = struct_type(columns, [schema[name] for name in same])
+        return self._with(map_in_arrow(self.frame, _batches(function, self.columns, columns_of(type_)), type_))
+
+    def apply_arrow(self, keys: Sequence[str], function: Groups, columns: Sequence[Column]) -> SparkRelation:
+        """Return what a function makes of each group."""
+        schema = self.frame.schema
+        type_ = struct_type(columns, [schema[name] for name in keys])
+        groups = self.frame.groupBy(*map(quoted, keys))
+        return self._with(apply_in_arrow(groups, _tables(function, self.columns, columns_of(type_)), type_))
+
+    def together(self, keys: Sequence[str]) -> SparkRelation:
+        """Bring rows with equal columns together, or all, if there are none: what comes after need not move them."""
+        return self._with(self.frame.repartition(*map(quoted, keys)) if keys else self.frame.repartition(1))
+
+    def small(self) -> SparkRelation:
+        """Send the rows to all executors, so that what they meet stays where it is."""
+        return self._with(self.backend.runtime.F.broadcast(self.frame))
+
+    def fetch(self) -> pa.Table:
+        """Return all rows; this runs a job."""
+        return canonical_table(self.frame.toArrow(), self.columns)
+
+    def _with(self, frame: DataFrame) -> SparkRelation:
+        return SparkRelation(self.backend, frame)
+
+    def _expr(self, sql: str, name: str | None = None) -> SparkColumn:
+        return self.backend.runtime.expr(sql, name)
+
+    def _exprs(self, columns: Mapping[str, str]) -> list[SparkColumn]:
+        """Return columns; one that goes through as it is has no alias: under one, Spark forgets that rows lie by it."""
+        own = set(self.names)
+        return [
+            self._expr(sql) if name in own and sql == quoted(name) else self._expr(sql, name)
+            for name, sql in columns.items()
+        ]
+
+    @staticmethod
+    def _typed(column: SparkColumn, name: str, like: Relation | None) -> SparkColumn:
+        if like is None or name not in like.names:
+            return column
+        return column.cast(frame_of(like).schema[name].dataType)
+
+
+def frame_of(relation: Relation) -> DataFrame:
+    """Return the DataFrame of a relation; those of different backends never meet."""
+    assert isinstance(relation, SparkRelation), "a relation of another backend"
+    return relation.frame
+
+
+def _over(sql: str, window: str) -> str:
+    """Return a call over a window; where the call is wrapped in something, the window goes to the call inside."""
+    inside = Sql.of(sql).arguments("sort_array")
+    return f"sort_array({inside[0]} OVER ({window}))" if inside else f"{sql} OVER ({window})"
+
+
+def _batches(function: Batches, given: Sequence[Column], returned: Sequence[Column]) -> Batches:
+    """Return a function as Spark calls it: instants have a zone on the way from Spark and back."""
+
+    def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        own = (batch for one in iterator for batch in canonical_table(pa.Table.from_batches([one]), given).to_batches())
+        for answer in function(own):
+            yield from to_spark(pa.Table.from_batches([answer]), returned).to_batches()
+
+    return batches
+
+
+def _tables(function: Groups, given: Sequence[Column], returned: Sequence[Column]) -> Groups:
+    def tables(_: object, table: pa.Table) -> pa.Table:
+        return to_spark(function(canonical_table(table, given)), returned)
+
+    return tables  # type: ignore[return-value]  # Spark gives the key as well
