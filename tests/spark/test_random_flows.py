@@ -13,8 +13,8 @@ from tests.spark.engine import by_spark
 
 import tidegate as tg
 from tidegate.check.flows import DrawnFlow, flows
+from tidegate.engine import lowering
 from tidegate.flow import plan
-from tidegate.spark import lowering
 from tidegate.spec import DT
 
 if TYPE_CHECKING:
@@ -62,6 +62,6 @@ def test_a_broken_operator_is_found(spark: SparkSession, monkeypatch: pytest.Mon
     row = {"t": 1, "k": "a", "x": 1}
     drawn = DrawnFlow(flow, {"s0": [DT(1, row), DT(1, row)]}, ("distinct",))
     compare(spark, drawn)
-    monkeypatch.setitem(lowering._LOWERINGS, plan.Distinct, lambda _operator, _runtime, rows: rows)
+    monkeypatch.setitem(lowering._LOWERINGS, plan.Distinct, lambda _operator, rows: rows)
     with pytest.raises(AssertionError, match="expected 1 rows, got 2"):
         compare(spark, drawn)

@@ -79,7 +79,7 @@ class Queries:
 
     def _facts(self, branch: Branch, tables: Mapping[str, Relation]) -> Relation:
         schema = self.operator.schema
-        sqls = branch.times(schema.time)
+        sqls = branch.joined_times(schema.time)
         if self.beginning and not any(r.timed for r in branch.relations):
             sqls = (self.beginning,)
         columns: dict[str, tuple[str, str | None]] = {

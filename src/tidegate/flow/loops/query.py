@@ -76,7 +76,12 @@ class Branch:
         return " ".join(parts)
 
     def times(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Answer, for each time column, its value for a fact that the branch derives: the join of the rows' times.
+        """Return, for each time column, its value for a fact that the branch derives, under its name."""
+        found = zip(self.joined_times(columns), columns, strict=True)
+        return tuple(f"{sql} AS {sqltypes.quoted(name)}" for sql, name in found)
+
+    def joined_times(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Return, for each time column, its value for a fact that the branch derives: the join of the rows' times.
 
         On every order of a flow, total or a product, the join is the greatest in each column. A fact made from rows of
         tables alone has no time, NULL: it holds from the beginning. As ``greatest`` passes over NULL, such facts need
@@ -86,8 +91,7 @@ class Branch:
         found = []
         for name in map(sqltypes.quoted, columns):
             each = [f"{sqltypes.ticked(alias)}.{name}" for alias in timed]
-            joined = f"greatest({', '.join(each)})" if len(each) > 1 else (each or ["NULL"])[0]
-            found.append(joined)
+            found.append(f"greatest({', '.join(each)})" if len(each) > 1 else (each or ["NULL"])[0])
         return tuple(found)
 
 
