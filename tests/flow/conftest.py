@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.flow.case import Engine
+from tests.local.engine import by_local
 from tests.spark.engine import by_spark
 from tests.spark.steps import by_steps
 
@@ -48,7 +49,11 @@ def _reference(flow: tg.Flow, inputs: Rows, *, watermarks: bool) -> list[tuple[A
     return [tuple(row.values()) for row in results.rows("out")]
 
 
-ENGINES: dict[str, Engine] = {"reference": by_reference, "reference, watermarks": by_reference_with_watermarks}
+ENGINES: dict[str, Engine] = {
+    "reference": by_reference,
+    "reference, watermarks": by_reference_with_watermarks,
+    "local": by_local,
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

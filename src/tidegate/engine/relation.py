@@ -135,10 +135,12 @@ class Relation(Protocol):
         """Return the rows with other names for some columns."""
         ...
 
-    def map_arrow(self, function: Batches, columns: Sequence[Column], same: Sequence[str] = ()) -> Relation:
+    def map_arrow(
+        self, function: Batches, columns: Sequence[Column], same: Sequence[str] = (), *, by: Sequence[str] | None = None
+    ) -> Relation:
         """Return what a function makes of batches of rows: columns that are the ``same`` as here, and ``columns``.
 
-        Rows that `over` numbered with `row_number` come in that order, and those with equal ``by`` follow each other.
+        With ``by``, rows with equal columns follow each other, as `over` has numbered them in ``__order``.
         """
         ...
 

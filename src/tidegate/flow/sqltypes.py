@@ -21,6 +21,7 @@ __all__ = [
     "check_known",
     "element",
     "field",
+    "fields",
     "is_numeric",
     "literal",
     "of_spark",
@@ -163,6 +164,18 @@ def field(type_: str, name: str) -> str | None:
     if tree.this != exp.DataType.Type.STRUCT:
         return None
     return next((of_tree(p.args["kind"]) for p in tree.expressions if p.name.lower() == name.lower()), None)
+
+
+def fields(type_: str) -> dict[str, str]:
+    """Return the fields of a struct, by name; none if it is no struct.
+
+    >>> fields("STRUCT<start: INT, end: INT>")
+    {'start': 'INT', 'end': 'INT'}
+    """
+    tree = tree_of(type_)
+    if tree.this != exp.DataType.Type.STRUCT:
+        return {}
+    return {part.name: of_tree(part.args["kind"]) for part in tree.expressions}
 
 
 def element(type_: str) -> str | None:

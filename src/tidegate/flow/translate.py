@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+
+from sqlglot import parse_one
 
 from tidegate.flow import sqltypes
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, AS_WRITTEN
@@ -16,7 +19,16 @@ from tidegate.flow.parser import Tree, exp, parse, parse_query, relations_of
 from tidegate.flow.schema import Column
 from tidegate.flow.sql import Sql
 
-__all__ = ["duckdb_aggregate", "duckdb_name", "duckdb_query", "duckdb_scalar", "duckdb_type"]
+__all__ = [
+    "check_functions",
+    "duckdb_aggregate",
+    "duckdb_name",
+    "duckdb_query",
+    "duckdb_scalar",
+    "duckdb_type",
+    "translated",
+    "translated_query",
+]
 
 Types = Mapping[str, str | None]
 
@@ -60,13 +72,28 @@ def duckdb_scalar(sql: str, types: Types) -> str:
     >>> duckdb_scalar("CAST(d AS INT) + bytes DIV 2", {"d": "DOUBLE", "bytes": "INT"})
     'TRY_CAST(TRUNC("d") AS INT) + "bytes" // 2'
     """
-    _check_functions(sql)
+    check_functions(sql)
     return str(_translated(parse(sql), types).sql("duckdb", identify=True))
+
+
+@lru_cache(maxsize=4096)
+def _parsed_type(sql: str, types: tuple[tuple[str, str | None], ...]) -> tuple[str, str | None]:
+    tree, lookup = parse(sql), _lookup(dict(types))
+    return str(_translated(tree, dict(types)).sql("duckdb", identify=True)), derive(tree, lookup)
+
+
+def translated(sql: str, types: Types) -> tuple[str, str | None]:
+    """Return an expression in DuckDB's SQL, whoever admitted its functions, and its type; None if it is not known.
+
+    >>> translated("a DIV 2", {"a": "INT"})
+    ('"a" // 2', 'BIGINT')
+    """
+    return _parsed_type(sql, tuple(types.items()))
 
 
 def duckdb_aggregate(call: AggregateCall, types: Types, *, order: str) -> str:
     """Answer a call of an aggregate function in DuckDB's SQL, with rows in the order of the column ``order``."""
-    _check_functions(call.sql)
+    check_functions(call.sql)
     template = call.definition.duckdb
     if template == AS_WRITTEN:
         return str(_translated(parse(call.sql), types).sql("duckdb", identify=True))
@@ -79,9 +106,12 @@ def duckdb_aggregate(call: AggregateCall, types: Types, *, order: str) -> str:
         chosen = known
     if call.rest and call.rest.lower() not in ("ignore nulls", "respect nulls"):
         raise _unsupported(call.sql, call.function)
+    y = arguments[1] if len(arguments) > 1 else "''"
     return template.format(
         x=x,
-        y=arguments[1] if len(arguments) > 1 else "''",
+        y=y,
+        k=f"{{'y': {y}, 'o': {order}}}",
+        w=_filter([*chosen, f"{y} IS NOT NULL"]),
         o=f"ORDER BY {x if call.distinct else order}",
         d="DISTINCT " if call.distinct else "",
         f=_filter(chosen),
@@ -101,18 +131,24 @@ def duckdb_query(query: Query, relations: tuple[tuple[str, tuple[Column, ...]], 
     >>> duckdb_query(query, (("input", (Column("src", "INT"),)),))
     'SELECT "src" % 2 AS "node" FROM "input_" AS "input"'
     """
-    _check_functions(query.sql)
-    tree = parse_query(query.select({name: f"{name}_" for name in query.relations}))
-    columns = dict(relations)
+    check_functions(query.sql)
+    tables = {name: f"{name}_" for name in query.relations}
+    return translated_query(query, tables, {f"{name}_": columns for name, columns in relations})
+
+
+def translated_query(query: Query, tables: Mapping[str, str], columns: Mapping[str, Sequence[Column]]) -> str:
+    """Return a query in DuckDB's SQL, whoever admitted its functions; relations are read from tables with columns."""
+    tree = parse_query(query.select(tables))
     types: dict[str, str | None] = {}
     for table in relations_of(tree):
-        for column in columns[table.name.lower().removesuffix("_")]:
+        for column in columns[table.name.lower()]:
             types[f"{table.alias}.{column.name}"] = column.type
             types[column.name] = column.type if types.get(column.name, column.type) == column.type else None
     return str(_translated(tree, types).sql("duckdb", identify=True))
 
 
-def _check_functions(sql: str) -> None:
+def check_functions(sql: str) -> None:
+    """Raise unless all functions of a text are known to mean the same in both."""
     for call in Sql.of(sql).calls():
         if not _agreed(call.name):
             raise _unsupported(sql, call.name, *call.function.span)
@@ -130,7 +166,7 @@ def _unsupported(sql: str, function: str, start: int = 0, end: int = 1) -> NotSu
     )
 
 
-def _translated(tree: Tree, types: Types) -> Tree:
+def _lookup(types: Types) -> Callable[[exp.Column], str | None]:
     lower = {name.lower(): type_ for name, type_ in types.items()}
 
     def lookup(column: exp.Column) -> str | None:
@@ -142,7 +178,11 @@ def _translated(tree: Tree, types: Types) -> Tree:
             type_ = sqltypes.field(type_, part) if type_ else None
         return type_
 
-    copy = tree.copy()
+    return lookup
+
+
+def _translated(tree: Tree, types: Types) -> Tree:
+    lookup, copy = _lookup(types), tree.copy()
     # From the leaves up, so that what is wrapped has been looked at.
     for cast in list(copy.find_all(exp.Cast)):
         inner = derive(cast.this, lookup)
@@ -150,16 +190,48 @@ def _translated(tree: Tree, types: Types) -> Tree:
         # Spark cuts off the fraction; DuckDB rounds.
         if fraction and sqltypes.of_tree(cast.to) in sqltypes.INTEGERS:
             cast.set("this", exp.Trunc(this=cast.this.copy()))
-    return _naive(copy.transform(_flattened))
+    return _naive(copy.transform(_rewritten))
 
 
-def _flattened(node: Tree) -> Tree:
-    """Answer what is null if one of the lists is, as in Spark; DuckDB passes over it."""
-    if not isinstance(node, exp.Flatten):
+#: Functions that DuckDB has not, or not so, by what they are there.
+_REWRITTEN = {
+    # Spark passes NULL on if one of the lists is NULL; DuckDB passes over it.
+    "flatten": "CASE WHEN len(?) = list_count(?) THEN flatten(?) END",
+    "pmod": "CASE WHEN ? % ?2 < 0 THEN (? % ?2 + ?2) % ?2 ELSE ? % ?2 END",
+    "timestamp_micros": "make_timestamp(?)",
+    "date_from_unix_date": "CAST(DATE '1970-01-01' + ? AS DATE)",
+    "get": "list_extract(?, ?2 + 1)",
+    "array_repeat": "list_transform(range(?2), lambda n: ?)",
+    "array_distinct": "list_filter(?, lambda e, i: list_position(?, e) = i)",
+    "xxhash64": "hash(?*)",
+}
+
+
+def _rewritten(node: Tree) -> Tree:
+    """Return what a function of Spark is in DuckDB, if it is more than another name."""
+    name = node.name.lower() if isinstance(node, exp.Anonymous) else _CLASSES.get(type(node).__name__, "")
+    if name not in _REWRITTEN or node.meta.get("rewritten"):
         return node
-    lists = node.this.transform(_flattened)
-    whole = exp.EQ(this=exp.func("len", lists), expression=exp.func("list_count", lists.copy()))
-    return exp.Case(ifs=[exp.If(this=whole, true=exp.Anonymous(this="flatten", expressions=[lists.copy()]))])
+    given = node.expressions if isinstance(node, exp.Anonymous) else [node.this]
+    given = [argument.transform(_rewritten) for argument in given]
+    text = _REWRITTEN[name].replace("?*", ", ".join(f"?{i + 1}" for i in range(len(given))))
+    return _filled(text, given)
+
+
+#: The functions of the table that the parser has classes for.
+_CLASSES = {"Flatten": "flatten", "DateFromUnixDate": "date_from_unix_date", "ArrayDistinct": "array_distinct"}
+
+
+def _filled(text: str, given: Sequence[Tree]) -> Tree:
+    """Return a template of DuckDB with arguments for ``?`` (the first), ``?2`` and so on."""
+    found = parse_one(re.sub(r"\?(\d*)", lambda place: f"__given_{place[1] or 1}", text), dialect="duckdb")
+    for column in list(found.find_all(exp.Column)):
+        if column.name.startswith("__given_"):
+            argument = given[int(column.name.removeprefix("__given_")) - 1].copy()
+            column.replace(argument if isinstance(argument, exp.Column | exp.Literal) else exp.paren(argument))
+    for inner in found.walk():
+        inner.meta["rewritten"] = True
+    return found
 
 
 def _naive(tree: Tree) -> Tree:

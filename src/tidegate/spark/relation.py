@@ -163,8 +163,15 @@ class SparkRelation:
         new = [names.get(name, name) for name in self.names]
         return self if new == self.names else self._with(self.frame.toDF(*new))
 
-    def map_arrow(self, function: Batches, columns: Sequence[Column], same: Sequence[str] = ()) -> SparkRelation:
-        """Return what a function makes of batches of rows."""
+    def map_arrow(
+        self,
+        function: Batches,
+        columns: Sequence[Column],
+        same: Sequence[str] = (),
+        *,
+        by: Sequence[str] | None = None,  # noqa: ARG002
+    ) -> SparkRelation:
+        """Return what a function makes of batches of rows; where Spark has numbered them, it has sorted them, too."""
         schema = self.frame.schema
         type_ = struct_type(columns, [schema[name] for name in same])
         return self._with(map_in_arrow(self.frame, _batches(function, self.columns, columns_of(type_)), type_))

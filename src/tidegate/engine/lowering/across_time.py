@@ -83,7 +83,7 @@ def process(operator: plan.Process, rows: Relation) -> Relation:
     keys = {f"__k{i}": e.sql for i, e in enumerate(operator.by)}
     given = by_key(rows.with_columns(keys), list(keys), rows.order)
     function = processed(operator, rows.columns, declared(operator))
-    answers = given.map_arrow(function, declared(operator), same_as_given(operator))
+    answers = given.map_arrow(function, declared(operator), same_as_given(operator), by=list(keys))
     return answers.select(answer_columns(operator))
 
 

@@ -73,7 +73,9 @@ class AggregateFunction:
     partial: PartialForm | None = None
     #: Whether its result is one of the values, as it was.
     picks: bool = False
-    #: Its form in DuckDB; empty if none is known to mean the same. A test compares them on values.
+    #: Its form in DuckDB; empty if none is known to mean the same. A test compares them on values. ``{x}`` and ``{y}``
+    #: are its arguments, ``{o}`` the order of rows, ``{d}`` is DISTINCT, ``{f}`` the filter, ``{n}`` and ``{w}`` are
+    #: that without rows in which x or y is NULL, and ``{k}`` compares by y, then by the order of rows.
     duckdb: str = ""
     #: How a loop keeps it; None if what is kept would depend on how often and in which order facts are found.
     loop: LoopRule | None = None

@@ -135,7 +135,7 @@ _RECORDS = (
         arguments=2,
         sorted="min_by({x}, IF({y} IS NULL, NULL, struct({y}, {o}))){f}",
         partial=_picked("min_by", _TIED),
-        duckdb="ARG_MIN_NULL({x}, {y}){f}",
+        duckdb="ARG_MIN_NULL({x}, {k}){w}",
         loop=LoopRule(*_ORDER, f"min{_BEST}", _least, by="min"),
     ),
     AggregateFunction(
@@ -145,7 +145,7 @@ _RECORDS = (
         arguments=2,
         sorted="max_by({x}, IF({y} IS NULL, NULL, struct({y}, {o}))){f}",
         partial=_picked("max_by", _TIED),
-        duckdb="ARG_MAX_NULL({x}, {y}){f}",
+        duckdb="ARG_MAX_NULL({x}, {k}){w}",
         loop=LoopRule(*_ORDER, f"max{_BEST}", _greatest, by="max"),
     ),
     AggregateFunction(

@@ -69,7 +69,7 @@ def replayed(operator: Process, history: Relation, step: int, old: Frontier, *, 
         given = newest.where(f"__newest = {step}L").without("__newest")
     copies = Copies(operator, rows.columns, declared(operator))
     function = _replaying(copies, step, _check(operator, old), ended=ended)
-    answers = given.map_arrow(function, declared(operator), same_as_given(operator))
+    answers = given.map_arrow(function, declared(operator), same_as_given(operator), by=keys)
     return answers.select(answer_columns(operator))
 
 
@@ -91,7 +91,8 @@ def resumed(
     given = by_key(both, keys, ["__known IS NULL", "__step", *fresh.order])
     copies = Copies(operator, fresh.columns, declared(operator))
     function = _resuming(copies, memory, len(keys), _check(operator, old), ended=ended)
-    return given.map_arrow(function, [*declared(operator), Column("__known", "STRING")], same_as_given(operator))
+    columns = [*declared(operator), Column("__known", "STRING")]
+    return given.map_arrow(function, columns, same_as_given(operator), by=keys)
 
 
 def states_of(operator: Process, result: Relation, step: int) -> tuple[Relation, Relation]:

@@ -1,0 +1,237 @@
+"""DuckDB as a backend of the engine: where relations come from, are worked out and held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import count
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import duckdb
+import pyarrow as pa
+
+from tidegate.engine.calls import call
+from tidegate.engine.relation import Call, Kept, Relation
+from tidegate.flow.arrow import arrow_type
+from tidegate.flow.errors import BadExpression, FlowError
+from tidegate.flow.loops.query import Query
+from tidegate.flow.plan import Operator
+from tidegate.flow.schema import Column
+from tidegate.flow.translate import duckdb_name, duckdb_type, translated_query
+from tidegate.local.expressions import Scope
+from tidegate.local.relation import LocalRelation, local
+from tidegate.local.types import spark_type
+
+__all__ = ["LocalBackend"]
+
+T = TypeVar("T")
+#: All names that are made in a connection begin so.
+_PREFIX = "__tidegate_"
+_NUMBERS = count(1)
+
+
+class LocalBackend:
+    """A connection to DuckDB."""
+
+    refusals: tuple[type[Exception], ...] = (duckdb.Error,)
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+        self._made: dict[Any, Any] = {}
+
+    # Where relations come from.
+
+    def rows(self, batches: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> LocalRelation:
+        """Return rows of Arrow data as a relation."""
+        schema = pa.schema(
+            [pa.field(c.name, pa.null() if c.type == "VOID" else arrow_type(c.type or "")) for c in columns]
+        )
+        tables = [pa.Table.from_batches([batch]).select(schema.names).cast(schema) for batch in batches]
+        return self.table(pa.concat_tables(tables) if tables else schema.empty_table(), columns)
+
+    def table(self, rows: Any, columns: Sequence[Column]) -> LocalRelation:
+        """Return what DuckDB can read as a relation with declared columns."""
+        name = self.fresh_name()
+        self.connection.register(name, rows)
+        return self._read(name, columns)
+
+    def nothing(self, shape: tuple[Column, ...]) -> LocalRelation:
+        """Return no rows, of a shape."""
+        nulls = [f"{_null(c.type)} AS {duckdb_name(c.name)}" for c in shape]
+        return LocalRelation(self, self.fresh_name(), f"SELECT {', '.join(nulls)} WHERE false", tuple(shape))
+
+    def _read(self, name: str, columns: Sequence[Column]) -> LocalRelation:
+        picked = ", ".join(duckdb_name(c.name) for c in columns)
+        return LocalRelation(self, self.fresh_name(), f"SELECT {picked} FROM {name}", tuple(columns))
+
+    # How they are computed.
+
+    def run(self, sql: str) -> duckdb.DuckDBPyRelation:
+        """Return what a query gives, lazily."""
+        return self.connection.sql(sql)
+
+    def fresh_name(self) -> str:
+        """Return a name that nothing else has in any connection of this process."""
+        return f"{_PREFIX}{next(_NUMBERS)}"
+
+    def scope(self, types: Mapping[str, str | None]) -> Scope:
+        """Return the scope of expressions over columns of these types."""
+        return Scope(types, self._type_of)
+
+    def _type_of(self, text: str, types: Mapping[str, str | None]) -> str:
+        """Ask DuckDB for the type of an expression, on no rows."""
+        return self.once(("type", text, tuple(types.items())), lambda: self._described(text, types))
+
+    def _described(self, text: str, types: Mapping[str, str | None]) -> str:
+        sides: dict[str, list[str]] = {}
+        for name, type_ in types.items():
+            side, dot, plain = name.partition(".")
+            sides.setdefault(side if dot else "", []).append(f"{_null(type_)} AS {duckdb_name(plain if dot else name)}")
+        alone = sides.pop("", [])
+        tables = [f"(SELECT {', '.join(columns)}) AS {duckdb_name(side)}" for side, columns in sides.items()]
+        if not tables:
+            tables = [f"(SELECT {', '.join(alone)})"] if alone else ["(SELECT 1)"]
+        found = self.connection.sql(f"SELECT {text} AS x FROM {', '.join(tables)} LIMIT 0")
+        return spark_type(str(found.types[0]))
+
+    def pairs(
+        self,
+        tables: Mapping[str, LocalRelation],
+        conditions: Sequence[str | None],
+        how: Sequence[str],
+        where: str | None,
+        columns: Mapping[str, str],
+        types: Mapping[str, str | None] = MappingProxyType({}),
+    ) -> LocalRelation:
+        """Return rows of tables that are joined one after the other."""
+        seen: dict[str, list[str | None]] = {}
+        known: dict[str, str | None] = {}
+        for alias, rows in tables.items():
+            for column in rows.columns:
+                known[f"{alias}.{column.name}"] = column.type
+                seen.setdefault(column.name, []).append(column.type)
+        scope = self.scope({**known, **{name: found[0] for name, found in seen.items() if len(found) == 1}})
+        picked = {name: scope.typed(sql, types.get(name)) for name, sql in columns.items()}
+        first, *others = (f"{rows.name} AS {duckdb_name(alias)}" for alias, rows in tables.items())
+        parts = [first]
+        for table, condition, kind in zip(others, conditions, how, strict=True):
+            parts.append(f"{kind} {table} ON {scope.condition(condition) if condition else 'true'}")
+        texts = ", ".join(f"{sql} AS {duckdb_name(name)}" for name, (sql, _) in picked.items())
+        body = f"SELECT {texts} FROM {' '.join(parts)}"
+        body += f" WHERE {scope.condition(where)}" if where else ""
+        return LocalRelation(
+            self,
+            self.fresh_name(),
+            body,
+            tuple(Column(name, type_) for name, (_, type_) in picked.items()),
+            tuple(dict.fromkeys(tables.values())),
+        )
+
+    # The protocol.
+
+    def refused(self, operator: Operator, inputs: Sequence[Relation], error: Exception) -> FlowError:  # noqa: ARG002
+        """Return the error for an operator that DuckDB refuses."""
+        return BadExpression(f"DuckDB refuses {operator.verb}: {str(error).splitlines()[0]}")
+
+    def quiet(self) -> AbstractContextManager[None]:
+        """Do nothing: DuckDB prints no errors."""
+        return nullcontext()
+
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """Make something, unless it was made under this key before."""
+        if key not in self._made:
+            self._made[key] = make()
+        found: T = self._made[key]
+        return found
+
+    def in_rounds(self) -> AbstractContextManager[None]:
+        """Do nothing: small computations need no other settings."""
+        return nullcontext()
+
+    def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> Kept:
+        """Work out rows into a table, which is dropped when they are released."""
+        name, given = self.fresh_name(), local(rows)
+        self.connection.execute(f"CREATE TEMP TABLE {name} AS {given.sql}")
+        held = self._read(name, given.columns)
+        seen = held.group({}, {"rows": call("count", "*"), **counts}).fetch().to_pylist()
+        found = (
+            seen[0]
+            if seen
+            else {"rows": 0} | {n: 0 if one.function.startswith("count") else None for n, one in counts.items()}
+        )
+        return Kept(held, lambda: self._drop(name), found)
+
+    def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> Kept | None:
+        """Work out a few rows; None if there are more."""
+        kept = self.kept(rows, counts)
+        if kept.size <= at_most:
+            return kept
+        kept.release()
+        return None
+
+    def laid_on(self, below: Kept | None, top: Kept) -> Kept:
+        """Return the rows of two as one."""
+        if below is None:
+            return self.kept(top.rows)
+        both = self.kept(below.rows.union(top.rows))
+        below.release()
+        return both
+
+    def cached(self, rows: Relation) -> Kept:
+        """Work out rows: they are read more than once."""
+        return self.kept(rows)
+
+    def query(
+        self, query: Query, tables: Mapping[str, Relation], views: Mapping[str, str] = MappingProxyType({})
+    ) -> LocalRelation:
+        """Return what a query of any form gives on tables."""
+        given = {name: local(tables[name]) for name in query.relations if name not in views}
+        read = {**views, **{name: rows.name for name, rows in given.items()}}
+        columns = {rows.name: rows.columns for rows in given.values()}
+        columns |= {view: self._made["view", view] for view in views.values()}
+        text = translated_query(query, read, columns)
+        picked = ", ".join(duckdb_name(c.name) for c in query.columns)
+        body = f"SELECT {picked} FROM ({text})"
+        bare = LocalRelation(self, self.fresh_name(), body, (), tuple(given.values()))
+        found = [spark_type(str(type_)) for type_ in self.run(bare.sql).types]
+        typed = [Column(c.name, c.type or type_) for c, type_ in zip(query.columns, found, strict=True)]
+        casts = ", ".join(
+            f"CAST({duckdb_name(c.name)} AS {duckdb_type(c.type or '')}) AS {duckdb_name(c.name)}" for c in typed
+        )
+        return LocalRelation(self, self.fresh_name(), f"SELECT {casts} FROM ({text})", tuple(typed), bare.parents)
+
+    @contextmanager
+    def views(self, tables: Mapping[str, Relation]) -> Iterator[Mapping[str, str]]:
+        """Give relations names that queries can use."""
+        held = {name: self.kept(rows) for name, rows in tables.items()}
+        names = {}
+        for name, kept in held.items():
+            table = local(kept.rows).body.rpartition(" ")[2]
+            self._made["view", table] = kept.rows.columns
+            names[name] = table
+        try:
+            yield names
+        finally:
+            for kept in held.values():
+                kept.release()
+
+    def joined(
+        self,
+        tables: Mapping[str, Relation],
+        joins: Sequence[str | None],
+        where: str | None,
+        columns: Mapping[str, tuple[str, str | None]],
+    ) -> LocalRelation:
+        """Return rows of several tables that belong together."""
+        given = {alias: local(rows) for alias, rows in tables.items()}
+        texts = {name: sql for name, (sql, _) in columns.items()}
+        types = {name: type_ for name, (_, type_) in columns.items()}
+        return self.pairs(given, joins, ["JOIN"] * len(joins), where, texts, types)
+
+    def _drop(self, name: str) -> None:
+        self.connection.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+def _null(type_: str | None) -> str:
+    return "NULL" if type_ in (None, "VOID") else f"CAST(NULL AS {duckdb_type(type_)})"

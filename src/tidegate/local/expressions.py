@@ -1,0 +1,139 @@
+"""Expressions and calls in Spark's SQL as DuckDB's, of the types that they have in Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tidegate.engine.relation import Call
+from tidegate.flow import sqltypes
+from tidegate.flow.aggregate_functions import AS_WRITTEN
+from tidegate.flow.errors import NotSupported
+from tidegate.flow.translate import duckdb_type, translated
+
+__all__ = ["Scope", "key"]
+
+#: Functions of windows alone, and the types of their results; None is that of the argument.
+_OF_WINDOWS = {"row_number": "INT", "lag": None, "lead": None}
+#: Functions that compare values: of nested ones they compare keys.
+_COMPARING = {"min": "ARG_MIN", "max": "ARG_MAX"}
+
+
+class Scope:
+    """The columns that expressions may read; ``ask`` gives the type of one for which Spark's is not known here."""
+
+    def __init__(self, types: Mapping[str, str | None], ask: Callable[[str, Mapping[str, str | None]], str]) -> None:
+        self.types = types
+        self._ask = ask
+
+    def scalar(self, sql: str) -> tuple[str, str]:
+        """Return an expression in DuckDB's SQL, and its type."""
+        text, type_ = translated(sql, self.types)
+        if type_ is None:
+            return text, self._ask(text, self.types)
+        return text, type_
+
+    def typed(self, sql: str, wanted: str | None = None) -> tuple[str, str]:
+        """Return an expression in DuckDB's SQL that has the type, there too, that it has in Spark, or one wanted."""
+        text, type_ = translated(sql, self.types)
+        type_ = wanted or type_
+        if type_ is None:
+            return text, self._ask(text, self.types)
+        if type_ == "VOID" or self._is_column(text, type_):
+            return text, type_
+        return f"CAST({text} AS {duckdb_type(type_)})", type_
+
+    def condition(self, sql: str) -> str:
+        """Return a condition in DuckDB's SQL."""
+        return translated(sql, self.types)[0]
+
+    def sorted_by(self, order: Sequence[str], *, descending: bool = False) -> str:
+        """Return what to sort by: NULL is the least, at any depth."""
+        how = "DESC NULLS LAST" if descending else "ASC NULLS FIRST"
+        return ", ".join(f"{key(*self.scalar(sql))} {how}" for sql in order)
+
+    def call(
+        self, call: Call, *, order: Sequence[str] = (), over: str = "", like: str | None = None
+    ) -> tuple[str, str]:
+        """Return a call in DuckDB's SQL, and its type; over a window, rows are in its order."""
+        text, type_ = self._call(call, order, over)
+        wanted = like or call.type or type_ or self._ask(f"{text}{over}", self.types)
+        return f"CAST({text}{over} AS {duckdb_type(wanted)})", wanted
+
+    def _call(self, call: Call, order: Sequence[str], over: str) -> tuple[str, str | None]:
+        if call.function in _OF_WINDOWS:
+            found = [self.scalar(argument) for argument in call.arguments]
+            own = _OF_WINDOWS[call.function] or found[0][1]
+            return f"{call.function}({', '.join(sql for sql, _ in found)})", own
+        record = call.definition
+        if not record.duckdb:
+            raise NotSupported(f"the local engine has no {call.function} that is known to mean what Spark's does")
+        found = [("*", "BIGINT") if argument == "*" else self.scalar(argument) for argument in call.arguments]
+        rule = record.type
+        type_ = rule(found[0][1]) if callable(rule) else rule
+        chosen = [self.condition(call.where)] if call.where else []
+        x, x_type = found[0]
+        if call.function in _COMPARING and key(x, x_type) != x and not call.distinct:
+            return f"{_COMPARING[call.function]}({x}, {key(x, x_type)}){_filter(chosen)}", type_
+        if record.duckdb == AS_WRITTEN:
+            quantifier = "DISTINCT " if call.distinct else ""
+            arguments = ", ".join(sql for sql, _ in found)
+            return f"{record.names[0]}({quantifier}{arguments}){_filter(chosen)}", type_
+        known = [*chosen, f"{x} IS NOT NULL"]
+        flag = call.arguments[1].lower() if len(call.arguments) > 1 else ""
+        if "ignore" in call.rest.lower() or flag == "true":
+            chosen = known
+        inside = "" if over or not order else f"ORDER BY {self.sorted_by(order)}"
+        y, y_type = found[1] if len(found) > 1 else ("''", "STRING")
+        ties = [key(*self.scalar(sql)) for sql in order]
+        return (
+            record.duckdb.format(
+                x=x,
+                y=y,
+                k=_tied(key(y, y_type), ties),
+                o=f"ORDER BY {x}" if call.distinct else inside,
+                d="DISTINCT " if call.distinct else "",
+                f=_filter(chosen),
+                n=_filter(known),
+                w=_filter([*chosen, f"{y} IS NOT NULL"]),
+            ),
+            type_,
+        )
+
+    def _is_column(self, text: str, type_: str) -> bool:
+        return any(text == f'"{name}"' and own == type_ for name, own in self.types.items())
+
+
+def key(sql: str, type_: str) -> str:
+    """Return a value that DuckDB compares as Spark compares one: inside of nested ones, NULL comes first.
+
+    >>> key("x", "INT")
+    'x'
+    >>> key("s", "STRUCT<a: INT>")
+    "CASE WHEN s IS NOT NULL THEN {'n0': (s)['a'] IS NOT NULL, 'v0': (s)['a']} END"
+    """
+    if type_.startswith("STRUCT"):
+        parts = []
+        for i, (name, inner) in enumerate(sqltypes.fields(type_).items()):
+            doubled = name.replace("'", "''")
+            part = f"({sql})['{doubled}']"
+            parts.append(f"'n{i}': {part} IS NOT NULL, 'v{i}': {key(part, inner)}")
+        return f"CASE WHEN {sql} IS NOT NULL THEN {{{', '.join(parts)}}} END"
+    if type_.startswith("ARRAY"):
+        inner = key("__x", sqltypes.element(type_) or "")
+        each = f"{{'n': __x IS NOT NULL, 'v': {inner}}}"
+        return f"CASE WHEN {sql} IS NOT NULL THEN list_transform({sql}, lambda __x: {each}) END"
+    return sql
+
+
+def _tied(first: str, ties: Sequence[str]) -> str:
+    """Return a value to compare by: first one key, and where that is equal, others; NULL among these comes first."""
+    if not ties:
+        return first
+    fields = [f"'y': {first}"]
+    for i, tie in enumerate(ties):
+        fields.append(f"'n{i}': {tie} IS NOT NULL, 'v{i}': {tie}")
+    return f"{{{', '.join(fields)}}}"
+
+
+def _filter(conditions: Sequence[str]) -> str:
+    return f" FILTER (WHERE {' AND '.join(f'({c})' for c in conditions)})" if conditions else ""

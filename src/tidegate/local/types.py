@@ -1,0 +1,38 @@
+"""Types of DuckDB as those of Spark, which columns have everywhere here."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sqlglot import exp
+
+from tidegate.flow import sqltypes
+
+__all__ = ["spark_type"]
+
+_NAMES = {"HUGEINT": "DECIMAL(38,0)", '"NULL"': "VOID", "NULL": "VOID"}
+
+
+@lru_cache(maxsize=4096)
+def spark_type(type_: str) -> str:
+    """Return the type of Spark for one of DuckDB; instants are those with a zone, in UTC.
+
+    >>> spark_type("INTEGER[]"), spark_type("STRUCT(a VARCHAR, b TIMESTAMP)"), spark_type("MAP(VARCHAR, BIGINT)")
+    ('ARRAY<INT>', 'STRUCT<a: STRING, b: TIMESTAMP>', 'MAP<STRING, BIGINT>')
+    """
+    if type_ in _NAMES:
+        return _NAMES[type_]
+    return _of(exp.DataType.build(type_, dialect="duckdb"))
+
+
+def _of(tree: exp.DataType) -> str:
+    kinds = exp.DataType.Type
+    if tree.this in (kinds.ARRAY, kinds.LIST):
+        return f"ARRAY<{_of(tree.expressions[0])}>"
+    if tree.this == kinds.STRUCT:
+        return sqltypes.struct(**{part.name: _of(part.args["kind"]) for part in tree.expressions})
+    if tree.this == kinds.MAP:
+        return f"MAP<{_of(tree.expressions[0])}, {_of(tree.expressions[1])}>"
+    if tree.this in (kinds.TIMESTAMP, kinds.TIMESTAMPNTZ, kinds.TIMESTAMPTZ):
+        return "TIMESTAMP"
+    return sqltypes.of_tree(tree)
