@@ -139,7 +139,7 @@ class Pace:
         kept.count()
         given = backend.relation(kept)
         with backend.in_rounds():
-            rounds = Rounds(Queries(operator, {"input": Given(given, given)}))
+            rounds = Rounds(Queries(operator, backend, {"input": Given(given, given)}))
             pace = cls(rounds)
             rounds.watch = lambda number, least: pace.at.append(perf_counter())  # noqa: ARG005
             pace.at.append(perf_counter())

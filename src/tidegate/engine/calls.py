@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tidegate.engine.relation import Call, Relation
 
 __all__ = [
+    "WINDOW_FUNCTIONS",
     "as_one_value",
     "call",
     "call_of",
@@ -27,6 +28,10 @@ __all__ = [
     "times_of",
     "wrapped",
 ]
+
+
+#: The functions that only windows have.
+WINDOW_FUNCTIONS = ("lag", "lead", "row_number")
 
 
 def call(function: str, *arguments: str, ignore_nulls: bool = False) -> Call:
@@ -51,14 +56,13 @@ def call_of(sql: str) -> Call:
     found = Sql.of(sql).call()
     assert found is not None, f"{sql} is no call"
     inside = found.inside
-    distinct = len(inside) > 1 and inside.tokens[0].word == "distinct"
-    if distinct:
-        inside = inside[1:]
+    assert not (len(inside) > 1 and inside.tokens[0].word in ("distinct", "all")), (
+        "calls of the engine have no such word"
+    )
     filters = [clause for clause in found.clauses if clause.tokens[0].word == "filter"]
     where = str(filters[0][3:-1]) if filters else None
     rest = " ".join(str(clause) for clause in found.clauses if clause not in filters)
-    arguments = tuple(found.arguments) if not distinct else (str(inside),)
-    return AggregateCall("", sql, found.name, arguments, distinct, where, rest, None, ())
+    return AggregateCall("", sql, found.name, tuple(found.arguments), False, where, rest, None, ())
 
 
 @lru_cache(maxsize=1024)

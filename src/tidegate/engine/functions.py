@@ -13,19 +13,26 @@ import pyarrow as pa
 
 from tidegate.engine.relation import Batches, Groups
 from tidegate.errors import TidegateError
-from tidegate.flow.arrow import checked_result, rows_of
+from tidegate.flow.arrow import arrow_type, checked_result, rows_of
 from tidegate.flow.errors import BadResult
 from tidegate.flow.plan import MapBatches, WindowApply
+from tidegate.flow.schema import Column
 
-__all__ = ["ORDER", "applied", "mapped", "running"]
+__all__ = ["ORDER", "applied", "check_given", "mapped", "running"]
 
 #: The column that numbers the rows of a group.
 ORDER = "__order"
 
 
+def check_given(columns: Sequence[Column]) -> None:
+    """Raise if a function cannot be given columns, for want of a type in Arrow."""
+    for column in columns:
+        arrow_type(column.type or "")
+
+
 @contextmanager
 def running(place: str) -> Iterator[None]:
-    """Name the operator in whatever error comes out of a user's function: Spark shows the text of it to the user."""
+    """Name the operator in whatever error comes out of a user's function: users are shown the text of it."""
     try:
         yield
     except TidegateError as error:

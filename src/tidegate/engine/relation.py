@@ -1,8 +1,8 @@
 """The protocol between the engine and a backend: rows of known columns, and what can be asked of them.
 
 Expressions are texts in Spark's SQL, over the columns of a relation: those of users, and a few of the engine's own
-(arithmetic on units, comparisons, structs). Calls over many rows are values, `Call`, and not texts: what sees rows in
-an order, or over a frame, is written in a way of its own in every dialect.
+(see `VOCABULARY`). Calls over many rows are values, `Call`, and not texts: what sees rows in an order, or over a frame,
+is written in a way of its own in every dialect.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import pyarrow as pa
 
 from tidegate.flow.aggregates import AggregateCall
+from tidegate.flow.functions import words
 from tidegate.flow.loops.query import Query
 from tidegate.flow.plan import Operator
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
 
-__all__ = ["Backend", "Batches", "Call", "Groups", "Kept", "Relation", "as_they_are", "united"]
+__all__ = ["VOCABULARY", "Backend", "Batches", "Call", "Groups", "Kept", "Relation", "as_they_are", "united"]
 
 T = TypeVar("T")
 
@@ -30,12 +31,25 @@ Batches: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatc
 #: A function from the rows of a group, those of its key included, to others.
 Groups: TypeAlias = Callable[[pa.Table], pa.Table]
 
+#: The functions that the engine writes in texts of its own, beside operators, literals, casts, CASE and IF: a backend
+#: has to know them all.
+VOCABULARY = words(
+    """
+    aggregate array array_distinct array_repeat array_sort coalesce concat date_from_unix_date filter flatten get
+    greatest least named_struct pmod sequence size slice struct timestamp_micros timestampadd timestampdiff transform
+    unix_date unix_micros xxhash64
+    """
+)
+
 #: One call of an aggregate or window function, of a user's or of the engine's own.
 Call: TypeAlias = AggregateCall
 
 
 class Relation(Protocol):
-    """Rows, lazily. Nothing here changes a relation, and nothing but `Backend.kept` and `fetch` computes one."""
+    """Rows, lazily: most of what is here returns another relation, and computes nothing.
+
+    Names of columns that differ in their case only are the same.
+    """
 
     @property
     def backend(self) -> Backend:
@@ -66,8 +80,11 @@ class Relation(Protocol):
         """Return rows of these columns alone."""
         ...
 
-    def with_columns(self, columns: Mapping[str, str], *, like: Relation | None = None) -> Relation:
-        """Return rows with more columns, or others; those that ``like`` has as well get the types that it has."""
+    def with_columns(self, columns: Mapping[str, str], *, like: Any = None) -> Relation:
+        """Return rows with more columns. One that is there already is replaced, where it is.
+
+        All expressions see the rows as they were. A column that the shape ``like`` has, too, gets the type of that.
+        """
         ...
 
     def without(self, *names: str) -> Relation:
@@ -83,17 +100,17 @@ class Relation(Protocol):
         keys: Mapping[str, str],
         calls: Mapping[str, Call],
         *,
-        order: Sequence[str] = (),
-        like: Relation | None = None,
+        order: Sequence[str] | None = None,
+        like: Any = None,
     ) -> Relation:
         """Return one row for each group of rows with equal keys, NULL being equal to NULL; no rows give no group.
 
-        ``order`` is what the calls see rows sorted by; without it, any order will do for them.
+        Calls see rows sorted by ``order``; with None, rows may come to them in any order.
         """
         ...
 
     def gather(self, keys: Sequence[str], calls: Mapping[str, Call]) -> Relation:
-        """Group by columns, to list rows in any order; a list is as large as its rows, so it is made once."""
+        """Group by columns, to list rows in any order: no part of a list is smaller than the rows in it."""
         ...
 
     def over(
@@ -104,16 +121,22 @@ class Relation(Protocol):
         *,
         so_far: bool = False,
         descending: bool = False,
-        like: Relation | None = None,
+        ties: Sequence[str] | None = None,
+        like: Any = None,
     ) -> Relation:
-        """Return rows with columns that are calls over the rows with equal ``by``, or all that are sorted up to a row.
+        """Return rows with columns that are calls over all rows with equal ``by``, which are expressions.
 
-        ``so_far`` is for aggregates; `lag`, `lead` and `row_number` have an order without it.
+        With ``so_far``, aggregates see the rows up to each, in the order; the functions of windows (`lag`, `lead`,
+        `row_number`) always go by the order. Calls that choose among rows choose by ``ties``; with None, any will do.
+        Columns are added or replaced as in `with_columns`.
         """
         ...
 
     def explode(self, name: str, array: str) -> Relation:
-        """Return a row for each element of an array, in the column ``name``; none if the array is NULL or empty."""
+        """Return a row for each element of an array; none if it is NULL or empty.
+
+        The column ``name`` is added, or replaced, as in `with_columns`.
+        """
         ...
 
     def join(self, other: Relation, on: str, how: str = "inner", columns: Mapping[str, str] | None = None) -> Relation:
@@ -173,7 +196,7 @@ class Kept:
 
     @property
     def size(self) -> int:
-        """How many rows there are."""
+        """How many rows there are, if they were counted."""
         return int(self.counts["rows"])
 
 
@@ -222,7 +245,10 @@ class Backend(Protocol):
         ...
 
     def query(self, query: Query, tables: Mapping[str, Relation], views: Mapping[str, str] = ...) -> Relation:
-        """Return what a query of any form gives on tables; those that are ``views`` are read by that name."""
+        """Return what a query of any form gives on tables; those that are ``views`` are read by that name.
+
+        What it returns may be read after the views are gone.
+        """
         ...
 
     def views(self, tables: Mapping[str, Relation]) -> AbstractContextManager[Mapping[str, str]]:

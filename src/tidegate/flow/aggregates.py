@@ -47,8 +47,8 @@ class AggregateCall:
 
     @property
     def definition(self) -> AggregateFunction:
-        """What is known of its function; of window functions, nothing but their names."""
-        return AGGREGATE_FUNCTIONS.get(self.function) or AggregateFunction(names=(self.function,))
+        """What is known of its function."""
+        return AGGREGATE_FUNCTIONS[self.function]
 
     @property
     def order_sensitive(self) -> bool:

@@ -20,6 +20,7 @@ __all__ = [
     "canonical",
     "check_known",
     "element",
+    "entry",
     "field",
     "fields",
     "is_numeric",
@@ -188,6 +189,16 @@ def element(type_: str) -> str | None:
     if tree.this != exp.DataType.Type.ARRAY or not tree.expressions:
         return None
     return of_tree(tree.expressions[0])
+
+
+def entry(type_: str) -> tuple[str, str]:
+    """Return the types of a map's keys and values.
+
+    >>> entry("MAP<STRING, INT>")
+    ('STRING', 'INT')
+    """
+    key, value = tree_of(type_).expressions
+    return of_tree(key), of_tree(value)
 
 
 def is_numeric(type_: str) -> bool:

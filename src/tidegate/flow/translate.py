@@ -112,6 +112,7 @@ def duckdb_aggregate(call: AggregateCall, types: Types, *, order: str) -> str:
         y=y,
         k=f"{{'y': {y}, 'o': {order}}}",
         w=_filter([*chosen, f"{y} IS NOT NULL"]),
+        v="",
         o=f"ORDER BY {x if call.distinct else order}",
         d="DISTINCT " if call.distinct else "",
         f=_filter(chosen),

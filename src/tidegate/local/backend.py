@@ -75,25 +75,21 @@ class LocalBackend:
         """Return a name that nothing else has in any connection of this process."""
         return f"{_PREFIX}{next(_NUMBERS)}"
 
-    def scope(self, types: Mapping[str, str | None]) -> Scope:
-        """Return the scope of expressions over columns of these types."""
-        return Scope(types, self._type_of)
+    def scope(self, rows: LocalRelation) -> Scope:
+        """Return the scope of expressions over the columns of a relation."""
+        return Scope({"": _types_of(rows)}, self._type_of)
 
-    def _type_of(self, text: str, types: Mapping[str, str | None]) -> str:
+    def _type_of(self, text: str, tables: Mapping[str, Mapping[str, str | None]]) -> str:
         """Ask DuckDB for the type of an expression, on no rows."""
-        return self.once(("type", text, tuple(types.items())), lambda: self._described(text, types))
+        known = tuple((alias, *columns.items()) for alias, columns in tables.items())
+        return self.once(("type", text, known), lambda: self._described(text, tables))
 
-    def _described(self, text: str, types: Mapping[str, str | None]) -> str:
-        sides: dict[str, list[str]] = {}
-        for name, type_ in types.items():
-            side, dot, plain = name.partition(".")
-            sides.setdefault(side if dot else "", []).append(f"{_null(type_)} AS {duckdb_name(plain if dot else name)}")
-        alone = sides.pop("", [])
-        tables = [f"(SELECT {', '.join(columns)}) AS {duckdb_name(side)}" for side, columns in sides.items()]
-        if not tables:
-            tables = [f"(SELECT {', '.join(alone)})"] if alone else ["(SELECT 1)"]
-        found = self.connection.sql(f"SELECT {text} AS x FROM {', '.join(tables)} LIMIT 0")
-        return spark_type(str(found.types[0]))
+    def _described(self, text: str, tables: Mapping[str, Mapping[str, str | None]]) -> str:
+        empty = []
+        for alias, columns in tables.items():
+            nulls = ", ".join(f"{_null(type_)} AS {duckdb_name(name)}" for name, type_ in columns.items())
+            empty.append(f"(SELECT {nulls or '1'})" + (f" AS {duckdb_name(alias)}" if alias else ""))
+        return spark_type(str(self.connection.sql(f"SELECT {text} AS x FROM {', '.join(empty)} LIMIT 0").types[0]))
 
     def pairs(
         self,
@@ -105,13 +101,7 @@ class LocalBackend:
         types: Mapping[str, str | None] = MappingProxyType({}),
     ) -> LocalRelation:
         """Return rows of tables that are joined one after the other."""
-        seen: dict[str, list[str | None]] = {}
-        known: dict[str, str | None] = {}
-        for alias, rows in tables.items():
-            for column in rows.columns:
-                known[f"{alias}.{column.name}"] = column.type
-                seen.setdefault(column.name, []).append(column.type)
-        scope = self.scope({**known, **{name: found[0] for name, found in seen.items() if len(found) == 1}})
+        scope = Scope({alias: _types_of(rows) for alias, rows in tables.items()}, self._type_of)
         picked = {name: scope.typed(sql, types.get(name)) for name, sql in columns.items()}
         first, *others = (f"{rows.name} AS {duckdb_name(alias)}" for alias, rows in tables.items())
         parts = [first]
@@ -235,3 +225,7 @@ class LocalBackend:
 
 def _null(type_: str | None) -> str:
     return "NULL" if type_ in (None, "VOID") else f"CAST(NULL AS {duckdb_type(type_)})"
+
+
+def _types_of(rows: LocalRelation) -> dict[str, str | None]:
+    return {column.name: column.type for column in rows.columns}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from tidegate.engine.relation import Call
 from tidegate.flow import sqltypes
@@ -10,26 +11,35 @@ from tidegate.flow.aggregate_functions import AS_WRITTEN
 from tidegate.flow.errors import NotSupported
 from tidegate.flow.translate import duckdb_type, translated
 
-__all__ = ["Scope", "key"]
+__all__ = ["Scope", "compared", "key"]
+
+#: From an expression and the tables that it reads to its type.
+Asked: TypeAlias = Callable[[str, Mapping[str, Mapping[str, str | None]]], str]
 
 #: Functions of windows alone, and the types of their results; None is that of the argument.
 _OF_WINDOWS = {"row_number": "INT", "lag": None, "lead": None}
+#: Functions that take the first or the last of the rows of a window.
+_ENDS = {"first": "first_value", "last": "last_value"}
 #: Functions that compare values: of nested ones they compare keys.
 _COMPARING = {"min": "ARG_MIN", "max": "ARG_MAX"}
 
 
 class Scope:
-    """The columns that expressions may read; ``ask`` gives the type of one for which Spark's is not known here."""
+    """The columns of tables that expressions may read; with one table, its name is empty.
 
-    def __init__(self, types: Mapping[str, str | None], ask: Callable[[str, Mapping[str, str | None]], str]) -> None:
-        self.types = types
+    ``ask`` gives the type of an expression for which Spark's is not known here.
+    """
+
+    def __init__(self, tables: Mapping[str, Mapping[str, str | None]], ask: Asked) -> None:
+        self.tables = tables
+        self.types = _types(tables)
         self._ask = ask
 
     def scalar(self, sql: str) -> tuple[str, str]:
         """Return an expression in DuckDB's SQL, and its type."""
         text, type_ = translated(sql, self.types)
         if type_ is None:
-            return text, self._ask(text, self.types)
+            return text, self._ask(text, self.tables)
         return text, type_
 
     def typed(self, sql: str, wanted: str | None = None) -> tuple[str, str]:
@@ -37,7 +47,7 @@ class Scope:
         text, type_ = translated(sql, self.types)
         type_ = wanted or type_
         if type_ is None:
-            return text, self._ask(text, self.types)
+            return text, self._ask(text, self.tables)
         if type_ == "VOID" or self._is_column(text, type_):
             return text, type_
         return f"CAST({text} AS {duckdb_type(type_)})", type_
@@ -52,18 +62,18 @@ class Scope:
         return ", ".join(f"{key(*self.scalar(sql))} {how}" for sql in order)
 
     def call(
-        self, call: Call, *, order: Sequence[str] = (), over: str = "", like: str | None = None
+        self, call: Call, *, order: Sequence[str] | None = None, over: str = "", like: str | None = None
     ) -> tuple[str, str]:
         """Return a call in DuckDB's SQL, and its type; over a window, rows are in its order."""
         text, type_ = self._call(call, order, over)
-        wanted = like or call.type or type_ or self._ask(f"{text}{over}", self.types)
-        return f"CAST({text}{over} AS {duckdb_type(wanted)})", wanted
+        wanted = like or call.type or type_ or self._ask(text, self.tables)
+        return f"CAST({text} AS {duckdb_type(wanted)})", wanted
 
-    def _call(self, call: Call, order: Sequence[str], over: str) -> tuple[str, str | None]:
+    def _call(self, call: Call, order: Sequence[str] | None, over: str) -> tuple[str, str | None]:
         if call.function in _OF_WINDOWS:
             found = [self.scalar(argument) for argument in call.arguments]
             own = _OF_WINDOWS[call.function] or found[0][1]
-            return f"{call.function}({', '.join(sql for sql, _ in found)})", own
+            return f"{call.function}({', '.join(sql for sql, _ in found)}){over}", own
         record = call.definition
         if not record.duckdb:
             raise NotSupported(f"the local engine has no {call.function} that is known to mean what Spark's does")
@@ -73,18 +83,22 @@ class Scope:
         chosen = [self.condition(call.where)] if call.where else []
         x, x_type = found[0]
         if call.function in _COMPARING and key(x, x_type) != x and not call.distinct:
-            return f"{_COMPARING[call.function]}({x}, {key(x, x_type)}){_filter(chosen)}", type_
+            return f"{_COMPARING[call.function]}({x}, {key(x, x_type)}){_filter(chosen)}{over}", type_
         if record.duckdb == AS_WRITTEN:
             quantifier = "DISTINCT " if call.distinct else ""
             arguments = ", ".join(sql for sql, _ in found)
-            return f"{record.names[0]}({quantifier}{arguments}){_filter(chosen)}", type_
+            return f"{record.names[0]}({quantifier}{arguments}){_filter(chosen)}{over}", type_
         known = [*chosen, f"{x} IS NOT NULL"]
         flag = call.arguments[1].lower() if len(call.arguments) > 1 else ""
         if "ignore" in call.rest.lower() or flag == "true":
             chosen = known
+        if over and record.names[0] in _ENDS:
+            # Of a window, DuckDB takes the first or the last row itself: without a filter, but it can pass over NULL.
+            own = f"CASE WHEN {' AND '.join(f'({c})' for c in chosen) or 'true'} THEN {{'v': {x}}} END"
+            return f"({_ENDS[record.names[0]]}({own} IGNORE NULLS){over})['v']", type_
         inside = "" if over or not order else f"ORDER BY {self.sorted_by(order)}"
         y, y_type = found[1] if len(found) > 1 else ("''", "STRING")
-        ties = [key(*self.scalar(sql)) for sql in order]
+        ties = [key(*self.scalar(sql)) for sql in order or ()]
         return (
             record.duckdb.format(
                 x=x,
@@ -95,6 +109,7 @@ class Scope:
                 f=_filter(chosen),
                 n=_filter(known),
                 w=_filter([*chosen, f"{y} IS NOT NULL"]),
+                v=over,
             ),
             type_,
         )
@@ -137,3 +152,25 @@ def _tied(first: str, ties: Sequence[str]) -> str:
 
 def _filter(conditions: Sequence[str]) -> str:
     return f" FILTER (WHERE {' AND '.join(f'({c})' for c in conditions)})" if conditions else ""
+
+
+def _types(tables: Mapping[str, Mapping[str, str | None]]) -> dict[str, str | None]:
+    """Return the types of columns by their names, and by the names of their tables and theirs."""
+    found: dict[str, str | None] = {}
+    times: dict[str, int] = {}
+    for alias, columns in tables.items():
+        for name, type_ in columns.items():
+            times[name] = times.get(name, 0) + 1
+            found[name] = type_
+            if alias:
+                found[f"{alias}.{name}"] = type_
+    return {name: type_ for name, type_ in found.items() if times.get(name, 1) == 1}
+
+
+def compared(call: Call) -> str | None:
+    """Return the argument by which a call compares rows, if it does."""
+    if call.function in _OF_WINDOWS:
+        return None
+    if call.function in _COMPARING and not call.distinct:
+        return call.arguments[0]
+    return call.arguments[1] if "{k}" in call.definition.duckdb and len(call.arguments) > 1 else None

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.engine.calls import WINDOW_FUNCTIONS
 from tidegate.engine.functions import ORDER
 from tidegate.engine.relation import Batches, Call, Groups, as_they_are
 from tidegate.flow.arrow import arrow_type
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
 from tidegate.flow.translate import duckdb_name, duckdb_type
-from tidegate.local.expressions import Scope
+from tidegate.local.expressions import Scope, compared
 
 if TYPE_CHECKING:
     from tidegate.engine.relation import Relation
@@ -83,7 +84,7 @@ class LocalRelation:
         scope = self._scope()
         return self._made({name: scope.typed(sql) for name, sql in columns.items()})
 
-    def with_columns(self, columns: Mapping[str, str], *, like: Relation | None = None) -> LocalRelation:
+    def with_columns(self, columns: Mapping[str, str], *, like: tuple[Column, ...] | None = None) -> LocalRelation:
         """Return rows with more columns, or others."""
         scope, types = self._scope(), _types(like)
         return self._replaced({name: scope.typed(sql, types.get(name)) for name, sql in columns.items()})
@@ -101,16 +102,17 @@ class LocalRelation:
         keys: Mapping[str, str],
         calls: Mapping[str, Call],
         *,
-        order: Sequence[str] = (),
-        like: Relation | None = None,
+        order: Sequence[str] | None = None,
+        like: tuple[Column, ...] | None = None,
     ) -> LocalRelation:
         """Return one row for each group of rows with equal keys."""
-        scope, types = self._scope(), _types(like)
+        rows, calls = self._with_keys(calls)
+        scope, types = rows._scope(), _types(like)
         groups = {name: scope.typed(sql) for name, sql in keys.items()}
         found = {name: scope.call(one, order=order, like=types.get(name)) for name, one in calls.items()}
         numbers = ", ".join(str(i + 1) for i in range(len(groups)))
         end = f"GROUP BY {numbers}" if groups else "HAVING count(*) > 0"
-        return self._made(groups | found, end)
+        return rows._made(groups | found, end)
 
     def gather(self, keys: Sequence[str], calls: Mapping[str, Call]) -> LocalRelation:
         """Group by columns, to list rows."""
@@ -124,16 +126,22 @@ class LocalRelation:
         *,
         so_far: bool = False,
         descending: bool = False,
-        like: Relation | None = None,
+        ties: Sequence[str] | None = None,
+        like: tuple[Column, ...] | None = None,
     ) -> LocalRelation:
         """Return rows with columns that are calls over others."""
-        scope, types = self._scope(), _types(like)
+        rows, calls = self._with_keys(calls)
+        scope, types = rows._scope(), _types(like)
         parts = [f"PARTITION BY {', '.join(scope.condition(sql) for sql in by)}"] if by else []
         parts += [f"ORDER BY {scope.sorted_by(order, descending=descending)}"] if order else []
-        window = f" OVER ({' '.join(parts)}{_SO_FAR if so_far else ''})"
-        return self._replaced(
-            {name: scope.call(one, order=order, over=window, like=types.get(name)) for name, one in calls.items()}
-        )
+        window = " ".join(parts)
+        found = {}
+        for name, one in calls.items():
+            frame = _SO_FAR if so_far and one.function not in WINDOW_FUNCTIONS else ""
+            over = f" OVER ({window}{frame})"
+            found[name] = scope.call(one, order=ties, over=over, like=types.get(name))
+        own = {column.name: (duckdb_name(column.name), column.type or "") for column in self.columns}
+        return rows._made(own | found)
 
     def explode(self, name: str, array: str) -> LocalRelation:
         """Return a row for each element of an array."""
@@ -153,6 +161,9 @@ class LocalRelation:
     def union(self, other: Relation, *, fill: bool = False) -> LocalRelation:
         """Return the rows of both."""
         right = local(other)
+        # Names that differ in their case are the same, as everywhere.
+        spelled = {name.lower(): name for name in self.names}
+        right = right.renamed({name: spelled.get(name.lower(), name) for name in right.names})
         names = [*self.names, *(name for name in right.names if fill and name not in self.names)]
         mine, theirs = ({column.name: column for column in side.columns} for side in (self, right))
         columns = tuple(mine[name] if name in mine and mine[name].type != "VOID" else theirs[name] for name in names)
@@ -173,7 +184,8 @@ class LocalRelation:
 
     def renamed(self, names: Mapping[str, str]) -> LocalRelation:
         """Return the rows with other names for some columns."""
-        return self.select({names.get(name, name): quoted(name) for name in self.names})
+        same = all(name == new for name, new in names.items())
+        return self if same else self.select({names.get(name, name): quoted(name) for name in self.names})
 
     def map_arrow(
         self, function: Batches, columns: Sequence[Column], same: Sequence[str] = (), *, by: Sequence[str] | None = None
@@ -209,7 +221,22 @@ class LocalRelation:
     # How relations are made of each other.
 
     def _scope(self) -> Scope:
-        return self.backend.scope({column.name: column.type for column in self.columns})
+        return self.backend.scope(self)
+
+    def _with_keys(self, calls: Mapping[str, Call]) -> tuple[LocalRelation, dict[str, Call]]:
+        """Return the rows with columns for nested values by which calls compare rows, and the calls on these.
+
+        A value that is compared is written many times: once for each of its fields.
+        """
+        nested: dict[str, str] = {}
+        found = dict(calls)
+        for name, one in calls.items():
+            by = compared(one)
+            if by is not None and by not in self.names and self._scope().scalar(by)[1].startswith(("STRUCT", "ARRAY")):
+                column = nested.setdefault(by, f"__by{len(nested)}")
+                arguments = tuple(column if argument == by else argument for argument in one.arguments)
+                found[name] = replace(one, arguments=arguments)
+        return self.with_columns({column: by for by, column in nested.items()}), found
 
     def _arranged(self, by: Sequence[str]) -> LocalRelation:
         order = ", ".join(duckdb_name(name) for name in (*by, ORDER))
@@ -236,8 +263,8 @@ def local(relation: Relation) -> LocalRelation:
     return relation
 
 
-def _types(like: Relation | None) -> dict[str, str]:
-    return {} if like is None else {column.name: column.type or "" for column in like.columns}
+def _types(like: tuple[Column, ...] | None) -> dict[str, str]:
+    return {column.name: column.type or "" for column in like or ()}
 
 
 def _groups(rows: pa.Table) -> Iterator[pa.Table]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tidegate.engine.calls import WINDOW_FUNCTIONS, as_one_value
 from tidegate.engine.relation import Batches, Call, Groups, as_they_are
 from tidegate.flow.schema import Column
 from tidegate.flow.sql import Sql
@@ -70,12 +71,11 @@ class SparkRelation:
         """Return rows of these columns alone."""
         return self._with(self.frame.select(*self._exprs(columns)))
 
-    def with_columns(self, columns: Mapping[str, str], *, like: Relation | None = None) -> SparkRelation:
+    def with_columns(self, columns: Mapping[str, str], *, like: StructType | None = None) -> SparkRelation:
         """Return rows with more columns, or others."""
         if not columns:
             return self
-        typed = {name: self._typed(self._expr(sql), name, like) for name, sql in columns.items()}
-        return self._with(self.frame.withColumns(typed))
+        return self._with(self.frame.withColumns({name: self._named(sql, name, like) for name, sql in columns.items()}))
 
     def without(self, *names: str) -> SparkRelation:
         """Return rows without some columns."""
@@ -90,15 +90,14 @@ class SparkRelation:
         keys: Mapping[str, str],
         calls: Mapping[str, Call],
         *,
-        order: Sequence[str] = (),
-        like: Relation | None = None,
+        order: Sequence[str] | None = None,
+        like: StructType | None = None,
     ) -> SparkRelation:
         """Return one row for each group of rows with equal keys."""
         if not calls:
             return self._with(self.frame.select(*self._exprs(keys)).distinct())
-        whole = f"struct({', '.join(order)})"
-        sqls = {name: call_sql(one, whole) if order else one.sql for name, one in calls.items()}
-        found = [self._typed(self._expr(sql), name, like).alias(name) for name, sql in sqls.items()]
+        sqls = {name: _decided(one, order) for name, one in calls.items()}
+        found = [self._named(sql, name, like) for name, sql in sqls.items()]
         groups = self.frame.groupBy(*self._exprs(keys or {_ALL: "1"}))
         result = groups.agg(*found)
         return self._with(result if keys else result.drop(_ALL))
@@ -117,17 +116,20 @@ class SparkRelation:
         *,
         so_far: bool = False,
         descending: bool = False,
-        like: Relation | None = None,
+        ties: Sequence[str] | None = None,
+        like: StructType | None = None,
     ) -> SparkRelation:
         """Return rows with columns that are calls over others."""
         window = f"PARTITION BY {', '.join(by) or 'NULL'}"
         if order:
             window += f" ORDER BY {', '.join(f'{sql} DESC' if descending else sql for sql in order)}"
-        window += _SO_FAR if so_far else ""
-        whole = f"struct({', '.join(order)})"
-        sqls = {
-            name: _over(one.sql if one.order_sensitive else call_sql(one, whole), window) for name, one in calls.items()
-        }
+        frame = _SO_FAR if so_far else ""
+        sqls = {}
+        for name, one in calls.items():
+            if one.function in WINDOW_FUNCTIONS:
+                sqls[name] = _over(one.sql, window)
+            else:
+                sqls[name] = _over(one.sql if one.order_sensitive else _decided(one, ties), window + frame)
         return self.with_columns(sqls, like=like)
 
     def explode(self, name: str, array: str) -> SparkRelation:
@@ -141,7 +143,9 @@ class SparkRelation:
         self, other: Relation, on: str, how: str = "inner", columns: Mapping[str, str] | None = None
     ) -> SparkRelation:
         """Return pairs of rows that satisfy a condition."""
-        left, right = self.frame.alias("left"), frame_of(other).alias("right")
+        left, right = self.frame, frame_of(other)
+        if columns is not None:
+            left, right = left.alias("left"), right.alias("right")
         if how == "inner" and on == "true":
             pairs = left.crossJoin(right)
         else:
@@ -203,23 +207,23 @@ class SparkRelation:
 
     def _exprs(self, columns: Mapping[str, str]) -> list[SparkColumn]:
         """Return columns; one that goes through as it is has no alias: under one, Spark forgets that rows lie by it."""
-        own = set(self.names)
-        return [
-            self._expr(sql) if name in own and sql == quoted(name) else self._expr(sql, name)
-            for name, sql in columns.items()
-        ]
+        return [self._expr(sql) if sql == quoted(name) else self._expr(sql, name) for name, sql in columns.items()]
 
-    @staticmethod
-    def _typed(column: SparkColumn, name: str, like: Relation | None) -> SparkColumn:
+    def _named(self, sql: str, name: str, like: StructType | None) -> SparkColumn:
         if like is None or name not in like.names:
-            return column
-        return column.cast(frame_of(like).schema[name].dataType)
+            return self._expr(sql, name)
+        return self._expr(sql).cast(like[name].dataType).alias(name)
 
 
 def frame_of(relation: Relation) -> DataFrame:
     """Return the DataFrame of a relation; those of different backends never meet."""
     assert isinstance(relation, SparkRelation), "a relation of another backend"
     return relation.frame
+
+
+def _decided(call: Call, order: Sequence[str] | None) -> str:
+    """Return a call whose result depends on the rows only; with None, Spark's own, which goes by how they come."""
+    return call.sql if order is None else call_sql(call, as_one_value(order))
 
 
 def _over(sql: str, window: str) -> str:

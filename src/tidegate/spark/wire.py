@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from sqlglot.errors import SqlglotError
 
+from tidegate.flow import sqltypes
 from tidegate.flow.arrow import arrow_type, rows_of
 from tidegate.flow.errors import NotSupported
 from tidegate.flow.schema import Column
@@ -19,25 +22,44 @@ __all__ = ["canonical_table", "in_utc", "python_rows", "to_spark"]
 
 def canonical_table(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
     """Return rows that came from Spark as users see them, with the types that their columns have."""
-    arrays = [_canonical(rows.column(i), column.type) for i, column in enumerate(columns)]
-    return pa.Table.from_arrays(arrays, names=[c.name for c in columns]).combine_chunks()
+    return _as_types(rows, columns, None).combine_chunks()
 
 
-def _canonical(column: pa.ChunkedArray, type_: str | None) -> pa.ChunkedArray:
-    try:
-        return column.cast(arrow_type(type_ or ""))
-    except NotSupported:
-        return _zoneless(column)
+def to_spark(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
+    """Return rows as Spark wants them: its instants have a zone, which is UTC on the wire."""
+    return _as_types(rows, columns, "UTC")
 
 
-def to_spark(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
-    """Answer a table of some columns as Spark wants it: its instants have a zone, which is UTC on the wire."""
+def _as_types(rows: pa.Table, columns: Sequence[Column], zone: str | None) -> pa.Table:
+    wanted = [_type_on_wire(column.type or "", zone) for column in columns]
     arrays = [
-        # No column mixes Spark's two kinds of instants: one look at the text of its type tells which it has.
-        array.cast(_zoned(array.type, "UTC")) if "TIMESTAMP" in text and "TIMESTAMP_NTZ" not in text else array
-        for array, text in ((table.column(c.name), c.type or "") for c in columns)
+        array if type_ is None or array.type == type_ else array.cast(type_)
+        for array, type_ in zip(rows.columns, wanted, strict=True)
     ]
-    return pa.Table.from_arrays(arrays, names=[c.name for c in columns])
+    return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
+
+
+@lru_cache(maxsize=1024)
+def _type_on_wire(type_: str, zone: str | None) -> pa.DataType | None:
+    """Return the Arrow type of a column, with a zone for Spark's instants that have one; None if Arrow has no such."""
+    if type_ == "TIMESTAMP":
+        return pa.timestamp("us", tz=zone)
+    if type_.startswith("STRUCT"):
+        inner = {name: _type_on_wire(field, zone) for name, field in sqltypes.fields(type_).items()}
+        whole = [pa.field(name, field) for name, field in inner.items() if field is not None]
+        return pa.struct(whole) if len(whole) == len(inner) else None
+    if type_.startswith("ARRAY"):
+        element = _type_on_wire(sqltypes.element(type_) or "VOID", zone)
+        return None if element is None else pa.list_(element)
+    if type_.startswith("MAP"):
+        key, value = (_type_on_wire(part, zone) for part in sqltypes.entry(type_))
+        return None if key is None or value is None else pa.map_(key, value)
+    if type_ == "VOID":
+        return pa.null()
+    try:
+        return arrow_type(type_)
+    except (NotSupported, SqlglotError):
+        return None
 
 
 def in_utc(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -55,10 +77,6 @@ def python_rows(frame: DataFrame) -> list[dict[str, Any]]:
     table = frame.toArrow()
     plain = [_zoneless(column) for column in table.columns]
     return rows_of(pa.Table.from_arrays(plain, names=table.column_names))
-
-
-def _zoned(type_: pa.DataType, zone: str) -> pa.DataType:
-    return _changed(type_, lambda _: pa.timestamp("us", tz=zone))
 
 
 def _rezoned(type_: pa.DataType, zone: str | None) -> pa.DataType:

@@ -45,8 +45,8 @@ def new_or_better(operator: Iterate, cells: Relation, versions: Relation, all_ve
 def _differing(facts: Facts, found: Relation) -> Relation:
     """Return what is known at a key and time, unless covered facts say as much."""
     covered = {f"__old_{v}": f"IF(__uncovered IS NULL, {quoted(v)}, NULL)" for v in facts.values}
-    marked = found.with_columns(covered | {"__is_old": "__uncovered IS NULL"})
-    values = facts.merged_beside(marked, lambda name: f"__old_{name}", {"__was": call("bool_or", "__is_old")})
+    was = {"__was": call("bool_or", "__uncovered IS NULL")}
+    values = facts.merged_beside(found.with_columns(covered), lambda name: f"__old_{name}", was)
     same = [f"{quoted(v)} <=> {quoted(f'__old_{v}')}" for v in facts.values]
     return values.where(f"NOT ({_all(['__was', *same])})")
 

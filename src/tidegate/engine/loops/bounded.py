@@ -33,12 +33,12 @@ def run_loop(operator: Iterate, *inputs: Relation) -> Relation:
         timed = [rows for rows in given.values() if set(operator.schema.time) <= set(rows.names)]
         versions = versions_of(operator, timed)
         if operator.rounds is not None:
-            loop = Counted(operator, given)
+            loop = Counted(operator, backend, given)
             times = units_of_versions(operator, versions)
             answers = answers_of_versions(loop, times, times)
             return one_round(operator, *inputs).where("false") if answers is None else answers
         everything = {name: Given(rows, rows) for name, rows in given.items()}
-        rounds = Rounds(Queries(operator, everything, least_version(operator, timed)))
+        rounds = Rounds(Queries(operator, backend, everything, least_version(operator, timed)))
         held.callback(rounds.release)
         cells = backend.kept(rounds.run())
         if operator.emit == "update" and len(operator.schema.time) == 1:
@@ -58,15 +58,14 @@ def one_round(operator: Iterate, *inputs: Relation) -> Relation:
 
     It computes nothing.
     """
-    given = dict(zip(operator.names, inputs, strict=True))
+    backend, given = inputs[0].backend, dict(zip(operator.names, inputs, strict=True))
     if operator.rounds is not None:
-        backend = inputs[0].backend
         plain = {name: rows.without(*operator.schema.time) for name, rows in given.items()}
         begun = kept(operator, backend.query(operator.start, plain))
         then = kept(operator, backend.query(operator.step, {**plain, KNOWN: begun}))
         check_types(operator.known, begun, then)
         return inputs[0].select(as_they_are(operator.schema.time)).join(then, "true")
-    queries = Queries(operator, {name: Given(rows, rows) for name, rows in given.items()})
+    queries = Queries(operator, backend, {name: Given(rows, rows) for name, rows in given.items()})
     begun = united(queries.begin())
     then = united(queries.follow(begun))
     check_types(operator.known, begun, then)

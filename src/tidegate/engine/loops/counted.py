@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tidegate.engine.calls import call, named_calls
 from tidegate.engine.loops.rounds import Watch, unwatched
-from tidegate.engine.relation import Kept, Relation, as_they_are, united
+from tidegate.engine.relation import Backend, Kept, Relation, as_they_are, united
 from tidegate.engine.units import from_units, units_of
 from tidegate.flow.loops.query import KNOWN
 from tidegate.flow.plan import Iterate
@@ -31,6 +31,7 @@ class Counted:
     """A loop with ``rounds``, and what is known in the versions that were worked out."""
 
     operator: Iterate
+    backend: Backend
     given: Mapping[str, Relation]
     watch: Watch = unwatched
     known: dict[Version, Kept] = field(default_factory=dict)
@@ -50,8 +51,7 @@ class Counted:
     def _worked_out(self, version: Version) -> Kept:
         operator = self.operator
         given = {name: self._below(rows, version) for name, rows in self.given.items()}
-        backend = next(iter(given.values())).backend
-        rows = dict(given)
+        backend, rows = self.backend, dict(given)
         with ExitStack() as held:
             once, step = operator.step.hoisted()
             begun, start = operator.start.hoisted()

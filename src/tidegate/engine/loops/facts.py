@@ -69,8 +69,7 @@ class Facts:
         ``rows`` are facts with a column ``__from``: `KNOWN_BEFORE`, `HERE` or `FOUND`.
         """
         own = rows.with_columns({self._old(v): f"IF(__from < {FOUND}, {quoted(v)}, NULL)" for v in self.values})
-        own = own.with_columns({"__is_old": f"__from < {FOUND}", "__is_here": f"__from = {HERE}"})
-        flags = {"__was": call("bool_or", "__is_old"), "__here": call("bool_or", "__is_here")}
+        flags = {"__was": call("bool_or", f"__from < {FOUND}"), "__here": call("bool_or", f"__from = {HERE}")}
         cells = self.merged_beside(own, self._old, flags)
         if len(self.times) > 1:
             cells = self._on_grid(cells)
@@ -79,13 +78,12 @@ class Facts:
         merges = _Merges.of(self.rules)
         for name in self.times:
             cells = merges.along(cells, self._others(name), name, {"__n": call("sum", "__n")})
-        cells = cells.with_columns({"__now": now})
         for i, name in enumerate(self.times):
-            cells = cells.over({f"__prior{i}": call("lag", "__now")}, self._others(name), [quoted(name)])
-        changed = [f"NOT (__now <=> __prior{i})" for i in range(len(self.times))]
+            cells = cells.over({f"__prior{i}": call("lag", now)}, self._others(name), [quoted(name)])
+        changed = [f"NOT ({now} <=> __prior{i})" for i in range(len(self.times))]
         kept = cells.where(" AND ".join(["__n > 0", *changed]))
         before = self._known(tuple(map(self._old, self.values)), "__was")
-        fresh = f"NOT (__now <=> {before})"
+        fresh = f"NOT ({now} <=> {before})"
         return kept.select(
             as_they_are(self.columns) | {"__fresh": fresh, "__here": f"coalesce(__here, false) OR {fresh}"}
         )
@@ -141,9 +139,9 @@ class _Merges:
 
     def along(self, cells: Relation, by: list[str], time: str, more: Mapping[str, Call]) -> Relation:
         """Return the merge of the facts up to each, along a time column."""
-        names = cells.names
-        run = cells.over({**self.calls, **more}, by, [quoted(time)], so_far=True)
-        return self._finished(run).select(as_they_are(names))
+        return self._finished(cells.over({**self.calls, **more}, by, [quoted(time)], so_far=True))
 
     def _finished(self, results: Relation) -> Relation:
+        if not self.then:
+            return results
         return results.with_columns(self.then).without(*(own for own in self.calls if own.startswith("__m")))

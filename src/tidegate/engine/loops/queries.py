@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tidegate.engine.relation import Relation
+from tidegate.engine.relation import Backend, Relation
 from tidegate.flow.errors import BadLoop
 from tidegate.flow.loops.query import Branch
 from tidegate.flow.plan import Iterate
@@ -33,6 +33,7 @@ class Queries:
     """``start`` and ``step`` of a loop, on the rows that are given to it."""
 
     operator: Iterate
+    backend: Backend
     given: Mapping[str, Given]
     #: When facts hold that come of tables alone, as SQL: in the first version, or if it is None, without a time.
     beginning: str | None = None
@@ -86,8 +87,7 @@ class Queries:
             c.name: (sql, c.type) for c, sql in zip(schema.times, sqls, strict=True)
         }
         columns |= {e.name: (e.sql, None) for e in branch.outputs}
-        first = tables[branch.relations[0].alias]
-        return first.backend.joined(
+        return self.backend.joined(
             {r.alias: tables[r.alias] for r in branch.relations},
             [on.sql if on else None for on in branch.joins],
             branch.where.sql if branch.where else None,

@@ -26,9 +26,9 @@ Least = tuple[int | str, ...]
 #: Called after each round with its number and a lower bound of the times of what is fresh; None: nothing is.
 Watch = Callable[[int, Least | None], None]
 
-# So many facts are few: they are sent to all executors, and held at the driver.
+# So many facts are few: a backend may send them to wherever they are needed.
 _FEW = 10_000
-# So many facts of one round the driver holds, at most: a few can lead to very many, as those of a hub do.
+# So many facts of one round are held where the engine runs, at most: a few can lead to very many, as those of a hub do.
 _HELD = 20_000
 # If more is known, it is not looked at as a whole for a few facts.
 _MANY = 20_000
@@ -97,7 +97,7 @@ class Rounds:
 
     def _merged(self, found: list[Relation]) -> Relation:
         """Put what is found together with all that is known; return what is fresh. One computation."""
-        backend = found[0].backend
+        backend = self.queries.backend
         if self.before is not None and self._before is None:
             self._before = backend.kept(self._by_key(self.before))
         sides = [self._tagged(self._by_key(rows), FOUND) for rows in found]
@@ -115,7 +115,7 @@ class Rounds:
 
     def _looked_up(self, found: list[Relation]) -> Relation:
         """Look up what is known of the keys that something is found for; return what is fresh, which is laid on top."""
-        backend, facts = found[0].backend, self._facts
+        backend, facts = self.queries.backend, self._facts
         candidates = backend.kept(united(found))
         try:
             if candidates.size > _FEW:

@@ -8,6 +8,7 @@ each column, add up everything at or below each cell: each cell counts once.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 
 from tidegate.engine.calls import call, finished, named_calls, runs_along
 from tidegate.engine.lowering.cells import cell_columns, cell_merges, mergeable, merged, with_results
@@ -34,11 +35,10 @@ def _running(operator: plan.Accumulate, rows: Relation) -> Relation:
     aggregation, time = operator.aggregation, quoted(operator.schema.time[0])
     keys = {f"__k{i}": e.sql for i, e in enumerate(aggregation.by)}
     # Sorting by all columns costs, and only matters to those that see the order.
-    ordered = any(call.definition.sees_order for call in aggregation.calls)
+    ordered = any(call.order_sensitive for call in aggregation.calls)
     order = rows.order if ordered else [time]
-    keyed = rows.with_columns(keys)
-    run = keyed.over(named_calls(aggregation), list(keys), order, so_far=True)
-    run = run.over({"__next": call("lead", time)}, list(keys), order)
+    calls_and_next = named_calls(aggregation) | {"__next": call("lead", time)}
+    run = rows.with_columns(keys).over(calls_and_next, list(keys), order, so_far=True, ties=rows.order)
     calls = [call.name for call in aggregation.calls]
     run = run.select({"__t0": time} | as_they_are([*keys, *calls, "__next"]))
     return _finished(operator, run.where("__next IS NULL OR __next != __t0"))
@@ -85,7 +85,7 @@ def answers_of(operator: plan.Accumulate, found: Relation, rows: Relation) -> Re
     for name in times:
         others = [*keys, *(other for other in times if other != name)]
         # A sum of decimals would widen from window to window.
-        cells = cells.over(merges, others, [name], so_far=True, like=None if kept.then else found)
+        cells = cells.over(merges, others, [name], so_far=True, like=None if kept.then else found.shape)
         cells = cells.with_columns(kept.then).select(as_they_are([*keys, *times, "__here", *merges]))
     answers = cells.where("__here > 0" if operator.emit == "update" else "__n > 0")
     if operator.emit == "complete":
@@ -130,23 +130,22 @@ def _collected(aggregation: Aggregation, rows: Relation) -> _Cells:
 def _read(aggregation: Aggregation, rows: Relation) -> list[str]:
     """Return the columns that calls need of rows: all, if the order of rows matters to one."""
     read = {name for call in aggregation.calls for name in call.columns}
-    ordered = any(call.definition.sorted for call in aggregation.calls)
+    ordered = any(call.definition.sees_order for call in aggregation.calls)
     return [name for name in rows.names if ordered or name in read]
 
 
 def _grid(operator: plan.Accumulate, found: Relation, keys: list[str], times: list[str]) -> Relation:
     """Return the cells of each group's grid: with ``update``, of the values that its own times have."""
     if operator.emit == "complete":
-        grid = found.select(as_they_are(keys) or {"__one": "1"}).distinct()
-        for name in times:
-            grid = grid.join(found.select({name: name}).distinct(), "true")
+        axes = [found.select(as_they_are(axis)).distinct() for axis in (keys, *([name] for name in times)) if axis]
+        grid = reduce(lambda one, other: one.join(other, "true"), axes)
     else:
         grid = found.group(as_they_are(keys), {f"__a{i}": call("collect_set", name) for i, name in enumerate(times)})
         for i, name in enumerate(times):
             grid = grid.explode(name, f"__a{i}").without(f"__a{i}")
     grid = grid.select(as_they_are([*keys, *times]))
     data = [name for name in found.names if name not in (*keys, *times)]
-    empty = grid.with_columns(dict.fromkeys(data, "NULL"), like=found)
+    empty = grid.with_columns(dict.fromkeys(data, "NULL"), like=found.shape)
     # One row of a cell at most has data; this is a join without comparing keys, which may be null.
     only = {name: call("first", name, ignore_nulls=True) for name in data}
     return found.union(empty).group(as_they_are([*keys, *times]), only)
@@ -157,7 +156,7 @@ def _recomputed(operator: plan.Accumulate, rows: Relation, answers: Relation, gr
     fields = _read(operator.aggregation, rows)
     each = answers.explode("__row", "__rows")
     spread = each.select(as_they_are(groups) | {name: f"__row.{quoted(name)}" for name in fields})
-    order = rows.order if set(rows.names) <= set(spread.names) else ["NULL"]
+    order = rows.order if fields == rows.names else []
     return spread.group(as_they_are(groups), named_calls(operator.aggregation), order=order)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidegate.engine.calls import as_one_value, call
-from tidegate.engine.functions import ORDER
+from tidegate.engine.calls import call
+from tidegate.engine.functions import ORDER, check_given
 from tidegate.engine.processing import processed
 from tidegate.engine.relation import Relation, as_they_are
 from tidegate.engine.types import same_types
@@ -23,13 +23,13 @@ def deduplicate(operator: plan.Deduplicate, rows: Relation) -> Relation:
     keys |= {f"__o{i}": quoted(name) for i, name in enumerate(operator.schema.time) if name != operator.over}
     names = rows.names
     whole = f"named_struct({', '.join(f'{literal(name)}, {quoted(name)}' for name in names)})"
-    at, order = units_of(operator.schema, operator.over), as_one_value(rows.order)
+    at = units_of(operator.schema, operator.over)
+    order = [quoted(operator.over), *(sql for sql in rows.order if sql != quoted(operator.over))]
     if operator.within is None:
-        least = rows.group(keys, {"__row": call("min_by", whole, f"struct({at} AS at, {order} AS o)")})
+        least = rows.group(keys, {"__row": call("first", whole)}, order=order)
         return least.select({name: f"__row.{quoted(name)}" for name in names})
     # One pass over the sorted rows of a key; only kept rows are copied.
-    found = rows.group(keys, {"__rows": call("collect_list", f"struct({at} AS at, {order} AS o, {whole} AS row)")})
-    found = found.select({"__rows": "array_sort(__rows)"})
+    found = rows.group(keys, {"__rows": call("collect_list", f"struct({at} AS at, {whole} AS row)")}, order=order)
     nothing = "named_struct('last', CAST(NULL AS BIGINT), 'kept', slice(__rows, 1, 0))"
     fresh = f"a.last IS NULL OR r.at >= a.last + {operator.within}L"
     keep = "named_struct('last', r.at, 'kept', concat(a.kept, array(r)))"
@@ -80,6 +80,7 @@ def _ties(rows: Relation, names: Sequence[str]) -> dict[str, str]:
 
 def process(operator: plan.Process, rows: Relation) -> Relation:
     """Run one copy of the user's operator for each key, over the rows of the key in an order that extends time's."""
+    check_given(rows.columns)
     keys = {f"__k{i}": e.sql for i, e in enumerate(operator.by)}
     given = by_key(rows.with_columns(keys), list(keys), rows.order)
     function = processed(operator, rows.columns, declared(operator))

@@ -34,13 +34,15 @@ def cell_merges(aggregation: Aggregation, rows: Relation) -> dict[str, Call]:
 def merged(cells: Relation, places: Sequence[str], merges: Mapping[str, Call]) -> Relation:
     """Return one cell for each place: ``places`` are the columns that say where a cell is."""
     # A sum of decimals would widen each time.
-    return cells.group(as_they_are(places), merges, like=cells)
+    return cells.group(as_they_are(places), merges, like=cells.shape)
 
 
 def with_results(aggregation: Aggregation, cells: Relation, rows: Relation) -> Relation:
     """Add the results of calls, of the types that the calls themselves have on ``rows``."""
     calls = aggregation.calls
-    typed = rows.backend.once(("types", aggregation, rows.columns), lambda: rows.group({}, named_calls(aggregation)))
+    typed = rows.backend.once(
+        ("types", aggregation, str(rows.shape)), lambda: rows.group({}, named_calls(aggregation)).shape
+    )
     results = {call.name: part.finish for call, part in zip(calls, _parts(aggregation, rows), strict=True)}
     return cells.with_columns(results, like=typed)
 

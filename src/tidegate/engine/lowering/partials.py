@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tidegate.engine.calls import call_of, placeholders
 from tidegate.engine.relation import Call
+from tidegate.flow.aggregate_functions import AS_WRITTEN as CALL_ITSELF
 
 __all__ = ["Partial", "partial"]
 
@@ -42,6 +43,6 @@ def partial(call: Call, order: str) -> Partial | None:
         return None
     columns = tuple(f"{call.name}{letter}" for letter, _ in zip("ab", form.parts, strict=False))
     own = dict(zip("ab", columns, strict=False)) | placeholders(call, order)
-    of_rows = tuple(call_of(sql.format(**own)) for sql, _ in form.parts)
+    of_rows = tuple(call if sql == CALL_ITSELF else call_of(sql.format(**own)) for sql, _ in form.parts)
     merged = tuple(call_of(sql.format(**own)) for _, sql in form.parts)
     return Partial(columns, of_rows, merged, form.finish.format(**own))

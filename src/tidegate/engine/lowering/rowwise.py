@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.engine.functions import mapped
+from tidegate.engine.functions import check_given, mapped
 from tidegate.engine.relation import Relation
 from tidegate.engine.types import same_types
 from tidegate.flow import plan
@@ -32,6 +32,7 @@ def explode(operator: plan.Explode | plan.Unfold, rows: Relation) -> Relation:
 
 def map_batches(operator: plan.MapBatches, rows: Relation) -> Relation:
     """Let the user's function turn Arrow batches into others."""
+    check_given(rows.columns)
     return rows.map_arrow(mapped(operator), operator.schema.columns)
 
 

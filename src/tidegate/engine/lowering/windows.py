@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from tidegate.engine.calls import call, finished, listing, named_calls
-from tidegate.engine.functions import ORDER, applied
+from tidegate.engine.functions import ORDER, applied, check_given
 from tidegate.engine.lowering.pairs import joined
 from tidegate.engine.relation import Relation, as_they_are
 from tidegate.engine.types import same_types
@@ -51,7 +51,7 @@ def window_aggregate(operator: plan.WindowAggregate, rows: Relation) -> Relation
     """Return one row for each window or session and group that has rows."""
     aggregation, schema, frame = operator.aggregation, operator.schema, operator.frame
     groups = _others(frame, schema) | {e.name: e.sql for e in aggregation.by}
-    order = [] if operator.embeds else rows.without(*_PLACED).order
+    order = None if operator.embeds else rows.without(*_PLACED).order
     calls = named_calls(aggregation)
     if operator.embeds:
         rows, calls = listing(aggregation, rows)
@@ -95,6 +95,7 @@ def window_apply(operator: plan.WindowApply, rows: Relation) -> Relation:
     given = given.with_columns(keys | {"__frame": _bounds(frame, schema)})
     names = [*keys, "__frame", *by, *(name for name in rows.names if name == "__revision")]
     rows = rows.without(*_PLACED)
+    check_given(rows.columns)
     # The order is settled here, where it is the same for all types; Arrow only has to follow a number.
     given = given.over({ORDER: call("row_number")}, names, rows.order)
     given = given.select(as_they_are([*names, *rows.names, ORDER]))

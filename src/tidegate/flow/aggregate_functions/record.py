@@ -35,7 +35,7 @@ class LoopRule:
     """How a loop merges facts, in any order and any number of times: only functions that do not mind have such a rule.
 
     ``takes`` says which types it is for, and ``fits`` whether a type is one of them. ``sql`` merges in Spark:
-    ``{function}`` is the function's name, ``{over}`` a frame of rows, and ``{fields}`` are the columns by which facts
+    ``{function}`` is the function's name, ``{fields}`` are the columns by which facts
     are compared. ``merge`` does the same in Python with values that are not NULL. ``by`` is set for functions that
     take values of the fact that another column picks: the function by which that column has to be kept.
     """
@@ -75,7 +75,8 @@ class AggregateFunction:
     picks: bool = False
     #: Its form in DuckDB; empty if none is known to mean the same. A test compares them on values. ``{x}`` and ``{y}``
     #: are its arguments, ``{o}`` the order of rows, ``{d}`` is DISTINCT, ``{f}`` the filter, ``{n}`` and ``{w}`` are
-    #: that without rows in which x or y is NULL, and ``{k}`` compares by y, then by the order of rows.
+    #: that without rows in which x or y is NULL, ``{k}`` compares by y and then by the order of rows, and ``{v}`` is
+    #: the window.
     duckdb: str = ""
     #: How a loop keeps it; None if what is kept would depend on how often and in which order facts are found.
     loop: LoopRule | None = None

@@ -86,8 +86,8 @@ _ORDER = ("a type with an order", lambda type_: not type_.startswith("MAP"))
 _INTEGER = ("an integer", lambda type_: type_ in sqltypes.INTEGERS)
 _TRUTH = ("a BOOLEAN", lambda type_: type_ == "BOOLEAN")
 _ARRAY = ("an ARRAY", lambda type_: type_.startswith("ARRAY"))
-_PLAIN = "{function}({x}){over}"
-_BEST = "(CASE WHEN {y} IS NOT NULL THEN struct({fields}) END){over}"
+_PLAIN = "{function}({x})"
+_BEST = "(CASE WHEN {y} IS NOT NULL THEN struct({fields}) END)"
 
 
 # The table.
@@ -109,7 +109,7 @@ _RECORDS = (
     AggregateFunction(
         names=("avg",), nodes=("Avg",), type=_average_type, arguments=1, partial=_AVERAGE, duckdb=AS_WRITTEN
     ),
-    AggregateFunction(names=("mean",), type=_average_type, arguments=1, partial=_AVERAGE, duckdb="AVG({d}{x}){f}"),
+    AggregateFunction(names=("mean",), type=_average_type, arguments=1, partial=_AVERAGE, duckdb="AVG({d}{x}){f}{v}"),
     AggregateFunction(
         names=("min",),
         nodes=("Min",),
@@ -135,7 +135,7 @@ _RECORDS = (
         arguments=2,
         sorted="min_by({x}, IF({y} IS NULL, NULL, struct({y}, {o}))){f}",
         partial=_picked("min_by", _TIED),
-        duckdb="ARG_MIN_NULL({x}, {k}){w}",
+        duckdb="ARG_MIN_NULL({x}, {k}){w}{v}",
         loop=LoopRule(*_ORDER, f"min{_BEST}", _least, by="min"),
     ),
     AggregateFunction(
@@ -145,7 +145,7 @@ _RECORDS = (
         arguments=2,
         sorted="max_by({x}, IF({y} IS NULL, NULL, struct({y}, {o}))){f}",
         partial=_picked("max_by", _TIED),
-        duckdb="ARG_MAX_NULL({x}, {k}){w}",
+        duckdb="ARG_MAX_NULL({x}, {k}){w}{v}",
         loop=LoopRule(*_ORDER, f"max{_BEST}", _greatest, by="max"),
     ),
     AggregateFunction(
@@ -176,7 +176,7 @@ _RECORDS = (
         nodes=("LogicalOr",),
         type="BOOLEAN",
         partial=_merged_by("bool_or"),
-        duckdb="BOOL_OR({x}){f}",
+        duckdb="BOOL_OR({x}){f}{v}",
         loop=LoopRule(*_TRUTH, _PLAIN, _folded(lambda a, b: a or b)),
     ),
     AggregateFunction(
@@ -184,12 +184,12 @@ _RECORDS = (
         nodes=("LogicalAnd",),
         type="BOOLEAN",
         partial=_merged_by("bool_and"),
-        duckdb="BOOL_AND({x}){f}",
+        duckdb="BOOL_AND({x}){f}{v}",
         loop=LoopRule(*_TRUTH, _PLAIN, _folded(lambda a, b: a and b)),
     ),
     AggregateFunction(
         names=("collect_union",),
-        loop=LoopRule(*_ARRAY, "array_sort(array_distinct(flatten(collect_list({x}){over})))", _union),
+        loop=LoopRule(*_ARRAY, "array_sort(array_distinct(flatten(collect_list({x}))))", _union),
     ),
     AggregateFunction(
         names=("first", "first_value", "any_value"),
@@ -198,7 +198,7 @@ _RECORDS = (
         order_sensitive=True,
         sorted="min_by({x}, {at}){f}",
         partial=_picked("min_by", "{at}"),
-        duckdb="FIRST({x} {o}){f}",
+        duckdb="FIRST({x} {o}){f}{v}",
     ),
     AggregateFunction(
         names=("last", "last_value"),
@@ -207,7 +207,7 @@ _RECORDS = (
         order_sensitive=True,
         sorted="max_by({x}, {at}){f}",
         partial=_picked("max_by", "{at}"),
-        duckdb="LAST({x} {o}){f}",
+        duckdb="LAST({x} {o}){f}{v}",
     ),
     AggregateFunction(
         names=("collect_list", "array_agg"),
@@ -217,21 +217,21 @@ _RECORDS = (
         lists=True,
         sorted="{values}",
         unsorted_with=("within",),
-        duckdb="COALESCE(LIST({d}{x} {o}){n}, [])",
+        duckdb="COALESCE(LIST({d}{x} {o}){n}{v}, [])",
     ),
     AggregateFunction(
         names=("listagg", "string_agg"),
         order_sensitive=True,
         sorted=_TEXTS,
         unsorted_with=("within",),
-        duckdb="STRING_AGG({d}{x}, {y} {o}){f}",
+        duckdb="STRING_AGG({d}{x}, {y} {o}){f}{v}",
     ),
     AggregateFunction(
         names=("collect_set",),
         nodes=("ArrayUniqueAgg",),
         type=_list_type,
         sorted="sort_array({call})",
-        duckdb="COALESCE(LIST(DISTINCT {x}){n}, [])",
+        duckdb="COALESCE(LIST(DISTINCT {x}){n}{v}, [])",
     ),
     AggregateFunction(
         names=("mode",),
@@ -242,7 +242,7 @@ _RECORDS = (
         unsorted_with=("within", "nulls"),
     ),
     _double("stddev", "stddev_samp", nodes=("Stddev", "StddevSamp"), duckdb=AS_WRITTEN),
-    _double("std", duckdb="STDDEV_SAMP({x}){f}"),
+    _double("std", duckdb="STDDEV_SAMP({x}){f}{v}"),
     _double("stddev_pop", nodes=("StddevPop",), duckdb=AS_WRITTEN),
     _double("variance", "var_samp", nodes=("Variance",), duckdb=AS_WRITTEN),
     _double("var_pop", nodes=("VariancePop",), duckdb=AS_WRITTEN),
@@ -252,8 +252,8 @@ _RECORDS = (
     _double("kurtosis", nodes=("Kurtosis",)),
     _double("skewness", nodes=("Skewness",)),
     AggregateFunction(names=("regr_count",), partial=_merged_by("sum")),
-    AggregateFunction(names=("median",), framed=False, duckdb="QUANTILE_CONT({x}, 0.5){f}"),
-    AggregateFunction(names=("percentile",), duckdb="QUANTILE_CONT({x}, {y}){f}"),
+    AggregateFunction(names=("median",), framed=False, duckdb="QUANTILE_CONT({x}, 0.5){f}{v}"),
+    AggregateFunction(names=("percentile",), duckdb="QUANTILE_CONT({x}, {y}){f}{v}"),
     AggregateFunction(names=("percentile_cont",), framed=False),
     AggregateFunction(names=("percentile_disc",), framed=False),
     AggregateFunction(names=("grouping",), framed=False),

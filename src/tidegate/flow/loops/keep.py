@@ -40,29 +40,20 @@ class Rule:
         arguments = f"{name}, {sqltypes.quoted(self.by)}" if self.by else name
         return f"{self.function}({arguments}) AS {name}"
 
-    def merge(self, rules: tuple[Rule, ...], over: str = "") -> str:
+    def merge(self, rules: tuple[Rule, ...]) -> str:
         """Answer Spark SQL for the merged value, whatever the order of facts; ``rules`` are those of all columns.
-
-        With ``over``, it is merged over that frame of rows.
 
         >>> dist, via = Rule("dist", "min"), Rule("via", "min_by", "dist")
         >>> via.merge((dist, via))
         'min(CASE WHEN dist IS NOT NULL THEN struct(dist, via) END).via'
         >>> Rule("tags", "collect_union").merge(())
         'array_sort(array_distinct(flatten(collect_list(tags))))'
-        >>> dist.merge((dist, via), over="PARTITION BY node ORDER BY version")
-        'min(dist) OVER (PARTITION BY node ORDER BY version)'
         """
         name = sqltypes.quoted(self.name)
-        frame = f" OVER ({over})" if over else ""
         fields = [sqltypes.quoted(field) for field in self.compared(rules)]
         template = loop_rule(self.function).sql
-        merged = template.format(
-            function=self.function, x=name, y=sqltypes.quoted(self.by), fields=", ".join(fields), over=frame
-        )
-        if not self.by:
-            return merged
-        return f"({merged}).{name}" if over else f"{merged}.{name}"
+        merged = template.format(function=self.function, x=name, y=sqltypes.quoted(self.by), fields=", ".join(fields))
+        return f"{merged}.{name}" if self.by else merged
 
     def compared(self, rules: tuple[Rule, ...]) -> list[str]:
         """Return the columns by which facts are compared: ``by``, then those that are taken of the same fact."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.engine.plans import lower
-from tidegate.engine.relation import Relation
 from tidegate.flow.plan import Plan
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.backend import SparkBackend
@@ -35,7 +34,7 @@ class Prepared:
 
     flow: Plan
     files: Files
-    tables: Mapping[str, Relation]
+    tables: Mapping[str, DataFrame]
     outputs: Mapping[str, Output]
     #: The shape of the output of each operator.
     shapes: Mapping[str, Any]
@@ -76,8 +75,7 @@ def prepared(
     keepers = keepers_of(flow, allow_pickle=allow_pickle)
     keys = state_keys(flow, keepers, origins)
     backend = SparkBackend(runtime)
-    given = {name: backend.relation(table) for name, table in tables.items()}
-    shapes = _shapes(flow, backend, given)
+    shapes = _shapes(flow, backend, tables)
     kept = {}
     for id_, keeper in keepers.items():
         types = Types(tuple(shapes[name] for name in flow[id_].inputs), shapes[id_])
@@ -85,7 +83,7 @@ def prepared(
     return Prepared(
         flow,
         files,
-        given,
+        dict(tables),
         dict(outputs),
         shapes,
         kept,
@@ -97,8 +95,9 @@ def prepared(
     )
 
 
-def _shapes(flow: Plan, backend: SparkBackend, tables: Mapping[str, Relation]) -> dict[str, Any]:
+def _shapes(flow: Plan, backend: SparkBackend, tables: Mapping[str, DataFrame]) -> dict[str, Any]:
     """Return what the backend makes of the flow, on no rows: what it refuses is refused before anything runs."""
-    inputs = {s.id: backend.nothing(struct_type(s.schema.columns)) for s in flow.sources} | dict(tables)
+    inputs = {s.id: backend.nothing(struct_type(s.schema.columns)) for s in flow.sources}
+    inputs |= {name: backend.relation(table) for name, table in tables.items()}
     with backend.runtime.settings(spark__sql__session__timeZone=flow.timezone):
         return {id_: rows.shape for id_, rows in lower(flow, inputs).items()}

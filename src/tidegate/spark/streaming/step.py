@@ -76,12 +76,14 @@ def run_step(
     log, ``token`` says who writes it.
     """
     flow = run.flow
+    # A step has a session of its own, with settings of its own.
+    tables = {name: step.backend.relation(table) for name, table in run.tables.items()}
     work = Work(
         step,
         run.entries,
         run.kept,
         last.state if last else {},
-        run.tables,
+        tables,
         ended=batch.ended,
         fold_from=run.fold_from,
     )
@@ -90,7 +92,7 @@ def run_step(
         old = _frontiers(run, tracking)
         work.begin(batch.taken, old)
         seen_rows = look(step.runtime, batch.rows, batch.taken)
-        taken, late = admit(step, run.keepers, seen_rows, old, run.tables)
+        taken, late = admit(step, run.keepers, seen_rows, old, tables)
         refuse_late(taken, marks)
         seen = {name: found.seen for name, found in taken.items()}
         after = {s.id: marks[s.id].ended() if batch.ended else marks[s.id].after(s, seen[s.id]) for s in flow.sources}

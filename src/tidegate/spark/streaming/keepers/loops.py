@@ -93,7 +93,7 @@ class _Loop:
 
     def _counted(self, rows: dict[str, Relation], new: list[Relation]) -> Relation:
         operator = self.operator
-        loop = Counted(operator, {**rows, **self.tables}, self._watch())
+        loop = Counted(operator, self.held.attempt.backend, {**rows, **self.tables}, self._watch())
         try:
             versions = units_of_versions(operator, versions_of(operator, new))
             everything = units_of_versions(operator, versions_of(operator, list(rows.values())))
@@ -112,7 +112,9 @@ class _Loop:
             for name, all_rows in {**rows, **self.tables}.items()
         }
         beginning = least_version(operator, list(rows.values())) if before is None else None
-        rounds = Rounds(Queries(operator, given, beginning), before, known_rows, watch=self._watch())
+        rounds = Rounds(
+            Queries(operator, self.held.attempt.backend, given, beginning), before, known_rows, watch=self._watch()
+        )
         open_blocks.callback(rounds.release)
         part = self.held.write(known, "found", rounds.run())
         self.held = self.held.grown(known, part)

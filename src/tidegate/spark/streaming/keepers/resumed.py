@@ -86,7 +86,7 @@ def resumed(
         # What is known of other keys stays where it is.
         wanted = rows.select({f"{name}x": name for name in keys}).distinct()
         known = known.join(wanted.small(), " AND ".join(f"{name} <=> {name}x" for name in keys), "semi")
-    empty = known.with_columns(dict.fromkeys(fresh.names, "NULL"), like=fresh)
+    empty = known.with_columns(dict.fromkeys(fresh.names, "NULL"), like=fresh.shape)
     both = rows.with_columns(_NOTHING | {"__step": "CAST(NULL AS BIGINT)"}).union(empty)
     given = by_key(both, keys, ["__known IS NULL", "__step", *fresh.order])
     copies = Copies(operator, fresh.columns, declared(operator))
