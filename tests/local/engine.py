@@ -7,8 +7,10 @@ from typing import Any
 import duckdb
 
 import tidegate as tg
+from tidegate.engine.inputs import with_time
 from tidegate.engine.plans import lower
 from tidegate.flow.arrow import rows_of, table_of
+from tidegate.flow.limits import limits
 from tidegate.local.backend import LocalBackend
 
 Rows = dict[str, list[tuple[Any, ...]]]
@@ -23,6 +25,8 @@ def by_local(flow: tg.Flow, inputs: Rows) -> list[tuple[Any, ...]]:
         for operator in (*plan.sources, *plan.tables):
             rows = [dict(zip(operator.schema.names, row, strict=True)) for row in inputs[operator.id]]
             given[operator.id] = backend.table(table_of(rows, operator.schema.columns), operator.schema.columns)
+        bounds = limits(plan)
+        given |= {s.id: with_time(s, given[s.id], bounds[s.id]) for s in plan.sources}
         found = lower(plan, given, run=True)
         (sink,) = plan.sinks
         result = found[sink.input]

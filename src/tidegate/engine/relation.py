@@ -35,9 +35,9 @@ Groups: TypeAlias = Callable[[pa.Table], pa.Table]
 #: has to know them all.
 VOCABULARY = words(
     """
-    aggregate array array_distinct array_repeat array_sort coalesce concat date_from_unix_date filter flatten get
-    greatest least named_struct pmod sequence size slice struct timestamp_micros timestampadd timestampdiff transform
-    unix_date unix_micros xxhash64
+    aggregate array array_distinct array_repeat array_sort coalesce concat concat_ws date_from_unix_date filter flatten
+    get greatest least named_struct pmod sequence size slice struct timestamp_micros timestampadd timestampdiff
+    transform unix_date unix_micros xxhash64
     """
 )
 

@@ -20,7 +20,7 @@ from tidegate.flow.plan import Operator
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type, translated_query
 from tidegate.local.expressions import Scope
-from tidegate.local.relation import LocalRelation, local
+from tidegate.local.relation import NO_COLUMN, LocalRelation, local
 from tidegate.local.types import spark_type
 
 __all__ = ["LocalBackend"]
@@ -63,7 +63,7 @@ class LocalBackend:
 
     def _read(self, name: str, columns: Sequence[Column]) -> LocalRelation:
         picked = ", ".join(duckdb_name(c.name) for c in columns)
-        return LocalRelation(self, self.fresh_name(), f"SELECT {picked} FROM {name}", tuple(columns))
+        return LocalRelation(self, self.fresh_name(), f"SELECT {picked or NO_COLUMN} FROM {name}", tuple(columns))
 
     # How they are computed.
 
@@ -181,15 +181,17 @@ class LocalBackend:
         columns = {rows.name: rows.columns for rows in given.values()}
         columns |= {view: self._made["view", view] for view in views.values()}
         text = translated_query(query, read, columns)
-        picked = ", ".join(duckdb_name(c.name) for c in query.columns)
-        body = f"SELECT {picked} FROM ({text})"
-        bare = LocalRelation(self, self.fresh_name(), body, (), tuple(given.values()))
-        found = [spark_type(str(type_)) for type_ in self.run(bare.sql).types]
-        typed = [Column(c.name, c.type or type_) for c, type_ in zip(query.columns, found, strict=True)]
-        casts = ", ".join(
-            f"CAST({duckdb_name(c.name)} AS {duckdb_type(c.type or '')}) AS {duckdb_name(c.name)}" for c in typed
+        parents = tuple(given.values())
+        whole = LocalRelation(self, self.fresh_name(), f"SELECT * FROM ({text})", (), parents)
+        described = self.run(whole.sql)
+        known = {c.name: c.type for c in query.columns}
+        columns_of = zip(described.columns, described.types, strict=True)
+        typed = tuple(Column(name, known.get(name) or spark_type(str(type_))) for name, type_ in columns_of)
+        names = [(duckdb_name(c.name), duckdb_type(c.type or "")) for c in typed]
+        casts = ", ".join(f"CAST({name} AS {type_}) AS {name}" for name, type_ in names)
+        return LocalRelation(
+            self, self.fresh_name(), f"SELECT {casts or NO_COLUMN} FROM ({text})", typed, whole.parents
         )
-        return LocalRelation(self, self.fresh_name(), f"SELECT {casts} FROM ({text})", tuple(typed), bare.parents)
 
     @contextmanager
     def views(self, tables: Mapping[str, Relation]) -> Iterator[Mapping[str, str]]:

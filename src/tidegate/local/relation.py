@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from tidegate.engine.relation import Relation
     from tidegate.local.backend import LocalBackend
 
-__all__ = ["LocalRelation", "local"]
+__all__ = ["NO_COLUMN", "LocalRelation", "local"]
+
+#: What is selected where there are no columns: DuckDB has no rows without any.
+NO_COLUMN = '1 AS "__none"'
 
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
 _JOINS |= {"semi": "SEMI JOIN", "anti": "ANTI JOIN"}
@@ -244,8 +247,9 @@ class LocalRelation:
 
     def _made(self, columns: Mapping[str, tuple[str, str]], end: str = "") -> LocalRelation:
         picked = ", ".join(f"{sql} AS {duckdb_name(name)}" for name, (sql, _) in columns.items())
+        # Rows without columns are rows all the same.
         return self._new(
-            f"SELECT {picked} FROM {self.name} {end}".rstrip(),
+            f"SELECT {picked or NO_COLUMN} FROM {self.name} {end}".rstrip(),
             tuple(Column(name, type_) for name, (_, type_) in columns.items()),
         )
 

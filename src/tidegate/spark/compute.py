@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from tidegate.engine.inputs import with_time, without_time
 from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
 from tidegate.errors import TidegateError
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import Iterate, Plan
 from tidegate.spark.backend import SparkBackend
-from tidegate.spark.inputs import check_inputs, with_time, without_time
+from tidegate.spark.inputs import check_inputs
 from tidegate.spark.relation import frame_of
 from tidegate.spark.runtime import Runtime, spark_runtime
 from tidegate.spark.tables import Rejected, Tables
@@ -47,14 +48,13 @@ def compute(flow: Plan, spark: SparkSession, inputs: Mapping[str, DataFrame]) ->
 
 def _tables(flow: Plan, given: Mapping[str, DataFrame], runtime: Runtime) -> Tables:
     bounds = limits(flow)
-    complete = {s.id: with_time(s, runtime, given[s.id], bounds[s.id]) for s in flow.sources}
-    complete |= {table.id: given[table.id] for table in flow.tables}
     backend = SparkBackend(runtime)
-    relations = lower(flow, {name: backend.relation(frame) for name, frame in complete.items()})
+    rows = {name: backend.relation(frame) for name, frame in given.items()}
+    relations = lower(flow, rows | {s.id: with_time(s, rows[s.id], bounds[s.id]) for s in flow.sources})
     sinks: Mapping[str, DataFrame] = {sink.name: frame_of(relations[sink.input]) for sink in flow.sinks}
     if any(isinstance(operator, Iterate) for operator in flow):
         sinks = _AfterLoops(flow, relations, runtime)
-    rejected = {s.id: without_time(s, runtime, given[s.id], bounds[s.id]) for s in flow.sources}
+    rejected = {s.id: frame_of(without_time(s, rows[s.id], bounds[s.id])) for s in flow.sources}
     return Tables(sinks, Rejected(rejected))
 
 

@@ -1,27 +1,22 @@
-"""What is handed to a flow to run on, checked before anything is read; rows without a time are set aside."""
+"""What is handed to a flow to run on Spark, checked before anything is read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tidegate.engine.units import from_units
+from tidegate.engine.inputs import STEP
 from tidegate.flow.errors import BadInput, BadTime, FlowError, nearest
-from tidegate.flow.expressions import Expression
-from tidegate.flow.limits import OUT_OF_RANGE, Limit
 from tidegate.flow.plan import Plan, Source, Table
-from tidegate.flow.sqltypes import literal, quoted
-from tidegate.flow.watermarks import Published, Punctuated
+from tidegate.flow.sqltypes import quoted
+from tidegate.flow.watermarks import Published
 from tidegate.spark.rows import columns_of
-from tidegate.spark.runtime import Runtime
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["STEP", "UNREADABLE", "check_inputs", "outside", "reason_of", "untimed", "with_time", "without_time"]
+__all__ = ["UNREADABLE", "check_inputs"]
 
-#: The column of a published output that has the step of each row.
-STEP = "__step"
 #: The column that a stream may have beside those of its source: the text of a row that did not parse. Spark's own name.
 UNREADABLE = "_corrupt_record"
 
@@ -119,51 +114,3 @@ def _selection(operator: Source | Table, *, missing: bool) -> str:
         return f"rename or add columns first, or declare in {operator.verb}({operator.id!r}, …) those that there are"
     names = ", ".join(f'"{name}"' for name in operator.schema.names)
     return f"df.select({names}), or declare the others too"
-
-
-def with_time(source: Source, runtime: Runtime, rows: DataFrame, limits: Sequence[Limit]) -> DataFrame:
-    """Return the rows of a source that have a time, within its limits, and are no watermarks."""
-    whole = [f"{quoted(name)} IS NOT NULL" for name in source.schema.time]
-    inside = [f"NOT ({outside(limit)})" for limit in limits if not limit.whole]
-    return _data(source, runtime, rows).where(runtime.expr(" AND ".join([*whole, *inside])))
-
-
-def without_time(source: Source, runtime: Runtime, rows: DataFrame, limits: Sequence[Limit]) -> DataFrame:
-    """Return the rows of a source that lack a time, or have one beyond its limits, each with the ``reason``."""
-    bad = _data(source, runtime, rows).where(runtime.expr(untimed(limits)))
-    return bad.withColumn("__reason" if "reason" in source.schema else "reason", runtime.expr(reason_of(limits)))
-
-
-def untimed(limits: Sequence[Limit]) -> str:
-    """Return the condition that a row lacks a time, or has one beyond its limits."""
-    return " OR ".join(
-        f"{quoted(limit.column)} IS NULL" + ("" if limit.whole else f" OR {outside(limit)}") for limit in limits
-    )
-
-
-def reason_of(limits: Sequence[Limit]) -> str:
-    """Return SQL for the reason for which a row that is `untimed` is rejected."""
-    names = [f"IF({quoted(limit.column)} IS NULL, {literal(limit.column)}, NULL)" for limit in limits]
-    some = " OR ".join(f"{quoted(limit.column)} IS NULL" for limit in limits)
-    lacking = f"concat('null time in ', concat_ws(', ', {', '.join(names)}))"
-    beyond = [f"IF({outside(limit)}, {literal(str(limit))}, NULL)" for limit in limits if not limit.whole]
-    if not beyond:
-        return lacking
-    return f"IF({some}, {lacking}, concat({literal(OUT_OF_RANGE)}, concat_ws(', ', {', '.join(beyond)})))"
-
-
-def outside(limit: Limit) -> str:
-    """Return the condition that a time is beyond its limits, as values of its type, so that files can be skipped."""
-    if limit.low > limit.high:
-        return f"{quoted(limit.column)} IS NOT NULL"
-    low, high = (from_units(f"{bound}L", limit.type) for bound in (limit.low, limit.high))
-    return f"{quoted(limit.column)} < {low} OR {quoted(limit.column)} > {high}"
-
-
-def _data(source: Source, runtime: Runtime, rows: DataFrame) -> DataFrame:
-    """Answer the rows that are no watermarks; one may lack a time column, which means every value of it."""
-    if not isinstance(source.watermark, Punctuated):
-        return rows
-    condition = source.watermark.condition
-    sql = condition.sql if isinstance(condition, Expression) else condition
-    return rows.where(runtime.expr(f"NOT coalesce({sql}, false)"))

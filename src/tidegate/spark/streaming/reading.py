@@ -6,10 +6,10 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from tidegate.engine.inputs import STEP
 from tidegate.extras import require
 from tidegate.flow.arguments import checked_path
 from tidegate.flow.sqltypes import quoted
-from tidegate.spark.inputs import STEP
 from tidegate.spark.streaming.by_step import checked_steps, directory_of
 from tidegate.spark.streaming.commits import Publication
 from tidegate.spark.streaming.errors import BadCheckpoint

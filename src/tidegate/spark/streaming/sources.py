@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from tidegate.engine.inputs import STEP, reason_of, untimed
 from tidegate.flow.limits import Limit, limits
 from tidegate.flow.plan import Plan, Source
 from tidegate.flow.sqltypes import literal, quoted
 from tidegate.spark.arrow import struct_type
-from tidegate.spark.inputs import STEP, UNREADABLE, reason_of, untimed
+from tidegate.spark.inputs import UNREADABLE
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.frontiers import Frontier, complete, shown
 from tidegate.spark.streaming.keys import key_text

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tidegate.engine.inputs import STEP
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
 from tidegate.flow.watermarks import Published
-from tidegate.spark.inputs import STEP
 from tidegate.spark.streaming.frontiers import Frontier, decoded
 from tidegate.spark.streaming.policies.policy import SIGNAL, Policy, Seen, completed
 from tidegate.spark.streaming.published import Following, Promise
