@@ -10,7 +10,8 @@ from tidegate.errors import TidegateError
 if TYPE_CHECKING:
     from tidegate import graph
     from tidegate.flow import Flow, Stream, at_end, bounded, published, punctuated
-    from tidegate.spark.streaming import Run, console, delta, foreach, memory, parquet, postgres, read, read_stream
+    from tidegate.spark.streaming import Run, read, read_stream
+    from tidegate.spark.streaming.outputs import console, delta, foreach, memory, parquet, postgres
     from tidegate.spec import DT, WM
 
 __all__ = [
@@ -49,12 +50,12 @@ _HOMES = {
     "published": "tidegate.flow",
     "punctuated": "tidegate.flow",
     "Run": "tidegate.spark.streaming",
-    "console": "tidegate.spark.streaming",
-    "delta": "tidegate.spark.streaming",
-    "foreach": "tidegate.spark.streaming",
-    "memory": "tidegate.spark.streaming",
-    "parquet": "tidegate.spark.streaming",
-    "postgres": "tidegate.spark.streaming",
+    "console": "tidegate.spark.streaming.outputs",
+    "delta": "tidegate.spark.streaming.outputs",
+    "foreach": "tidegate.spark.streaming.outputs",
+    "memory": "tidegate.spark.streaming.outputs",
+    "parquet": "tidegate.spark.streaming.outputs",
+    "postgres": "tidegate.spark.streaming.outputs",
     "read": "tidegate.spark.streaming",
     "read_stream": "tidegate.spark.streaming",
 }

@@ -19,7 +19,7 @@ from tidegate.flow.watermarks import Bounded, Punctuated
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.sinks import parquet
+from tidegate.spark.streaming.outputs import parquet
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.start import prepare
 from tidegate.spec import DT, WM

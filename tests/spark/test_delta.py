@@ -33,7 +33,7 @@ import tidegate as tg
 from tidegate.flow.errors import BadArgument, NotSupported
 from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
 from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.sinks import Sender
+from tidegate.spark.streaming.outputs import Sender
 from tidegate.spark.streaming.start import prepare
 
 deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed: pip install deltalake")
@@ -80,7 +80,7 @@ def test_values_of_every_type_arrive(spark: SparkSession, tmp_path: Path) -> Non
 
 def _json(rows: Any) -> str:
     """The schema in Delta's words, with every value nullable."""
-    from tidegate.spark.streaming.delta import _nullable
+    from tidegate.spark.streaming.outputs.delta import _nullable
 
     return deltalake.Schema.from_json(_nullable(rows.schema)).to_json()
 

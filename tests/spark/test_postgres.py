@@ -27,9 +27,9 @@ from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.batches import arrow_batches
 from tidegate.spark.streaming.errors import BadCheckpoint, RowRefused, SinkFailed
 from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.postgres import Postgres
+from tidegate.spark.streaming.outputs import Sender
+from tidegate.spark.streaming.outputs.postgres import Postgres
 from tidegate.spark.streaming.refusals import watched
-from tidegate.spark.streaming.sinks import Sender
 from tidegate.spark.streaming.start import prepare
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'psycopg[binary]'")

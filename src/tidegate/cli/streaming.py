@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from tidegate.spark.files import FileRows
-    from tidegate.spark.streaming import Output, Run
+    from tidegate.spark.streaming import Run
+    from tidegate.spark.streaming.outputs import Output
 
 __all__ = ["run_stream", "trigger_of"]
 
@@ -67,8 +68,9 @@ def run_stream(
     require("spark", "tidegate run")
     from tidegate.spark.files import checked_input, read_rows
     from tidegate.spark.session import local_session
-    from tidegate.spark.streaming import console as shown
-    from tidegate.spark.streaming import parquet, start
+    from tidegate.spark.streaming import start
+    from tidegate.spark.streaming.outputs import console as shown
+    from tidegate.spark.streaming.outputs import parquet
 
     for table in plan.tables:
         checked_input(table.id, inputs[table.id])

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from tidegate.reference import Results
     from tidegate.spark import Tables
-    from tidegate.spark.streaming import Output, Reporter, Run
+    from tidegate.spark.streaming import Reporter, Run
+    from tidegate.spark.streaming.outputs import Output, Transactional
 
 __all__ = ["Flow"]
 
@@ -205,7 +206,7 @@ class Flow:
         self,
         spark: SparkSession,
         inputs: Mapping[str, DataFrame],
-        outputs: Mapping[str, Output],
+        outputs: Mapping[str, Output | Transactional],
         checkpoint: str | PathLike[str],
         *,
         trigger: Mapping[str, Any] | None = None,

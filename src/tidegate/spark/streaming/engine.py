@@ -29,11 +29,11 @@ from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.log import NOBODY, Log, read_log
 from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.metrics import StepMetrics, metrics_of
+from tidegate.spark.streaming.outputs import Output
 from tidegate.spark.streaming.partitions import Partitions
 from tidegate.spark.streaming.prepared import Prepared, Probe, prepared
 from tidegate.spark.streaming.publishing import publish
 from tidegate.spark.streaming.recovery import recover
-from tidegate.spark.streaming.sinks import Output
 from tidegate.spark.streaming.sources import take
 from tidegate.spark.streaming.state import Part, fold_from
 from tidegate.spark.streaming.step import Batch, run_step
@@ -145,7 +145,7 @@ class Engine:
         with self._in_step(), self._replaceable(), self._settings(self._runtime):
             if last is not None:
                 # Whoever stopped the query may have stopped a step that was committed and not yet published.
-                publish(self.flow, self.files, self._runtime, last, self.run.outputs)
+                publish(self.run, self._runtime, last)
             number, query = (last.batch, last.query) if last else (None, "")
             self._run(self._runtime, Batch(None, {}, number, query, "", ended=True))
 
@@ -186,9 +186,7 @@ class Engine:
             raise
         before, self.last, self.marks = self.last, commit, dict(commit.marks)
         probe("after commit", number)
-        publish(
-            self.flow, self.files, self._runtime, commit, self.run.outputs, probe=lambda point: probe(point, number)
-        )
+        publish(self.run, self._runtime, commit, probe=lambda point: probe(point, number))
         probe("published", number)
         probe("cleaning", number)
         self._clean(before, commit, step)

@@ -22,7 +22,7 @@ _KEYS = {"checkpoint": str, "id": str, "sink": str, "schema": str, "time": list}
 _RESTORE = "restore the file from a copy; spark.read.parquet(path) reads what is visible in the directory"
 
 
-def claim(spark: SparkSession, path: str, checkpoint: Files, sink: str, schema: StructType, times: Schema) -> None:
+def claim(spark: SparkSession, files: Files, checkpoint: Files, sink: str, schema: StructType, times: Schema) -> None:
     """Mark a directory as the output of a checkpoint's sink, or raise if it is someone else's.
 
     ``schema`` has the columns, ``times`` says which of them are time: others may follow the frontier of this output.
@@ -30,7 +30,6 @@ def claim(spark: SparkSession, path: str, checkpoint: Files, sink: str, schema: 
     """
     from pyspark.sql.types import StructType
 
-    files = Files(spark, path)
     owner: dict[str, Any] = {
         "checkpoint": checkpoint.root,
         "id": checkpoint_id(checkpoint),

@@ -13,9 +13,10 @@ from tidegate.spark.backend import SparkBackend
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.entries import Entries, entries
 from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.identity import checkpoint_id
 from tidegate.spark.streaming.keepers import Keeper, Types, keepers_of
 from tidegate.spark.streaming.meaning import meaning, origins_of, state_keys
-from tidegate.spark.streaming.sinks import Output
+from tidegate.spark.streaming.outputs import Output, Sender
 from tidegate.spark.streaming.state import Part
 from tidegate.spark.streaming.work import Kept
 
@@ -36,6 +37,8 @@ class Prepared:
     files: Files
     tables: Mapping[str, DataFrame]
     outputs: Mapping[str, Output]
+    #: As whom each sink writes to its output.
+    senders: Mapping[str, Sender]
     #: The shape of the output of each operator.
     shapes: Mapping[str, Any]
     kept: Mapping[str, Kept]
@@ -52,6 +55,11 @@ class Prepared:
     def keepers(self) -> dict[str, Keeper[Any]]:
         """What each operator with state keeps."""
         return {id_: own.keeper for id_, own in self.kept.items()}
+
+    @property
+    def directories(self) -> dict[str, Files]:
+        """The outputs in which the run itself publishes steps, by sink: each is a directory that files are moved to."""
+        return {name: self.files.at(o.directory) for name, o in self.outputs.items() if o.directory is not None}
 
     def late_rows(self, source: str) -> str:
         """Return the directory of rows of a source that were late or had no time."""
@@ -80,11 +88,13 @@ def prepared(
     for id_, keeper in keepers.items():
         types = Types(tuple(shapes[name] for name in flow[id_].inputs), shapes[id_])
         kept[id_] = Kept(keeper, keys[id_], replace(types, states=tuple(keeper.state_types(backend, types))))
+    checkpoint = checkpoint_id(files)
     return Prepared(
         flow,
         files,
         dict(tables),
         dict(outputs),
+        {sink.name: Sender(checkpoint, flow.name, sink.name, flow[sink.input].schema.time) for sink in flow.sinks},
         shapes,
         kept,
         entries(flow, keepers, backend, shapes),

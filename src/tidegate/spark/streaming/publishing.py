@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from tidegate.errors import TidegateError
-from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.said import said_by
 from tidegate.spark.streaming.attempt import Attempt
@@ -15,14 +14,13 @@ from tidegate.spark.streaming.commits import Commit, Publication
 from tidegate.spark.streaming.disk import sync
 from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
 from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.identity import checkpoint_id
 from tidegate.spark.streaming.manifest import check_files, damage, damaged, located
 from tidegate.spark.streaming.owner import check_owned, is_owned
+from tidegate.spark.streaming.prepared import Prepared
 from tidegate.spark.streaming.published import PROMISES
-from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, Sender, Transactional
 from tidegate.spark.streaming.state import READ, check_part
 
-__all__ = ["PENDING", "place_of", "publish", "seal", "sender_of", "staged"]
+__all__ = ["PENDING", "place_of", "publish", "seal", "staged"]
 
 #: The directory of what is not published yet. Spark overlooks names that begin so.
 PENDING = "_pending"
@@ -61,11 +59,9 @@ def _positions(files: Files) -> list[str]:
 
 
 def publish(
-    flow: Plan,
-    files: Files,
+    run: Prepared,
     runtime: Runtime,
     commit: Commit,
-    outputs: Mapping[str, Output],
     *,
     probe: Callable[[str], None] = lambda point: None,  # noqa: ARG005
     whole: bool = False,
@@ -74,7 +70,8 @@ def publish(
 
     ``probe`` is called before each part, and when it is visible. ``whole`` looks at all of each file.
     """
-    roots = {files.at(output.path).root for output in outputs.values() if isinstance(output, Parquet)}
+    files = run.files
+    roots = {place.root for place in run.directories.values()}
     for publication in commit.publish:
         probe("publishing")
         place = place_of(files, publication)
@@ -84,7 +81,7 @@ def publish(
             # The sink writes elsewhere now, and all that it wrote here is gone.
             continue
         if publication.call:
-            _deliver(flow, place, runtime, commit, publication, outputs, probe, whole=whole)
+            _deliver(run, runtime, commit, publication, probe, whole=whole)
         else:
             _move(place, commit, publication, probe, whole=whole)
         # All of it is in its place: what is left here is a copy, or nothing.
@@ -138,24 +135,17 @@ def _rename(place: Files, name: str, to: str, step: int) -> None:
         )
 
 
-def sender_of(flow: Plan, checkpoint: Files, sink: str) -> Sender:
-    """Answer as whom a sink writes to places that others may write to as well."""
-    time = next(flow[s.input].schema.time for s in flow.sinks if s.name == sink)
-    return Sender(checkpoint_id(checkpoint), flow.name, sink, time)
-
-
 def _deliver(
-    flow: Plan,
-    files: Files,
+    run: Prepared,
     runtime: Runtime,
     commit: Commit,
     publication: Publication,
-    outputs: Mapping[str, Output],
     probe: Callable[[str], None],
     *,
     whole: bool,
 ) -> None:
     """Hand over the rows of a step, unless there is a record that they were; then make that record."""
+    files = run.files
     if files.exists(publication.name):
         return
     what = f"step {commit.step} is committed, and its output for sink {publication.call!r}"
@@ -165,39 +155,24 @@ def _deliver(
         return
     if lines:
         raise damaged(what, files.path(publication.staged), lines)
-    _hand_over(flow, files, runtime, commit, publication, outputs)
+    _hand_over(run, runtime, commit, publication)
     probe("handed over")
     files.create(publication.name, {"step": commit.step, "rows": publication.rows})
 
 
-def _hand_over(
-    flow: Plan,
-    files: Files,
-    runtime: Runtime,
-    commit: Commit,
-    publication: Publication,
-    outputs: Mapping[str, Output],
-) -> None:
+def _hand_over(run: Prepared, runtime: Runtime, commit: Commit, publication: Publication) -> None:
     """Give the rows of a step to the sink that they were computed for; they are dropped if the flow has it no more."""
-    output = outputs.get(publication.call)
-    if output is None:
+    sink = publication.call
+    if sink not in run.outputs:
         return
-    rows = runtime.session.read.options(**READ).parquet(files.path(publication.staged))
+    rows = runtime.session.read.options(**READ).parquet(run.files.path(publication.staged))
     try:
-        if isinstance(output, Foreach):
-            output.function(rows, commit.step)
-        elif isinstance(output, Transactional):
-            output.deliver(sender_of(flow, files, publication.call), rows, commit.step)
-        else:
-            raise BadCheckpoint(
-                f"rows of step {commit.step} were to be handed over, and the output is a directory now",
-                hint="start once more with the output that it had, so that nothing is lost; then change it",
-            )
+        run.outputs[sink].deliver(run.senders[sink], rows, commit.step)
     except TidegateError as error:
-        raise error.at(f"sink {publication.call!r}").at(f"flow {flow.name!r}") from None
+        raise error.at(f"sink {sink!r}").at(f"flow {run.flow.name!r}") from None
     except Exception as error:
         failed = SinkFailed(
             f"the rows of step {commit.step} could not be handed over: {said_by(error).text}",
             hint="they are kept: the next start from this checkpoint hands them over",
         )
-        raise failed.at(f"sink {publication.call!r}").at(f"flow {flow.name!r}") from error
+        raise failed.at(f"sink {sink!r}").at(f"flow {run.flow.name!r}") from error

@@ -16,7 +16,6 @@ from tidegate.spark.streaming.meaning import check_meaning
 from tidegate.spark.streaming.owner import check_owned
 from tidegate.spark.streaming.prepared import Prepared
 from tidegate.spark.streaming.publishing import publish
-from tidegate.spark.streaming.sinks import Parquet
 from tidegate.spark.streaming.state import check_part
 from tidegate.spark.streaming.upgrade import upgraded
 
@@ -34,7 +33,7 @@ def recover(run: Prepared, runtime: Runtime, found: Mapping[str, Any], lock: Loc
     run.probe("checking", commit.step)
     _check(run, commit)
     run.probe("recovering", commit.step)
-    publish(run.flow, run.files, runtime, commit, run.outputs, whole=True)
+    publish(run, runtime, commit, whole=True)
     run.probe("sweeping", commit.step)
     sweep(run, commit, lock.token.lock if lock else 0, before=lock.since if lock else time.time())
     if commit.ended:
@@ -53,10 +52,8 @@ def _check(run: Prepared, commit: Commit) -> None:
     for directory in [*late, *(f"output/{sink.name}" for sink in run.flow.sinks)]:
         check_none_after(run.files, directory, commit.step)
     roots = {outlet.root: outlet.rows for outlet in commit.outlets.values()}
-    for output in run.outputs.values():
-        if isinstance(output, Parquet):
-            place = run.files.at(output.path)
-            if roots.get(place.root):
-                check_owned(place)
-            if place.root in roots:
-                check_none_after(place, "", commit.step)
+    for place in run.directories.values():
+        if roots.get(place.root):
+            check_owned(place)
+        if place.root in roots:
+            check_none_after(place, "", commit.step)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.errors import RowRefused
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
-__all__ = ["Refusal", "Refusing", "watched"]
+    from tidegate.spark.streaming.outputs import Output
+
+__all__ = ["Refusal", "watched"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,23 +27,14 @@ class Refusal:
     hint: str
 
 
-@runtime_checkable
-class Refusing(Protocol):
-    """A place that cannot take every value: rows with such values are known before their step is committed."""
-
-    def refuses(self, schema: StructType) -> Sequence[Refusal]:
-        """Return which values of these columns it cannot take."""
-        ...
-
-
-def watched(runtime: Runtime, rows: DataFrame, output: Any) -> tuple[DataFrame, Callable[[], None]]:
+def watched(runtime: Runtime, rows: DataFrame, output: Output) -> tuple[DataFrame, Callable[[], None]]:
     """Return rows that are counted, while they are written, where an output cannot take them.
 
     What is returned beside them raises, once they are written, if there were such rows.
     """
     from pyspark.sql import Observation
 
-    refusals = list(output.refuses(rows.schema)) if isinstance(output, Refusing) else []
+    refusals = list(output.refuses(rows.schema))
     if not refusals:
         return rows, lambda: None
     seen = Observation()

@@ -20,7 +20,6 @@ from tidegate.spark.streaming.prepared import Prepared
 from tidegate.spark.streaming.published import Outlet, final
 from tidegate.spark.streaming.publishing import staged
 from tidegate.spark.streaming.refusals import watched
-from tidegate.spark.streaming.sinks import Output, Parquet
 from tidegate.spark.streaming.sources import Taken, diverted
 from tidegate.spark.streaming.state import write_part
 from tidegate.spark.streaming.tracking import Tracking
@@ -68,17 +67,15 @@ def set_aside_so_far(last: Commit | None, publications: Sequence[Publication]) -
 def write_results(run: Prepared, step: Attempt, found: Mapping[str, Rows]) -> tuple[dict[str, int], list[Publication]]:
     """Write what goes to sinks to paths of this attempt; return how many rows each has, and what is to be published."""
     outputs, written = {}, []
-    for output in run.outputs.values():
-        if isinstance(output, Parquet):
-            check_owned(run.files.at(output.path))
+    for place in run.directories.values():
+        check_owned(place)
     for sink in run.flow.sinks:
         rows = found[sink.input]
         outputs[sink.name] = 0
         if rows.empty:
             continue
-        output = run.outputs[sink.name]
-        publication, files = _place(run.files, step, sink.name, output)
-        frame, check_taken = watched(step.runtime, frame_of(rows.relation), output)
+        publication, files = _place(run, step, sink.name)
+        frame, check_taken = watched(step.runtime, frame_of(rows.relation), run.outputs[sink.name])
         with at_operator(run.flow, sink.input):
             part = write_part(files, step.runtime, frame, publication.staged)
         try:
@@ -91,12 +88,12 @@ def write_results(run: Prepared, step: Attempt, found: Mapping[str, Rows]) -> tu
     return outputs, written
 
 
-def _place(files: Files, step: Attempt, sink: str, output: Output) -> tuple[Publication, Files]:
-    if isinstance(output, Parquet):
-        place = files.at(output.path)
+def _place(run: Prepared, step: Attempt, sink: str) -> tuple[Publication, Files]:
+    if place := run.directories.get(sink):
         return Publication(place.root, staged("", step), f"step={step.number}"), place
     directory = f"output/{sink}"
-    return Publication(files.root, staged(directory, step), f"{directory}/step={step.number}", call=sink), files
+    name = f"{directory}/step={step.number}"
+    return Publication(run.files.root, staged(directory, step), name, call=sink), run.files
 
 
 def outlets(
@@ -105,9 +102,9 @@ def outlets(
     """Return what is in the directories of sinks after a step, and which frontiers they promise."""
     found = {}
     for sink in run.flow.sinks:
-        output, operator = run.outputs[sink.name], run.flow[sink.input]
-        if isinstance(output, Parquet):
-            fresh = Outlet(run.files.at(output.path).root)
+        operator = run.flow[sink.input]
+        if place := run.directories.get(sink.name):
+            fresh = Outlet(place.root)
             before = last.outlets.get(sink.name, fresh) if last else fresh
             outlet = before if before.root == fresh.root else fresh
             frontier = final(operator, tracking.of_sink(sink.name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from os import PathLike
@@ -12,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import TidegateError
 from tidegate.flow.arguments import checked_directory
 from tidegate.flow.errors import BadArgument, BadInput, nearest
-from tidegate.flow.plan import Plan
+from tidegate.flow.plan import Plan, Sink
 from tidegate.flow.watermarks import Published
 from tidegate.spark.inputs import check_inputs
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.said import said_by
 from tidegate.spark.streaming.cleaning import sweep_attempts
-from tidegate.spark.streaming.delta import Delta
 from tidegate.spark.streaming.engine import Engine, resume
 from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.files import Files
@@ -28,13 +26,13 @@ from tidegate.spark.streaming.identity import checkpoint_id, identify
 from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.log import last_commit
 from tidegate.spark.streaming.metrics import Reporter, observed, reporter
+from tidegate.spark.streaming.outputs import Output, Transactional, checked_outputs
 from tidegate.spark.streaming.owner import claim
 from tidegate.spark.streaming.policies import policy_of
 from tidegate.spark.streaming.published import check_promises
-from tidegate.spark.streaming.publishing import PENDING, sender_of
+from tidegate.spark.streaming.publishing import PENDING
 from tidegate.spark.streaming.reading import published_time, read_promises
 from tidegate.spark.streaming.run import Run
-from tidegate.spark.streaming.sinks import Foreach, Output, Parquet, Transactional
 from tidegate.spark.streaming.sources import CLOCK, united
 from tidegate.spark.streaming.stores import check_store
 from tidegate.spark.streaming.turns import Turns
@@ -51,7 +49,7 @@ def start(
     flow: Plan,
     spark: SparkSession,
     inputs: Mapping[str, DataFrame],
-    outputs: Mapping[str, Output],
+    outputs: Mapping[str, Output | Transactional],
     checkpoint: str | PathLike[str],
     *,
     trigger: Mapping[str, Any] | None = None,
@@ -65,9 +63,9 @@ def start(
         given = check_inputs(flow, inputs, streaming=True)
         report, every = reporter(metrics), _checked_trigger(trigger)
         _check_ends(flow)
-        _check_outputs(flow, outputs)
+        places = checked_outputs(flow, outputs)
         # Rows go to databases by way of Python, too.
-        if runs_python(flow) or any(isinstance(output, Transactional) for output in outputs.values()):
+        if runs_python(flow) or any(output.needs_workers for output in places.values()):
             check_workers(runtime)
         path = checked_directory(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
         check_store(spark, path, "a checkpoint")
@@ -77,7 +75,7 @@ def start(
         try:
             tables = {t.id: given[t.id] for t in flow.tables}
             options: dict[str, Any] = {"allow_pickle": allow_pickle, "probe": probe, "report": report}
-            engine = prepare(flow, spark, tables, outputs, files, lock=lock, **options)
+            engine = prepare(flow, spark, tables, places, files, lock=lock, **options)
             with runtime.settings(spark__sql__session__timeZone=flow.timezone):
                 signals = _signals(flow, spark)
                 heart = heart_of(flow, files, after=engine.beat)
@@ -106,7 +104,7 @@ def prepare(
     flow: Plan,
     spark: SparkSession,
     tables: Mapping[str, DataFrame],
-    outputs: Mapping[str, Output],
+    outputs: Mapping[str, Output | Transactional],
     files: Files,
     *,
     lock: Lock | None = None,
@@ -114,31 +112,33 @@ def prepare(
 ) -> Engine:
     """Return an engine that goes on from a checkpoint; its outputs are its own from now on. ``options`` are its own."""
     _check_ends(flow)
-    _check_outputs(flow, outputs)
-    for name, output in outputs.items():
-        if isinstance(output, Parquet):
-            check_store(spark, output.path, f"the output of sink {name!r}")
-        _check_outside(files, name, output)
+    places = checked_outputs(flow, outputs)
+    for name, output in places.items():
+        output.check(spark, files, name)
     check_halves(files)
     if last_commit(files) is None:
         identify(files, flow.name)
     # One with commits has had an id, by which outputs know it: another would make it a stranger to them.
     checkpoint_id(files)
-    engine = resume(flow, spark_runtime(spark), files, tables, outputs, lock=lock, **options)
+    engine = resume(flow, spark_runtime(spark), files, tables, places, lock=lock, **options)
     for sink in flow.sinks:
-        output = outputs[sink.name]
-        if isinstance(output, Parquet):
-            claim(spark, output.path, files, sink.name, engine.run.shapes[sink.input], flow[sink.input].schema)
-            _check_none_waits(engine, sink.name, Files(spark, output.path))
-            _check_not_left(engine, sink.name, Files(spark, output.path))
-            # What the last commit names is published; the rest is of attempts that did not get so far.
-            sweep_attempts(Files(spark, output.path), PENDING, lock.token.lock if lock else 0)
-        elif isinstance(output, Transactional):
-            try:
-                output.claim(sender_of(flow, files, sink.name), engine.run.shapes[sink.input])
-            except TidegateError as error:
-                raise error.at(f"sink {sink.name!r}") from None
+        _claim_output(spark, engine, sink, lock.token.lock if lock else 0)
     return engine
+
+
+def _claim_output(spark: SparkSession, engine: Engine, sink: Sink, lock: int) -> None:
+    """Make the output of a sink its own; ``lock`` is the number of this run's lock."""
+    run, name, schema = engine.run, sink.name, engine.run.shapes[sink.input]
+    if place := run.directories.get(name):
+        claim(spark, place, run.files, name, schema, run.flow[sink.input].schema)
+        _check_none_waits(engine, name, place)
+        _check_not_left(engine, name, place)
+        # What the last commit names is published; the rest is of attempts that did not get so far.
+        sweep_attempts(place, PENDING, lock)
+    try:
+        run.outputs[name].claim(run.senders[name], schema)
+    except TidegateError as error:
+        raise error.at(f"sink {name!r}") from None
 
 
 #: What `DataStreamWriter.trigger` takes.
@@ -201,54 +201,6 @@ def _signals(flow: Plan, spark: SparkSession) -> dict[str, DataFrame]:
 
 def _listed(times: list[list[Any]]) -> str:
     return ", ".join(f"{name} {type_}" for name, type_ in times)
-
-
-_PLACES = "tg.parquet(path), tg.postgres(…), tg.delta(path), tg.foreach(function), tg.memory(name) or tg.console()"
-
-
-def _check_outputs(flow: Plan, outputs: Any) -> None:
-    if not isinstance(outputs, Mapping):
-        raise BadArgument(
-            f"expected outputs as a mapping from sink to place, got {type(outputs).__name__}",
-            hint="{" + ", ".join(f'"{sink.name}": tg.parquet(path)' for sink in flow.sinks) + "}",
-        )
-    names = [sink.name for sink in flow.sinks]
-    for name in names:
-        if name not in outputs:
-            raise BadArgument(f"expected an output for sink {name!r}, got none", hint=f'{{"{name}": tg.parquet(path)}}')
-    for name, output in outputs.items():
-        if name not in names:
-            near = nearest(str(name), names)
-            raise BadArgument(
-                f"got an output {name!r} that the flow has no sink for",
-                hint=f"did you mean {near!r}?" if near else f"sinks are {', '.join(names)}",
-            )
-        if not isinstance(output, Parquet | Foreach | Transactional):
-            got = f"{output!r} ({type(output).__name__})"
-            raise BadArgument(f"expected a place for sink {name!r}, got {got}", hint=_PLACES)
-    paths = [output.path for output in outputs.values() if isinstance(output, Parquet)]
-    if len(set(paths)) < len(paths):
-        raise BadArgument("expected a path of its own for each sink, got one path twice", hint="one directory a sink")
-
-
-#: What a checkpoint keeps, and deletes when it is not needed any more.
-_OWN = ("clock", "commits", "id", "late", "lock", "locks", "output", "spark", "state")
-
-
-def _check_outside(files: Files, sink: str, output: Output) -> None:
-    """Refuse an output in a directory that the checkpoint keeps for itself: it would sweep results away there."""
-    if isinstance(output, Parquet):
-        root = files.at(output.path).root
-    elif isinstance(output, Delta) and "://" not in output.path.removeprefix("file://"):
-        root = f"file:{os.path.abspath(output.path.removeprefix('file://'))}"
-    else:
-        return
-    inside = root.removeprefix(f"{files.root}/")
-    if inside != root and inside.partition("/")[0] in _OWN:
-        raise BadArgument(
-            f"expected a place outside of what the checkpoint {files.root} keeps for sink {sink!r}, got {output.path}",
-            hint=f"a directory that is not below {files.root}: what a checkpoint does not know, it may delete",
-        )
 
 
 def _check_none_waits(engine: Engine, sink: str, place: Files) -> None:

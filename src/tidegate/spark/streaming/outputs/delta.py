@@ -18,11 +18,13 @@ from tidegate.flow.arguments import checked_directory
 from tidegate.flow.errors import NotSupported
 from tidegate.spark.streaming.batches import arrow_batches
 from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
-from tidegate.spark.streaming.sinks import Sender
+from tidegate.spark.streaming.files import Files
+from tidegate.spark.streaming.outputs.output import Output, Sender
+from tidegate.spark.streaming.outputs.outside import check_outside
 
 if TYPE_CHECKING:
     from deltalake import Schema
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
 __all__ = ["Delta", "delta"]
@@ -33,13 +35,19 @@ _SPECIAL = "[]%\\\n\r\t\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(Output):
     """A Delta table. What it takes to reach its store is not shown: there may be a secret in it."""
 
     path: str
     options: Mapping[str, str] = field(repr=False)
     #: For whom `claim` has made the table ready.
     _claimed: set[Sender] = field(default_factory=set, init=False, repr=False, compare=False)
+
+    def check(self, spark: SparkSession, checkpoint: Files, sink: str) -> None:  # noqa: ARG002
+        """Raise if the table is on a disk of this machine, where the checkpoint would sweep it away."""
+        path = self.path.removeprefix("file://")
+        if "://" not in path:
+            check_outside(checkpoint, sink, self.path, f"file:{os.path.abspath(path)}")
 
     def claim(self, sender: Sender, schema: StructType) -> None:
         """Make the table if it is not there, or see that it is this sender's and has the columns, with their types."""

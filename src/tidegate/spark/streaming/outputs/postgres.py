@@ -13,9 +13,9 @@ from tidegate.flow.errors import BadArgument
 from tidegate.flow.sqltypes import quoted
 from tidegate.spark.streaming.batches import arrow_batches
 from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
-from tidegate.spark.streaming.postgres_values import column_type, fits, flat, refused
+from tidegate.spark.streaming.outputs.output import Output, Sender
+from tidegate.spark.streaming.outputs.postgres_values import column_type, fits, flat, refused
 from tidegate.spark.streaming.refusals import Refusal
-from tidegate.spark.streaming.sinks import Sender
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -38,7 +38,7 @@ class _Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Postgres:
+class Postgres(Output):
     """A table of PostgreSQL. What it takes to connect is not shown: there may be a password in it."""
 
     table: str

@@ -1,83 +1,36 @@
-"""Where results go: directories of Parquet files, functions of the user's, or systems that have transactions."""
+"""Results that are given to a function, step by step: one of the user's, or one that prints or collects them."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
-from tidegate.flow.arguments import checked_directory
 from tidegate.flow.errors import BadArgument
 from tidegate.printable import printable
+from tidegate.spark.streaming.outputs.output import Output, Sender
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
-__all__ = [
-    "Foreach",
-    "Output",
-    "Parquet",
-    "Sender",
-    "Transactional",
-    "console",
-    "foreach",
-    "memory",
-    "parquet",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Parquet:
-    """A directory with one directory of Parquet files for each step that had rows."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Foreach:
-    """A function that is given the rows of a step and its number."""
-
-    function: Callable[[DataFrame, int], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Sender:
-    """Whose rows they are: a sink of a flow with this checkpoint; the first columns are the times."""
-
-    checkpoint: str
-    flow: str
-    sink: str
-    time: tuple[str, ...]
-
-
-@runtime_checkable
-class Transactional(Protocol):
-    """A place that stores the number of a step together with its rows, so that no step is written twice."""
-
-    def claim(self, sender: Sender, schema: StructType) -> None:
-        """Make ready for rows of a sender, or raise if they do not fit or the place is someone else's."""
-        ...
-
-    def deliver(self, sender: Sender, rows: DataFrame, step: int) -> None:
-        """Write the rows of a step and its number in one transaction; nothing if the step is there already."""
-        ...
-
+__all__ = ["Foreach", "console", "foreach", "memory"]
 
 #: Names that Spark takes for a temporary view, with backquotes and without.
 _VIEW = re.compile(r"`(?:[^`]|``)+`|(?!\d+$)\w+", re.ASCII)
 
-Output: TypeAlias = Parquet | Foreach | Transactional
 
+@dataclass(frozen=True, slots=True)
+class Foreach(Output):
+    """A function that is given the rows of a step and its number."""
 
-def parquet(path: str | os.PathLike[str]) -> Parquet:
-    """Write results to ``path``, a directory ``step=N`` for each step; `read` reads what is committed.
+    function: Callable[[DataFrame, int], Any]
 
-    Each row is there exactly once, whatever happens. The directory must be empty, or belong to the same checkpoint.
-    """
-    return Parquet(checked_directory(path, "parquet(…)", hint='parquet("out/hourly")'))
+    needs_workers = False
+
+    def deliver(self, sender: Sender, rows: DataFrame, step: int) -> None:  # noqa: ARG002
+        """Call the function."""
+        self.function(rows, step)
 
 
 def foreach(function: Callable[[DataFrame, int], Any]) -> Foreach:

@@ -1,0 +1,65 @@
+"""Where results go, one module for each kind of output; what a user may give as one is said here alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tidegate.flow.errors import BadArgument, nearest
+from tidegate.flow.plan import Plan
+from tidegate.spark.streaming.outputs.delta import delta
+from tidegate.spark.streaming.outputs.foreach import console, foreach, memory
+from tidegate.spark.streaming.outputs.output import Output, Sender
+from tidegate.spark.streaming.outputs.own import Own, Transactional
+from tidegate.spark.streaming.outputs.parquet import parquet
+from tidegate.spark.streaming.outputs.postgres import postgres
+
+__all__ = [
+    "Output",
+    "Sender",
+    "Transactional",
+    "checked_outputs",
+    "console",
+    "delta",
+    "foreach",
+    "memory",
+    "parquet",
+    "postgres",
+]
+
+_PLACES = "tg.parquet(path), tg.postgres(…), tg.delta(path), tg.foreach(function), tg.memory(name) or tg.console()"
+
+
+def checked_outputs(flow: Plan, outputs: Any) -> dict[str, Output]:
+    """Return the output of each sink, from what a user gave; raise if one is missing or is none."""
+    if not isinstance(outputs, Mapping):
+        raise BadArgument(
+            f"expected outputs as a mapping from sink to place, got {type(outputs).__name__}",
+            hint="{" + ", ".join(f'"{sink.name}": tg.parquet(path)' for sink in flow.sinks) + "}",
+        )
+    names = [sink.name for sink in flow.sinks]
+    for name in names:
+        if name not in outputs:
+            raise BadArgument(f"expected an output for sink {name!r}, got none", hint=f'{{"{name}": tg.parquet(path)}}')
+    found = {}
+    for name, given in outputs.items():
+        if name not in names:
+            near = nearest(str(name), names)
+            raise BadArgument(
+                f"got an output {name!r} that the flow has no sink for",
+                hint=f"did you mean {near!r}?" if near else f"sinks are {', '.join(names)}",
+            )
+        found[name] = _output(name, given)
+    directories = [output.directory for output in found.values() if output.directory is not None]
+    if len(set(directories)) < len(directories):
+        raise BadArgument("expected a path of its own for each sink, got one path twice", hint="one directory a sink")
+    return found
+
+
+def _output(sink: str, given: Any) -> Output:
+    if isinstance(given, Output):
+        return given
+    if isinstance(given, Transactional):
+        return Own(given)
+    got = f"{given!r} ({type(given).__name__})"
+    raise BadArgument(f"expected a place for sink {sink!r}, got {got}", hint=_PLACES)
