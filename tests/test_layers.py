@@ -162,6 +162,56 @@ def test_a_circle_would_be_seen():
     assert rewrites([down, "from tidegate.flow.rewrite.pieces import exact"]) == ["tidegate.flow.rewrite.pieces"]
 
 
+OUTPUTS = SOURCE / "spark" / "streaming" / "outputs"
+
+
+def kinds_asked_for(source: str, kinds: set[str]) -> list[str]:
+    """The kinds that a module tells apart: by `isinstance`, by a pattern, or by `type`; also under another name."""
+    tree = ast.parse(source)
+    aliases = [alias for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names]
+    names = {kind: kind for kind in kinds} | {a.asname: a.name for a in aliases if a.asname and a.name in kinds}
+    found = []
+    for node in ast.walk(tree):
+        called = {ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
+        asked: list[ast.AST] = []
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+            asked = [*node.args[1:]]
+        elif isinstance(node, ast.MatchClass):
+            asked = [node.cls]
+        elif isinstance(node, ast.Compare) and "type" in called:
+            asked = [node]
+        inside = [part for tree in asked for part in ast.walk(tree)]
+        found += [names[p.id] for p in inside if isinstance(p, ast.Name) and p.id in names]
+        found += [p.attr for p in inside if isinstance(p, ast.Attribute) and p.attr in kinds]
+    return found
+
+
+def kinds_of_outputs() -> set[str]:
+    """The classes in `outputs/`."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in OUTPUTS.glob("*.py")]
+    return {node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def test_a_run_asks_no_output_for_its_kind():
+    """What a run needs to know of an output, the output answers: so a new kind is a module, and nothing else."""
+    kinds = kinds_of_outputs()
+    assert {"Output", "Own", "Transactional", "Parquet", "Foreach", "Postgres", "Delta"} <= kinds
+    outside = [path for path in files_of("spark") if OUTPUTS not in path.parents]
+    found = {path.name: kinds_asked_for(path.read_text(encoding="utf-8"), kinds) for path in outside}
+    assert {name: asked for name, asked in found.items() if asked} == {}
+
+
+def test_a_kind_that_is_asked_for_would_be_seen():
+    """The check above finds each way to tell kinds apart, and leaves names in types and calls alone."""
+    kinds = {"Parquet", "Delta"}
+    assert kinds_asked_for("if isinstance(output, Parquet | str): pass", kinds) == ["Parquet"]
+    assert kinds_asked_for("[o for o in outputs if isinstance(o, (int, outputs.Delta))]", kinds) == ["Delta"]
+    assert kinds_asked_for("match output:\n  case Delta(path=path): pass", kinds) == ["Delta"]
+    assert kinds_asked_for("if type(output) is not Parquet: pass", kinds) == ["Parquet"]
+    assert kinds_asked_for("from outputs import Delta as D\nissubclass(type(output), D)", kinds) == ["Delta"]
+    assert kinds_asked_for("def f(output: Parquet) -> bool:\n  return output == Parquet(str(output))", kinds) == []
+
+
 #: What PySpark keeps for itself: its handles on objects of the JVM, and a few more.
 PRIVATE = re.compile(r"_(j[a-z]\w*|gateway|sc|df|cause)")
 
