@@ -1,4 +1,4 @@
-"""Directories of results: their columns when a flow changes, and what is said when they are gone."""
+"""Outputs: directories when a flow changes or they are gone, places of the user's own, and what is shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.spark.place import DDL, Place
 
 import tidegate as tg
 from tidegate.flow.errors import BadArgument
-from tidegate.spark.streaming.errors import BadCheckpoint, FlowChanged
+from tidegate.spark.streaming.errors import BadCheckpoint, FlowChanged, RowRefused
+from tidegate.spark.streaming.refusals import Refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,6 +96,41 @@ def test_a_column_of_another_type_is_refused_at_the_start(place: Place) -> None:
     assert (place.path / "out" / "_tidegate.json").read_text() == owner
     place.run(flow("n"))
     assert [tuple(row) for row in out(place).collect()] == [(1, "a", 1), (2, "a", 1)]
+
+
+class Ledger:
+    """A place of the user's own: it writes down what it is given, and takes no count above one."""
+
+    def __init__(self) -> None:
+        self.claims: list[tuple[Any, list[str]]] = []
+        self.rows: list[tuple[Any, ...]] = []
+
+    def claim(self, sender: Any, schema: Any) -> None:
+        self.claims.append((sender, schema.names))
+
+    def refuses(self, schema: Any) -> list[Refusal]:
+        return [Refusal(schema.names[-1], "n > 1", "counts above one", "least(n, 1)")]
+
+    def deliver(self, sender: Any, rows: Any, step: int) -> None:
+        assert [sender] == [claimed for claimed, _ in self.claims[-1:]]
+        self.rows += [(step, *row) for row in rows.collect()]
+
+
+def test_an_output_of_ones_own_is_given_each_step_once(place: Place) -> None:
+    """It is claimed at each start by the same sender; rows that it refuses fail their step before the commit."""
+    ledger = Ledger()
+    place.feed.add((1, "a", 1), (2, "a", 1))
+    place.run(flow("n"), outputs={"out": ledger})
+    assert ledger.rows == [(0, 1, "a", 1)]
+    place.feed.add((2, "a", 1), (3, "a", 1))
+    with pytest.raises(RowRefused, match="values of n that the output can take, got 1 rows with counts above one"):
+        place.run(flow("n"), outputs={"out": ledger})
+    assert ledger.rows == [(0, 1, "a", 1)]
+    ((sender, columns), again) = ledger.claims
+    assert again == (sender, columns)
+    assert (sender.flow, sender.sink, sender.time, columns) == ("columns", "out", ("t",), ["t", "k", "n"])
+    place.run(flow("least(n, 1) AS n"), outputs={"out": ledger})
+    assert ledger.rows == [(0, 1, "a", 1), (1, 2, "a", 1)]
 
 
 def test_an_output_that_is_deleted_under_a_run_fails_it(place: Place) -> None:
