@@ -24,10 +24,12 @@ LAYERS = [
     ("reference",),
     ("graph",),
     ("engine",),
-    ("spark",),
+    ("spark", "local"),
     ("check",),
     ("ui", "demos", "cli"),
 ]
+#: Packages of which modules are imported by name.
+PACKAGES = ("tidegate", "tidegate.flow", "tidegate.engine", "tidegate.spark")
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 
@@ -42,7 +44,12 @@ def imports(source: str, *, ever: bool = False) -> list[str]:
     pending: list[ast.AST] = list(ast.parse(source).body)
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.ImportFrom) and node.module in ("tidegate", "tidegate.flow", "tidegate.spark"):
+        if isinstance(node, ast.ImportFrom) and node.module in (
+            "tidegate",
+            "tidegate.flow",
+            "tidegate.engine",
+            "tidegate.spark",
+        ):
             found += [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             found.append(str(node.module))
@@ -82,7 +89,20 @@ def test_every_package_has_a_layer():
 
 
 # What a job runs, and what none needs: to check operators and protocols, to simulate them, and to show things.
-OF_JOBS = ("printable", "errors", "extras", "time", "spec", "progress", "flow", "reference", "graph", "engine", "spark")
+OF_JOBS = (
+    "printable",
+    "errors",
+    "extras",
+    "time",
+    "spec",
+    "progress",
+    "flow",
+    "reference",
+    "graph",
+    "engine",
+    "spark",
+    "local",
+)
 OF_NO_JOB = {"sim", "check", "ui", "demos", "cli"}
 
 

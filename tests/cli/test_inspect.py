@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 import tidegate as tg
 from tidegate.cli import app
-from tidegate.spark.streaming.commits import Commit
-from tidegate.spark.streaming.marks import Marks, Seen
-from tidegate.spark.streaming.published import Promise
-from tidegate.spark.streaming.sealed import sealed
-from tidegate.spark.streaming.state import Part, State
+from tidegate.engine.commits.commit import Commit
+from tidegate.engine.marks import Marks, Seen
+from tidegate.engine.storage.published import Promise
+from tidegate.engine.storage.sealed import sealed
+from tidegate.engine.storage.state import Part, State
 
 
 @pytest.fixture

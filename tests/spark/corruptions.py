@@ -32,8 +32,8 @@ import pyarrow.parquet as pq
 from tests.spark.damages import DAMAGES, flipped
 
 import tidegate as tg
+from tidegate.engine.storage.errors import CheckpointClosed
 from tidegate.errors import TidegateError
-from tidegate.spark.streaming.errors import CheckpointClosed
 from tidegate.spark.streaming.start import start
 from tidegate.spec import DT, WM
 

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import tidegate as tg
+from tidegate.spark.hadoop import files_at
 from tidegate.spark.streaming.recovery import RECOVERY
 from tidegate.spark.streaming.step import POINTS
 from tidegate.spec import DT, WM
@@ -268,9 +269,8 @@ def _kill(jvm: int | None) -> None:
 def _work(directory: Path, name: str, place: str, point: str | None, where: float, *, spare: bool) -> None:
     from tests.spark.sessions import quick_session
 
-    from tidegate.spark.streaming.errors import CheckpointClosed
-    from tidegate.spark.streaming.files import Files
-    from tidegate.spark.streaming.log import last_commit
+    from tidegate.engine.storage.errors import CheckpointClosed
+    from tidegate.engine.storage.log import last_commit
     from tidegate.spark.streaming.start import start
 
     began = time.monotonic()
@@ -308,7 +308,7 @@ def _work(directory: Path, name: str, place: str, point: str | None, where: floa
     rows = [list(map(repr, row)) for row in tg.read(spark, str(home / "out")).collect()]
     late = [row for source in inputs for row in spark.read.parquet(str(home / "ck" / "late" / source)).collect()]
     found: dict[str, Any] = {"rows": sorted(rows), "late": sorted(map(repr, late))}
-    commit = last_commit(Files(spark, str(home / "ck")))
+    commit = last_commit(files_at(spark, str(home / "ck")))
     assert commit is not None
     found |= {"steps": commit["step"], "read": [marks["rows"] for marks in commit["sources"].values()]}
     if os.environ["DSN"]:

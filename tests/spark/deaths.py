@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from tests.spark.engine import frame
 
 from tidegate.flow.plan import Plan
+from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.start import prepare
 
@@ -54,7 +54,7 @@ def run_dying(
     """Run steps of a flow with one source and one sink; after a death, the next engine gets the batch once more."""
 
     def engine() -> Any:
-        files = Files(spark, str(directory / "checkpoint"))
+        files = files_at(spark, str(directory / "checkpoint"))
         return prepare(plan, spark, {}, {"out": output}, files, probe=killer)
 
     running, number = engine(), 0

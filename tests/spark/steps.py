@@ -16,9 +16,9 @@ from tidegate.flow.plan import Plan, Source
 from tidegate.flow.spans import units
 from tidegate.flow.values import sort_key
 from tidegate.flow.watermarks import Bounded, Punctuated
+from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.engine import Engine
-from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.outputs import parquet
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.start import prepare
@@ -73,7 +73,7 @@ def engine_in(spark: SparkSession, plan: Plan, tables: Rows, directory: Path, **
     """An engine whose checkpoint and outputs are in a directory."""
     frames = {t.id: frame(spark, t.schema, tables[t.id]) for t in plan.tables}
     outputs = {sink.name: parquet(str(directory / sink.name)) for sink in plan.sinks}
-    return prepare(plan, spark, frames, outputs, Files(spark, str(directory / "checkpoint")), **options)
+    return prepare(plan, spark, frames, outputs, files_at(spark, str(directory / "checkpoint")), **options)
 
 
 def by_steps(spark: SparkSession, flow: tg.Flow, inputs: Rows, directory: Path) -> list[tuple[Any, ...]]:

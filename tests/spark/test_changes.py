@@ -9,10 +9,10 @@ import pytest
 from tests.spark.place import DDL, Place
 
 import tidegate as tg
+from tidegate.engine.keepers import keepers_of
+from tidegate.engine.meaning import check_meaning, meaning, origins_of, state_keys
+from tidegate.engine.storage.errors import FlowChanged
 from tidegate.flow.errors import BadArgument
-from tidegate.spark.streaming.errors import FlowChanged
-from tidegate.spark.streaming.keepers import keepers_of
-from tidegate.spark.streaming.meaning import check_meaning, meaning, origins_of, state_keys
 
 
 def keys(flow: tg.Flow, origins: dict[str, str] | None = None) -> dict[str, str]:

@@ -30,9 +30,9 @@ from tests.spark.deaths import Killer, run_dying
 from tests.spark.place import Place, counts
 
 import tidegate as tg
+from tidegate.engine.storage.errors import BadCheckpoint, SinkFailed
 from tidegate.flow.errors import BadArgument, NotSupported
-from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
-from tidegate.spark.streaming.files import Files
+from tidegate.spark.hadoop import files_at
 from tidegate.spark.streaming.outputs import Sender
 from tidegate.spark.streaming.start import prepare
 
@@ -99,7 +99,7 @@ def test_a_table_has_one_writer_and_secrets_stay_secret(place: Place) -> None:
     place.feed.add((1, "a", 1), (5, "a", 1))
     place.run(counts(), outputs={"out": tg.delta(str(place.path / "table"))})
     assert rows_of(place.path / "table") == [(1, "a", 1)]
-    other = Files(place.spark, str(place.path / "other"))
+    other = files_at(place.spark, str(place.path / "other"))
     with pytest.raises(BadCheckpoint, match="belongs to another: written by tidegate: sink out of flow counts"):
         prepare(counts().plan, place.spark, {}, {"out": tg.delta(str(place.path / "table"))}, other)
     secrets = dict.fromkeys(("aws_access_key_id", "aws_secret_access_key"), "xyzzy-key")

@@ -11,9 +11,9 @@ from tests.spark.engine import rows
 from tests.spark.steps import engine_in
 
 import tidegate as tg
+from tidegate.engine.marks import Marks, Seen
 from tidegate.flow import limits
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.marks import Marks, Seen
 from tidegate.spark.streaming.sources import united
 
 if TYPE_CHECKING:

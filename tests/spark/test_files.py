@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.spark.damages import unreadable
 
-from tidegate.spark.streaming.errors import BadCheckpoint, UnfitFileSystem
-from tidegate.spark.streaming.files import Files
+from tidegate.engine.storage.errors import BadCheckpoint, UnfitFileSystem
+from tidegate.engine.storage.files import Files
+from tidegate.spark.hadoop import files_at
 from tidegate.spark.streaming.stores import check_store
 
 if TYPE_CHECKING:
@@ -27,13 +28,13 @@ pytestmark = pytest.mark.spark
 def files(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Files]:
     """A directory on a disk of this machine; and the same through Hadoop, as it is reached on other file systems."""
     if request.param == "here":
-        yield Files(spark, str(tmp_path / "files"))
+        yield files_at(spark, str(tmp_path / "files"))
         return
     # Hadoop keeps a file system for each authority: this one is of this test alone.
     authority = tmp_path.name.replace("_", "-")
     mount = f"fs.viewfs.mounttable.{authority}.link./mounted"
     spark.conf.set(mount, tmp_path.as_uri())
-    yield Files(spark, f"viewfs://{authority}/mounted/files")
+    yield files_at(spark, f"viewfs://{authority}/mounted/files")
     spark.conf.unset(mount)
 
 
@@ -57,7 +58,7 @@ def test_a_file_is_not_there_before_it_is_whole(files: Files) -> None:
 
 def test_of_many_writers_one_is_first(spark: SparkSession, tmp_path: Path) -> None:
     """Whatever they do at the same time; and they leave nothing behind."""
-    files, start, won = Files(spark, str(tmp_path)), Barrier(8), []
+    files, start, won = files_at(spark, str(tmp_path)), Barrier(8), []
 
     def write(number: int) -> None:
         start.wait()
@@ -93,7 +94,7 @@ def test_a_listing_has_what_is_there_whatever_is_deleted_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A name that is gone by the time that it is looked at is left out, and the others are not."""
-    files, real = Files.here(tmp_path), os.scandir
+    files, real = Files(tmp_path), os.scandir
     for number in range(10):
         files.create(f"commits/{number}", {})
 
@@ -159,7 +160,7 @@ def test_a_disk_without_links_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "link", refused)
     with pytest.raises(UnfitFileSystem, match=f"hard links.* for {tmp_path}"):
-        Files.here(tmp_path).create("id", {})
+        Files(tmp_path).create("id", {})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -172,14 +173,14 @@ def test_a_link_whose_answer_was_lost_is_there(tmp_path: Path, monkeypatch: pyte
         real(hidden, place)
 
     monkeypatch.setattr(os, "link", twice)
-    assert Files.here(tmp_path).create("id", {"id": "a"})
-    assert not Files.here(tmp_path).create("id", {"id": "b"})
+    assert Files(tmp_path).create("id", {"id": "a"})
+    assert not Files(tmp_path).create("id", {"id": "b"})
     assert [path.name for path in tmp_path.iterdir()] == ["id"]
 
 
 def test_what_a_living_writer_has_not_finished_is_not_swept(tmp_path: Path) -> None:
     """Only what is older than the run that sweeps."""
-    files = Files.here(tmp_path)
+    files = Files(tmp_path)
     (tmp_path / ".7.x.tmp").write_text("")
     os.utime(tmp_path / ".7.x.tmp", (1000, 1000))
     files.sweep("", before=1000)

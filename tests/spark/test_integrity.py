@@ -17,25 +17,26 @@ from tests.spark.place import DDL, Place
 from tests.spark.place import counts as place_counts
 
 import tidegate as tg
+from tidegate.engine.commits.by_step import checked_steps
+from tidegate.engine.commits.commit import Commit
+from tidegate.engine.commits.upgrade import UPGRADES
+from tidegate.engine.keepers import keeper
+from tidegate.engine.storage import files as files_module
+from tidegate.engine.storage import state as state_module
+from tidegate.engine.storage.errors import BadCheckpoint, RunFailed
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.log import FORMAT, last_commit
+from tidegate.engine.storage.manifest import list_files
+from tidegate.engine.storage.sealed import unsealed
 from tidegate.flow.errors import BadArgument
+from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import engine as engine_module
-from tidegate.spark.streaming import files as files_module
 from tidegate.spark.streaming import publishing, recovery
-from tidegate.spark.streaming import state as state_module
 from tidegate.spark.streaming import step as step_module
-from tidegate.spark.streaming.by_step import checked_steps
-from tidegate.spark.streaming.commits import Commit
 from tidegate.spark.streaming.engine import Engine
-from tidegate.spark.streaming.errors import BadCheckpoint, RunFailed
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.keepers import keeper
-from tidegate.spark.streaming.log import FORMAT, last_commit
-from tidegate.spark.streaming.manifest import list_files
-from tidegate.spark.streaming.sealed import unsealed
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.start import prepare
-from tidegate.spark.streaming.upgrade import UPGRADES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,7 +64,7 @@ class Steps:
         self.plan = flow.plan
 
     def engine(self, **options: Any) -> Engine:
-        files = Files(self.spark, str(self.path / "checkpoint"))
+        files = files_at(self.spark, str(self.path / "checkpoint"))
         return prepare(self.plan, self.spark, {}, {"out": self.output}, files, **options)
 
     def run(self, *numbers: int, engine: Engine | None = None) -> None:
@@ -316,7 +317,7 @@ def test_a_checkpoint_of_the_first_format_goes_on(steps: Steps) -> None:
     with damaged(staged, Path.unlink), pytest.raises(BadCheckpoint, match=r"it has \d rows, expected 8"):
         steps.engine()
     steps.end(2)
-    commit = last_commit(Files.here(steps.path / "checkpoint"))
+    commit = last_commit(Files(steps.path / "checkpoint"))
     assert commit is not None
     assert commit["aside"] == {"late/s": 3}
 
@@ -489,7 +490,7 @@ def test_what_spark_has_written_of_earlier_batches_is_on_the_disk_before_a_commi
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    publishing.seal(Files.here(tmp_path), Commit(1, 1, "", "", {}, {}, (), {}, {}), None)
+    publishing.seal(Files(tmp_path), Commit(1, 1, "", "", {}, {}, (), {}, {}), None)
     assert {str(tmp_path / name) for name in names} <= done
     assert {str(tmp_path / name).rpartition("/")[0] for name in names} <= done
 

@@ -19,13 +19,13 @@ from tests.spark.steps import MARK, Cuts, engine_in, in_steps, run_steps, with_m
 from tests.spark.test_streaming_crashes import Died, Killer
 
 import tidegate as tg
+from tidegate.engine.keepers import keepers_of
+from tidegate.engine.keepers.revised import RevisedWindows
+from tidegate.engine.storage.errors import LateRow
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import sources
 from tidegate.spark.streaming import step as step_module
-from tidegate.spark.streaming.errors import LateRow
-from tidegate.spark.streaming.keepers import keepers_of
-from tidegate.spark.streaming.keepers.revised import RevisedWindows
 from tidegate.spark.streaming.sources import united
 from tidegate.spec import DT, WM
 from tidegate.time import Antichain

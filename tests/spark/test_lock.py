@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from tidegate.spark.streaming import lock as lock_module
-from tidegate.spark.streaming import log as log_module
-from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointInUse, Superseded
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.lock import Lock, holder
-from tidegate.spark.streaming.log import NOBODY, Token, append, read_log, sweep_log, write_fence
+from tidegate.engine.storage import lock as lock_module
+from tidegate.engine.storage import log as log_module
+from tidegate.engine.storage.errors import BadCheckpoint, CheckpointInUse, Superseded
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.lock import Lock, holder
+from tidegate.engine.storage.log import NOBODY, Token, append, read_log, sweep_log, write_fence
 
 ELSEWHERE = {"host": "elsewhere", "boot": "x", "process": 1, "started": "1", "space": "pid:[1]"}
 COMMIT: dict[str, Any] = {
@@ -56,7 +56,7 @@ def commit(files: Files, number: int, step: int, token: Token = NOBODY, *, befor
 def race(directory: Path, starters: int, lock: Callable[[Files], Lock] = Lock) -> int:
     """Let threads take the lock of a dead run at the same time; answer how many have it."""
     leave_dead(directory / "locks" / "7")
-    files, start, won = Files.here(directory), Barrier(starters), []
+    files, start, won = Files(directory), Barrier(starters), []
 
     def take() -> None:
         own = lock(files)
@@ -80,7 +80,7 @@ def race(directory: Path, starters: int, lock: Callable[[Files], Lock] = Lock) -
 def _race_beside(directory: Path, races: int, start: Any, won: Any) -> None:
     """Take part in races of processes; count the wins in each, and hold what is won until the others have tried."""
     for number in range(races):
-        own = Lock(Files.here(directory / str(number)))
+        own = Lock(Files(directory / str(number)))
         start.wait(60)
         try:
             own.acquire()
@@ -146,7 +146,7 @@ def test_a_starter_that_slept_through_the_lives_of_others_withdraws(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: type[Lock]
 ) -> None:
     """The number that it found free was taken, given back and forgotten; only a second look shows that."""
-    files = Files.here(tmp_path)
+    files = Files(tmp_path)
     leave_dead(tmp_path / "locks" / "1")
     late, real = lock(files), lock_module.Lock._refuse_alive
 
@@ -174,7 +174,7 @@ def test_a_starter_that_slept_through_the_lives_of_others_withdraws(
 
 def test_a_lock_is_given_back_and_taken_without_a_fence(tmp_path: Path) -> None:
     """Who has given it back can't commit: nothing has to be kept out; old files go."""
-    files = Files.here(tmp_path)
+    files = Files(tmp_path)
     for _ in range(30):
         lock = Lock(files)
         lock.acquire()
@@ -203,7 +203,7 @@ def replaced(files: Files, monkeypatch: pytest.MonkeyPatch) -> tuple[Lock, Lock]
 
 def test_a_run_that_was_replaced_finds_its_next_number_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when it has looked just before, and however long it slept: a fence is never deleted."""
-    files = Files.here(tmp_path)
+    files = Files(tmp_path)
     assert commit(files, 0, 0)
     old, new = replaced(files, monkeypatch)
     assert read_log(files).number == 1
@@ -224,7 +224,7 @@ def test_a_run_that_was_replaced_finds_its_next_number_taken(tmp_path: Path, mon
 
 def test_the_last_commit_outlives_any_number_of_fences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs that die one after the other before they commit anything take nothing away."""
-    files = Files.here(tmp_path)
+    files = Files(tmp_path)
     assert commit(files, 0, 0)
     monkeypatch.setattr(log_module, "_KEPT", 10)
     for _ in range(12):
@@ -242,7 +242,7 @@ def test_what_is_wrong_with_a_commit_that_nobody_needs_fails_no_step(
 ) -> None:
     """The new one is committed by then. One that can't be read may be a fence, and stays."""
     monkeypatch.setattr(log_module, "_KEPT", 5)
-    files, old = Files.here(tmp_path), tmp_path / "commits" / "0"
+    files, old = Files(tmp_path), tmp_path / "commits" / "0"
     for number in range(5):
         assert commit(files, number, number, before=number - 1)
     if damage == "kept by the disk":
@@ -260,7 +260,7 @@ def test_what_is_wrong_with_a_commit_that_nobody_needs_fails_no_step(
 
 def test_commits_that_a_killed_run_has_left_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It died between its commit and the deletion of an old one; fences stay."""
-    files = Files.here(tmp_path)
+    files = Files(tmp_path)
     assert commit(files, 0, 0)
     write_fence(files, Token(1, "a"))
     for number in range(2, 9):
@@ -272,7 +272,7 @@ def test_commits_that_a_killed_run_has_left_are_swept(tmp_path: Path, monkeypatc
 
 def test_a_run_that_is_not_fenced_is_not_taken_for_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who dies between the lock and the fence leaves the fence to the next."""
-    files = Files.here(tmp_path)
+    files = Files(tmp_path)
     leave_dead(tmp_path / "locks" / "1")
     with monkeypatch.context() as patched:
         patched.setattr(lock_module, "write_fence", lambda files, token: None)
@@ -291,7 +291,7 @@ def test_a_run_that_could_not_take_the_lock_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, *, died: bool
 ) -> None:
     """Its process goes on, and nobody waits for it. A fence that was due is still due."""
-    files = Files.here(tmp_path)
+    files = Files(tmp_path)
     if died:
         leave_dead(tmp_path / "locks" / "1")
 
@@ -317,7 +317,7 @@ def test_a_starter_that_was_replaced_before_its_fence_withdraws_and_keeps_nobody
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its fence comes after the commits of the other, which goes on behind it."""
-    files = Files.here(tmp_path)
+    files = Files(tmp_path)
     leave_dead(tmp_path / "locks" / "1")
     new = Lock(files)
 
@@ -344,7 +344,7 @@ def test_a_starter_that_was_replaced_before_its_fence_withdraws_and_keeps_nobody
 def test_a_heartbeat_finds_out_that_the_run_was_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that has no steps to do learns it too; the file of the other is not touched."""
     monkeypatch.setattr(lock_module, "_BEAT", 0.01)
-    files = Files.here(tmp_path)
+    files = Files(tmp_path)
     old, new = replaced(files, monkeypatch)
     deadline = time.monotonic() + 30
     while old.lost is None and time.monotonic() < deadline:
@@ -359,7 +359,7 @@ def test_a_heartbeat_finds_out_although_the_file_of_the_run_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a run that slept through the lives of many others, which have forgotten it."""
-    old, new = replaced(Files.here(tmp_path), monkeypatch)
+    old, new = replaced(Files(tmp_path), monkeypatch)
     (tmp_path / "locks" / str(old.token.lock)).unlink()
     monkeypatch.setattr(lock_module, "_BEAT", 0.01)
     beating = Thread(target=old._beat, daemon=True)
@@ -373,7 +373,7 @@ def test_a_heartbeat_finds_out_although_the_file_of_the_run_is_gone(
 
 def test_the_lock_of_an_earlier_version_is_honoured(tmp_path: Path) -> None:
     """A single file ``lock``: its holder is left alone while it lives, and replaced when it is dead."""
-    files, single = Files.here(tmp_path), tmp_path / "lock"
+    files, single = Files(tmp_path), tmp_path / "lock"
     single.write_text(json.dumps(ELSEWHERE))
     with pytest.raises(CheckpointInUse, match="process 1 on elsewhere"):
         Lock(files).acquire()
@@ -407,7 +407,7 @@ def test_a_holder_that_can_not_be_seen_from_here_lives_while_it_touches_its_file
     for name, function in real.items():
         shown = lambda path, f=function: "" if hidden and path.startswith(hidden) else f(path)  # noqa: E731
         monkeypatch.setattr(lock_module, name, shown)
-    files, path = Files.here(tmp_path), tmp_path / "locks" / "1"
+    files, path = Files(tmp_path), tmp_path / "locks" / "1"
     files.create("locks/1", lock_module._here() | holder)
     with pytest.raises(CheckpointInUse, match=f"in use by process {holder['process']} on {socket.gethostname()}"):
         Lock(files).acquire()
@@ -425,7 +425,7 @@ def test_a_holder_that_was_here_and_is_dead_is_replaced_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holder: dict[str, Any]
 ) -> None:
     """Its process is gone, or its number is another's by now, or the machine was started since."""
-    files = Files.here(tmp_path)
+    files = Files(tmp_path)
     files.create("locks/1", lock_module._here() | holder)
     if "boot" in holder:
         monkeypatch.setattr(lock_module, "_booted", lambda: time.time() + 1)
@@ -442,7 +442,7 @@ def test_a_lock_that_can_not_be_read_is_no_proof_of_death(tmp_path: Path, name: 
 
     Nobody is told to delete it: whoever did so wrongly would have taken the fence away.
     """
-    files, path = Files.here(tmp_path), tmp_path / name
+    files, path = Files(tmp_path), tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(content)
     with pytest.raises(CheckpointInUse, match=f"(?s)expected the holder of a lock in .*{name}.*hint: .*{name}") as said:
@@ -458,7 +458,7 @@ def test_a_lock_that_can_not_be_read_is_no_proof_of_death(tmp_path: Path, name: 
 
 def test_a_lock_that_is_deleted_under_its_run_is_told(tmp_path: Path) -> None:
     """Nobody else has it, and nobody can know."""
-    lock = Lock(Files.here(tmp_path))
+    lock = Lock(Files(tmp_path))
     lock.acquire()
     (tmp_path / "locks" / "1").unlink()
     with pytest.raises(BadCheckpoint, match="locks/1, the lock of this run, is gone"), lock.committing():
@@ -468,7 +468,7 @@ def test_a_lock_that_is_deleted_under_its_run_is_told(tmp_path: Path) -> None:
 
 def test_a_number_that_another_run_was_given_is_not_ones_own(tmp_path: Path) -> None:
     """Someone has deleted the file of a run that lives: it stops, and does not give back what the other has."""
-    files = Files.here(tmp_path)
+    files = Files(tmp_path)
     old, new = Lock(files), Lock(files)
     old.acquire()
     (tmp_path / "locks" / "1").unlink()

@@ -13,12 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from tests.spark.damages import DAMAGES, damaged, unreadable
 
-from tidegate.spark.streaming import manifest
-from tidegate.spark.streaming.disk import sync
-from tidegate.spark.streaming.errors import BadCheckpoint
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.manifest import damage, decode_files, list_files, located, measured
-from tidegate.spark.streaming.sealed import sealed, unsealed
+from tidegate.engine.storage import manifest
+from tidegate.engine.storage.disk import sync
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.manifest import damage, decode_files, list_files, located, measured
+from tidegate.engine.storage.sealed import sealed, unsealed
+from tidegate.spark.hadoop import DiskFiles, HadoopFiles, files_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,10 +33,9 @@ def files(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -
     for i in range(2):
         (tmp_path / "files" / "part").mkdir(parents=True, exist_ok=True)
         write(tmp_path / "files" / "part" / f"part-{i}.parquet", i)
-    found = Files(spark, str(tmp_path / "files"))
-    if request.param == "hadoop":
-        found._here = None
-    return found
+    found = files_at(spark, str(tmp_path / "files"))
+    assert isinstance(found, DiskFiles)
+    return HadoopFiles(found._hadoop, found._system, found.root) if request.param == "hadoop" else found
 
 
 def write(path: Path, seed: int) -> None:
@@ -115,7 +115,7 @@ def test_checks_that_are_left_out_are_missed(
     for i in range(2):
         write(tmp_path / "part" / f"part-{i}.parquet", i)
     mutant(monkeypatch)
-    assert unseen(Files(spark, str(tmp_path)), tmp_path) == missed
+    assert unseen(files_at(spark, str(tmp_path)), tmp_path) == missed
 
 
 def test_rows_that_cannot_be_seen_are_an_error(files: Files) -> None:
@@ -168,7 +168,7 @@ def test_directories_are_synced_with_what_is_in_them_and_the_way_to_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once for those above: they do not change any more."""
-    files, synced, real = Files(spark, str(tmp_path / "c")), [], os.fsync
+    files, synced, real = files_at(spark, str(tmp_path / "c")), [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.readlink(f"/proc/self/fd/{fd}")), real(fd)))
     (tmp_path / "c" / "state" / "key" / "0" / "one").mkdir(parents=True)
     (tmp_path / "c" / "state" / "key" / "0" / "two").mkdir()
@@ -197,7 +197,7 @@ def test_directories_are_synced_with_what_is_in_them_and_the_way_to_them(
 
 def test_what_is_deleted_from_a_growing_directory_is_not_remembered(tmp_path: Path) -> None:
     """A run that goes on for months remembers what is there now; each file is to be synced once."""
-    files, place = Files.here(tmp_path), tmp_path / "spark" / "offsets"
+    files, place = Files(tmp_path), tmp_path / "spark" / "offsets"
     place.mkdir(parents=True)
     for number in range(300):
         (place / str(number)).touch()

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 import tidegate as tg
 from tidegate import DT, WM
+from tidegate.engine.frontiers import complete, decoded, encoded, newly_complete, shown, start_of
+from tidegate.engine.marks import Marks, Seen
+from tidegate.engine.storage.published import Promise
+from tidegate.engine.tracking import Tracking
 from tidegate.flow.errors import BadInput
 from tidegate.flow.expressions import bind
 from tidegate.flow.plan import Source
 from tidegate.flow.schema import Schema, parse_schema
 from tidegate.flow.spans import from_units, units, within
 from tidegate.flow.watermarks import AtEnd, Bounded, Published, Punctuated
-from tidegate.spark.streaming.frontiers import complete, decoded, encoded, newly_complete, shown, start_of
-from tidegate.spark.streaming.marks import Marks, Seen
-from tidegate.spark.streaming.published import Promise
-from tidegate.spark.streaming.tracking import Tracking
 from tidegate.time import TOP, Antichain, minimal
 
 if TYPE_CHECKING:

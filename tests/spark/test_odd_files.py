@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 import tidegate as tg
 from tidegate.cli import app
-from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointInUse, UnfitFileSystem
-from tidegate.spark.streaming.files import Files
+from tidegate.engine.storage.errors import BadCheckpoint, CheckpointInUse, UnfitFileSystem
+from tidegate.engine.storage.files import Files
 from tidegate.spark.streaming.halves import _due, _named
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def test_what_a_source_has_seen_is_looked_at_as_far_as_spark_reads_it(tmp_path: 
     for name in ("8", "9.compact", "10", "19.compact", "20", "21", "readme"):
         (tmp_path / "spark" / "sources" / "0").mkdir(parents=True, exist_ok=True)
         (tmp_path / "spark" / "sources" / "0" / name).touch()
-    assert sorted(_due(Files.here(tmp_path))) == [f"spark/sources/0/{name}" for name in ("19.compact", "20", "21")]
+    assert sorted(_due(Files(tmp_path))) == [f"spark/sources/0/{name}" for name in ("19.compact", "20", "21")]
 
 
 def test_only_a_source_of_files_has_records_of_its_own(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_only_a_source_of_files_has_records_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "spark" / "offsets").mkdir(parents=True)
     lines = ["v1", "{}", '{"logOffset":7}', '{"logOffset":{"0":5}}', "-", '{"logOffset":-1}', "3"]
     (tmp_path / "spark" / "offsets" / "0").write_text("\n".join(lines))
-    assert list(_named(Files.here(tmp_path))) == ["spark/sources/0/7"]
+    assert list(_named(Files(tmp_path))) == ["spark/sources/0/7"]
 
 
 def test_a_record_that_another_query_has_written_is_explained(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 from tests.spark.place import DDL
 
 import tidegate as tg
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.files import Files
 from tidegate.flow.errors import BadArgument
-from tidegate.spark.streaming.errors import BadCheckpoint
-from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.outputs import Output, Sender, checked_outputs
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def test_a_directory_is_filled_by_the_run() -> None:
 def test_a_table_where_the_checkpoint_keeps_its_own_is_refused(tmp_path: Path) -> None:
     """On a disk of this machine, however its path is written; a store elsewhere is never in the way."""
     pytest.importorskip("deltalake", reason="deltalake is not installed: pip install deltalake")
-    checkpoint, spark = Files.here(tmp_path / "checkpoint"), cast("SparkSession", None)
+    checkpoint, spark = Files(tmp_path / "checkpoint"), cast("SparkSession", None)
     for path in (f"{tmp_path}/checkpoint/state/t", f"file://{tmp_path}/checkpoint/state/t"):
         with pytest.raises(BadArgument, match=f"keeps for sink 'out', got {re.escape(path)}\n"):
             checked(tg.delta(path)).check(spark, checkpoint, "out")

@@ -13,8 +13,8 @@ import pytest
 from tests.spark.place import DDL, Place
 
 import tidegate as tg
+from tidegate.engine.storage.errors import BadCheckpoint, FlowChanged, RowRefused
 from tidegate.flow.errors import BadArgument
-from tidegate.spark.streaming.errors import BadCheckpoint, FlowChanged, RowRefused
 from tidegate.spark.streaming.refusals import Refusal
 
 if TYPE_CHECKING:

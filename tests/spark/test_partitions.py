@@ -19,20 +19,22 @@ from tests.spark.steps import engine_in
 from tests.spark.test_streaming_crashes import Died, Killer
 
 import tidegate as tg
+from tidegate.engine.keys import key_text
+from tidegate.engine.marks import Marks, Seen
+from tidegate.engine.partitions import Beat, Partitions, period
+from tidegate.engine.policies import CLOCK
+from tidegate.engine.storage.errors import BadCheckpoint, FlowChanged
+from tidegate.engine.storage.files import Files
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.plan import Plan, Source
 from tidegate.flow.schema import Schema, parse_schema
 from tidegate.flow.watermarks import Bounded
+from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import sources
 from tidegate.spark.streaming.engine import Engine
-from tidegate.spark.streaming.errors import BadCheckpoint, FlowChanged
-from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.heartbeat import Heart, forget, heart_of
-from tidegate.spark.streaming.keys import key_text
-from tidegate.spark.streaming.marks import Marks, Seen
-from tidegate.spark.streaming.partitions import Beat, Partitions, period
-from tidegate.spark.streaming.sources import CLOCK, look, take, united
+from tidegate.spark.streaming.sources import look, take, united
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -242,7 +244,7 @@ def test_a_beat_that_is_not_what_was_written_is_refused(text: str) -> None:
 
 def test_a_start_names_a_beat_that_can_not_be_read_and_overlooks_what_is_none(tmp_path: Path) -> None:
     """What is emptied is not heard, which is all that it costs."""
-    files = Files.here(tmp_path)
+    files = Files(tmp_path)
     heart_of(flow(), files, after=-1)
     for name in ("1~.json", "readme", "².json"):
         (tmp_path / "clock" / name).write_text("")
@@ -260,7 +262,7 @@ def test_a_start_names_a_beat_that_can_not_be_read_and_overlooks_what_is_none(tm
 
 def test_beats_are_numbered_on_and_forgotten_when_they_were_heard(spark: SparkSession, tmp_path: Path) -> None:
     """Whatever the clock says; a heart goes on after the last beat that there is, or that was committed."""
-    files = Files(spark, str(tmp_path))
+    files = files_at(spark, str(tmp_path))
     shown = iter([5.0, 3.0, 9.0])
     heart = Heart(files, after=6, seconds=1, clock=lambda: next(shown))
     heart.beat()

@@ -22,11 +22,11 @@ from tests.spark.place import DDL, Place, counts
 from tests.spark.postgres import PASSWORD, binaries, server
 
 import tidegate as tg
+from tidegate.engine.storage.errors import BadCheckpoint, RowRefused, SinkFailed
 from tidegate.flow.errors import BadArgument, NotSupported
+from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.batches import arrow_batches
-from tidegate.spark.streaming.errors import BadCheckpoint, RowRefused, SinkFailed
-from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.outputs import Sender
 from tidegate.spark.streaming.outputs.postgres import Postgres
 from tidegate.spark.streaming.refusals import watched
@@ -180,7 +180,7 @@ def test_a_table_that_does_not_fit_is_refused_at_the_start(place: Place, databas
     place.feed.add((1, "a", 1), (5, "a", 1))
     place.run(counts(), outputs={"out": database.output("narrow", key=["t", "k"])})
     assert database.sql("SELECT * FROM narrow") == [(1, "a", 1, "x")]
-    other = Files(place.spark, str(place.path / "other"))
+    other = files_at(place.spark, str(place.path / "other"))
     with pytest.raises(BadCheckpoint, match="narrow belongs to sink 'out' of flow 'counts' with another checkpoint"):
         prepare(counts().plan, place.spark, {}, {"out": database.output("public.narrow")}, other)
 

@@ -16,14 +16,14 @@ from tests.spark.test_streaming_crashes import Died, Killer
 
 import tidegate as tg
 from tidegate.cli.streaming import _checked_stream, _files
+from tidegate.engine.frontiers import start_of
+from tidegate.engine.storage.errors import BadCheckpoint, CheckpointClosed
+from tidegate.engine.storage.published import Following, Outlet, Promise
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Column, parse_schema
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed
-from tidegate.spark.streaming.frontiers import start_of
-from tidegate.spark.streaming.published import Following, Outlet, Promise
 from tidegate.spark.streaming.sources import united
 from tidegate.time import Antichain
 

@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 
 import tidegate as tg
 from tidegate.cli import app
-from tidegate.flow.errors import BadArgument, BadInput
-from tidegate.spark.streaming import lock as lock_module
-from tidegate.spark.streaming.errors import (
+from tidegate.engine.storage import lock as lock_module
+from tidegate.engine.storage.errors import (
     BadCheckpoint,
     CheckpointClosed,
     CheckpointInUse,
@@ -22,8 +21,9 @@ from tidegate.spark.streaming.errors import (
     LateRow,
     Superseded,
 )
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.lock import holder
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.lock import holder
+from tidegate.flow.errors import BadArgument, BadInput
 
 pytestmark = pytest.mark.spark
 
@@ -228,7 +228,7 @@ def test_what_can_not_run_on_streams_is_refused_at_the_start(place: Place) -> No
         place.start(counts(), inputs={"s": place.spark.createDataFrame([], DDL)})
     with pytest.raises(BadArgument, match="no sink for"):
         place.start(counts(), outputs={"uot": tg.parquet("x")})
-    assert not holder(Files.here(place.path / "checkpoint"))
+    assert not holder(Files(place.path / "checkpoint"))
     with pytest.raises(BadArgument, match="expected trigger as a mapping, got '10 seconds'"):
         place.start(counts(), trigger="10 seconds")
     with pytest.raises(BadArgument, match="unknown trigger 'availablenow'"):

@@ -14,15 +14,15 @@ from tests.spark.engine import frame, rows
 from tests.spark.steps import Cuts, engine_in
 
 import tidegate as tg
+from tidegate.engine import marks as marks_module
+from tidegate.engine.storage.errors import BadCheckpoint, CheckpointClosed, RunFailed, Superseded
 from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Bounded
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import engine as engine_module
-from tidegate.spark.streaming import marks as marks_module
 from tidegate.spark.streaming import recovery
 from tidegate.spark.streaming import step as step_module
 from tidegate.spark.streaming.engine import Engine
-from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, RunFailed, Superseded
 from tidegate.spark.streaming.sources import look, united
 from tidegate.spark.streaming.step import POINTS
 from tidegate.spark.streaming.work import Work

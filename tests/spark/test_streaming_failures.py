@@ -20,10 +20,10 @@ from tests.spark.place import DDL, Place, counts
 from tests.spark.steps import Cuts, engine_in, run_steps
 
 import tidegate as tg
+from tidegate.engine.storage.errors import BadCheckpoint, CheckpointInUse
 from tidegate.flow.plan import Plan
 from tidegate.spark import compute
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointInUse
 from tidegate.spark.streaming.sources import united
 from tidegate.spec import DT, WM
 

@@ -20,16 +20,16 @@ from tests.spark.steps import engine_in, in_steps, run_steps, with_watermarks
 from tests.spark.test_loops import GRID, LINE, drawn_graphs, rows_of, some
 
 import tidegate as tg
+from tidegate.engine.keepers import loops
 from tidegate.engine.loops import queries, rounds
+from tidegate.engine.storage.state import State
 from tidegate.flow.errors import NotConverging
 from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Bounded
+from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.keepers import loops
+from tidegate.spark.streaming.parts import Warm, write_part
 from tidegate.spark.streaming.sources import united
-from tidegate.spark.streaming.state import State, write_part
-from tidegate.spark.streaming.warm import Warm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -160,7 +160,7 @@ def test_a_loop_that_does_not_come_to_rest_is_stopped(spark: SparkSession, tmp_p
 
 def test_large_parts_of_state_stay_in_the_cache(spark: SparkSession, tmp_path: Path) -> None:
     """What one step has cached is found by the next, in a session of its own, until it is forgotten."""
-    runtime, files, warm = spark_runtime(spark), Files(spark, str(tmp_path)), Warm()
+    runtime, files, warm = spark_runtime(spark), files_at(spark, str(tmp_path)), Warm()
     before = spark.sparkContext._jsc.getPersistentRDDs().size()
     numbers = spark.range(30_000)
     large, small = (write_part(files, runtime, numbers.limit(n), f"part/{n}") for n in (30_000, 10))

@@ -19,14 +19,14 @@ from tests.spark.engine import all_by_spark, frame
 from tests.spark.steps import engine_in, in_steps, run_steps
 
 import tidegate as tg
+from tidegate.engine.keepers.keeper import Waiting
+from tidegate.engine.keepers.windows import RowsInWindows
 from tidegate.engine.lowering import panes
+from tidegate.engine.storage.errors import PickleRefused
+from tidegate.engine.storage.state import Part, State
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.errors import PickleRefused
-from tidegate.spark.streaming.keepers.keeper import Waiting
-from tidegate.spark.streaming.keepers.windows import RowsInWindows
 from tidegate.spark.streaming.sources import united
-from tidegate.spark.streaming.state import Part, State
 from tidegate.spark.streaming.work import Work
 from tidegate.spec import DT, Operator
 

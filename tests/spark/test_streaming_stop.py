@@ -16,8 +16,8 @@ import pytest
 from tests.spark.place import DDL, Place
 
 import tidegate as tg
+from tidegate.engine.storage.errors import RunStopped
 from tidegate.spark.streaming import start
-from tidegate.spark.streaming.errors import RunStopped
 
 pytestmark = pytest.mark.spark
 

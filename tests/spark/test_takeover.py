@@ -14,16 +14,16 @@ from tests.spark.engine import frame, rows
 from tests.spark.steps import Cuts, engine_in
 
 import tidegate as tg
+from tidegate.engine.commits.commit import Commit, write_commit
+from tidegate.engine.storage import lock as lock_module
+from tidegate.engine.storage.errors import BadCheckpoint, CheckpointClosed, Superseded
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.lock import Lock
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import cleaning
 from tidegate.spark.streaming import engine as engine_module
-from tidegate.spark.streaming import lock as lock_module
-from tidegate.spark.streaming.commits import Commit, write_commit
 from tidegate.spark.streaming.engine import Engine
-from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointClosed, Superseded
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.lock import Lock
 from tidegate.spark.streaming.recovery import RECOVERY
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.step import POINTS
@@ -63,7 +63,7 @@ class Runs:
 
     def lock(self) -> Lock:
         """Take the lock as a run of a host of its own, whoever has it: that one is taken for dead."""
-        files = Files.here(self.directory / "checkpoint")
+        files = Files(self.directory / "checkpoint")
         for path in (self.directory / "checkpoint" / "locks").glob("*"):
             os.utime(path, (time.time() - 86_400, time.time() - 86_400))
         found = Lock(files)

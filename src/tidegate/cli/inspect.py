@@ -12,15 +12,15 @@ from rich.table import Table
 
 from tidegate.cli.app import app
 from tidegate.cli.output import plain, say
+from tidegate.engine.frontiers import decoded
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.lock import holder
+from tidegate.engine.storage.log import last_commit
+from tidegate.engine.times import parse_time
 from tidegate.errors import TidegateError
 from tidegate.flow.schema import Column, Schema
 from tidegate.printable import printable
-from tidegate.spark.streaming.errors import BadCheckpoint
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.frontiers import decoded
-from tidegate.spark.streaming.lock import holder
-from tidegate.spark.streaming.log import last_commit
-from tidegate.spark.streaming.times import parse_time
 
 __all__ = ["inspect", "why"]
 
@@ -31,7 +31,7 @@ Checkpoint = Annotated[Path, typer.Argument(help="The directory of a checkpoint.
 def inspect(checkpoint: Checkpoint) -> None:
     """Say where a run is: its last step, how far its sources are, what is held, and who works on it."""
     console = Console()
-    files = Files.here(checkpoint)
+    files = Files(checkpoint)
     commit = _last_commit(files)
     ended = "; its input has ended" if commit["ended"] else ""
     say(f"flow {commit['flow']['name']}: step {commit['step']}{ended}", console=console)
@@ -46,7 +46,7 @@ def why(
     time: Annotated[list[str], typer.Argument(help="A time: one value for each time column.", show_default=False)],
 ) -> None:
     """Say which sources hold a time back: those that may still give rows at or below it."""
-    commit, held = _last_commit(Files.here(checkpoint)), False
+    commit, held = _last_commit(Files(checkpoint)), False
     wrong: list[TidegateError] = []
     for name, marks in commit["sources"].items():
         columns = tuple(Column(column, type_) for column, type_ in marks["time"])

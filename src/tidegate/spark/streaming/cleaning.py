@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from tidegate.spark.streaming.by_step import step_of
-from tidegate.spark.streaming.commits import Commit
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.log import sweep_log
+from tidegate.engine.commits.by_step import PENDING, step_of
+from tidegate.engine.commits.commit import Commit
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.log import sweep_log
 from tidegate.spark.streaming.prepared import Prepared
-from tidegate.spark.streaming.publishing import PENDING
 
 __all__ = ["clean", "sweep", "sweep_attempts"]
 

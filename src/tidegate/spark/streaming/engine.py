@@ -11,34 +11,33 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from tidegate.engine.commits.commit import Commit, write_commit
+from tidegate.engine.frontiers import time_of
 from tidegate.engine.loops.rounds import Least
+from tidegate.engine.marks import Marks
+from tidegate.engine.partitions import Partitions
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.lock import Lock
+from tidegate.engine.storage.log import NOBODY, Log, read_log
+from tidegate.engine.storage.state import Part, fold_from
+from tidegate.engine.tracking import Tracking
 from tidegate.flow.plan import Iterate, Plan
-from tidegate.spark.backend import SparkBackend
 from tidegate.spark.jvm import partitions_of
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.attempt import Attempt
+from tidegate.spark.streaming.attempt import SparkAttempt
 from tidegate.spark.streaming.cleaning import clean
-from tidegate.spark.streaming.commits import Commit, write_commit
-from tidegate.spark.streaming.errors import BadCheckpoint
 from tidegate.spark.streaming.failures import in_step
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.frontiers import time_of
 from tidegate.spark.streaming.halves import query_id
 from tidegate.spark.streaming.heartbeat import forget
-from tidegate.spark.streaming.lock import Lock
-from tidegate.spark.streaming.log import NOBODY, Log, read_log
-from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.metrics import StepMetrics, metrics_of
 from tidegate.spark.streaming.outputs import Output
-from tidegate.spark.streaming.partitions import Partitions
+from tidegate.spark.streaming.parts import Warm
 from tidegate.spark.streaming.prepared import Prepared, Probe, prepared
 from tidegate.spark.streaming.publishing import publish
 from tidegate.spark.streaming.recovery import recover
 from tidegate.spark.streaming.sources import take
-from tidegate.spark.streaming.state import Part, fold_from
 from tidegate.spark.streaming.step import Batch, run_step
-from tidegate.spark.streaming.tracking import Tracking
-from tidegate.spark.streaming.warm import Warm
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -166,8 +165,8 @@ class Engine:
         """Run a step, commit it, publish its results, and delete what is not needed any more."""
         started, number, probe = time.monotonic(), self._next, self.run.probe
         probe("begin", number)
-        shared = (self.flow, self.files, SparkBackend(runtime), self.run.shapes)
-        step = Attempt(number, self.attempt, *shared, warm=self._warm, watch=self._turn)
+        shared = (self.flow, self.files, runtime, self.run.shapes)
+        step = SparkAttempt(number, self.attempt, *shared, warm=self._warm, watch=self._turn)
         try:
             done = run_step(
                 self.run,
@@ -207,7 +206,7 @@ class Engine:
         self._number = written.number
         return written
 
-    def _clean(self, before: Commit | None, commit: Commit, step: Attempt) -> None:
+    def _clean(self, before: Commit | None, commit: Commit, step: SparkAttempt) -> None:
         """Delete what the last two commits do not name, and beats that were heard before."""
         unneeded = self._older | step.made
         self._older = before.paths if before else set()

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tidegate.engine.keepers import Keeper
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.relation import Relation
 from tidegate.flow import plan
@@ -18,7 +19,6 @@ from tidegate.flow.plan import Operator, Plan, Source
 from tidegate.spark.backend import SparkBackend
 from tidegate.spark.jvm import optimized_plan
 from tidegate.spark.relation import frame_of
-from tidegate.spark.streaming.keepers import Keeper
 from tidegate.spark.streaming.sources import observable
 
 __all__ = ["Entries", "entries"]

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from tidegate.engine.storage.errors import RunFailed
 from tidegate.errors import TidegateError
 from tidegate.flow.errors import pointed
 from tidegate.flow.plan import Operator, Plan, Source
 from tidegate.flow.schema import Schema
 from tidegate.spark.said import Said, plainly, said_by
-from tidegate.spark.streaming.errors import RunFailed
 
 __all__ = ["at_operator", "between_steps", "in_a_line", "in_step"]
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
-from tidegate.spark.streaming.errors import BadCheckpoint, CheckpointInUse
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.log import last_commit
+from tidegate.engine.storage.errors import BadCheckpoint, CheckpointInUse
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.log import last_commit
 
 __all__ = ["check_halves", "explained", "query_id"]
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
+from tidegate.engine.partitions import UNHEARD, Beat, period
+from tidegate.engine.policies import policy_of
+from tidegate.engine.storage.files import Files
 from tidegate.flow.plan import Plan
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.partitions import UNHEARD, Beat, period
-from tidegate.spark.streaming.policies import policy_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,6 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from tidegate.engine.frontiers import Frontier
+from tidegate.engine.keepers import Keeper
+from tidegate.engine.keepers.revised import ORIGIN
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.relation import Relation, united
 from tidegate.flow import plan
@@ -21,17 +24,14 @@ from tidegate.flow.expressions import reference_to
 from tidegate.flow.plan import Operator, Plan, Source
 from tidegate.flow.schema import Column, Schema
 from tidegate.spark.relation import frame_of
-from tidegate.spark.streaming.attempt import Attempt
-from tidegate.spark.streaming.frontiers import Frontier
-from tidegate.spark.streaming.keepers import Keeper
-from tidegate.spark.streaming.keepers.revised import ORIGIN
+from tidegate.spark.streaming.attempt import SparkAttempt
 from tidegate.spark.streaming.sources import Taken
 
 __all__ = ["admit"]
 
 
 def admit(
-    step: Attempt,
+    step: SparkAttempt,
     keepers: Mapping[str, Keeper[Any]],
     taken: Mapping[str, Taken],
     old: Mapping[str, Frontier],
@@ -79,15 +79,15 @@ def _roads(flow: Plan, windows: Collection[str]) -> set[str]:
     return found
 
 
-def _written(step: Attempt, taken: Taken, number: int) -> Relation:
+def _written(step: SparkAttempt, taken: Taken, number: int) -> Relation:
     """Answer the late rows of a source, each with a number of its own; they are written down, so that it stays."""
     id_ = f"monotonically_increasing_id() * {len(step.flow.sources)} + {number}"
-    rows = step.backend.relation(taken.late_rows(step.runtime)).with_columns({ORIGIN: id_})
+    rows = step.relation(taken.late_rows(step.runtime)).with_columns({ORIGIN: id_})
     return step.read([step.write("late", number, "candidates", rows)], rows.shape)
 
 
 def _passed(
-    step: Attempt, operator: Operator, late: Mapping[str, Relation], tables: Mapping[str, Relation]
+    step: SparkAttempt, operator: Operator, late: Mapping[str, Relation], tables: Mapping[str, Relation]
 ) -> Relation:
     """Answer what an operator makes of late rows, each with the number of the row that it comes from."""
     inputs = []

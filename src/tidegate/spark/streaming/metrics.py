@@ -10,6 +10,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tidegate.engine.commits.commit import Commit
+from tidegate.engine.frontiers import Frontier, parts_of, shown
+from tidegate.engine.marks import Seen
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
@@ -17,9 +20,6 @@ from tidegate.flow.sqltypes import quoted
 from tidegate.spark.jvm import listener_names
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.said import plainly
-from tidegate.spark.streaming.commits import Commit
-from tidegate.spark.streaming.frontiers import Frontier, parts_of, shown
-from tidegate.spark.streaming.marks import Seen
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from tidegate.engine.storage.errors import BadCheckpoint, FlowChanged
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.identity import checkpoint_id
+from tidegate.engine.storage.published import PROMISES
 from tidegate.flow.schema import Schema
-from tidegate.spark.streaming.errors import BadCheckpoint, FlowChanged
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.identity import checkpoint_id
-from tidegate.spark.streaming.published import PROMISES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

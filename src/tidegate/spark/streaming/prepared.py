@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tidegate.engine.keepers import Keeper, Types, keepers_of
+from tidegate.engine.meaning import meaning, origins_of, state_keys
 from tidegate.engine.plans import lower
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.identity import checkpoint_id
+from tidegate.engine.storage.state import Part
 from tidegate.flow.plan import Plan
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.backend import SparkBackend
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.entries import Entries, entries
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.identity import checkpoint_id
-from tidegate.spark.streaming.keepers import Keeper, Types, keepers_of
-from tidegate.spark.streaming.meaning import meaning, origins_of, state_keys
 from tidegate.spark.streaming.outputs import Output, Sender
-from tidegate.spark.streaming.state import Part
 from tidegate.spark.streaming.work import Kept
 
 if TYPE_CHECKING:

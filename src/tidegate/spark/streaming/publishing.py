@@ -5,28 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tidegate.engine.commits.by_step import MANIFEST, PENDING, directory_of, manifest_of, place_of
+from tidegate.engine.commits.commit import Commit, Publication
+from tidegate.engine.storage.disk import sync
+from tidegate.engine.storage.errors import BadCheckpoint, SinkFailed
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.manifest import check_files, damage, damaged, located
+from tidegate.engine.storage.published import PROMISES
+from tidegate.engine.storage.state import check_part
 from tidegate.errors import TidegateError
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.said import said_by
-from tidegate.spark.streaming.attempt import Attempt
-from tidegate.spark.streaming.by_step import MANIFEST, directory_of, manifest_of
-from tidegate.spark.streaming.commits import Commit, Publication
-from tidegate.spark.streaming.disk import sync
-from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.manifest import check_files, damage, damaged, located
+from tidegate.spark.streaming.attempt import SparkAttempt
 from tidegate.spark.streaming.owner import check_owned, is_owned
+from tidegate.spark.streaming.parts import READ
 from tidegate.spark.streaming.prepared import Prepared
-from tidegate.spark.streaming.published import PROMISES
-from tidegate.spark.streaming.state import READ, check_part
 
-__all__ = ["PENDING", "place_of", "publish", "seal", "staged"]
-
-#: The directory of what is not published yet. Spark overlooks names that begin so.
-PENDING = "_pending"
+__all__ = ["publish", "seal", "staged"]
 
 
-def staged(directory: str, step: Attempt) -> str:
+def staged(directory: str, step: SparkAttempt) -> str:
     """Answer where the results of a step are written before its commit; readers overlook it."""
     return (
         f"{directory}/{PENDING}/{step.number}-{step.suffix}" if directory else f"{PENDING}/{step.number}-{step.suffix}"
@@ -91,11 +89,6 @@ def publish(
         place = files.at(outlet.root)
         if outlet.step == commit.step and is_owned(place):
             place.create(f"{PROMISES}/{outlet.step}.json", outlet.promise.line)
-
-
-def place_of(files: Files, publication: Publication) -> Files:
-    """Return where a publication is: rows set aside or handed over are in the checkpoint, wherever that is by now."""
-    return files if directory_of(publication) else files.at(publication.root)
 
 
 def _manifest(commit: Commit, publication: Publication) -> dict[str, Any]:

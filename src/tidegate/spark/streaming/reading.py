@@ -6,19 +6,20 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from tidegate.engine.commits.by_step import checked_steps, directory_of
+from tidegate.engine.commits.commit import Publication
 from tidegate.engine.inputs import STEP
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.identity import checkpoint_id
+from tidegate.engine.storage.log import last_commit
+from tidegate.engine.storage.published import PROMISES
 from tidegate.extras import require
 from tidegate.flow.arguments import checked_path
 from tidegate.flow.sqltypes import quoted
-from tidegate.spark.streaming.by_step import checked_steps, directory_of
-from tidegate.spark.streaming.commits import Publication
-from tidegate.spark.streaming.errors import BadCheckpoint
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.identity import checkpoint_id
-from tidegate.spark.streaming.log import last_commit
+from tidegate.spark.hadoop import files_at
 from tidegate.spark.streaming.owner import owner_of
-from tidegate.spark.streaming.published import PROMISES
-from tidegate.spark.streaming.state import READ
+from tidegate.spark.streaming.parts import READ
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,10 +40,10 @@ def read(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame:
     require("spark", "tg.read")
     from pyspark.sql.types import StructType
 
-    files = Files(spark, checked_path(path, "read(…)", hint='tg.read(spark, "out/hourly")'))
+    files = files_at(spark, checked_path(path, "read(…)", hint='tg.read(spark, "out/hourly")'))
     owner = owner_of(files)
     schema = StructType.fromJson(json.loads(owner["schema"]))
-    checkpoint = Files(spark, owner["checkpoint"])
+    checkpoint = files_at(spark, owner["checkpoint"])
     if not checkpoint.exists("id") or checkpoint_id(checkpoint) != owner["id"]:
         raise BadCheckpoint(
             f"{files.root} was written with the checkpoint {checkpoint.root}, which is not there any more",
@@ -74,7 +75,7 @@ def read_stream(spark: SparkSession, path: str | os.PathLike[str], **options: An
     from pyspark.sql.functions import regexp_extract
     from pyspark.sql.types import StructType
 
-    files = Files(spark, checked_path(path, "read_stream(…)", hint='tg.read_stream(spark, "out/hourly")'))
+    files = files_at(spark, checked_path(path, "read_stream(…)", hint='tg.read_stream(spark, "out/hourly")'))
     schema = StructType.fromJson(json.loads(owner_of(files)["schema"]))
     # A glob of directories, and not their parent: `step` is no column of the rows, and may be one of the user's.
     rows = spark.readStream.schema(schema).options(**_EVER | READ | options).parquet(files.path("step=*"))
@@ -86,10 +87,10 @@ def read_stream(spark: SparkSession, path: str | os.PathLike[str], **options: An
 
 def read_promises(spark: SparkSession, path: str) -> DataFrame:
     """Answer the frontiers that are published beside an output as a stream of texts, ``value``."""
-    return spark.readStream.options(**_EVER).text(Files(spark, path).path(PROMISES))
+    return spark.readStream.options(**_EVER).text(files_at(spark, path).path(PROMISES))
 
 
 def published_time(spark: SparkSession, path: str) -> list[list[str]]:
     """Answer the names and types of the time columns of an output."""
-    found: list[list[str]] = owner_of(Files(spark, path))["time"]
+    found: list[list[str]] = owner_of(files_at(spark, path))["time"]
     return found

@@ -6,18 +6,18 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from tidegate.engine.commits.by_step import check_none_after
+from tidegate.engine.commits.commit import Commit
+from tidegate.engine.commits.upgrade import upgraded
+from tidegate.engine.meaning import check_meaning
+from tidegate.engine.storage.errors import CheckpointClosed
+from tidegate.engine.storage.lock import Lock
+from tidegate.engine.storage.state import check_part
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.by_step import check_none_after
 from tidegate.spark.streaming.cleaning import sweep
-from tidegate.spark.streaming.commits import Commit
-from tidegate.spark.streaming.errors import CheckpointClosed
-from tidegate.spark.streaming.lock import Lock
-from tidegate.spark.streaming.meaning import check_meaning
 from tidegate.spark.streaming.owner import check_owned
 from tidegate.spark.streaming.prepared import Prepared
 from tidegate.spark.streaming.publishing import publish
-from tidegate.spark.streaming.state import check_part
-from tidegate.spark.streaming.upgrade import upgraded
 
 __all__ = ["RECOVERY", "recover"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.engine.storage.errors import RowRefused
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.errors import RowRefused
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -6,23 +6,23 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from tidegate.engine.commits.by_step import directory_of
+from tidegate.engine.commits.commit import Commit, Publication
+from tidegate.engine.frontiers import shown
+from tidegate.engine.marks import Marks
+from tidegate.engine.storage.errors import LateRow, RowRefused
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.published import Outlet, final
+from tidegate.engine.tracking import Tracking
 from tidegate.spark.relation import frame_of
-from tidegate.spark.streaming.attempt import Attempt
-from tidegate.spark.streaming.by_step import directory_of
-from tidegate.spark.streaming.commits import Commit, Publication
-from tidegate.spark.streaming.errors import LateRow, RowRefused
+from tidegate.spark.streaming.attempt import SparkAttempt
 from tidegate.spark.streaming.failures import at_operator
-from tidegate.spark.streaming.files import Files
-from tidegate.spark.streaming.frontiers import shown
-from tidegate.spark.streaming.marks import Marks
 from tidegate.spark.streaming.owner import check_owned
+from tidegate.spark.streaming.parts import write_part
 from tidegate.spark.streaming.prepared import Prepared
-from tidegate.spark.streaming.published import Outlet, final
 from tidegate.spark.streaming.publishing import staged
 from tidegate.spark.streaming.refusals import watched
 from tidegate.spark.streaming.sources import Taken, diverted
-from tidegate.spark.streaming.state import write_part
-from tidegate.spark.streaming.tracking import Tracking
 from tidegate.spark.streaming.work import Rows
 
 __all__ = ["outlets", "refuse_late", "set_aside", "set_aside_so_far", "write_results"]
@@ -40,7 +40,7 @@ def refuse_late(taken: Mapping[str, Taken], marks: Mapping[str, Marks]) -> None:
 
 
 def set_aside(
-    run: Prepared, step: Attempt, taken: Mapping[str, Taken], marks: Mapping[str, Marks]
+    run: Prepared, step: SparkAttempt, taken: Mapping[str, Taken], marks: Mapping[str, Marks]
 ) -> list[Publication]:
     """Write the rows that came late or were rejected to where they can be read."""
     written = []
@@ -64,7 +64,9 @@ def set_aside_so_far(last: Commit | None, publications: Sequence[Publication]) -
     return dict(found)
 
 
-def write_results(run: Prepared, step: Attempt, found: Mapping[str, Rows]) -> tuple[dict[str, int], list[Publication]]:
+def write_results(
+    run: Prepared, step: SparkAttempt, found: Mapping[str, Rows]
+) -> tuple[dict[str, int], list[Publication]]:
     """Write what goes to sinks to paths of this attempt; return how many rows each has, and what is to be published."""
     outputs, written = {}, []
     for place in run.directories.values():
@@ -88,7 +90,7 @@ def write_results(run: Prepared, step: Attempt, found: Mapping[str, Rows]) -> tu
     return outputs, written
 
 
-def _place(run: Prepared, step: Attempt, sink: str) -> tuple[Publication, Files]:
+def _place(run: Prepared, step: SparkAttempt, sink: str) -> tuple[Publication, Files]:
     if place := run.directories.get(sink):
         return Publication(place.root, staged("", step), f"step={step.number}"), place
     directory = f"output/{sink}"

@@ -8,6 +8,11 @@ from dataclasses import asdict, dataclass
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
+from tidegate.engine.commits.by_step import checked_steps, directory_of
+from tidegate.engine.frontiers import COMPLETE, Frontier, shown
+from tidegate.engine.storage.errors import RunStopped
+from tidegate.engine.storage.lock import Lock
+from tidegate.engine.times import parse_time
 from tidegate.flow.errors import BadArgument, nearest
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
@@ -16,16 +21,11 @@ from tidegate.progress import Reason
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.jvm import nothing_left
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.by_step import checked_steps, directory_of
 from tidegate.spark.streaming.engine import Engine
-from tidegate.spark.streaming.errors import RunStopped
 from tidegate.spark.streaming.failures import between_steps, in_a_line
-from tidegate.spark.streaming.frontiers import COMPLETE, Frontier, shown
 from tidegate.spark.streaming.halves import explained
 from tidegate.spark.streaming.heartbeat import Heart
-from tidegate.spark.streaming.lock import Lock
-from tidegate.spark.streaming.state import READ
-from tidegate.spark.streaming.times import parse_time
+from tidegate.spark.streaming.parts import READ
 from tidegate.spark.streaming.turns import Turns
 
 if TYPE_CHECKING:

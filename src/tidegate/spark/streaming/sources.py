@@ -7,36 +7,26 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from tidegate.engine.frontiers import Frontier, complete, shown
 from tidegate.engine.inputs import STEP, reason_of, untimed
+from tidegate.engine.keys import key_text
+from tidegate.engine.marks import Marks
+from tidegate.engine.policies import CLOCK, Seen, policy_of, signals_of
+from tidegate.engine.policies.policy import LATE, ON_TIME, REJECTED
 from tidegate.flow.limits import Limit, limits
 from tidegate.flow.plan import Plan, Source
 from tidegate.flow.sqltypes import literal, quoted
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.inputs import UNREADABLE
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.frontiers import Frontier, complete, shown
-from tidegate.spark.streaming.keys import key_text
-from tidegate.spark.streaming.marks import Marks
-from tidegate.spark.streaming.policies import Seen, policy_of
-from tidegate.spark.streaming.policies.policy import LATE, ON_TIME, REJECTED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
-__all__ = ["CLOCK", "Taken", "diverted", "look", "observable", "signals_of", "take", "united"]
-
-#: The signal that all sources with idle partitions share. No source is called so.
-CLOCK = "the clock"
+__all__ = ["Taken", "diverted", "look", "observable", "take", "united"]
 
 #: The text of a row that did not parse, in batches of flows with a source that tells.
 _TEXT = "__text"
-
-
-def signals_of(flow: Plan) -> tuple[str, ...]:
-    """Answer what moves frontiers beside the rows of sources: it is read by the same query, after all sources."""
-    policies = list(map(policy_of, flow.sources))
-    found = [policy.source.id for policy in policies if policy.told]
-    return (*found, CLOCK) if any(policy.idle is not None for policy in policies) else tuple(found)
 
 
 def united(

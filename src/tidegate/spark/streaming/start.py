@@ -8,32 +8,33 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidegate.engine.commits.by_step import PENDING
+from tidegate.engine.policies import CLOCK, policy_of
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.identity import checkpoint_id, identify
+from tidegate.engine.storage.lock import Lock
+from tidegate.engine.storage.log import last_commit
+from tidegate.engine.storage.published import check_promises
 from tidegate.errors import TidegateError
 from tidegate.flow.arguments import checked_directory
 from tidegate.flow.errors import BadArgument, BadInput, nearest
 from tidegate.flow.plan import Plan, Sink
 from tidegate.flow.watermarks import Published
+from tidegate.spark.hadoop import files_at
 from tidegate.spark.inputs import check_inputs
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.said import said_by
 from tidegate.spark.streaming.cleaning import sweep_attempts
 from tidegate.spark.streaming.engine import Engine, resume
-from tidegate.spark.streaming.errors import BadCheckpoint
-from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.halves import check_halves
 from tidegate.spark.streaming.heartbeat import heart_of, read_beats
-from tidegate.spark.streaming.identity import checkpoint_id, identify
-from tidegate.spark.streaming.lock import Lock
-from tidegate.spark.streaming.log import last_commit
 from tidegate.spark.streaming.metrics import Reporter, observed, reporter
 from tidegate.spark.streaming.outputs import Output, Transactional, checked_outputs
 from tidegate.spark.streaming.owner import claim
-from tidegate.spark.streaming.policies import policy_of
-from tidegate.spark.streaming.published import check_promises
-from tidegate.spark.streaming.publishing import PENDING
 from tidegate.spark.streaming.reading import published_time, read_promises
 from tidegate.spark.streaming.run import Run
-from tidegate.spark.streaming.sources import CLOCK, united
+from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.stores import check_store
 from tidegate.spark.streaming.turns import Turns
 from tidegate.spark.workers import check_workers, runs_python
@@ -69,7 +70,7 @@ def start(
             check_workers(runtime)
         path = checked_directory(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
         check_store(spark, path, "a checkpoint")
-        files = Files(spark, path)
+        files = files_at(spark, path)
         lock = Lock(files)
         lock.acquire()
         try:
@@ -194,7 +195,7 @@ def _signals(flow: Plan, spark: SparkSession) -> dict[str, DataFrame]:
                     f"expected a frontier of times {_listed(declared)}, got one of {_listed(times)} from {path}",
                     hint="declare the time columns that the published output has",
                 ).at(f"source {source.id!r}")
-            check_promises(Files(spark, path))
+            check_promises(files_at(spark, path))
             found[source.id] = read_promises(spark, path)
     return found
 

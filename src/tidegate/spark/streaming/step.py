@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.spark.streaming.attempt import Attempt
-from tidegate.spark.streaming.commits import Commit
-from tidegate.spark.streaming.frontiers import Frontier
+from tidegate.engine.commits.commit import Commit
+from tidegate.engine.frontiers import Frontier
+from tidegate.engine.marks import Marks, Seen
+from tidegate.engine.storage.log import Token
+from tidegate.engine.tracking import Tracking
+from tidegate.spark.streaming.attempt import SparkAttempt
 from tidegate.spark.streaming.lateness import admit
-from tidegate.spark.streaming.log import Token
-from tidegate.spark.streaming.marks import Marks, Seen
 from tidegate.spark.streaming.prepared import Prepared
 from tidegate.spark.streaming.publishing import seal
 from tidegate.spark.streaming.results import outlets, refuse_late, set_aside, set_aside_so_far, write_results
 from tidegate.spark.streaming.sources import Taken, look
-from tidegate.spark.streaming.tracking import Tracking
 from tidegate.spark.streaming.work import Work
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Done:
 
 def run_step(
     run: Prepared,
-    step: Attempt,
+    step: SparkAttempt,
     batch: Batch,
     last: Commit | None,
     marks: Mapping[str, Marks],
@@ -77,7 +77,7 @@ def run_step(
     """
     flow = run.flow
     # A step has a session of its own, with settings of its own.
-    tables = {name: step.backend.relation(table) for name, table in run.tables.items()}
+    tables = {name: step.relation(table) for name, table in run.tables.items()}
     work = Work(
         step,
         run.entries,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidegate.engine.storage.errors import UnfitFileSystem
 from tidegate.spark.jvm import classes, hadoop_settings
-from tidegate.spark.streaming.errors import UnfitFileSystem
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tidegate.engine.frontiers import Frontier
+from tidegate.engine.keepers import Held, Keeper, Moved, New, Types
 from tidegate.engine.lowering import lower_operator
+from tidegate.engine.marks import Seen
 from tidegate.engine.relation import Kept as Cached
 from tidegate.engine.relation import Relation
+from tidegate.engine.storage.state import Part, State, fold_from
 from tidegate.flow.plan import Operator, Source, Table
-from tidegate.spark.streaming.attempt import Attempt
+from tidegate.spark.streaming.attempt import SparkAttempt
 from tidegate.spark.streaming.entries import Entries
 from tidegate.spark.streaming.failures import at_operator
-from tidegate.spark.streaming.frontiers import Frontier
-from tidegate.spark.streaming.keepers import Held, Keeper, Moved, New, Types
-from tidegate.spark.streaming.marks import Seen
 from tidegate.spark.streaming.sources import Taken
-from tidegate.spark.streaming.state import Part, State, fold_from
 
 __all__ = ["Kept", "Rows", "Work"]
 
@@ -45,7 +45,7 @@ class Work:
 
     def __init__(
         self,
-        step: Attempt,
+        step: SparkAttempt,
         entries: Entries,
         kept: Mapping[str, Kept],
         before: Mapping[str, tuple[State, ...]],
@@ -76,7 +76,7 @@ class Work:
                     self.rows[operator.id] = Rows(self._tables[operator.id])
                 elif isinstance(operator, Source):
                     self.rows[operator.id] = (
-                        Rows(self._step.backend.relation(taken[operator.id].on_time(self._step.runtime)))
+                        Rows(self._step.relation(taken[operator.id].on_time(self._step.runtime)))
                         if operator.id in taken
                         else Rows(self._step.nothing(operator.id), empty=True)
                     )

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tidegate.engine.storage.errors import BadCheckpoint, SinkFailed
+from tidegate.engine.storage.files import Files
 from tidegate.extras import require
 from tidegate.flow.arguments import checked_directory
 from tidegate.flow.errors import NotSupported
 from tidegate.spark.streaming.batches import arrow_batches
-from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
-from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.outputs.output import Output, Sender
 from tidegate.spark.streaming.outputs.outside import check_outside
 

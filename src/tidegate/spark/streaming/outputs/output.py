@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.spark.streaming.files import Files
+from tidegate.engine.storage.files import Files
 from tidegate.spark.streaming.refusals import Refusal
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tidegate.engine.storage.files import Files
 from tidegate.flow.errors import BadArgument
-from tidegate.spark.streaming.files import Files
 
 __all__ = ["check_outside"]
 

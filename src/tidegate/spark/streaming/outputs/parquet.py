@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.files import Files
 from tidegate.flow.arguments import checked_directory
-from tidegate.spark.streaming.errors import BadCheckpoint
-from tidegate.spark.streaming.files import Files
 from tidegate.spark.streaming.outputs.output import Output, Sender
 from tidegate.spark.streaming.outputs.outside import check_outside
 from tidegate.spark.streaming.stores import check_store

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from tidegate.engine.storage.errors import BadCheckpoint, SinkFailed
 from tidegate.extras import require
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.sqltypes import quoted
 from tidegate.spark.streaming.batches import arrow_batches
-from tidegate.spark.streaming.errors import BadCheckpoint, SinkFailed
 from tidegate.spark.streaming.outputs.output import Output, Sender
 from tidegate.spark.streaming.outputs.postgres_values import column_type, fits, flat, refused
 from tidegate.spark.streaming.refusals import Refusal

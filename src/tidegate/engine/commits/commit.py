@@ -1,0 +1,134 @@
+"""Commits: one file for each step that says all there is to know to go on after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tidegate.engine.marks import Marks
+from tidegate.engine.storage.errors import Superseded
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.log import FORMAT, NOBODY, Token, append
+from tidegate.engine.storage.manifest import FileEntry, decode_files
+from tidegate.engine.storage.published import Outlet
+from tidegate.engine.storage.state import Part, State
+from tidegate.flow.plan import Plan
+
+__all__ = ["Commit", "Publication", "write_commit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A directory that becomes visible after the commit: moved to ``name``, or handed to the sink's function."""
+
+    root: str
+    staged: str
+    name: str
+    #: The sink whose function is called; empty if the directory is moved.
+    call: str = ""
+    files: tuple[FileEntry, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """How many rows are in it."""
+        return sum(entry.rows for entry in self.files)
+
+    def coded(self) -> dict[str, Any]:
+        """Return the publication as JSON has it."""
+        files = [entry.coded() for entry in self.files]
+        return {"root": self.root, "staged": self.staged, "name": self.name, "call": self.call, "files": files}
+
+    @classmethod
+    def decode(cls, found: Mapping[str, Any]) -> Publication:
+        """Return the publication that JSON has."""
+        files = decode_files(found.get("files", ()))
+        return cls(found["root"], found["staged"], found["name"], found["call"], files)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What a step did. ``batch`` is Spark's number for its rows, None for the end of the input."""
+
+    step: int
+    batch: int | None
+    #: Spark's id of the query, and a hash of where this batch begins and ends in the sources.
+    query: str
+    offsets: str
+    marks: Mapping[str, Marks]
+    state: Mapping[str, tuple[State, ...]]
+    publish: tuple[Publication, ...]
+    outputs: Mapping[str, int]
+    #: What the state belongs to: sources in order, and operators with state, by their fingerprints.
+    flow: Mapping[str, Any]
+    ended: bool = False
+    #: What is in the directories of sinks, and promised there.
+    outlets: Mapping[str, Outlet] = field(default_factory=dict)
+    #: How many rows were set aside up to now, by their directory.
+    aside: Mapping[str, int] = field(default_factory=dict)
+    #: Its number in the log, and the run that made it.
+    number: int = 0
+    token: Token = NOBODY
+
+    @property
+    def parts(self) -> list[Part]:
+        """The parts of state that it names."""
+        return [part for states in self.state.values() for state in states for part in state.parts]
+
+    @property
+    def paths(self) -> set[str]:
+        """The directories of state that it names."""
+        return {part.path for part in self.parts}
+
+    def coded(self, flow: Plan) -> dict[str, Any]:
+        """Answer the commit as JSON has it."""
+        return {
+            "format": FORMAT,
+            "step": self.step,
+            "batch": self.batch,
+            "query": self.query,
+            "offsets": self.offsets,
+            "sources": {source.id: self.marks[source.id].coded(source) for source in flow.sources},
+            "state": {key: [state.coded() for state in states] for key, states in self.state.items()},
+            "publish": [publication.coded() for publication in self.publish],
+            "outputs": dict(self.outputs),
+            "flow": dict(self.flow),
+            "ended": self.ended,
+            "outlets": {sink: outlet.coded() for sink, outlet in self.outlets.items()},
+            "aside": dict(self.aside),
+        }
+
+    @classmethod
+    def decode(cls, flow: Plan, found: Mapping[str, Any]) -> Commit:
+        """Answer the commit that JSON has."""
+        return cls(
+            found["step"],
+            found["batch"],
+            found["query"],
+            found["offsets"],
+            # By position: a source may have another name now.
+            {s.id: Marks.decode(s, marks) for s, marks in zip(flow.sources, found["sources"].values(), strict=True)},
+            {key: tuple(State.decode(state) for state in states) for key, states in found["state"].items()},
+            tuple(map(Publication.decode, found["publish"])),
+            found["outputs"],
+            found["flow"],
+            found["ended"],
+            {sink: Outlet.decode(outlet) for sink, outlet in found["outlets"].items()},
+            found.get("aside", {}),
+            found["number"],
+            Token(**found["token"]),
+        )
+
+
+def write_commit(files: Files, flow: Plan, commit: Commit, *, before: int, midway: Callable[[], None]) -> Commit:
+    """Write the commit of a step, once and for all; raise if another run has taken its number in the log.
+
+    ``before`` is the number of the commit before it. Return the commit with the number that it was given.
+    """
+    number = append(files, commit.number, commit.coded(flow), commit.token, before=before, midway=midway)
+    if number is None:
+        raise Superseded(
+            f"step {commit.step} of flow {flow.name!r} can't be committed: another run has taken over {files.root}",
+            hint="let only one run work on a checkpoint",
+        )
+    return replace(commit, number=number)

@@ -1,0 +1,70 @@
+"""Commits of earlier versions: what they do not say is looked up once, and taken as it is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tidegate.engine.commits.by_step import directory_of, place_of, step_of
+from tidegate.engine.commits.commit import Commit, Publication
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.manifest import FileEntry, damaged, list_files
+from tidegate.engine.storage.state import State
+
+__all__ = ["UPGRADES", "upgraded"]
+
+
+def upgraded(files: Files, commit: Commit, format_: int) -> Commit:
+    """Return a commit of an earlier format as one of today."""
+    for upgrade in UPGRADES[format_ - 1 :]:
+        commit = upgrade(files, commit)
+    return commit
+
+
+def _with_files(files: Files, commit: Commit) -> Commit:
+    """Add the files that a commit of the first format names, as they are now.
+
+    Their rows are held against what the commit says. What was handed over left no record: if it is gone, it was.
+    """
+    publish = [_publication(files, commit, publication) for publication in commit.publish]
+    kept = tuple(publication for publication in publish if publication.files or not publication.call)
+    return replace(
+        commit,
+        state={key: tuple(_state(files, state) for state in states) for key, states in commit.state.items()},
+        publish=kept,
+        aside={f"late/{name}": _set_aside(files, f"late/{name}", kept) for name in files.names("late")},
+    )
+
+
+def _state(files: Files, state: State) -> State:
+    return State(tuple(replace(p, files=_listed(files, [p.path], "the state", p.rows)) for p in state.parts))
+
+
+def _publication(files: Files, commit: Commit, publication: Publication) -> Publication:
+    place = place_of(files, publication)
+    rows = {outlet.root: commit.outputs.get(sink) for sink, outlet in commit.outlets.items()}
+    expected = None if publication.call else rows.get(publication.root)
+    # Of a move that was cut, some are in each.
+    found = _listed(place, [publication.staged, publication.name], f"the output of step {commit.step}", expected)
+    return replace(publication, files=found)
+
+
+def _listed(files: Files, directories: list[str], what: str, rows: int | None) -> tuple[FileEntry, ...]:
+    found = {entry.name: entry for directory in directories for entry in list_files(files, directory)}
+    seen = sum(entry.rows for entry in found.values())
+    if rows is not None and seen != rows:
+        places = " and ".join(files.path(directory) for directory in directories)
+        raise damaged(what, places, [f"it has {seen:,} rows, expected {rows:,}"])
+    return tuple(found.values())
+
+
+def _set_aside(files: Files, directory: str, publish: tuple[Publication, ...]) -> int:
+    """Return how many rows of a source were set aside, those included that are about to be published."""
+    pending = {p.name: p.rows for p in publish if directory_of(p) == directory}
+    names = [f"{directory}/{name}" for name in files.names(directory) if step_of(name) is not None]
+    published = sum(entry.rows for name in names if name not in pending for entry in list_files(files, name))
+    return published + sum(pending.values())
+
+
+#: From the first format to the second, and so on: a new format adds what the one before lacks.
+UPGRADES: tuple[Callable[[Files, Commit], Commit], ...] = (_with_files,)

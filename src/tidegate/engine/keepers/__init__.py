@@ -1,0 +1,72 @@
+"""What operators keep between steps, one module for each kind of state; which operator has which is said here alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidegate.engine.keepers.accumulated import AllCells, AllRows
+from tidegate.engine.keepers.keeper import Answer, Held, Keeper, Moved, New, Types
+from tidegate.engine.keepers.last_rows import LastKept, LatestRight
+from tidegate.engine.keepers.loops import Known
+from tidegate.engine.keepers.per_time import CellsPerTime, RowsPerTime
+from tidegate.engine.keepers.processed import Knowledge, PlayedRows
+from tidegate.engine.keepers.resumed import Memory, memory_of
+from tidegate.engine.keepers.revised import RevisedWindows
+from tidegate.engine.keepers.sessions import RowsInSessions
+from tidegate.engine.keepers.windows import CellsInWindows, RowsInWindows
+from tidegate.engine.lowering.cells import mergeable
+from tidegate.flow import plan
+from tidegate.flow.errors import NotSupported
+from tidegate.flow.plan import Operator, Plan, SessionFrame, WindowFrame
+from tidegate.flow.schema import Schema
+
+__all__ = ["Answer", "Held", "Keeper", "Memory", "Moved", "New", "Types", "keepers_of"]
+
+
+def keepers_of(flow: Plan, *, allow_pickle: bool = False) -> dict[str, Keeper[Any]]:
+    """Return what each operator keeps that keeps something; ``allow_pickle`` is for operators of the user's own."""
+    found = {}
+    for operator in flow:
+        if operator.keeps_state:
+            inputs = [given.schema for given in flow.inputs(operator)]
+            found[operator.id] = _keeper(operator, inputs, allow_pickle=allow_pickle)
+    return found
+
+
+def _keeper(operator: Operator, inputs: Sequence[Schema], *, allow_pickle: bool) -> Keeper[Any]:
+    match operator:
+        case plan.Aggregate(aggregation=aggregation) if mergeable(aggregation):
+            return CellsPerTime(operator, inputs)
+        case plan.Gate() | plan.Aggregate() | plan.Distinct() | plan.Join():
+            return RowsPerTime(operator, inputs)
+        case plan.WindowAggregate(aggregation=aggregation):
+            return _windows(operator, inputs, operator.frame, aggregation.by, cells=mergeable(aggregation))
+        case plan.WindowApply(by=by):
+            return _windows(operator, inputs, operator.frame, by)
+        case plan.WindowJoin(frame=frame):
+            return RowsInWindows(operator, inputs, frame)
+        case plan.Accumulate(aggregation=aggregation):
+            return (AllCells if mergeable(aggregation) else AllRows)(operator, inputs)
+        case plan.Deduplicate():
+            return LastKept(operator, inputs)
+        case plan.JoinAsof():
+            return LatestRight(operator, inputs)
+        case plan.Process():
+            memory = memory_of(operator, allow_pickle=allow_pickle)
+            return (PlayedRows if memory is Memory.ROWS else Knowledge)(operator, inputs, memory)
+        case plan.Iterate():
+            return Known(operator, inputs)
+    raise NotSupported(f"runs on streams have no rule for what {operator.verb} keeps")
+
+
+def _windows(
+    operator: Any, inputs: Sequence[Schema], frame: WindowFrame | SessionFrame, by: Any, *, cells: bool = False
+) -> Keeper[Any]:
+    """Return what is kept for windows of rows that are grouped."""
+    match frame:
+        case SessionFrame():
+            return RowsInSessions(operator, inputs, frame, by)
+        case WindowFrame(lateness=0):
+            return (CellsInWindows if cells else RowsInWindows)(operator, inputs, frame)
+    return RevisedWindows(operator, inputs, frame, by)

@@ -1,0 +1,80 @@
+"""Operators that look back to the last row of a key: of complete times, that one is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidegate.engine.calls import call
+from tidegate.engine.frontiers import Frontier, complete, complete_at, newly_complete
+from tidegate.engine.keepers.keeper import Answer, Held, Moved, O, Units, Waiting
+from tidegate.engine.lowering import lower_operator
+from tidegate.engine.relation import Relation, as_they_are
+from tidegate.engine.units import units_of
+from tidegate.flow import plan
+from tidegate.flow.schema import Schema
+from tidegate.flow.sqltypes import quoted
+
+__all__ = ["LastKept", "LatestRight"]
+
+
+class _LooksBack(Waiting[O]):
+    """What is kept gives answers at all times; those at times that became complete count."""
+
+    def answer(self, held: Held, moved: Moved) -> Answer:
+        """Return the answers at the times that became complete."""
+        rows = [self.read(held, port) for port in range(self.ports)]
+        done = newly_complete(self.operator.schema, moved.old, moved.new)
+        return held.answers(lower_operator(self.operator, *rows).where(done))
+
+
+class LatestRight(_LooksBack[plan.JoinAsof]):
+    """Of `join_asof`: left rows until their time is complete, and the latest complete right row of each key."""
+
+    def due(self, port: int, first: Units, moved: Moved) -> bool:
+        """Whether left rows are complete; no answer waits for a right one."""
+        return port == 0 and super().due(port, first, moved)
+
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
+        """Return what waits, and the right rows that may still be found."""
+        if port == 0:
+            return super().keep(held, port, rows, at)
+        schema, over = self.inputs[port], self.operator.over
+        keys = [*map(quoted, self.operator.on), *(quoted(name) for name in schema.time if name != over)]
+        carried = dict(zip(rows.names, rows.order, strict=True))
+        order = [quoted(over), *(carried[name] for name in self.operator.right_columns)]
+        return _last_of_complete(schema, rows, at, keys, order)
+
+    def outlived(self, port: int, last: Units, at: Frontier) -> bool:
+        """Whether left rows are complete; a right row may be found at any later time."""
+        return port == 0 and super().outlived(port, last, at)
+
+
+class LastKept(_LooksBack[plan.Deduplicate]):
+    """Of `deduplicate`: rows until their time is complete, and the last of each key that was let through."""
+
+    parts_apart = False
+
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
+        """Return what waits, and of each key the row from which the next one is measured."""
+        operator, schema = self.operator, self.inputs[port]
+        done = complete(schema, at)
+        passed = lower_operator(operator, rows.where(done))
+        keys = [*(e.sql for e in operator.by), *(quoted(name) for name in schema.time if name != operator.over)]
+        last = _last_of_complete(schema, passed, at, keys, [quoted(operator.over)])
+        if operator.within is not None:
+            until = f"{units_of(schema, operator.over)} + {operator.within - 1}L"
+            last = last.where(f"NOT ({complete_at(schema, at, operator.over, until)})")
+        return last.union(rows.where(f"NOT ({done})"))
+
+    def outlived(self, port: int, last: Units, at: Frontier) -> bool:  # noqa: ARG002
+        """Whether a row was let through does not follow from its time."""
+        return False
+
+
+def _last_of_complete(
+    schema: Schema, rows: Relation, at: Frontier, keys: Sequence[str], order: Sequence[str]
+) -> Relation:
+    """Return the rows that are not complete, and of the complete ones the last of each key."""
+    marked = rows.with_columns({"__done": complete(schema, at)})
+    numbered = marked.over({"__nth": call("row_number")}, ["__done", *keys], order, descending=True)
+    return numbered.where("NOT __done OR __nth = 1").select(as_they_are(rows.names))

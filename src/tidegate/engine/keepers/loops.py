@@ -1,0 +1,150 @@
+"""Loops: rows that become complete meet what is known, and what is known goes on from there.
+
+The state of a loop is the rows of its inputs, and the cells of what it knows, each step adding those that it found.
+Rows at times that are not complete wait.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.engine.frontiers import Frontier, complete, newly_complete
+from tidegate.engine.keepers.keeper import Answer, Held, Keeper, Moved, Types
+from tidegate.engine.loops.answers import all_known, new_or_better
+from tidegate.engine.loops.counted import Counted, answers_of_versions
+from tidegate.engine.loops.facts import KNOWN_BEFORE, Facts
+from tidegate.engine.loops.queries import Given, Queries
+from tidegate.engine.loops.relations import least_version, needed, units_of_versions, versions_of
+from tidegate.engine.loops.rounds import Rounds, Watch, shared
+from tidegate.engine.relation import Backend, Relation, as_they_are
+from tidegate.flow.plan import Iterate
+from tidegate.flow.sqltypes import quoted
+
+__all__ = ["Known"]
+
+
+class Known(Keeper[Iterate]):
+    """All rows of the inputs, and what the loop knows."""
+
+    @property
+    def ports(self) -> int:
+        """One for each input, one for what is known."""
+        return len(self.inputs) + 1
+
+    def state_types(self, backend: Backend, types: Types) -> list[Any]:
+        """Return the columns of rows, and of what is known."""
+        return [*super().state_types(backend, types), types.output]
+
+    def answer(self, held: Held, moved: Moved) -> Answer:
+        """Take in the rows that became complete, and answer for their times."""
+        with ExitStack() as open_blocks:
+            open_blocks.callback(held.attempt.watch, self.operator, 0, None)
+            return _Loop(self.operator, held, moved).answer(open_blocks)
+
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
+        """Return all rows, and what is known with fewer rows: along one column, all cells so far are one."""
+        if port < len(self.inputs):
+            return rows
+        facts = Facts.of(self.operator)
+        if len(facts.times) == 1:
+            return facts.merged(_since_ever(self.operator, rows))
+        tagged = rows.with_columns({"__from": str(KNOWN_BEFORE)})
+        return facts.cells(tagged).select(as_they_are(facts.columns))
+
+
+@dataclass(slots=True)
+class _Loop:
+    """A loop in a step."""
+
+    operator: Iterate
+    held: Held
+    moved: Moved
+
+    @property
+    def known(self) -> int:
+        """The state of what is known."""
+        return len(self.operator.inputs)
+
+    @property
+    def tables(self) -> dict[str, Relation]:
+        return {self.operator.names[port]: table for port, table in self.held.tables.items()}
+
+    def answer(self, open_blocks: ExitStack) -> Answer:
+        schema = self.operator.schema
+        rows: dict[str, Relation] = {}
+        new: dict[str, Relation] = {}
+        for port, name in enumerate(self.operator.names):
+            if port in self.held.tables:
+                continue
+            all_rows = needed(self.operator, name, self.held.read_cached(port))
+            rows[name] = all_rows.where(complete(schema, self.moved.new))
+            fresh = newly_complete(schema, self.moved.old, self.moved.new)
+            block = self.held.attempt.backend.kept(all_rows.where(fresh))
+            open_blocks.callback(block.release)
+            if block.size:
+                new[name] = shared(block)
+        if not new:
+            return self.held.answers(None)
+        if self.operator.rounds is not None:
+            return self.held.answers(self._counted(rows, list(new.values())))
+        return self._found(open_blocks, rows, new)
+
+    def _counted(self, rows: dict[str, Relation], new: list[Relation]) -> Relation:
+        operator = self.operator
+        loop = Counted(operator, self.held.attempt.backend, {**rows, **self.tables}, self._watch())
+        try:
+            versions = units_of_versions(operator, versions_of(operator, new))
+            everything = units_of_versions(operator, versions_of(operator, list(rows.values())))
+            answers = answers_of_versions(loop, versions, everything)
+            assert answers is not None, "there are versions"
+            return self._written(answers)
+        finally:
+            loop.release()
+
+    def _found(self, open_blocks: ExitStack, rows: dict[str, Relation], new: dict[str, Relation]) -> Answer:
+        operator, known = self.operator, self.known
+        known_rows = self.held.states[known].rows
+        before = self._before() if known_rows else None
+        given = {
+            name: Given(all_rows, all_rows if before is None else new.get(name))
+            for name, all_rows in {**rows, **self.tables}.items()
+        }
+        beginning = least_version(operator, list(rows.values())) if before is None else None
+        rounds = Rounds(
+            Queries(operator, self.held.attempt.backend, given, beginning), before, known_rows, watch=self._watch()
+        )
+        open_blocks.callback(rounds.release)
+        part = self.held.write(known, "found", rounds.run())
+        self.held = self.held.grown(known, part)
+        if len(operator.schema.time) == 1 and operator.emit == "update":
+            if not part.rows:
+                return self.held.answers(None)
+            first = quoted(operator.schema.time[0])
+            found = self.held.read_cached(known, [part])
+            return self.held.answers(found.where(f"{first} IS NOT NULL"))
+        cells = self.held.read_cached(known)
+        versions = versions_of(operator, list(new.values()))
+        if operator.emit == "complete":
+            return self.held.answers(self._written(all_known(operator, cells, versions)))
+        everything = versions_of(operator, list(rows.values()))
+        return self.held.answers(self._written(new_or_better(operator, cells, versions, everything)))
+
+    def _written(self, answers: Relation) -> Relation:
+        """Work out answers while what they are made of is held; no commit names them, and so they are cleaned away."""
+        part = self.held.write(self.known, "answers", answers)
+        return self.held.read_cached(self.known, [part] if part.rows else [])
+
+    def _before(self) -> Relation:
+        """Return what was known before this step; along one column nobody can tell any more since when."""
+        cells = self.held.read_cached(self.known)
+        return cells if len(self.operator.schema.time) > 1 else _since_ever(self.operator, cells)
+
+    def _watch(self) -> Watch:
+        return lambda number, least: self.held.attempt.watch(self.operator, number, least)
+
+
+def _since_ever(operator: Iterate, cells: Relation) -> Relation:
+    (column,) = operator.schema.times
+    return cells.select(as_they_are(cells.names) | {column.name: f"CAST(NULL AS {column.type})"})

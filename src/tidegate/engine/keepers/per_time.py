@@ -1,0 +1,45 @@
+"""Operators whose answer at a time depends on the rows of that time only: rows wait, or partial aggregates of them."""
+
+from __future__ import annotations
+
+from tidegate.engine.frontiers import Frontier, newly_complete
+from tidegate.engine.keepers.keeper import Answer, Held, Moved, O, Waiting
+from tidegate.engine.lowering import lower_operator
+from tidegate.engine.lowering.panes import cells_in_panes, merged_panes, pane_answers
+from tidegate.engine.relation import Relation
+from tidegate.flow import plan
+
+__all__ = ["CellsPerTime", "RowsPerTime"]
+
+
+class RowsPerTime(Waiting[O]):
+    """Rows, until their time is complete."""
+
+    def answer(self, held: Held, moved: Moved) -> Answer:
+        """Return the answers of the rows whose time became complete."""
+        return held.answers(lower_operator(self.operator, *self._fresh(held, moved)))
+
+    def _fresh(self, held: Held, moved: Moved) -> list[Relation]:
+        return [
+            self.read(held, port).where(newly_complete(schema, moved.old, moved.new))
+            for port, schema in enumerate(self.inputs)
+        ]
+
+
+class CellsPerTime(RowsPerTime[plan.Aggregate]):
+    """A partial aggregate for each time and group, until the time is complete."""
+
+    keeps = "cells"
+
+    def kept_of(self, rows: Relation) -> Relation:
+        """Return the cells of rows."""
+        return cells_in_panes(self.operator, rows)
+
+    def answer(self, held: Held, moved: Moved) -> Answer:
+        """Return the answers of the cells whose time became complete."""
+        (cells,) = self._fresh(held, moved)
+        return held.answers(pane_answers(self.operator, cells, held.input_types()))
+
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
+        """Return one cell for each time that is not complete, and group."""
+        return merged_panes(self.operator, super().keep(held, port, rows, at), held.input_types())

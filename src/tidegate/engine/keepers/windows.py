@@ -1,0 +1,85 @@
+"""Windows: rows, or partial aggregates of panes, until the last window that they are in is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from tidegate.engine.frontiers import Frontier, complete_at, encoded, is_complete, newly_complete
+from tidegate.engine.keepers.keeper import Answer, Held, Moved, Units, Waiting
+from tidegate.engine.lowering import lower_operator
+from tidegate.engine.lowering.panes import cells_in_panes, merged_panes, pane_answers
+from tidegate.engine.relation import Relation
+from tidegate.engine.units import units_of
+from tidegate.flow import plan
+from tidegate.flow.plan import WindowFrame
+from tidegate.flow.schema import Schema
+
+__all__ = ["CellsInWindows", "RowsInWindows", "Windowed"]
+
+Windowed = TypeVar("Windowed", bound=plan.WindowAggregate | plan.WindowApply | plan.WindowJoin)
+
+
+class RowsInWindows(Waiting[Windowed]):
+    """Rows, until the last window that they are in is complete."""
+
+    def __init__(self, operator: Windowed, inputs: Sequence[Schema], frame: WindowFrame) -> None:
+        super().__init__(operator, inputs)
+        self.frame = frame
+        self.native = not isinstance(operator, plan.WindowApply)
+
+    def due(self, port: int, first: Units, moved: Moved) -> bool:
+        """Whether the first window of a time, that was not answered before, is complete."""
+        schema = self.inputs[port]
+        if len(schema.time) == 1:
+            # Windows that ended before were answered, whatever else of them is still held.
+            first = (max(*first, *(n for (n,) in encoded(schema, moved.old) if isinstance(n, int)), -(2**70)),)
+        return is_complete(schema, moved.new, self._end_of_first_window(schema, first))
+
+    def answer(self, held: Held, moved: Moved) -> Answer:
+        """Return the answers for the windows that became complete."""
+        rows = [self._in_open_windows(port, self.read(held, port), moved.old) for port in range(self.ports)]
+        done = newly_complete(self.operator.schema, moved.old, moved.new)
+        return held.answers(self._lowered(held, *rows).where(done))
+
+    def _lowered(self, held: Held, *rows: Relation) -> Relation:  # noqa: ARG002
+        return lower_operator(self.operator, *rows)
+
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
+        """Return what is in windows that are not complete."""
+        return self._in_open_windows(port, rows, at)
+
+    def _in_open_windows(self, port: int, rows: Relation, at: Frontier) -> Relation:
+        frame, schema = self.frame, self.inputs[port]
+        n = units_of(schema, frame.over)
+        last = f"{n} - pmod({n} - {frame.offset}L, {frame.every}L) + {frame.size - 1}L"
+        return rows.where(f"NOT ({complete_at(schema, at, frame.over, last)})")
+
+    def outlived(self, port: int, last: Units, at: Frontier) -> bool:
+        """Whether the last window of a time is complete."""
+        frame, schema = self.frame, self.inputs[port]
+        over = schema.time.index(frame.over)
+        ends = [n - (n - frame.offset) % frame.every + frame.size - 1 if i == over else n for i, n in enumerate(last)]
+        return is_complete(schema, at, ends)
+
+    def _end_of_first_window(self, schema: Schema, at: Units) -> list[int]:
+        frame, over = self.frame, schema.time.index(self.frame.over)
+        return [n + (frame.offset + frame.size - 1 - n) % frame.every if i == over else n for i, n in enumerate(at)]
+
+
+class CellsInWindows(RowsInWindows[plan.WindowAggregate]):
+    """A partial aggregate for each pane and group, until the last window that the pane is in is complete."""
+
+    keeps = "cells"
+
+    def kept_of(self, rows: Relation) -> Relation:
+        """Return the cells of rows."""
+        return cells_in_panes(self.operator, rows)
+
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
+        """Return one cell for each group and pane that is in a window that is not complete."""
+        return merged_panes(self.operator, super().keep(held, port, rows, at), held.input_types())
+
+    def _lowered(self, held: Held, *rows: Relation) -> Relation:
+        (cells,) = rows
+        return pane_answers(self.operator, cells, held.input_types())

@@ -1,0 +1,66 @@
+"""Marks: what a source has promised so far, and how many rows it has given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tidegate.engine.frontiers import Frontier, decoded, encoded, shown, start_of
+from tidegate.engine.policies import Seen, policy_of
+from tidegate.flow.plan import Source
+from tidegate.time import Antichain
+
+__all__ = ["Marks", "Seen"]
+
+_COUNTS = ("rows", "late", "rejected", "watermarks")
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """A source's frontier, what its policy remembers, and how many rows of each kind came so far."""
+
+    frontier: Frontier
+    memory: Any = None
+    rows: int = 0
+    late: int = 0
+    rejected: int = 0
+    watermarks: int = 0
+
+    @classmethod
+    def start(cls, source: Source) -> Marks:
+        """Return the marks before anything was read."""
+        return cls(start_of(source.schema), policy_of(source).start())
+
+    def after(self, source: Source, seen: Seen) -> Marks:
+        """Return the marks after a step has taken its rows. A frontier never goes back."""
+        memory, frontier = policy_of(source).after(self.memory, self.frontier, seen)
+        counts = {name: getattr(self, name) + getattr(seen, name) for name in _COUNTS}
+        return Marks(frontier, memory, **counts)
+
+    def ended(self) -> Marks:
+        """Return the marks at the end of the input: nothing may appear any more."""
+        return replace(self, frontier=Antichain(self.frontier.order, []))
+
+    def because(self, source: Source) -> str:
+        """Return what beside its rows holds a source back, for a reader; nothing if nothing does."""
+        return policy_of(source).because(self.memory)
+
+    def coded(self, source: Source) -> dict[str, Any]:
+        """Return the marks for a commit."""
+        return {
+            "frontier": encoded(source.schema, self.frontier),
+            "shown": shown(source.schema, self.frontier),
+            "because": self.because(source),
+            "time": [[column.name, column.type] for column in source.schema.times],
+            **{name: getattr(self, name) for name in _COUNTS},
+            **policy_of(source).coded(self.memory),
+        }
+
+    @classmethod
+    def decode(cls, source: Source, found: Mapping[str, Any]) -> Marks:
+        """Return the marks that a commit holds; a source may have another strategy by now."""
+        policy = policy_of(source)
+        memory = policy.decode(found)
+        counts = {name: found[name] for name in _COUNTS}
+        return cls(decoded(source.schema, found["frontier"]), policy.start() if memory is None else memory, **counts)

@@ -1,0 +1,112 @@
+"""What the state in a checkpoint means, and whether a flow that goes on with it takes it for the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tidegate.engine.keepers import Keeper, Memory
+from tidegate.engine.policies import signals_of
+from tidegate.engine.storage.errors import FlowChanged, PickleRefused
+from tidegate.flow.errors import BadArgument
+from tidegate.flow.plan import Plan, Source, Table
+
+__all__ = ["check_meaning", "meaning", "origins_of", "state_keys"]
+
+
+def origins_of(flow: Plan, old: Mapping[str, Any] | None) -> dict[str, str]:
+    """Answer the names under which a checkpoint knows sources and tables: their own, or the first that they had."""
+    known = old["origins"] if old else {}
+    named: list[Source | Table] = [*flow.sources, *flow.tables]
+    return {o.id: known.get(o.id) or known.get(o.was) or o.id for o in named}
+
+
+def state_keys(
+    flow: Plan, keepers: Mapping[str, Keeper[Any]], origins: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Answer a name for the state of each operator, that says what it means and not what it is called.
+
+    Operators that mean the same and read the same hold the same rows: which of them has which state is all one. If they
+    only look the same, because functions share a name, nobody could tell after a change whose state is whose.
+    """
+    prints, exact = flow.fingerprints(origins), flow.fingerprints(origins, exact=True)
+    seen: dict[str, list[str]] = {}
+    keys = {}
+    for id_, keeper in keepers.items():
+        mark = prints[id_]
+        same = seen.setdefault(mark, [])
+        if any(exact[other] != exact[id_] for other in same):
+            raise BadArgument(
+                "expected operators that can be told apart in a checkpoint, "
+                f"got {same[0]} and {id_}, whose functions differ and have one name",
+                hint="use functions with names of their own, defined with def at the top of a module",
+            ).at(f"flow {flow.name!r}")
+        kind = f"-{keeper.label}" if keeper.label else ""
+        nth = f"-{len(same)}" if same else ""
+        keys[id_] = f"{flow[id_].verb.replace('.', '-')}-{mark}{kind}{nth}"
+        same.append(id_)
+    return keys
+
+
+def meaning(
+    flow: Plan, keepers: Mapping[str, Keeper[Any]], keys: Mapping[str, str], origins: Mapping[str, str]
+) -> dict[str, Any]:
+    """Answer what the state of a flow depends on: its sources in order, and the operators that have state."""
+    prints = flow.fingerprints(origins)
+    return {
+        "name": flow.name,
+        "sources": [[origins[s.id], prints[s.id], str(s.schema)] for s in flow.sources],
+        "signals": [origins.get(name, name) for name in signals_of(flow)],
+        "origins": dict(origins),
+        "state": {key: flow.text(id_) for id_, key in keys.items()},
+        "kept": {key: keepers[id_].keeps for id_, key in keys.items()},
+    }
+
+
+def check_meaning(flow: Plan, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Raise unless the state of a checkpoint means what the flow takes it for."""
+    _refuse_pickles(flow, old["state"], new["state"])
+    lines = _sources(old["sources"], new["sources"])
+    if old["signals"] != new["signals"]:
+        # Each is a source of Spark's query, whose positions are by number.
+        before, now = (", ".join(found["signals"]) or "none" for found in (old, new))
+        lines.append(f"sources with a frontier from elsewhere were {before}, and now are {now}")
+    # If the sources differ, all that comes after them does.
+    lines = lines or _state(old["state"], new["state"])
+    # A commit of an earlier version does not say what is kept.
+    for key, kept in old.get("kept", {}).items():
+        if key in new["kept"] and new["kept"][key] != kept:
+            text, now = new["state"][key], new["kept"][key]
+            lines.append(f"of {text} the checkpoint keeps {kept}, and this version of Tidegate keeps {now}")
+    if lines:
+        raise FlowChanged(
+            "the flow is not the one that the checkpoint was made by:\n  " + "\n  ".join(lines),
+            hint="what comes after the last operator with state, sinks and delays may change, and was= renames a "
+            "source or a table; for anything else begin with a new checkpoint and other outputs",
+        ).at(f"flow {flow.name!r}")
+
+
+def _refuse_pickles(flow: Plan, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+    rows, pickles = f"-{Memory.ROWS.value}", f"-{Memory.PICKLES.value}"
+    if found := [text for key, text in old.items() if pickles in key and key.replace(pickles, rows) in new]:
+        raise PickleRefused(
+            f"the checkpoint holds pickled state of {', '.join(found)}, and reading that runs any code that is in it",
+            hint="if nobody else can write to the checkpoint: start(…, allow_pickle=True)",
+        ).at(f"flow {flow.name!r}")
+
+
+def _sources(old: list[list[str]], new: list[list[str]]) -> list[str]:
+    before, now = ([name for name, *_ in found] for found in (old, new))
+    if before != now:
+        return [f"sources were {', '.join(before)}, and now are {', '.join(now)}"]
+    return [
+        f"source {name} had {columns}\n    and now has {found}"
+        for (name, mark, columns), (_, other, found) in zip(old, new, strict=True)
+        if mark != other
+    ]
+
+
+def _state(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    gone = [text for key, text in old.items() if key not in new]
+    added = [text for key, text in new.items() if key not in old]
+    return [f"there is state of {text}" for text in gone] + [f"there is no state of {text}" for text in added]

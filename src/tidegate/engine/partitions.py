@@ -1,0 +1,153 @@
+"""Promises by partition: a bound for each value of a column, and a clock that lets the silent ones go.
+
+The clock comes in as rows of the query, so that a replay decides the same. It counts the time that passes while a run
+listens: what it shows is not trusted, only how far it moved from one beat to the next, and that within limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tidegate.engine.keys import told_apart
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.sealed import sealed, unsealed
+from tidegate.flow.schema import Column
+
+__all__ = ["UNHEARD", "Beat", "Partition", "Partitions", "period"]
+
+#: What to do about a beat that can't be read.
+UNHEARD = "restore the file, or empty it: a beat that is not heard lets silent partitions go later, and nothing else"
+
+
+def period(idle: int) -> int:
+    """Answer how far apart beats are, for partitions that are let go after so long a silence."""
+    return max(idle // 4, 1)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Beat:
+    """What the clock showed: beats are numbered, since it may jump. ``at`` is in microseconds since the epoch."""
+
+    number: int
+    at: int
+
+    @classmethod
+    def parse(cls, text: str) -> Beat:
+        """Return the beat that a line of JSON is; one that an earlier version wrote has no checksum."""
+        try:
+            found = unsealed(text, required=False)
+            return cls(int(found["beat"]), int(found["at"]))
+        except (ValueError, KeyError, TypeError):
+            raise BadCheckpoint(
+                f"expected a beat of the clock in a file in clock of the checkpoint, got {text!r}", hint=UNHEARD
+            ) from None
+
+    @property
+    def line(self) -> str:
+        """The beat as a line of JSON."""
+        return sealed({"beat": self.number, "at": self.at}).replace("\n", "") + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition: its value as `key_text` writes it, its greatest times, in units, and when it was heard last."""
+
+    value: str | None
+    greatest: tuple[int, ...]
+    heard: int
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """The partitions of a source that were seen, the last beat of the clock, and how much time has passed.
+
+    >>> delays = (10,)
+    >>> found = Partitions().after({"a": (100,), "b": (50,)}, [Beat(0, 0)], idle=40)
+    >>> found.bounds(delays, idle=40)
+    [(90,), (40,)]
+    >>> for n in range(1, 6):
+    ...     found = found.after({"a": (100 + n,)}, [Beat(n, 10 * n)], idle=40)
+    >>> found.elapsed, found.bounds(delays, idle=40)
+    (50, [(95,)])
+    """
+
+    members: tuple[Partition, ...] = ()
+    beat: Beat | None = None
+    elapsed: int = 0
+
+    def after(
+        self, seen: Mapping[str | None, tuple[int, ...] | None], beats: Iterable[Beat], idle: int | None
+    ) -> Partitions:
+        """Answer the partitions after a step: the greatest times that it saw of some, and the beats that it heard."""
+        elapsed, beat = self.elapsed, self.beat
+        if idle is not None:
+            passed = 0
+            for new in sorted(beats):
+                if beat is None or new.number > beat.number:
+                    passed += max(0, new.at - beat.at) if beat else 0
+                    beat = new
+            # A clock that jumps ahead, a run that was down, a long step: none of them is silence of a partition.
+            elapsed += min(passed, max(idle // 2, 1))
+        members = {member.value: member for member in self.members}
+        for value, greatest in seen.items():
+            known = members.get(value)
+            if known is not None:
+                most = known.greatest if greatest is None else tuple(map(max, known.greatest, greatest))
+                members[value] = Partition(value, most, elapsed)
+            elif greatest is not None:
+                members[value] = Partition(value, greatest, elapsed)
+        return Partitions(tuple(members.values()), beat, elapsed)
+
+    def active(self, idle: int | None) -> tuple[Partition, ...]:
+        """Answer the partitions that were not silent for so long; when one was heard is known to within a beat."""
+        if idle is None:
+            return self.members
+        return tuple(member for member in self.members if self.elapsed - member.heard < idle + period(idle))
+
+    def bounds(self, delays: tuple[int, ...], idle: int | None) -> list[tuple[int, ...]]:
+        """Answer the least times that may still appear, by partition, in units.
+
+        If all are silent, nothing holds back what any of them has promised: the bounds are joined.
+        """
+        active = self.active(idle)
+        bounds = [tuple(g - d for g, d in zip(m.greatest, delays, strict=True)) for m in active or self.members]
+        if active or not bounds:
+            return bounds
+        return [tuple(map(max, *bounds)) if len(bounds) > 1 else bounds[0]]
+
+    def slowest(self, idle: int | None) -> Partition | None:
+        """Answer a partition that holds the others back, by the first time column; None if all are silent."""
+        return min(self.active(idle), key=lambda member: (member.greatest, str(member.value)), default=None)
+
+    def without(self, forgotten: Iterable[Partition]) -> Partitions:
+        """Answer all partitions but some."""
+        gone = set(forgotten)
+        return replace(self, members=tuple(member for member in self.members if member not in gone))
+
+    def coded(self, by: str) -> dict[str, Any]:
+        """Return the partitions for a commit: values of the column ``by``."""
+        return {
+            "by": by,
+            "members": [[member.value, member.greatest, member.heard] for member in self.members],
+            "beat": None if self.beat is None else [self.beat.number, self.beat.at],
+            "elapsed": self.elapsed,
+        }
+
+    @classmethod
+    def decode(cls, found: Mapping[str, Any], by: Column) -> Partitions:
+        """Return the partitions that a commit holds; values of another column than ``by`` are left out.
+
+        An earlier version did not say which column it was, and wrote values down as Spark casts them to text: those go
+        on if no two values can have had one text.
+        """
+        members = tuple(Partition(value, tuple(greatest), heard) for value, greatest, heard in found["members"])
+        if "by" not in found and not all(told_apart(member.value, by.type or "") for member in members):
+            raise BadCheckpoint(
+                f"expected partitions that can be told apart, and the checkpoint has values of {by} as texts that "
+                "several values may share: an earlier version wrote them so",
+                hint="begin with a new checkpoint and other outputs",
+            )
+        beat = None if found["beat"] is None else Beat(*found["beat"])
+        return cls(members if found.get("by", by.name) == by.name else (), beat, found["elapsed"])

@@ -1,0 +1,47 @@
+"""Watermark strategies on streams, one module for each kind; which strategy has which policy is said here alone."""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+from tidegate.engine.policies.bounded import ByPartition, Delayed
+from tidegate.engine.policies.following import ByPromises
+from tidegate.engine.policies.policy import Policy, Seen
+from tidegate.engine.policies.punctuated import ByWatermarks
+from tidegate.flow.plan import Plan, Source
+from tidegate.flow.watermarks import AtEnd, Bounded, Published, Punctuated
+
+__all__ = ["CLOCK", "Policy", "Seen", "policy_of", "signals_of"]
+
+#: The signal that all sources with idle partitions share. No source is called so.
+CLOCK = "the clock"
+
+
+class _AtEnd(Policy[None]):
+    """`at_end`: nothing is complete before the end of the input."""
+
+    waits_for_end = True
+
+
+def policy_of(source: Source) -> Policy[Any]:
+    """Return how the frontier of a source moves."""
+    match source.watermark:
+        case AtEnd():
+            return _AtEnd(source)
+        case Bounded(by=str() as by) as bounded:
+            return ByPartition(source, bounded, by)
+        case Bounded() as bounded:
+            return Delayed(source, bounded)
+        case Punctuated() as punctuated:
+            return ByWatermarks(source, punctuated)
+        case Published() as published:
+            return ByPromises(source, published)
+        case unknown:
+            assert_never(unknown)
+
+
+def signals_of(flow: Plan) -> tuple[str, ...]:
+    """Return what moves frontiers beside the rows of sources: it is read by the same query, after all sources."""
+    policies = list(map(policy_of, flow.sources))
+    found = [policy.source.id for policy in policies if policy.told]
+    return (*found, CLOCK) if any(policy.idle is not None for policy in policies) else tuple(found)

@@ -1,0 +1,132 @@
+"""`bounded`: no row is more than a delay behind the greatest time; of all rows, or of each partition of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tidegate.engine.frontiers import Frontier, shown
+from tidegate.engine.partitions import Beat, Partitions
+from tidegate.engine.policies.policy import Policy, Seen, completed, time_from
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.flow.plan import Source
+from tidegate.flow.sqltypes import quoted
+from tidegate.flow.watermarks import Bounded
+from tidegate.time import Antichain, complete_times
+
+__all__ = ["ByPartition", "Delayed"]
+
+#: Of each time column, in units.
+Greatest = tuple[int, ...]
+
+
+class Delayed(Policy[Greatest]):
+    """One bound for all rows; the greatest times are remembered, since delays may change."""
+
+    def __init__(self, source: Source, bounded: Bounded) -> None:
+        super().__init__(source)
+        self.delays = bounded.delays
+
+    def looks(self) -> dict[str, str]:
+        """Look for the greatest times."""
+        return {"greatest": self.greatest()}
+
+    def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
+        """Return the greatest times."""
+        (whole,) = parts
+        return replace(counts, greatest=_greatest(whole))
+
+    def after(self, memory: Greatest | None, frontier: Frontier, seen: Seen) -> tuple[Greatest | None, Frontier]:
+        """Move to the greatest times less the delays."""
+        if seen.greatest is not None:
+            memory = seen.greatest if memory is None else tuple(map(max, memory, seen.greatest))
+        if memory is None:
+            return None, frontier
+        bound = time_from(self.schema, _less(memory, self.delays))
+        return memory, completed(self.schema, frontier, complete_times(self.schema.order, [bound]))
+
+    def coded(self, memory: Greatest | None) -> dict[str, Any]:
+        """Return the greatest times."""
+        return {"greatest": None if memory is None else list(memory)}
+
+    def decode(self, found: Mapping[str, Any]) -> Greatest | None:
+        """Return the greatest times."""
+        greatest = found.get("greatest")
+        return None if greatest is None else tuple(greatest)
+
+
+class ByPartition(Policy[Partitions]):
+    """A bound for each value of a column; the slowest that is not silent holds the frontier."""
+
+    def __init__(self, source: Source, bounded: Bounded, by: str) -> None:
+        super().__init__(source)
+        self.delays = bounded.delays
+        self.by = source.schema[by]
+        self.idle = bounded.idle
+
+    def apart(self) -> tuple[str, str]:
+        """Return the column."""
+        return quoted(self.by.name), self.by.type or ""
+
+    def looks(self) -> dict[str, str]:
+        """Look for the greatest times of each partition."""
+        return {"greatest": self.greatest()}
+
+    def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:
+        """Return the greatest times of each partition, and what the clock said."""
+        greatest = tuple((part["part"], _greatest(part)) for part in parts)
+        return replace(counts, partitions=greatest, told=() if self.idle is None else tuple(beats))
+
+    def start(self) -> Partitions:
+        """Return no partitions."""
+        return Partitions()
+
+    def after(self, memory: Partitions | None, frontier: Frontier, seen: Seen) -> tuple[Partitions, Frontier]:
+        """Move to what the slowest partition promises."""
+        schema, order = self.schema, self.schema.order
+        beats = [Beat.parse(text) for text in seen.told]
+        partitions = (memory or Partitions()).after(dict(seen.partitions), beats, self.idle)
+        bounds = [time_from(schema, bound) for bound in partitions.bounds(self.delays, self.idle)]
+        if not bounds:
+            return partitions, frontier
+        frontier = completed(schema, frontier, complete_times(order, Antichain.minimal(order, bounds)))
+        # A silent partition that is behind the frontier has nothing to add, whether it is remembered or not.
+        silent = set(partitions.members) - set(partitions.active(self.idle))
+        behind = [
+            member
+            for member in silent
+            if all(order.le(time_from(schema, _less(member.greatest, self.delays)), f) for f in frontier)
+        ]
+        return partitions.without(behind), frontier
+
+    def because(self, memory: Partitions | None) -> str:
+        """Return which partition is the slowest."""
+        slowest = memory.slowest(self.idle) if memory else None
+        if memory is None or slowest is None or len(memory.members) < 2:
+            return ""
+        at = shown(self.schema, [time_from(self.schema, slowest.greatest)])
+        return f"{self.by.name} {'NULL' if slowest.value is None else slowest.value} is behind the others, at {at}"
+
+    def coded(self, memory: Partitions | None) -> dict[str, Any]:
+        """Return the partitions."""
+        return {"partitions": None if memory is None else memory.coded(self.by.name)}
+
+    def decode(self, found: Mapping[str, Any]) -> Partitions | None:
+        """Return the partitions."""
+        if found.get("partitions") is None:
+            return None
+        try:
+            return Partitions.decode(found["partitions"], self.by)
+        except BadCheckpoint as error:
+            raise error.at(f"source {self.source.id!r}") from None
+
+
+def _greatest(part: Mapping[str, Any]) -> Greatest | None:
+    found = json.loads(part["greatest"] or "[]")
+    return tuple(found) if found and None not in found else None
+
+
+def _less(greatest: Sequence[int], delays: Sequence[int]) -> Greatest:
+    return tuple(g - d for g, d in zip(greatest, delays, strict=True))

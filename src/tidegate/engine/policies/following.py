@@ -1,0 +1,77 @@
+"""`published`: the frontier that another flow publishes beside its output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tidegate.engine.frontiers import Frontier, decoded
+from tidegate.engine.inputs import STEP
+from tidegate.engine.policies.policy import SIGNAL, Policy, Seen, completed
+from tidegate.engine.storage.published import Following, Promise
+from tidegate.flow.errors import BadInput
+from tidegate.flow.plan import Source
+from tidegate.flow.watermarks import Published
+from tidegate.time import complete_times
+
+__all__ = ["TOLD", "ByPromises"]
+
+#: The column of a line that was told; null in rows.
+TOLD = "__told"
+
+
+class ByPromises(Policy[Following]):
+    """A promise holds as soon as all rows that it counts were read."""
+
+    extra = (STEP, TOLD)
+    told = True
+
+    def __init__(self, source: Source, published: Published) -> None:
+        super().__init__(source)
+        self.path = published.path
+
+    def kinds(self) -> list[tuple[str, int]]:
+        """Tell lines from rows."""
+        return [(f"{TOLD} IS NOT NULL", SIGNAL)]
+
+    def apart(self) -> tuple[str, str]:
+        """Count the rows of each step of the other flow."""
+        return STEP, "BIGINT"
+
+    def looks(self) -> dict[str, str]:
+        """Collect the lines."""
+        return {"rows": f"count_if(__kind != {SIGNAL})", "told": f"collect_list({TOLD})"}
+
+    def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
+        """Return how many rows there were of each step, and the lines."""
+        steps = tuple((int(part["part"]), part["rows"]) for part in parts if part["part"] is not None)
+        return replace(counts, steps=steps, told=tuple(text for part in parts for text in part["told"]))
+
+    def after(self, memory: Following | None, frontier: Frontier, seen: Seen) -> tuple[Following, Frontier]:
+        """Move to the last promise all of whose rows were read."""
+        try:
+            promises = [Promise.parse(text) for text in seen.told]
+            following, promise = (memory or Following()).after(dict(seen.steps), promises)
+        except BadInput as error:
+            raise error.at(f"source {self.source.id!r}, which follows {self.path}") from None
+        if promise is not None:
+            done = complete_times(self.schema.order, decoded(self.schema, promise.frontier))
+            frontier = completed(self.schema, frontier, done)
+        return following, frontier
+
+    def because(self, memory: Following | None) -> str:
+        """Return which promise waits for rows."""
+        if memory is None or not memory.waiting:
+            return ""
+        step, rows = memory.missing
+        return f"the frontier that step {step} of the other flow published waits for {rows} rows"
+
+    def coded(self, memory: Following | None) -> dict[str, Any]:
+        """Return how far the other flow was read."""
+        return {"following": None if memory is None else memory.coded()}
+
+    def decode(self, found: Mapping[str, Any]) -> Following | None:
+        """Return how far the other flow was read."""
+        following = found.get("following")
+        return None if following is None else Following.decode(following)

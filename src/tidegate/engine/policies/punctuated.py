@@ -1,0 +1,59 @@
+"""`punctuated`: rows that fulfil a condition are watermarks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tidegate.engine.frontiers import Frontier
+from tidegate.engine.policies.policy import REJECTED, WATERMARK, Policy, Seen, completed, time_from
+from tidegate.flow.expressions import Expression
+from tidegate.flow.plan import Source
+from tidegate.flow.spans import within
+from tidegate.flow.sqltypes import quoted
+from tidegate.flow.watermarks import Punctuated
+
+__all__ = ["ByWatermarks"]
+
+#: Beyond all times of all types, in units.
+_BEYOND = 2**70
+
+
+class ByWatermarks(Policy[None]):
+    """Nothing is remembered but the frontier."""
+
+    def __init__(self, source: Source, punctuated: Punctuated) -> None:
+        super().__init__(source)
+        condition = punctuated.condition
+        self.condition = condition.sql if isinstance(condition, Expression) else condition
+
+    def kinds(self) -> list[tuple[str, int]]:
+        """Tell watermarks from rows."""
+        found = [(self.condition, WATERMARK)]
+        if len(self.schema.time) == 1:
+            # On one time column there is no other that a null could stand for every value of.
+            missing = f"({self.condition}) AND {quoted(self.schema.time[0])} IS NULL"
+            found.insert(0, (missing, REJECTED))
+        return found
+
+    def looks(self) -> dict[str, str]:
+        """Collect the watermarks, as text: see `Policy.greatest`."""
+        times = f"IF(__kind = {WATERMARK}, array({', '.join(self.units)}), NULL)"
+        return {"watermarks": f"count_if(__kind = {WATERMARK})", "marks": f"to_json(collect_set({times}))"}
+
+    def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
+        """Return the watermarks."""
+        (whole,) = parts
+        return replace(counts, marks=tuple(tuple(mark) for mark in json.loads(whole["marks"] or "[]")))
+
+    def after(self, memory: None, frontier: Frontier, seen: Seen) -> tuple[None, Frontier]:
+        """Complete what the watermarks say."""
+        schema = self.schema
+        # A watermark before the first time that there is completes nothing; one after the last completes everything.
+        first = [within(-_BEYOND, c.type or "") for c in schema.times]
+        marks = [m for m in seen.marks if all(p is None or p >= least for p, least in zip(m, first, strict=True))]
+        if not marks:
+            return memory, frontier
+        return memory, completed(schema, frontier, [time_from(schema, mark) for mark in marks])

@@ -1,0 +1,149 @@
+"""The log of a checkpoint: numbered records, each created once and never changed. A record is a commit or a fence.
+
+A run that has read the log up to some number can write the next number only. Who takes over from a run that may still
+live writes a *fence* as the next number: if the other is first, that was its last commit, and the fence comes after it.
+From then on the other finds its number taken, and cannot commit; nothing that it has written will ever be named by a
+commit, and may be swept. A fence is never deleted: the run that it keeps out may sleep for as long as it likes.
+
+A commit is deleted when it is a hundred records behind. As long as there is no fence, the number of a commit is that of
+its step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.files import Files
+
+__all__ = ["FORMAT", "NOBODY", "Log", "Token", "append", "last_commit", "read_log", "sweep_log", "write_fence"]
+
+_KEPT = 100
+#: The format that records are written in; earlier ones can be read (`upgrade.py`). Commits of the first format name
+#: directories, and not the files in them, and may have no checksum.
+FORMAT = 2
+_FENCE: dict[str, Any] = {"number": int, "token": dict}
+_COMMIT: dict[str, Any] = {
+    "step": int,
+    "batch": int | None,
+    "query": str,
+    "offsets": str,
+    "sources": dict,
+    "state": dict,
+    "publish": list,
+    "outputs": dict,
+    "flow": dict,
+    "ended": bool,
+    "outlets": dict,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Who writes a record: the number of its lock, which grows with every run, and an id of its own."""
+
+    lock: int
+    id: str
+
+
+#: Who works without a lock.
+NOBODY = Token(0, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Where a log ends: the number and the writer of its last record, and its last commit, as JSON has it."""
+
+    number: int = -1
+    token: Token = NOBODY
+    commit: Mapping[str, Any] | None = None
+
+
+def read_log(files: Files) -> Log:
+    """Return where the log of a checkpoint ends."""
+    numbers = files.numbers("commits")
+    token = NOBODY
+    for number in numbers:
+        record = _record(files, number)
+        if number == numbers[0]:
+            token = Token(record["token"]["lock"], record["token"]["id"])
+        if "fence" not in record:
+            return Log(numbers[0], token, record)
+    return Log(numbers[0], token) if numbers else Log()
+
+
+def last_commit(files: Files) -> Mapping[str, Any] | None:
+    """Return the last commit as it is in its file, or None."""
+    return read_log(files).commit
+
+
+def append(
+    files: Files,
+    number: int,
+    commit: Mapping[str, Any],
+    token: Token,
+    *,
+    before: int,
+    midway: Callable[[], None] = lambda: None,
+) -> int | None:
+    """Write a commit under the next number, once and for all; return its number, or None if another run is first.
+
+    ``before`` is the number of the commit before it. Those that have fallen behind by a hundred records are deleted.
+    """
+    while not files.create(f"commits/{number}", {**commit, "number": number, "token": asdict(token)}, midway):
+        # Who was replaced before it came to write its own fence may do so later: that keeps out nobody who came after.
+        found = _record(files, number)
+        if "fence" not in found or found["token"]["lock"] >= token.lock:
+            return None
+        number += 1
+    _forget(files, range(max(0, before - _KEPT + 1), number - _KEPT + 1))
+    return number
+
+
+def sweep_log(files: Files, last: int) -> None:
+    """Delete commits that fell behind the last one long ago, and that a run has left because it died."""
+    _forget(files, [number for number in files.numbers("commits") if number <= last - _KEPT])
+
+
+def _forget(files: Files, numbers: Iterable[int]) -> None:
+    """Delete commits that nobody needs any more. A record that can't be read may be a fence, and stays."""
+    for number in numbers:
+        # Of what is wrong with such a record, nothing is worth failing for.
+        with suppress(Exception):
+            if files.exists(f"commits/{number}") and "fence" not in _record(files, number):
+                files.delete(f"commits/{number}")
+
+
+def write_fence(files: Files, token: Token) -> None:
+    """Write a fence as the next record, whatever another run writes at the same time."""
+    number = max(files.numbers("commits"), default=-1) + 1
+    fence = {"format": FORMAT, "fence": True, "token": asdict(token)}
+    while not files.create(f"commits/{number}", {**fence, "number": number}):
+        number += 1
+
+
+def _record(files: Files, number: int) -> dict[str, Any]:
+    """Return a record, checked as far as it can be without its flow."""
+    name = f"commits/{number}"
+    found = files.read(name, "a commit", {"format": int})
+    if not 1 <= found["format"] <= FORMAT:
+        raise BadCheckpoint(
+            f"expected a commit of format {FORMAT} in {files.path(name)}, got one of format {found['format']}",
+            hint="another version of Tidegate wrote it: go on with that one",
+        )
+    keys = _FENCE if "fence" in found else _COMMIT
+    if found["format"] == 1:
+        files.expect(name, "a commit", found, keys)
+    else:
+        found = files.read(name, "a commit", keys, required=True)
+    files.expect(name, "who wrote a commit", found.setdefault("token", asdict(NOBODY)), {"lock": int, "id": str})
+    # A commit from before there were fences has the number of its step.
+    if found.setdefault("number", found.get("step")) != number:
+        raise BadCheckpoint(
+            f"expected record {number} in {files.path(name)}, got record {found['number']}",
+            hint="the file is a copy of another: restore the right one, or begin with a new checkpoint and output",
+        )
+    return found

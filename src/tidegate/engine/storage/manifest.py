@@ -1,0 +1,170 @@
+"""What is known of the Parquet files of a directory when they are written, and whether they are still what they were.
+
+Spark reads what it finds: a file that is gone or empty has no rows for it, and nobody is told. So a commit names each
+file, its size, its rows and a checksum of its footer, where Parquet keeps what the file is made of; on a disk of this
+machine also a checksum of all of it. Sizes and footers are cheap to look at, and are whenever files are read; the whole
+is when a run begins.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.files import Files
+
+__all__ = ["FileEntry", "check_files", "damage", "damaged", "decode_files", "list_files", "located", "measured"]
+
+# What most footers fit into: one look is enough then.
+_FOOTER = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A Parquet file: its name, how many bytes and rows it has, and the CRC-32 of its footer and of all of it."""
+
+    name: str
+    bytes: int
+    rows: int
+    footer: int
+    #: None where files are far away: nobody reads them twice.
+    whole: int | None = None
+
+    def coded(self) -> list[Any]:
+        """Return the entry as JSON has it."""
+        return [self.name, self.bytes, self.rows, self.footer, self.whole]
+
+
+def decode_files(found: Iterable[Sequence[Any]]) -> tuple[FileEntry, ...]:
+    """Return the entries that JSON has."""
+    return tuple(FileEntry(*entry) for entry in found)
+
+
+def list_files(files: Files, directory: str) -> tuple[FileEntry, ...]:
+    """Return what is in a directory of Parquet files that was just written."""
+    return tuple(_measured(files, directory, name, size) for name, size in sorted(files.sizes(directory).items()))
+
+
+def measured(files: Files, directory: str, rows: int) -> tuple[FileEntry, ...]:
+    """Return the files that Spark wrote to a directory; raise unless they have all rows that it says it wrote."""
+    found = list_files(files, directory)
+    seen = sum(entry.rows for entry in found)
+    if seen != rows:
+        raise BadCheckpoint(
+            f"{rows:,} rows were written to {files.path(directory)}, and {seen:,} of them can be seen there",
+            hint="does each worker write to a disk of its own? take a directory that the driver and all workers share, "
+            "for the checkpoint and for outputs",
+        )
+    return found
+
+
+def damage(files: Files, directory: str, entries: Iterable[FileEntry], *, whole: bool = False) -> list[str]:
+    """Return how the files of a directory differ from what they were, a text for each; none if they do not.
+
+    ``whole`` looks at all of each file, where that is known of it.
+    """
+    found = files.sizes(directory)
+    named = {entry.name: entry for entry in entries}
+    lines = [f"{name} was put there" for name in found if name not in named]
+    for name, entry in named.items():
+        said = _difference(files, f"{directory}/{name}", entry, found.get(name), whole=whole)
+        lines += [f"{name} {said}"] if said else []
+    return lines
+
+
+def check_files(files: Files, directory: str, entries: Iterable[FileEntry], what: str, *, whole: bool = False) -> None:
+    """Raise if the files of a directory are not what they were; ``what`` says what they are."""
+    if lines := damage(files, directory, entries, whole=whole):
+        raise damaged(what, files.path(directory), lines)
+
+
+def damaged(what: str, place: str, lines: Sequence[str]) -> BadCheckpoint:
+    """Return the error for files that are not what they were."""
+    more = f"; and {len(lines) - 5} more" if len(lines) > 5 else ""
+    return BadCheckpoint(
+        f"{what} in {place} is not what was written: {'; '.join(lines[:5])}{more}",
+        hint="nothing was deleted, and nothing is answered from it; restore it from a copy, "
+        "or begin with a new checkpoint and other outputs",
+    )
+
+
+def located(
+    files: Files, entries: Sequence[FileEntry], first: str, second: str, what: str, *, whole: bool = False
+) -> dict[str, list[FileEntry]]:
+    """Return which of two directories has each file as it was, the second if both have; raise if neither has one.
+
+    A file that is moved from the first to the second meanwhile is found.
+    """
+    found, lines = _located(files, entries, first, second, whole=whole)
+    if lines:
+        # What was listed in the first may have been moved before it was looked at.
+        found, lines = _located(files, entries, first, second, whole=whole)
+    if lines:
+        raise damaged(what, files.path(first), lines)
+    return found
+
+
+def _located(
+    files: Files, entries: Iterable[FileEntry], first: str, second: str, *, whole: bool
+) -> tuple[dict[str, list[FileEntry]], list[str]]:
+    there = {directory: files.sizes(directory) for directory in (first, second)}
+    found: dict[str, list[FileEntry]] = {first: [], second: []}
+    named, lines = set(), []
+    for entry in entries:
+        named.add(entry.name)
+        said = {}
+        for directory in (second, first):
+            size = there[directory].get(entry.name)
+            said[directory] = _difference(files, f"{directory}/{entry.name}", entry, size, whole=whole)
+            if not said[directory]:
+                found[directory].append(entry)
+                break
+        else:
+            lines.append(f"{entry.name} {said[first]}, and in {files.path(second)} it {said[second]}")
+    lines += [f"{name} was put into {files.path(second)}" for name in there[second] if name not in named]
+    return found, lines
+
+
+def _difference(files: Files, path: str, entry: FileEntry, size: int | None, *, whole: bool) -> str:
+    """Return how a file differs from what it was; empty if it does not."""
+    if size is None:
+        return "is missing"
+    if size != entry.bytes:
+        return f"has {size:,} bytes, expected {entry.bytes:,}" if size >= 0 else "is a directory"
+    try:
+        if zlib.crc32(_footer(files, path)) != entry.footer:
+            return "has another footer"
+        if whole and entry.whole is not None and files.checksum(path) != entry.whole:
+            return "has other bytes"
+    except (ValueError, OSError) as error:
+        return f"cannot be read ({error})"
+    return ""
+
+
+def _measured(files: Files, directory: str, name: str, size: int) -> FileEntry:
+    path = f"{directory}/{name}"
+    try:
+        footer = _footer(files, path)
+        rows = pq.read_metadata(pa.BufferReader(footer)).num_rows
+    except (ValueError, OSError) as error:
+        raise damaged("a Parquet file", files.path(directory), [f"{name} cannot be read ({error})"]) from None
+    return FileEntry(name, size, rows, zlib.crc32(footer), files.checksum(path))
+
+
+def _footer(files: Files, path: str) -> bytes:
+    """Return the footer of a Parquet file, and behind it, its length and the mark that ends the file."""
+    found = files.end(path, _FOOTER)
+    if found[-4:] != b"PAR1":
+        raise ValueError("it does not end as a Parquet file does")
+    length = int.from_bytes(found[-8:-4], "little") + 8
+    if length > len(found):
+        found = files.end(path, length)
+    if length > len(found):
+        raise ValueError("its footer is cut off")
+    return found[-length:]

@@ -1,0 +1,193 @@
+"""Frontiers that a flow publishes beside its output, and that others follow: how flows compose across applications.
+
+A promise counts the rows of the steps that it speaks for. Whoever follows it applies it when it has read that many rows
+of those steps, and not before: whatever order rows and promises are listed, read and limited in, no row is late by a
+promise that was read ahead of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tidegate.engine.frontiers import Frontier, decoded, encoded, parts_of, start_of
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.sealed import sealed, unsealed
+from tidegate.flow.errors import BadInput
+from tidegate.flow.plan import Operator
+from tidegate.flow.schema import Schema
+from tidegate.flow.spans import from_units, units, within
+from tidegate.time import Antichain, Bound
+
+__all__ = ["PROMISES", "Following", "Outlet", "Promise", "check_promises", "final"]
+
+#: The directory of promises beside the rows. Spark overlooks it when it reads the output.
+PROMISES = "_frontier"
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What is known after a step: so many rows came out up to it, and none below the frontier will follow."""
+
+    step: int
+    rows: int
+    #: As `encoded` has it; none when the input has ended.
+    frontier: tuple[tuple[Any, ...], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Promise:
+        """Answer the promise that a line of JSON is.
+
+        >>> Promise.parse('{"step": 4, "rows": 17, "frontier": [[30]]}')
+        Promise(step=4, rows=17, frontier=((30,),))
+        """
+        try:
+            found = unsealed(text, required=False)
+            return cls(int(found["step"]), int(found["rows"]), _tuples(found["frontier"]))
+        except (ValueError, KeyError, TypeError):
+            raise BadInput(
+                f"expected a frontier that a flow has published, got {text!r}",
+                hint=f"only the flow that writes an output may write to its directory {PROMISES}",
+            ) from None
+
+    @property
+    def line(self) -> str:
+        """The promise as a line of JSON."""
+        return sealed({"step": self.step, "rows": self.rows, "frontier": self.frontier}).replace("\n", "") + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Outlet:
+    """A sink's directory: how many rows are in it so far, the frontier that it promises, and since which step."""
+
+    root: str
+    rows: int = 0
+    frontier: tuple[tuple[Any, ...], ...] | None = None
+    step: int = -1
+
+    def after(self, step: int, rows: int, schema: Schema, frontier: Frontier) -> Outlet:
+        """Answer the outlet after a step; what was promised is not taken back."""
+        grown = replace(self, rows=self.rows + rows)
+        before = start_of(schema) if self.frontier is None else decoded(schema, self.frontier)
+        goes_back = not all(map(before.reaches, frontier))
+        if goes_back or set(before) == set(frontier):
+            return grown
+        return replace(grown, frontier=_tuples(encoded(schema, frontier)), step=step)
+
+    @property
+    def promise(self) -> Promise:
+        """What is promised by now."""
+        return Promise(self.step, self.rows, self.frontier or ())
+
+    def coded(self) -> dict[str, Any]:
+        """Answer the outlet for a commit."""
+        return {"root": self.root, "rows": self.rows, "frontier": self.frontier, "step": self.step}
+
+    @classmethod
+    def decode(cls, found: Mapping[str, Any]) -> Outlet:
+        """Answer the outlet that a commit holds."""
+        frontier = found["frontier"]
+        return cls(found["root"], found["rows"], None if frontier is None else _tuples(frontier), found["step"])
+
+
+def check_promises(files: Files) -> None:
+    """Refuse an output whose last frontier can't be read; Spark would take an empty file for read, and wait on."""
+    stems = [name.removesuffix(".json") for name in files.names(PROMISES)]
+    steps = [int(stem) for stem in stems if stem.isascii() and stem.isdecimal()]
+    if steps:
+        files.read(
+            f"{PROMISES}/{max(steps)}.json",
+            "a frontier that a flow has published",
+            {"step": int, "rows": int, "frontier": list},
+            hint="restore it from a copy; or, if the other flow goes on, delete it: the next one counts in its place",
+        )
+
+
+def final(operator: Operator, frontier: Frontier) -> Frontier:
+    """Answer the least times at which rows may still come out of an operator, revisions included.
+
+    A window with lateness answers again until its end and the lateness are complete.
+    """
+    frame = getattr(operator, "frame", None)
+    lateness = getattr(frame, "lateness", 0)
+    if not lateness:
+        return frontier
+    schema, over = operator.schema, frame.over  # type: ignore[union-attr]
+    type_ = schema[over].type or ""
+    moved = []
+    for f in frontier:
+        parts = [
+            # Before the first time that there is, nothing may come either.
+            from_units(within(units(part, type_) - lateness, type_), type_)
+            if name == over and not isinstance(part, Bound)
+            else part
+            for name, part in zip(schema.time, parts_of(schema, f), strict=True)
+        ]
+        moved.append(parts[0] if len(parts) == 1 else tuple(parts))
+    return Antichain(schema.order, moved)
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """How far the output of another flow was read, and the promises that wait for rows that were not.
+
+    >>> rows_5 = Promise(step=1, rows=5, frontier=((30,),))
+    >>> behind, applied = Following().after({0: 3}, [rows_5])
+    >>> applied is None, behind.waiting == (rows_5,)
+    (True, True)
+    >>> level, applied = behind.after({1: 2}, [])
+    >>> applied == rows_5, level
+    (True, Following(step=1, rows=5, later=(), waiting=()))
+    """
+
+    #: The step whose promise was applied last, and how many rows were read of the steps up to it.
+    step: int = -1
+    rows: int = 0
+    #: How many rows were read of each later step.
+    later: tuple[tuple[int, int], ...] = ()
+    waiting: tuple[Promise, ...] = ()
+
+    def after(self, read: Mapping[int, int], told: Iterable[Promise]) -> tuple[Following, Promise | None]:
+        """Answer where this is after more rows, by step, and more promises; and the promise that holds from now on."""
+        counts = dict(self.later)
+        for step, rows in read.items():
+            counts[step] = counts.get(step, 0) + rows
+        waiting = sorted({*self.waiting, *told}, key=lambda promise: promise.step)
+        kept = [promise for promise in waiting if promise.step > self.step]
+        applied: Promise | None = None
+        for promise in kept:
+            found = self.rows + sum(rows for step, rows in counts.items() if step <= promise.step)
+            if found > promise.rows:
+                raise BadInput(
+                    f"expected {promise.rows} rows up to step {promise.step} of a published output, got {found}",
+                    hint="only the flow that publishes a directory may write to it; read it with tg.read_stream(…)",
+                )
+            if found == promise.rows:
+                applied = promise
+        if applied is None:
+            return replace(self, later=tuple(sorted(counts.items())), waiting=tuple(kept)), None
+        later = tuple(sorted((step, rows) for step, rows in counts.items() if step > applied.step))
+        left = tuple(promise for promise in kept if promise.step > applied.step)
+        return Following(applied.step, applied.rows, later, left), applied
+
+    @property
+    def missing(self) -> tuple[int, int]:
+        """The step of the first promise that waits, and how many of its rows were not read yet."""
+        first = self.waiting[0]
+        return first.step, first.rows - self.rows - sum(rows for step, rows in self.later if step <= first.step)
+
+    def coded(self) -> dict[str, Any]:
+        """Answer this for a commit."""
+        waiting = [[promise.step, promise.rows, promise.frontier] for promise in self.waiting]
+        return {"step": self.step, "rows": self.rows, "later": self.later, "waiting": waiting}
+
+    @classmethod
+    def decode(cls, found: Mapping[str, Any]) -> Following:
+        """Answer what a commit holds."""
+        waiting = tuple(Promise(step, rows, _tuples(frontier)) for step, rows, frontier in found["waiting"])
+        return cls(found["step"], found["rows"], _tuples(found["later"]), waiting)
+
+
+def _tuples(found: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
+    return tuple(tuple(element) for element in found)

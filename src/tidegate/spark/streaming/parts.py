@@ -1,0 +1,120 @@
+"""Parts of state as Parquet files that Spark writes and reads; large ones stay in its cache from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from tidegate.engine.relation import Relation
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.manifest import measured
+from tidegate.engine.storage.state import Part, check_part
+from tidegate.spark.backend import SparkBackend, no_rows
+from tidegate.spark.relation import SparkRelation, frame_of
+from tidegate.spark.runtime import Runtime
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+__all__ = ["READ", "SparkParts", "Warm", "write_part"]
+
+#: How state and results are written. Hadoop runs a program to set the mode of each file on a local disk, and writes a
+#: second file with its checksums, and one more to say that all is written: a tenth of the time of a small part. Parquet
+#: has checksums of its own, and a commit says what is written.
+_WRITE = {
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+#: How files of ours are read: what a session may be told to overlook in files of others, it must not overlook here.
+READ = {
+    "parquet.page.verify-checksum.enabled": "true",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
+# Reading fewer rows from a file costs less than keeping them.
+_MANY = 20_000
+
+
+class SparkParts:
+    """The parts of a checkpoint, in the session of a step."""
+
+    def __init__(self, files: Files, backend: SparkBackend, warm: Warm | None = None) -> None:
+        self._files = files
+        self._backend = backend
+        self._warm = warm or Warm()
+
+    def read(self, parts: Sequence[Part], shape: StructType, *, coalesced: bool = False) -> SparkRelation:
+        """Return the rows of some parts; ``coalesced`` puts them into one partition."""
+        rows = read_parts(self._files, self._backend.runtime, parts, shape)
+        return self._backend.relation(rows.coalesce(1) if coalesced else rows)
+
+    def read_cached(self, parts: Sequence[Part], shape: StructType) -> SparkRelation:
+        """Return the rows of some parts; large ones stay in memory from step to step."""
+        return self._backend.relation(self._warm.read(self._files, self._backend.runtime, parts, shape))
+
+    def write(self, path: str, rows: Relation, times: Sequence[str] = ()) -> Part:
+        """Write rows under a path that nobody else writes to."""
+        return write_part(self._files, self._backend.runtime, frame_of(rows), path, times)
+
+
+class Warm:
+    """The cached parts, by path. A cache is lost without harm: Spark then reads the files again."""
+
+    def __init__(self) -> None:
+        self._frames: dict[str, DataFrame] = {}
+
+    def read(self, files: Files, runtime: Runtime, parts: Sequence[Part], schema: StructType) -> DataFrame:
+        """Answer the rows of some parts; the large ones are cached when they are first read."""
+        small = [part for part in parts if part.rows < _MANY]
+        frames = [self._cached(files, runtime, part, schema) for part in parts if part.rows >= _MANY]
+        if small or not frames:
+            frames.append(read_parts(files, runtime, small, schema))
+        return reduce(lambda one, other: one.unionAll(other), frames)
+
+    def forget(self, paths: Iterable[str] = ()) -> None:
+        """Give back what is cached, except of these paths."""
+        kept = set(paths)
+        for path in [path for path in self._frames if path not in kept]:
+            self._frames.pop(path).unpersist()
+
+    def _cached(self, files: Files, runtime: Runtime, part: Part, schema: StructType) -> DataFrame:
+        # Spark finds what is cached by the plan: each step reads anew, in its own session, and finds it.
+        frame = read_parts(files, runtime, [part], schema)
+        if part.path not in self._frames:
+            self._frames[part.path] = frame.persist()
+        return frame
+
+
+def read_parts(files: Files, runtime: Runtime, parts: Sequence[Part], schema: StructType) -> DataFrame:
+    """Return the rows of some parts; the schema is given, so that Spark need not look for it."""
+    if not parts:
+        return no_rows(runtime, schema)
+    rows = runtime.session.read.options(**READ).schema(schema).parquet(*(files.path(part.path) for part in parts))
+    # After Spark has listed them: what goes missing from here on is an error of its own.
+    for part in parts:
+        check_part(files, part)
+    return rows
+
+
+def write_part(files: Files, runtime: Runtime, rows: DataFrame, path: str, times: Sequence[str] = ()) -> Part:
+    """Write rows under a path that nobody else writes to; count them on the way, and see where ``times`` lie."""
+    from pyspark.sql import Observation
+
+    seen = Observation()
+    looks = {"rows": "count(*)"}
+    for i, sql in enumerate(times):
+        looks |= {f"last{i}": f"max({sql})", f"first{i}": f"min({sql})"}
+    writer = rows.observe(seen, *runtime.exprs(looks)).write.options(**_WRITE)
+    writer.mode("overwrite").parquet(files.path(path))
+    found = seen.get
+    last, first = (tuple(found[f"{end}{i}"] for i in range(len(times))) for end in ("last", "first"))
+    known = bool(times) and None not in last
+    entries = measured(files, path, int(found["rows"]))
+    part = Part(path, int(found["rows"]), last if known else None, first if known else None, entries)
+    if not part.rows:
+        # No commit names an empty part, and so nobody would clean it away.
+        files.delete(path)
+    return part
