@@ -22,7 +22,6 @@ from tidegate.engine.commits.commit import Commit
 from tidegate.engine.commits.upgrade import UPGRADES
 from tidegate.engine.keepers import keeper
 from tidegate.engine.storage import files as files_module
-from tidegate.engine.storage import state as state_module
 from tidegate.engine.storage.errors import BadCheckpoint, RunFailed
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.log import FORMAT, last_commit
@@ -32,6 +31,7 @@ from tidegate.flow.errors import BadArgument
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import engine as engine_module
+from tidegate.spark.streaming import parts as parts_module
 from tidegate.spark.streaming import publishing, recovery
 from tidegate.spark.streaming import step as step_module
 from tidegate.spark.streaming.engine import Engine
@@ -143,7 +143,7 @@ def test_rows_on_the_disk_of_a_worker_are_not_committed(
     steps: Steps, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """A file that the driver cannot see is missing in the sum of rows, of state, output and late rows alike."""
-    real = state_module.measured
+    real = parts_module.measured
 
     def elsewhere(files: Files, directory: str, rows: int) -> Any:
         place = Path(files.path(directory).removeprefix("file:"))
@@ -151,7 +151,7 @@ def test_rows_on_the_disk_of_a_worker_are_not_committed(
             next(place.glob("part-*")).unlink()
         return real(files, directory, rows)
 
-    monkeypatch.setattr(state_module, "measured", elsewhere)
+    monkeypatch.setattr(parts_module, "measured", elsewhere)
     with pytest.raises(BadCheckpoint, match=r"\d rows were written to .*, and \d of them can be seen there"):
         steps.run(0, 1)
     monkeypatch.undo()
@@ -545,7 +545,7 @@ def test_checks_that_are_left_out_let_damages_through(steps: Steps, monkeypatch:
 
 def test_rows_that_nobody_looks_for_are_lost(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the sum of rows, a file on a worker's disk is missing in the answers."""
-    real = state_module.measured
+    real = parts_module.measured
 
     def measured(files: Files, directory: str, rows: int) -> Any:
         paths = sorted(Path(files.path(directory).removeprefix("file:")).glob("part-*"))
@@ -554,7 +554,7 @@ def test_rows_that_nobody_looks_for_are_lost(steps: Steps, monkeypatch: pytest.M
             return list_files(files, directory)
         return real(files, directory, rows)
 
-    monkeypatch.setattr(state_module, "measured", measured)
+    monkeypatch.setattr(parts_module, "measured", measured)
     steps.run(0, 1)
     assert 0 < len(steps.rows()) < len(KEYS)
 
