@@ -24,7 +24,7 @@ LAYERS = [
     ("reference",),
     ("graph",),
     ("engine",),
-    ("spark", "local"),
+    ("spark", "local_engine"),
     ("check",),
     ("ui", "demos", "cli"),
 ]

@@ -199,7 +199,7 @@ def _size(spark: SparkSession, name: str, rows: DataFrame, *, tumbling: bool = F
     flow = QUERIES[name](**({"every": _window(name)} if tumbling else {}))
     operators = [o if getattr(o, "where", None) is None else replace(o, where=None) for o in flow.plan]  # type: ignore[call-arg]
     pairs = flow._with(replace(flow.plan, operators=tuple(operators)))
-    return pairs.compute(spark, {_source(name): rows})["out"].count()
+    return int(pairs.compute(spark, {_source(name): rows})["out"].count())
 
 
 def _window(name: str) -> str:

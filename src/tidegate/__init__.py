@@ -10,6 +10,7 @@ from tidegate.errors import TidegateError
 if TYPE_CHECKING:
     from tidegate import graph
     from tidegate.flow import Flow, Stream, at_end, bounded, published, punctuated
+    from tidegate.local_engine.session import local
     from tidegate.spark.streaming import Run, read, read_stream
     from tidegate.spark.streaming.outputs import console, delta, foreach, memory, parquet, postgres
     from tidegate.spec import DT, WM
@@ -28,6 +29,7 @@ __all__ = [
     "delta",
     "foreach",
     "graph",
+    "local",
     "memory",
     "parquet",
     "postgres",
@@ -53,6 +55,7 @@ _HOMES = {
     "console": "tidegate.spark.streaming.outputs",
     "delta": "tidegate.spark.streaming.outputs",
     "foreach": "tidegate.spark.streaming.outputs",
+    "local": "tidegate.local_engine.session",
     "memory": "tidegate.spark.streaming.outputs",
     "parquet": "tidegate.spark.streaming.outputs",
     "postgres": "tidegate.spark.streaming.outputs",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.flow.case import Engine
-from tests.local.engine import by_local
+from tests.local_engine.engine import by_local
 from tests.spark.engine import by_spark
 from tests.spark.steps import by_steps
 

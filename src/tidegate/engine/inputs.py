@@ -2,20 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from tidegate.engine.relation import Relation
 from tidegate.engine.units import from_units
+from tidegate.flow.errors import BadInput, BadTime, nearest
 from tidegate.flow.expressions import Expression
 from tidegate.flow.limits import OUT_OF_RANGE, Limit
-from tidegate.flow.plan import Source
+from tidegate.flow.plan import Plan, Source, Table
+from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import literal, quoted
 from tidegate.flow.watermarks import Punctuated
 
-__all__ = ["STEP", "reason_of", "untimed", "with_time", "without_time"]
+__all__ = ["STEP", "check_columns", "check_names", "reason_of", "untimed", "with_time", "without_time"]
 
 #: The column of a published output that has the step of each row.
 STEP = "__step"
+
+
+def check_names(flow: Plan, inputs: Any, what: str, example: str) -> None:
+    """Raise unless there is one input for each source and table of a flow; ``what`` it should be, as in an example."""
+    declared = [operator.id for operator in (*flow.sources, *flow.tables)]
+    if not isinstance(inputs, Mapping):
+        raise BadInput(
+            f"expected inputs as a mapping from name to {what}, got {type(inputs).__name__}",
+            hint="{" + ", ".join(f'"{name}": {example}' for name in declared) + "}",
+        )
+    unknown = [str(name) for name in inputs if name not in declared]
+    for name in declared:
+        if name not in inputs:
+            near = nearest(name, unknown)
+            hint = f"is it {near!r}?" if near else f"declared are {', '.join(declared)}"
+            raise BadInput(f"expected an input for {name!r}, got none", hint=hint)
+    for name in unknown:
+        near = nearest(name, declared)
+        hint = f"did you mean {near!r}?" if near else f"declared are {', '.join(declared)}"
+        raise BadInput(f"got an input {name!r} that the flow has no source or table for", hint=hint)
+
+
+def check_columns(
+    operator: Source | Table,
+    given: Sequence[Column],
+    *,
+    selected: Callable[[Sequence[str]], str],
+    cast: Callable[[Column], str],
+) -> list[str]:
+    """Return the names that an input has for the declared columns, or raise if it has other columns or types.
+
+    ``selected`` and ``cast`` say, for hints, how a user selects columns and casts one.
+    """
+    declared = operator.schema
+    found = {c.name.lower(): c for c in given}
+    if len(found) < len(given):
+        names = ", ".join(c.name for c in given)
+        raise BadInput(f"expected columns with different names, got {names}", hint="rename some")
+    missing = [c for c in declared.columns if c.name.lower() not in found]
+    extra = [c for c in found.values() if c.name not in declared]
+    if missing or extra:
+        lines = [f"it lacks {c}" for c in missing] + [f"it also has {c}" for c in extra]
+        rename = f"rename or add columns first, or declare in {operator.verb}({operator.id!r}, …) those that there are"
+        raise BadInput(
+            f"expected columns {', '.join(map(str, declared.columns))}; the input differs\n  " + "\n  ".join(lines),
+            hint=rename if missing else f"{selected(declared.names)}, or declare the others too",
+        )
+    for column in declared.columns:
+        got = found[column.name.lower()]
+        if got.type != column.type:
+            kind = BadTime if column.name in declared.time else BadInput
+            raise kind(
+                f"expected column {column.name} of type {column.type}, got {got.type}",
+                hint=f"{cast(column)}, or declare the type that it has",
+            )
+    return [found[c.name.lower()].name for c in declared.columns]
 
 
 def with_time(source: Source, rows: Relation, limits: Sequence[Limit]) -> Relation:

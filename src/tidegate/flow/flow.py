@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tidegate.extras import require
@@ -21,10 +21,12 @@ from tidegate.flow.stream import Stream
 from tidegate.flow.watermarks import Watermark, at_end
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
     from pyspark.sql import DataFrame, SparkSession
 
+    from tidegate.engine.tables import Tables
+    from tidegate.local_engine.session import Local
     from tidegate.reference import Results
-    from tidegate.spark import Tables
     from tidegate.spark.streaming import Reporter, Run
     from tidegate.spark.streaming.outputs import Output, Transactional
 
@@ -190,17 +192,25 @@ class Flow:
 
         return reference(self.plan, inputs)
 
-    def compute(self, spark: SparkSession, inputs: Mapping[str, DataFrame]) -> Tables:
-        """Run the flow on bounded inputs: a DataFrame for each sink, lazily, in one plan for Spark to optimise.
+    def compute(self, session: SparkSession | Local | DuckDBPyConnection, inputs: Mapping[str, Any]) -> Tables[Any]:
+        """Run the flow on bounded inputs: the rows of each sink, lazily.
 
-        ``inputs`` gives a DataFrame for each source and table, with the columns that were declared. The end of the
-        input completes everything, so that nothing is late. Rows without a time are in ``.rejected``, with the reason.
+        On a Spark session, ``inputs`` gives a DataFrame for each source and table, with the columns that were declared,
+        and the result has a DataFrame for each sink. On `tidegate.local`, or a connection to DuckDB, inputs are Arrow
+        tables, frames, relations or paths of files, and results are relations of DuckDB. The end of the input completes
+        everything, so that nothing is late. Rows without a time are in ``.rejected``, with the reason.
         """
+        from tidegate.local_engine.session import is_local
+
+        if is_local(session):
+            from tidegate.local_engine.compute import compute as compute_locally
+
+            return compute_locally(self.plan, cast("Local | DuckDBPyConnection", session), inputs)
         # The engine needs PySpark, and building a flow does not.
         require("spark", f"compute of flow {self.name!r}")
         from tidegate.spark import compute
 
-        return compute(self.plan, spark, inputs)
+        return compute(self.plan, cast("SparkSession", session), inputs)
 
     def start(
         self,

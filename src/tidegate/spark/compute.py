@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tidegate.engine.inputs import with_time, without_time
 from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
+from tidegate.engine.tables import Rejected, Tables
 from tidegate.errors import TidegateError
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import Iterate, Plan
@@ -15,7 +16,6 @@ from tidegate.spark.backend import SparkBackend
 from tidegate.spark.inputs import check_inputs
 from tidegate.spark.relation import frame_of
 from tidegate.spark.runtime import Runtime, spark_runtime
-from tidegate.spark.tables import Rejected, Tables
 from tidegate.spark.workers import check_workers, runs_python
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["compute"]
 
 
-def compute(flow: Plan, spark: SparkSession, inputs: Mapping[str, DataFrame]) -> Tables:
+def compute(flow: Plan, spark: SparkSession, inputs: Mapping[str, DataFrame]) -> Tables[DataFrame]:
     """Answer a DataFrame for each sink; nothing is read before one of them is asked for its rows.
 
     A sink that comes after a loop is an exception: the rounds of the loop are run when its DataFrame is asked for.
@@ -46,7 +46,7 @@ def compute(flow: Plan, spark: SparkSession, inputs: Mapping[str, DataFrame]) ->
         return _tables(flow, given, runtime)
 
 
-def _tables(flow: Plan, given: Mapping[str, DataFrame], runtime: Runtime) -> Tables:
+def _tables(flow: Plan, given: Mapping[str, DataFrame], runtime: Runtime) -> Tables[DataFrame]:
     bounds = limits(flow)
     backend = SparkBackend(runtime)
     rows = {name: backend.relation(frame) for name, frame in given.items()}
@@ -55,7 +55,7 @@ def _tables(flow: Plan, given: Mapping[str, DataFrame], runtime: Runtime) -> Tab
     if any(isinstance(operator, Iterate) for operator in flow):
         sinks = _AfterLoops(flow, relations, runtime)
     rejected = {s.id: frame_of(without_time(s, rows[s.id], bounds[s.id])) for s in flow.sources}
-    return Tables(sinks, Rejected(rejected))
+    return Tables(sinks, Rejected(rejected, lambda frame: frame.count()))
 
 
 class _AfterLoops(Mapping[str, "DataFrame"]):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tidegate.engine.inputs import STEP
-from tidegate.flow.errors import BadInput, BadTime, FlowError, nearest
+from tidegate.engine.inputs import STEP, check_columns, check_names
+from tidegate.flow.errors import BadInput, FlowError
 from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.sqltypes import quoted
 from tidegate.flow.watermarks import Published
@@ -27,7 +27,7 @@ def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[st
     With ``streaming``, sources must be streaming DataFrames, otherwise all inputs must be bounded.
     """
     try:
-        _check_names(flow, inputs)
+        check_names(flow, inputs, "DataFrame", "df")
     except FlowError as error:
         raise error.at(f"flow {flow.name!r}") from None
     checked = {}
@@ -48,25 +48,6 @@ def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[st
     return checked
 
 
-def _check_names(flow: Plan, inputs: Any) -> None:
-    if not isinstance(inputs, Mapping):
-        raise BadInput(
-            f"expected inputs as a mapping from name to DataFrame, got {type(inputs).__name__}",
-            hint="{" + ", ".join(f'"{o.id}": df' for o in (*flow.sources, *flow.tables)) + "}",
-        )
-    declared = [operator.id for operator in (*flow.sources, *flow.tables)]
-    unknown = [str(name) for name in inputs if name not in declared]
-    for name in declared:
-        if name not in inputs:
-            near = nearest(name, unknown)
-            hint = f"is it {near!r}?" if near else f"declared are {', '.join(declared)}"
-            raise BadInput(f"expected an input for {name!r}, got none", hint=hint)
-    for name in unknown:
-        near = nearest(name, declared)
-        hint = f"did you mean {near!r}?" if near else f"declared are {', '.join(declared)}"
-        raise BadInput(f"got an input {name!r} that the flow has no source or table for", hint=hint)
-
-
 def _checked(operator: Source | Table, given: Any, *, streaming: bool, also: Sequence[str]) -> DataFrame:
     from pyspark.sql import DataFrame
 
@@ -85,32 +66,11 @@ def _checked(operator: Source | Table, given: Any, *, streaming: bool, also: Seq
             f"expected the stream of an output that publishes its frontier, got one without {', '.join(missing_too)}",
             hint="tg.read_stream(spark, path) with the path of tg.published(path)",
         )
-    found = {c.name.lower(): c for c in columns_of(given.schema) if c.name not in also}
-    if len(found) < len(given.columns) - len(also):
-        raise BadInput(f"expected columns with different names, got {', '.join(given.columns)}", hint="rename some")
-    missing = [c for c in declared.columns if c.name.lower() not in found]
-    extra = [c for c in found.values() if c.name not in declared]
-    if missing or extra:
-        lines = [f"it lacks {c}" for c in missing] + [f"it also has {c}" for c in extra]
-        raise BadInput(
-            f"expected columns {', '.join(map(str, declared.columns))}; the input differs\n  " + "\n  ".join(lines),
-            hint=_selection(operator, missing=bool(missing)),
-        )
-    for column in declared.columns:
-        got = found[column.name.lower()]
-        if got.type != column.type:
-            kind = BadTime if column.name in declared.time else BadInput
-            raise kind(
-                f"expected column {column.name} of type {column.type}, got {got.type}",
-                hint=f'df.withColumn("{column.name}", F.col("{column.name}").cast("{str(column.type).lower()}")), '
-                "or declare the type that it has",
-            )
-    columns = (given[quoted(found[c.name.lower()].name)].alias(c.name) for c in declared.columns)
+    found = check_columns(
+        operator,
+        [c for c in columns_of(given.schema) if c.name not in also],
+        selected=lambda names: "df.select(" + ", ".join(f'"{name}"' for name in names) + ")",
+        cast=lambda c: f'df.withColumn("{c.name}", F.col("{c.name}").cast("{str(c.type).lower()}"))',
+    )
+    columns = (given[quoted(name)].alias(c.name) for c, name in zip(declared.columns, found, strict=True))
     return given.select(*columns, *also)
-
-
-def _selection(operator: Source | Table, *, missing: bool) -> str:
-    if missing:
-        return f"rename or add columns first, or declare in {operator.verb}({operator.id!r}, …) those that there are"
-    names = ", ".join(f'"{name}"' for name in operator.schema.names)
-    return f"df.select({names}), or declare the others too"

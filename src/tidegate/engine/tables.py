@@ -1,25 +1,26 @@
-"""What a bounded run answers: a DataFrame for each sink, and the rows that could not take part."""
+"""What a bounded run gives: rows for each sink, and those that could not take part, as the engine has them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
 
 from tidegate.flow.errors import BadInput, nearest
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
 __all__ = ["Rejected", "Tables"]
 
+#: The rows of a sink: a DataFrame of Spark, a relation of DuckDB.
+T = TypeVar("T")
 
-class Rejected(Mapping[str, "DataFrame"]):
+
+class Rejected(Mapping[str, T], Generic[T]):
     """For each source, the rows that were rejected, with a column ``reason``; read when they are asked for."""
 
-    def __init__(self, frames: Mapping[str, DataFrame]) -> None:
+    def __init__(self, frames: Mapping[str, T], count: Callable[[T], int]) -> None:
         self._frames = dict(frames)
+        self._count = count
 
-    def __getitem__(self, source: str) -> DataFrame:
+    def __getitem__(self, source: str) -> T:
         if source not in self._frames:
             raise _unknown("source", source, list(self._frames))
         return self._frames[source]
@@ -35,17 +36,17 @@ class Rejected(Mapping[str, "DataFrame"]):
 
     def counts(self) -> dict[str, int]:
         """Count the rejected rows of each source; this reads the inputs."""
-        return {source: frame.count() for source, frame in self._frames.items()}
+        return {source: self._count(frame) for source, frame in self._frames.items()}
 
 
-class Tables(Mapping[str, "DataFrame"]):
-    """A DataFrame for each sink, evaluated lazily; ``rejected`` has the rows that could not take part."""
+class Tables(Mapping[str, T], Generic[T]):
+    """The rows of each sink, evaluated lazily; ``rejected`` has those that could not take part."""
 
-    def __init__(self, frames: Mapping[str, DataFrame], rejected: Rejected) -> None:
+    def __init__(self, frames: Mapping[str, T], rejected: Rejected[T]) -> None:
         self._frames = frames
         self.rejected = rejected
 
-    def __getitem__(self, sink: str) -> DataFrame:
+    def __getitem__(self, sink: str) -> T:
         if sink not in self._frames:
             raise _unknown("sink", sink, list(self._frames))
         return self._frames[sink]
@@ -54,7 +55,7 @@ class Tables(Mapping[str, "DataFrame"]):
         return sink in self._frames
 
     def get(self, sink: str, default: Any = None) -> Any:
-        """Return the DataFrame of a sink, or the default if there is no such sink.
+        """Return the rows of a sink, or the default if there is no such sink.
 
         That of `Mapping` takes every KeyError for a missing name, also one from a loop that is run here.
         """

@@ -19,9 +19,9 @@ from tidegate.flow.loops.query import Query
 from tidegate.flow.plan import Operator
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type, translated_query
-from tidegate.local.expressions import Scope
-from tidegate.local.relation import NO_COLUMN, LocalRelation, local
-from tidegate.local.types import spark_type
+from tidegate.local_engine.expressions import Scope
+from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
+from tidegate.local_engine.types import spark_type
 
 __all__ = ["LocalBackend"]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,11 +18,12 @@ from tidegate.flow.arrow import arrow_type
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
 from tidegate.flow.translate import duckdb_name, duckdb_type
-from tidegate.local.expressions import Scope, compared
+from tidegate.local_engine.expressions import Scope, compared
+from tidegate.local_engine.types import zoned_type
 
 if TYPE_CHECKING:
     from tidegate.engine.relation import Relation
-    from tidegate.local.backend import LocalBackend
+    from tidegate.local_engine.backend import LocalBackend
 
 __all__ = ["NO_COLUMN", "LocalRelation", "local"]
 
@@ -221,6 +224,16 @@ class LocalRelation:
         ]
         return pa.Table.from_arrays(arrays, names=self.names).combine_chunks()
 
+    def result(self) -> duckdb.DuckDBPyRelation:
+        """Return the rows as users get them, lazily: instants have a zone."""
+        names = [(duckdb_name(c.name), c.type or "") for c in self.columns]
+        zoned = [
+            name if duckdb_type(type_) == (own := zoned_type(type_)) else f"CAST({name} AS {own}) AS {name}"
+            for name, type_ in names
+        ]
+        picked = ", ".join(zoned) or NO_COLUMN
+        return self.backend.run(self._new(f"SELECT {picked} FROM {self.name}", self.columns).sql)
+
     # How relations are made of each other.
 
     def _scope(self) -> Scope:
@@ -274,5 +287,5 @@ def _types(like: tuple[Column, ...] | None) -> dict[str, str]:
 def _groups(rows: pa.Table) -> Iterator[pa.Table]:
     """Return the rows of each group; in each, they are numbered from 1."""
     starts = pc.indices_nonzero(pc.equal(rows.column(ORDER), 1)).to_pylist()
-    for start, end in zip(starts, [*starts[1:], rows.num_rows], strict=True):
+    for start, end in pairwise([*starts, rows.num_rows]):
         yield rows.slice(start, end - start)

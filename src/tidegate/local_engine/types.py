@@ -7,8 +7,9 @@ from functools import lru_cache
 from sqlglot import exp
 
 from tidegate.flow import sqltypes
+from tidegate.flow.translate import duckdb_name, duckdb_type
 
-__all__ = ["spark_type"]
+__all__ = ["spark_type", "zoned_type"]
 
 _NAMES = {"HUGEINT": "DECIMAL(38,0)", '"NULL"': "VOID", "NULL": "VOID"}
 
@@ -23,6 +24,25 @@ def spark_type(type_: str) -> str:
     if type_ in _NAMES:
         return _NAMES[type_]
     return _of(exp.DataType.build(type_, dialect="duckdb"))
+
+
+@lru_cache(maxsize=4096)
+def zoned_type(type_: str) -> str:
+    """Return DuckDB's name of a type for what users are given: Spark's instants have a zone.
+
+    >>> zoned_type("STRUCT<start: TIMESTAMP, n: INT>"), zoned_type("TIMESTAMP_NTZ")
+    ('STRUCT("start" TIMESTAMPTZ, "n" INT)', 'TIMESTAMP')
+    """
+    if type_ == "TIMESTAMP":
+        return "TIMESTAMPTZ"
+    if fields := sqltypes.fields(type_) if type_.startswith("STRUCT") else {}:
+        return f"STRUCT({', '.join(f'{duckdb_name(name)} {zoned_type(field)}' for name, field in fields.items())})"
+    if type_.startswith("ARRAY"):
+        return f"{zoned_type(sqltypes.element(type_) or 'VOID')}[]"
+    if type_.startswith("MAP"):
+        key, value = map(zoned_type, sqltypes.entry(type_))
+        return f"MAP({key}, {value})"
+    return duckdb_type(type_)
 
 
 def _of(tree: exp.DataType) -> str:

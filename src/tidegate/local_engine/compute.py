@@ -1,0 +1,81 @@
+"""Bounded runs in this process: a plan and tables in, relations of DuckDB out, lazily."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import duckdb
+
+from tidegate.engine.inputs import check_names, with_time, without_time
+from tidegate.engine.plans import lower
+from tidegate.engine.relation import Relation
+from tidegate.engine.tables import Rejected, Tables
+from tidegate.errors import TidegateError
+from tidegate.flow.errors import NotSupported
+from tidegate.flow.limits import limits
+from tidegate.flow.plan import Plan, Source, Table
+from tidegate.local_engine.admitted import check_expressions
+from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.inputs import given_as
+from tidegate.local_engine.relation import local
+from tidegate.local_engine.session import Local, cursor_of
+
+__all__ = ["compute"]
+
+
+def compute(
+    flow: Plan, session: Local | duckdb.DuckDBPyConnection, inputs: Mapping[str, Any]
+) -> Tables[duckdb.DuckDBPyRelation]:
+    """Return a relation of DuckDB for each sink; nothing is computed before one of them is asked for.
+
+    What comes after a Python function or a loop is computed when the sink is asked for, all else when its rows are.
+    """
+    try:
+        flow.check_sinks()
+        if flow.timezone != "UTC":
+            raise NotSupported(
+                f"the local engine computes in UTC only, got {flow.timezone}",
+                hint='Flow(…, timezone="UTC"), or run it on Spark',
+            )
+        check_expressions(flow)
+        check_names(flow, inputs, "rows", "table")
+        backend = LocalBackend(cursor_of(session))
+    except TidegateError as error:
+        raise error.at(f"flow {flow.name!r}") from None
+    given: dict[str, Relation] = {}
+    declared: list[Source | Table] = [*flow.sources, *flow.tables]
+    for operator in declared:
+        try:
+            given[operator.id] = given_as(backend, operator, inputs[operator.id])
+        except TidegateError as error:
+            raise error.at(f"{operator.verb} {operator.id!r}").at(f"flow {flow.name!r}") from None
+    # On no rows: what is refused is refused before anything is computed.
+    lower(flow, {name: backend.nothing(rows.shape) for name, rows in given.items()})
+    bounds = limits(flow)
+    complete = given | {s.id: with_time(s, given[s.id], bounds[s.id]) for s in flow.sources}
+    rejected = {s.id: local(without_time(s, given[s.id], bounds[s.id])).result() for s in flow.sources}
+    return Tables(_Sinks(flow, complete), Rejected(rejected, len))
+
+
+class _Sinks(Mapping[str, duckdb.DuckDBPyRelation]):
+    """The sinks of a flow; each is made once, when it is asked for."""
+
+    def __init__(self, flow: Plan, relations: Mapping[str, Relation]) -> None:
+        self._flow = flow
+        self._inputs = {sink.name: sink.input for sink in flow.sinks}
+        self._relations = dict(relations)
+
+    def __getitem__(self, sink: str) -> duckdb.DuckDBPyRelation:
+        wanted = self._inputs[sink]
+        self._relations = lower(self._flow, self._relations, upto=wanted, run=True)
+        return local(self._relations[wanted]).result()
+
+    def __contains__(self, sink: object) -> bool:
+        return sink in self._inputs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._inputs)
+
+    def __len__(self) -> int:
+        return len(self._inputs)

@@ -1,0 +1,73 @@
+"""A session of the local engine: a DuckDB in this process, set so that expressions mean what they mean in Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+
+from tidegate.flow.errors import BadArgument, NotSupported
+
+__all__ = ["Local", "cursor_of", "is_local", "local"]
+
+#: Settings that hold for all of a DuckDB, and what they have to be: with others, expressions mean something else.
+_GLOBAL = {"default_collation": "", "integer_division": "false"}
+
+
+class Local:
+    """A session of the local engine."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+
+    def __repr__(self) -> str:
+        threads, memory = (self._setting(name) for name in ("threads", "memory_limit"))
+        return f"local(threads={threads}, memory={memory!r})"
+
+    def _setting(self, name: str) -> Any:
+        return self.connection.cursor().execute(f"SELECT current_setting('{name}')").fetchone()[0]  # type: ignore[index]
+
+
+def local(*, threads: int | None = None, memory: str | None = None) -> Local:
+    """Return a session that computes in this process, without Spark: ``flow.compute(tg.local(), inputs)``.
+
+    ``threads`` is how many cores it uses, all by default; ``memory`` how much it holds before it goes to the disk, as
+    in ``"4GB"``.
+
+    >>> local(threads=2, memory="1GB")
+    local(threads=2, memory='953.6 MiB')
+    """
+    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
+        raise BadArgument(f"expected a number of threads, 1 or more, got {threads!r}", hint="local(threads=2)")
+    config: dict[str, Any] = {} if threads is None else {"threads": threads}
+    if memory is not None:
+        config["memory_limit"] = memory
+    try:
+        return Local(duckdb.connect(":memory:", config=config))
+    except (duckdb.Error, TypeError) as error:
+        raise BadArgument(
+            f"expected an amount of memory, got {memory!r}\n  DuckDB: {str(error).splitlines()[0]}",
+            hint='local(memory="4GB")',
+        ) from None
+
+
+def is_local(session: object) -> bool:
+    """Whether flows run on a session locally: it is a `Local`, or a connection to DuckDB."""
+    return isinstance(session, Local | duckdb.DuckDBPyConnection)
+
+
+def cursor_of(session: Local | duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """Return a connection of our own to the DuckDB of a session, with the settings that we need."""
+    given = session.connection if isinstance(session, Local) else session
+    cursor = given.cursor()
+    for name, wanted in _GLOBAL.items():
+        found = str(cursor.execute(f"SELECT current_setting('{name}')").fetchone()[0]).lower()  # type: ignore[index]
+        if found != wanted:
+            raise NotSupported(
+                f"expected the setting {name} of DuckDB to be {wanted or 'empty'}, got {found}: with it, expressions "
+                "mean something else",
+                hint=f"RESET {name}, or tg.local()",
+            )
+    # Instants are in UTC inside.
+    cursor.execute("SET TimeZone = 'UTC'")
+    return cursor

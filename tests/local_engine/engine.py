@@ -1,0 +1,54 @@
+"""The local engine, for cases and for comparisons: rows in, rows out, in plain Python."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+
+import tidegate as tg
+from tidegate.flow.arrow import table_of
+from tidegate.flow.schema import Schema
+from tidegate.local_engine.types import spark_type
+
+Rows = dict[str, list[tuple[Any, ...]]]
+
+
+def by_local(flow: tg.Flow, inputs: Rows) -> list[tuple[Any, ...]]:
+    """Run a flow with one sink on bounded inputs, and return the rows of the sink."""
+    (sink,) = flow.plan.sinks
+    return all_by_local(flow, inputs)[sink.name]
+
+
+def all_by_local(flow: tg.Flow, inputs: Rows) -> dict[str, list[tuple[Any, ...]]]:
+    """Run a flow on bounded inputs, and return the rows of each sink."""
+    plan = flow.plan
+    given = {
+        operator.id: table_of(
+            [dict(zip(operator.schema.names, row, strict=True)) for row in inputs[operator.id]], operator.schema.columns
+        )
+        for operator in (*plan.sources, *plan.tables)
+    }
+    tables = flow.compute(tg.local(), given)
+    return {sink.name: _rows(plan[sink.input].schema, tables[sink.name]) for sink in plan.sinks}
+
+
+def _rows(schema: Schema, found: duckdb.DuckDBPyRelation) -> list[tuple[Any, ...]]:
+    assert found.columns == list(schema.names)
+    for derived, type_ in zip(schema.columns, found.types, strict=True):
+        settled = spark_type(str(type_))
+        known = (derived.type or settled).replace("TIMESTAMP_NTZ", "TIMESTAMP")
+        assert known == settled, f"{derived} was derived, {settled} came out"
+    return [tuple(map(_plain, row)) for row in found.fetchall()]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with instants without a zone, in UTC."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return value
