@@ -101,7 +101,7 @@ OF_JOBS = (
     "graph",
     "engine",
     "spark",
-    "local",
+    "local_engine",
 )
 OF_NO_JOB = {"sim", "check", "ui", "demos", "cli"}
 

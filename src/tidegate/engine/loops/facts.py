@@ -94,9 +94,9 @@ class Facts:
         fields = ", ".join(map(quoted, data))
         grid = cells.group(as_they_are(self.key), {"__cells": call("collect_list", f"struct({fields})")})
         for i, name in enumerate(map(quoted, self.times)):
-            grid = grid.explode(f"__t{i}", f"array_distinct(transform(__cells, c -> c.{name}))")
-        same = " AND ".join(f"c.{quoted(name)} <=> __t{i}" for i, name in enumerate(self.times))
-        found = grid.with_columns({"__cell": f"get(filter(__cells, c -> {same}), 0)"})
+            grid = grid.explode(f"__t{i}", f"array_distinct(transform(__cells, __c -> __c.{name}))")
+        same = " AND ".join(f"__c.{quoted(name)} <=> __t{i}" for i, name in enumerate(self.times))
+        found = grid.with_columns({"__cell": f"get(filter(__cells, __c -> {same}), 0)"})
         times = {name: f"__t{i}" for i, name in enumerate(self.times)}
         others = {c: f"__cell.{quoted(c)}" for c in data if c not in self.times}
         return found.select(as_they_are(self.key) | times | others)

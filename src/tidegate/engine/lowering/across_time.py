@@ -31,9 +31,9 @@ def deduplicate(operator: plan.Deduplicate, rows: Relation) -> Relation:
     # One pass over the sorted rows of a key; only kept rows are copied.
     found = rows.group(keys, {"__rows": call("collect_list", f"struct({at} AS at, {whole} AS row)")}, order=order)
     nothing = "named_struct('last', CAST(NULL AS BIGINT), 'kept', slice(__rows, 1, 0))"
-    fresh = f"a.last IS NULL OR r.at >= a.last + {operator.within}L"
-    keep = "named_struct('last', r.at, 'kept', concat(a.kept, array(r)))"
-    kept = f"aggregate(__rows, {nothing}, (a, r) -> IF({fresh}, {keep}, a)).kept"
+    fresh = f"__a.last IS NULL OR __r.at >= __a.last + {operator.within}L"
+    keep = "named_struct('last', __r.at, 'kept', concat(__a.kept, array(__r)))"
+    kept = f"aggregate(__rows, {nothing}, (__a, __r) -> IF({fresh}, {keep}, __a)).kept"
     each = found.select({"__kept": kept}).explode("__kept", "__kept")
     return each.select({name: f"__kept.row.{quoted(name)}" for name in names})
 

@@ -1,0 +1,77 @@
+"""Random flows and loops on the local engine: against the specification, row for row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.flow import graphs
+from tests.flow.case import assert_same_rows
+from tests.local_engine.engine import by_local
+from tests.spark.loops import LOOPS, built, by_specification
+
+import tidegate as tg
+from tidegate.check.flows import DrawnFlow, flows
+from tidegate.engine import lowering
+from tidegate.engine.loops import rounds
+from tidegate.flow import plan
+from tidegate.spec import DT
+
+drawn_graphs = st.one_of(
+    st.tuples(st.just(False), graphs.edges(st.integers(0, 3), most=14)),
+    st.tuples(st.just(True), graphs.edges(st.tuples(st.integers(0, 2), st.integers(0, 2)), most=10)),
+)
+
+
+def rows_given(drawn: DrawnFlow) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of each source and table, as tuples in the order of the schema."""
+    plan = drawn.flow.plan
+    return {
+        name: [tuple((e.d if isinstance(e, DT) else e)[c] for c in plan[name].schema.names) for e in events]
+        for name, events in drawn.inputs.items()
+    }
+
+
+def compare(drawn: DrawnFlow) -> None:
+    expected = [tuple(row.values()) for row in drawn.flow.reference(drawn.inputs).rows("out")]
+    assert_same_rows(by_local(drawn.flow, rows_given(drawn)), expected)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(drawn=flows(watermarks=False))
+def test_the_local_engine_gives_what_the_specification_gives(drawn: DrawnFlow) -> None:
+    """Whatever the operators and the times, both give the same rows."""
+    compare(drawn)
+
+
+def test_a_broken_operator_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison can fail: with a `distinct` that keeps every row, the rows differ."""
+    flow = tg.Flow("mutant")
+    flow.sink("out", flow.source("s0", "t INT, k STRING, x INT", time="t").distinct())
+    row = {"t": 1, "k": "a", "x": 1}
+    drawn = DrawnFlow(flow, {"s0": [DT(1, row), DT(1, row)]}, ("distinct",))
+    compare(drawn)
+    monkeypatch.setitem(lowering._LOWERINGS, plan.Distinct, lambda _operator, rows: rows)
+    with pytest.raises(AssertionError, match="expected 1 rows, got 2"):
+        compare(drawn)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+@given(drawn=drawn_graphs, sizes=st.sampled_from([(9000, 9000, 9000), (0, 9000, 9000), (9000, 9000, 0), (9000, 2, 0)]))
+def test_drawn_graphs(name: str, drawn: tuple[bool, list[graphs.Edge]], sizes: tuple[int, int, int]) -> None:
+    """Loops of every kind, on any graph, whatever counts as few facts: held, merged or looked up."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name_of_size, size in zip(("_FEW", "_HELD", "_MANY"), sizes, strict=True):
+            patch.setattr(rounds, name_of_size, size)
+        pairs, edges = drawn
+        found = graphs.rows(edges)
+        given_rows = {
+            "edges": found,
+            "sources": [(*row[: 1 + pairs], row[-2]) for row in found if row[-1] > 6],
+            "listed": [(row[-3],) for row in found if row[-1] == 5],
+        }
+        flow = built(name, pairs=pairs)
+        assert_same_rows(by_local(flow, given_rows), by_specification(flow, given_rows))
