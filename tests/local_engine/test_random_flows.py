@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
+
+import tidegate as tg
 from tests.flow import graphs
 from tests.flow.case import assert_same_rows
 from tests.local_engine.engine import by_local
 from tests.spark.loops import LOOPS, built, by_specification
-
-import tidegate as tg
 from tidegate.check.flows import DrawnFlow, flows
 from tidegate.engine import lowering
 from tidegate.engine.loops import rounds
 from tidegate.flow import plan
+from tidegate.flow.errors import BadLoop
 from tidegate.spec import DT
 
 drawn_graphs = st.one_of(
@@ -74,4 +75,9 @@ def test_drawn_graphs(name: str, drawn: tuple[bool, list[graphs.Edge]], sizes: t
             "listed": [(row[-3],) for row in found if row[-1] == 5],
         }
         flow = built(name, pairs=pairs)
-        assert_same_rows(by_local(flow, given_rows), by_specification(flow, given_rows))
+        try:
+            expected = by_specification(flow, given_rows)
+        except BadLoop:
+            # On this graph, a better fact leads to a worse one: what such a loop gives is left open.
+            reject()
+        assert_same_rows(by_local(flow, given_rows), expected)
