@@ -43,12 +43,41 @@ def generate(spark: SparkSession, rows: int, directory: str) -> None:
     prices.select("ts", "k", F.col("x").alias("price")).write.parquet(f"{directory}/prices")
 
 
-def window_aggregate(spark: SparkSession, events: DataFrame) -> Pair:
+def window_flow() -> tg.Flow:
     """Count and sum per hour and key."""
     flow = tg.Flow("window")
     flow.sink(
         "out", flow.source("events", SCHEMA, time="ts").window("1 hour").aggregate(by="k", n="count(*)", s="sum(x)")
     )
+    return flow
+
+
+def join_flow() -> tg.Flow:
+    """Join two streams at equal times on a key."""
+    flow = tg.Flow("join")
+    left = flow.source("events", SCHEMA, time="ts")
+    flow.sink("out", left.join(flow.source("payments", "ts TIMESTAMP, k BIGINT, paid INT", time="ts"), on="k"))
+    return flow
+
+
+def asof_flow() -> tg.Flow:
+    """Give each event the latest price of its key."""
+    flow = tg.Flow("asof")
+    left = flow.source("events", SCHEMA, time="ts")
+    flow.sink("out", left.join_asof(flow.source("prices", "ts TIMESTAMP, k BIGINT, price INT", time="ts"), on="k"))
+    return flow
+
+
+def accumulate_flow() -> tg.Flow:
+    """Count and sum so far, per key, at each of its times."""
+    flow = tg.Flow("accumulate")
+    flow.sink("out", flow.source("events", SCHEMA, time="ts").accumulate(by="k", n="count(*)", s="sum(x)"))
+    return flow
+
+
+def window_aggregate(spark: SparkSession, events: DataFrame) -> Pair:
+    """Count and sum per hour and key."""
+    flow = window_flow()
 
     def by_hand() -> DataFrame:
         hourly = events.groupBy(F.window("ts", "1 hour"), "k").agg(F.count("*").alias("n"), F.sum("x").alias("s"))
@@ -60,9 +89,7 @@ def window_aggregate(spark: SparkSession, events: DataFrame) -> Pair:
 
 def join(spark: SparkSession, events: DataFrame, payments: DataFrame) -> Pair:
     """Join two streams at equal times on a key."""
-    flow = tg.Flow("join")
-    left = flow.source("events", SCHEMA, time="ts")
-    flow.sink("out", left.join(flow.source("payments", "ts TIMESTAMP, k BIGINT, paid INT", time="ts"), on="k"))
+    flow = join_flow()
 
     def by_hand() -> DataFrame:
         return events.join(payments, ["ts", "k"])
@@ -72,9 +99,7 @@ def join(spark: SparkSession, events: DataFrame, payments: DataFrame) -> Pair:
 
 def join_asof(spark: SparkSession, events: DataFrame, prices: DataFrame) -> Pair:
     """Give each event the latest price of its key."""
-    flow = tg.Flow("asof")
-    left = flow.source("events", SCHEMA, time="ts")
-    flow.sink("out", left.join_asof(flow.source("prices", "ts TIMESTAMP, k BIGINT, price INT", time="ts"), on="k"))
+    flow = asof_flow()
 
     def by_hand() -> DataFrame:
         both = events.withColumn("side", F.lit(1)).unionByName(
@@ -89,8 +114,7 @@ def join_asof(spark: SparkSession, events: DataFrame, prices: DataFrame) -> Pair
 
 def accumulate(spark: SparkSession, events: DataFrame) -> Pair:
     """Count and sum so far, per key, at each of its times."""
-    flow = tg.Flow("accumulate")
-    flow.sink("out", flow.source("events", SCHEMA, time="ts").accumulate(by="k", n="count(*)", s="sum(x)"))
+    flow = accumulate_flow()
 
     def by_hand() -> DataFrame:
         per_time = events.groupBy("ts", "k").agg(F.count("*").alias("n"), F.sum("x").alias("s"))
