@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tidegate as tg
-from bench_bounded import accumulate_flow, asof_flow, generate, join_flow, window_flow
+from bench_bounded import accumulate_flow, asof_flow, generate, join_flow, window_flow  # type: ignore[import-not-found]  # beside this file
 from tidegate.spark.session import local_session
 
 FLOWS: dict[str, tuple[Callable[[], tg.Flow], tuple[str, ...]]] = {
