@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tidegate.cli import app
-from tidegate.spark.files import input_format
+from tidegate.engine.formats import input_format
 
 FLOW = """
 import tidegate as tg

@@ -19,6 +19,7 @@ from tidegate.cli.app import app
 from tidegate.cli.load import load_flow
 from tidegate.cli.output import plain, say
 from tidegate.cli.streaming import run_stream, trigger_of
+from tidegate.engine.formats import checked_input, checked_output
 from tidegate.extras import require
 from tidegate.flow.errors import BadArgument, nearest
 from tidegate.flow.plan import Plan, Source
@@ -40,6 +41,7 @@ def run(
     ],
     output: Annotated[list[str], typer.Option("--output", "-o", help="name=path for each sink that is wanted.")],
     flow: Annotated[str, typer.Option(help="Which flow, if the file has several.")] = "",
+    engine: Annotated[str, typer.Option(help="spark, or local: in this process, without Spark, on files.")] = "spark",
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     rejected: Annotated[str, typer.Option(help="Write rows that could not take part to this directory.")] = "",
     overwrite: Annotated[bool, typer.Option(help="Replace results that are there already.")] = False,
@@ -62,6 +64,13 @@ def run(
     streaming = bool(every or once)
     outputs = named_paths(output, "--output", [sink.name for sink in plan.sinks], everyone=streaming)
     _check_options(streaming=streaming, bounded_only=bool(rejected or overwrite), checkpoint=checkpoint)
+    if engine not in ("spark", "local"):
+        raise BadArgument(f"expected --engine spark or local, got {engine!r}")
+    if engine == "local":
+        if streaming:
+            raise BadArgument("--engine local is for runs on files", hint="leave out --engine: streams run on Spark")
+        _run_locally(plan, inputs, outputs, rejected, overwrite=overwrite, console=console)
+        return
     if streaming:
         trigger = trigger_of(every, once=once)
         run_stream(plan, inputs, outputs, checkpoint, trigger, master=master, metrics=metrics, console=console)
@@ -105,6 +114,36 @@ def named_paths(given: list[str], option: str, names: list[str], *, everyone: bo
     return found
 
 
+def _check_places(plan: Plan, outputs: dict[str, str], rejected: str, *, overwrite: bool) -> None:
+    for path in outputs.values():
+        checked_output(path, overwrite=overwrite)
+    for operator in (*plan.sources, *plan.tables):
+        for place in (Path(rejected, operator.id), Path(rejected, f"{operator.id}-unreadable")):
+            if rejected and "://" not in rejected and place.exists() and not overwrite:
+                raise BadArgument(f"{place} is there already", hint="choose another --rejected, or pass --overwrite")
+
+
+def _run_locally(
+    plan: Plan, inputs: dict[str, str], outputs: dict[str, str], rejected: str, *, overwrite: bool, console: Console
+) -> None:
+    from tidegate.local_engine.compute import compute
+    from tidegate.local_engine.files import write_rows
+    from tidegate.local_engine.session import local
+
+    _check_places(plan, outputs, rejected, overwrite=overwrite)
+    for name, path in inputs.items():
+        checked_input(name, path)
+    say("on the local engine, in this process", console=console)
+    started = time.monotonic()
+    tables = compute(plan, local(), inputs)
+    written = {name: (path, write_rows(tables[name], path, overwrite=overwrite)) for name, path in outputs.items()}
+    counts = tables.rejected.counts()
+    for name, count in counts.items():
+        if rejected and count:
+            write_rows(tables.rejected[name], f"{rejected}/{name}", overwrite=overwrite)
+    _report(plan, written, counts, rejected, time.monotonic() - started, console)
+
+
 def _run(
     plan: Plan,
     inputs: dict[str, str],
@@ -118,20 +157,14 @@ def _run(
     # PySpark takes a while to load: not before everything that can be wrong without it was looked at.
     require("spark", "tidegate run")
     from tidegate.spark import compute
-    from tidegate.spark.files import checked_input, file_format, read_rows, rows_in, write_rows
+    from tidegate.spark.files import read_rows, rows_in, write_rows
     from tidegate.spark.runtime import spark_runtime
     from tidegate.spark.session import local_session
 
-    for path in outputs.values():
-        file_format(path)
-        if "://" not in path and Path(path).exists() and not overwrite:
-            raise BadArgument(f"{path} is there already", hint="choose another place, or pass --overwrite")
-    for operator in (*plan.sources, *plan.tables):
-        for place in (Path(rejected, operator.id), Path(rejected, f"{operator.id}-unreadable")):
-            if rejected and "://" not in rejected and place.exists() and not overwrite:
-                raise BadArgument(f"{place} is there already", hint="choose another --rejected, or pass --overwrite")
+    _check_places(plan, outputs, rejected, overwrite=overwrite)
     for name, path in inputs.items():
         checked_input(name, path)
+    say(f"on Spark, {master}; --engine local runs in this process, without it", console=console)
     with console.status("starting Spark"):
         spark = local_session(f"tidegate {plan.name}", master=master)
     try:

@@ -66,7 +66,8 @@ def run_stream(
     """Run a flow on directories of files, and say how it goes on: one line, or without a terminal one for each step."""
     # PySpark takes a while to load: not before everything that can be wrong without it was looked at.
     require("spark", "tidegate run")
-    from tidegate.spark.files import checked_input, read_rows
+    from tidegate.engine.formats import checked_input
+    from tidegate.spark.files import read_rows
     from tidegate.spark.session import local_session
     from tidegate.spark.streaming import start
     from tidegate.spark.streaming.outputs import console as shown
@@ -124,7 +125,7 @@ def _whole(plan: Plan, table: Table, path: str, read: FileRows) -> DataFrame:
 
 def _checked_stream(plan: Plan, source: str, path: str) -> str:
     """Return the format of a stream of files; empty if it is the output of another flow."""
-    from tidegate.spark.files import input_format
+    from tidegate.engine.formats import input_format
 
     if isinstance(getattr(plan[source], "watermark", None), Published):
         return ""

@@ -64,8 +64,18 @@ def _in_memory(backend: LocalBackend, given: Any) -> duckdb.DuckDBPyRelation:
         raise BadInput(f"expected rows, got {type(given).__name__}", hint=_HINT)
     if isinstance(given, pa.RecordBatch):
         given = pa.Table.from_batches([given])
+    try:
+        return _registered(backend, given)
+    except duckdb.InvalidInputException:
+        if not isinstance(given, duckdb.DuckDBPyRelation):
+            raise
+        # Of another DuckDB: its rows have to come over.
+        return _registered(backend, given.to_arrow_table())
+
+
+def _registered(backend: LocalBackend, rows: Any) -> duckdb.DuckDBPyRelation:
     name = backend.fresh_name()
-    backend.connection.register(name, given)
+    backend.connection.register(name, rows)
     return backend.connection.sql(f"SELECT * FROM {name}")
 
 

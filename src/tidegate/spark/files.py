@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidegate.flow.errors import BadArgument, BadInput
+from tidegate.engine.formats import ENDINGS, checked_input, checked_output, file_format
+from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source, Table
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
@@ -21,19 +21,8 @@ from tidegate.spark.said import said_by
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = [
-    "FileRows",
-    "checked_input",
-    "file_format",
-    "input_format",
-    "read_rows",
-    "rows_in",
-    "streamed_columns",
-    "write_rows",
-]
+__all__ = ["FileRows", "read_rows", "rows_in", "streamed_columns", "write_rows"]
 
-_FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
-_COMPRESSED = (".gz", ".bz2", ".snappy", ".zst", ".lz4", ".deflate")
 _UNREADABLE = "__unreadable"
 
 
@@ -43,64 +32,6 @@ class FileRows:
 
     rows: DataFrame
     unreadable: DataFrame | None
-
-
-def file_format(path: str) -> str:
-    """Answer the format of a file or directory, by the end of its name; without one it is Parquet.
-
-    >>> file_format("in/clicks.csv"), file_format("out/hourly")
-    ('csv', 'parquet')
-    """
-    suffix = Path(path).suffix.lower()
-    if suffix and suffix not in _FORMATS:
-        raise BadArgument(
-            f"expected a file whose name ends in {', '.join(_FORMATS)}, got {path}", hint="a directory of Parquet files"
-        )
-    return _FORMATS.get(suffix, "parquet")
-
-
-def input_format(path: str) -> str:
-    """Return the format of what is read: of a directory or a pattern, that of the files in it, if it is one.
-
-    Where there is nothing to see yet, the name decides, as it does for what is written.
-    """
-    place = Path(path)
-    if _ending(place) in _FORMATS:
-        return _FORMATS[_ending(place)]
-    if "://" in path or place.is_file():
-        return file_format(path)
-    meant = [place] if place.exists() else map(Path, glob(path))
-    files = [p for found in meant for p in (found.rglob("*") if found.is_dir() else [found]) if _is_data(p)]
-    endings = sorted({_ending(p) for p in files})
-    kinds = {_FORMATS.get(ending, "") for ending in endings}
-    if len(kinds) > 1 or kinds == {""}:
-        raise BadArgument(
-            f"expected files of one format in {path}, whose names end in {', '.join(_FORMATS)}; "
-            f"got {', '.join(ending or 'no ending' for ending in endings)}",
-            hint=f"a directory for each format; or a pattern, as '{path.rstrip('/')}/*.csv'",
-        )
-    return kinds.pop() if kinds else "parquet"
-
-
-def checked_input(name: str, path: str) -> str:
-    """Return the format of an input, or raise if there is none; this needs no Spark."""
-    if "://" not in path and not Path(path).exists() and not glob(path):
-        raise BadInput(f"expected a file or directory for {name!r}, got {path}, which is not there")
-    if Path(path).is_dir() and not any(map(_is_data, Path(path).rglob("*"))):
-        raise BadInput(
-            f"expected files for {name!r} in {path}, got none", hint="names with . or _ first are overlooked"
-        )
-    return input_format(path)
-
-
-def _is_data(path: Path) -> bool:
-    """Whether Spark would read a file: it overlooks names that begin with a dot or an underscore."""
-    return path.is_file() and not path.name.startswith((".", "_"))
-
-
-def _ending(path: Path) -> str:
-    """Return how the name of a file ends, without that of a compression."""
-    return next((s for s in reversed([s.lower() for s in path.suffixes]) if s not in _COMPRESSED), "")
 
 
 def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileRows:
@@ -164,15 +95,13 @@ def _parquet(spark: SparkSession, operator: Source | Table, path: str) -> DataFr
     except (PySparkException, Py4JJavaError) as error:
         raise BadInput(
             f"expected Parquet for {operator.id!r} in {path}; {said_by(error).text}",
-            hint=f"other formats are known by the ends of names: {', '.join(_FORMATS)}",
+            hint=f"other formats are known by the ends of names: {ENDINGS}",
         ) from None
 
 
 def write_rows(rows: DataFrame, path: str, *, overwrite: bool = False) -> None:
     """Write rows to a directory of files; what is there stays, unless it may be overwritten."""
-    kind = file_format(path)
-    if "://" not in path and Path(path).exists() and not overwrite:
-        raise BadArgument(f"{path} is there already", hint="choose another place, or pass --overwrite")
+    kind = checked_output(path, overwrite=overwrite)
     flat = _flat(rows) if kind == "csv" else rows
     writer = flat.write.mode("overwrite" if overwrite else "errorifexists").format(kind)
     writer.options(header="true", **MICROSECONDS).save(path)

@@ -1,0 +1,191 @@
+"""Bounded runs in this process: what a flow may be given, what is refused, what comes out and when."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import tidegate as tg
+from tidegate.cli import app
+from tidegate.flow.errors import BadArgument, BadExpression, BadInput, BadTime, NotSupported
+from tidegate.local_engine.session import Local
+
+CLICKS = pa.table({"t": pa.array([1, 2, 12], pa.int32()), "page": ["a", "a", "b"]})
+ANSWERS = [(9, "a", 2), (19, "b", 1)]
+
+
+def clicks() -> tg.Flow:
+    """Clicks in windows of ten."""
+    flow = tg.Flow("clicks")
+    source = flow.source("clicks", "t INT, page STRING", time="t")
+    flow.sink("n", source.window(10).aggregate(by="page", n="count(*)"))
+    return flow
+
+
+def answers(given: Any, session: Local | duckdb.DuckDBPyConnection | None = None) -> list[tuple[Any, ...]]:
+    """What comes out, without the bounds of the windows."""
+    found = clicks().compute(session or tg.local(), {"clicks": given})["n"]
+    return sorted((t, page, n) for t, _, page, n in found.fetchall())
+
+
+def test_rows_in_memory() -> None:
+    """Arrow tables and batches, and relations of DuckDB, of the session or of another connection."""
+    session, other = tg.local(), duckdb.connect()
+    assert answers(CLICKS) == ANSWERS
+    assert answers(CLICKS.to_batches()[0]) == ANSWERS
+    for connection in (session.connection, other):
+        relation = connection.sql("SELECT * FROM (VALUES (1, 'a'), (2, 'a'), (12, 'b')) AS c(t, page)")
+        assert answers(relation, session) == ANSWERS
+
+
+def test_rows_in_files(tmp_path: Path) -> None:
+    """Parquet, CSV and JSON by their names, a directory of Parquet files, and a pattern."""
+    for part in range(2):
+        pq.write_table(CLICKS.slice(part * 2, 2), tmp_path / f"{part}.parquet")
+    (tmp_path / "c.csv").write_text("page,t\n" + "".join(f"{r['page']},{r['t']}\n" for r in CLICKS.to_pylist()))
+    (tmp_path / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in CLICKS.to_pylist()))
+    for path in (tmp_path, f"{tmp_path}/*.parquet", tmp_path / "c.csv", str(tmp_path / "c.jsonl")):
+        assert answers(path) == ANSWERS
+
+
+def test_a_connection_of_the_users() -> None:
+    """It is used as it is: nothing is left in it, and its own settings stay."""
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'Asia/Tokyo'")
+    assert answers(CLICKS, connection) == ANSWERS
+    assert connection.sql("SELECT current_setting('TimeZone')").fetchall() == [("Asia/Tokyo",)]
+    assert connection.sql("SHOW TABLES").fetchall() == []
+
+
+@pytest.mark.parametrize("setting", ["default_collation = 'nocase'", "integer_division = true"])
+def test_settings_that_change_what_expressions_mean(setting: str) -> None:
+    """They hold for all of a DuckDB, and so they are not changed, but refused."""
+    connection = duckdb.connect()
+    connection.execute(f"SET GLOBAL {setting}")
+    with pytest.raises(NotSupported, match=setting.split()[0]):
+        answers(CLICKS, connection)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        (CLICKS.drop_columns(["page"]), BadInput, "it lacks page STRING"),
+        (CLICKS.append_column("x", pa.array([1, 2, 3])), BadInput, "it also has x BIGINT"),
+        (
+            CLICKS.set_column(0, "t", pa.array([1, 2, 3], pa.int64())),
+            BadTime,
+            "expected column t of type INT, got BIGINT",
+        ),
+        ([1, 2], BadInput, "expected rows, got list"),
+        ("nowhere.parquet", BadInput, "DuckDB cannot read 'nowhere.parquet'"),
+    ],
+)
+def test_inputs_that_do_not_fit(given: Any, kind: type[Exception], message: str) -> None:
+    """A column that is missing, too many or of another type is named; so is what cannot be read."""
+    with pytest.raises(kind, match=message) as caught:
+        answers(given)
+    assert "flow 'clicks'" in str(caught.value)
+
+
+def test_what_is_refused_is_refused_at_the_start() -> None:
+    """A function that is not known to mean the same, and an expression that makes no sense, before any row is read."""
+    for expression, kind in (("hash(page)", NotSupported), ("page + t", BadExpression)):
+        flow = tg.Flow("refused")
+        flow.sink("out", flow.source("clicks", "t INT, page STRING", time="t").with_columns(x=expression))
+        with pytest.raises(kind, match=r"at: flow 'refused'"):
+            flow.compute(tg.local(), {"clicks": CLICKS})
+
+
+def test_flows_in_other_zones_are_refused() -> None:
+    """The local engine computes in UTC."""
+    flow = tg.Flow("zoned", timezone="Europe/Copenhagen")
+    flow.sink("out", flow.source("clicks", "t INT, page STRING", time="t"))
+    with pytest.raises(NotSupported, match="in UTC only"):
+        flow.compute(tg.local(), {"clicks": CLICKS})
+
+
+def test_nothing_is_computed_before_it_is_asked_for() -> None:
+    """A function runs when its sink is asked for, and for no other sink."""
+    seen: list[int] = []
+
+    def look(batch: pa.RecordBatch) -> pa.RecordBatch:
+        seen.append(batch.num_rows)
+        return batch
+
+    flow = tg.Flow("lazy")
+    source = flow.source("clicks", "t INT, page STRING", time="t")
+    flow.sink("looked", source.map_batches(look, "t INT, page STRING"))
+    flow.sink("all", source)
+    tables = flow.compute(tg.local(), {"clicks": CLICKS})
+    assert len(tables["all"].fetchall()) == 3
+    assert seen == []
+    assert len(tables["looked"].fetchall()) == 3
+    assert seen == [3]
+
+
+def test_rows_without_a_time() -> None:
+    """They are set aside with the reason, and counted."""
+    flow = clicks()
+    rows = pa.table({"t": pa.array([1, None], pa.int32()), "page": ["a", "b"]})
+    tables = flow.compute(tg.local(), {"clicks": rows})
+    assert tables["n"].fetchall() == [(9, {"start": 0, "end": 10}, "a", 1)]
+    assert tables.rejected.counts() == {"clicks": 1}
+    assert tables.rejected["clicks"].fetchall() == [(None, "b", "null time in t")]
+
+
+def test_instants_have_a_zone() -> None:
+    """Given with a zone or without, they are in UTC, and come out with it; those that have none stay so."""
+    flow = tg.Flow("instants")
+    source = flow.source("s", "ts TIMESTAMP, local TIMESTAMP_NTZ", time="ts")
+    flow.sink("out", source.window("1 hour").aggregate(last="max(local)"))
+    naive, zoned = datetime(2026, 1, 1, 0, 30), datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
+    for at, type_ in ((naive, pa.timestamp("us")), (zoned, pa.timestamp("us", tz="America/New_York"))):
+        rows = pa.table({"ts": pa.array([at], type_), "local": pa.array([naive], pa.timestamp("us"))})
+        ((ts, window, last),) = flow.compute(tg.local(), {"s": rows})["out"].fetchall()
+        assert ts == datetime(2026, 1, 1, 0, 59, 59, 999999, tzinfo=UTC)
+        assert window["start"] == datetime(2026, 1, 1, tzinfo=UTC)
+        assert last == naive
+
+
+def test_sessions_are_told_apart_from_mistakes() -> None:
+    """Threads and memory are checked; a session shows what it has."""
+    assert repr(tg.local(threads=2)).startswith("local(threads=2, memory=")
+    for options in ({"threads": 0}, {"threads": True}, {"memory": "much"}):
+        with pytest.raises(BadArgument):
+            tg.local(**options)  # type: ignore[arg-type]
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    """`tidegate run --engine local` reads files, writes files, and keeps what could not take part."""
+    (tmp_path / "flow.py").write_text(
+        "import tidegate as tg\n"
+        "flow = tg.Flow('edits')\n"
+        "edits = flow.source('edits', 'ts TIMESTAMP, page STRING', time='ts')\n"
+        "flow.sink('hourly', edits.window('1 hour').aggregate(by='page', n='count(*)'))\n"
+    )
+    (tmp_path / "edits.csv").write_text("page,ts\na,2026-01-01 00:10:00\nb,\na,2026-01-01 01:20:00\n")
+    arguments = ["run", f"{tmp_path}/flow.py", "--engine", "local", "-i", f"edits={tmp_path}/edits.csv"]
+    arguments += ["-o", f"hourly={tmp_path}/hourly.csv", "--rejected", f"{tmp_path}/bad"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.stderr
+    assert "on the local engine" in result.stderr
+    assert "rejected rows of edits: 1" in result.stderr
+    (file,) = (tmp_path / "hourly.csv").glob("*.csv")
+    rows = list(csv.DictReader(file.read_text().splitlines()))
+    assert sorted((row["ts"], row["page"], row["n"]) for row in rows) == [
+        ("2026-01-01T00:59:59.999999Z", "a", "1"),
+        ("2026-01-01T01:59:59.999999Z", "a", "1"),
+    ]
+    assert [path.name for path in (tmp_path / "bad").iterdir()] == ["edits"]
+    again = CliRunner().invoke(app, arguments)
+    assert again.exit_code == 1
+    assert "is there already" in again.stderr
