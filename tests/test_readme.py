@@ -21,32 +21,38 @@ BLOCKS = [(match["info"], match["body"]) for match in FENCE.finditer(README)]
 PROGRAM = next(i for i, (info, _) in enumerate(BLOCKS) if info == "python")
 
 
-def run() -> tuple[dict[str, Any], str]:
+def run() -> tuple[dict[str, Any], list[str]]:
+    """Run the first two Python blocks, one after the other; what each prints."""
     names: dict[str, Any] = {}
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(BLOCKS[PROGRAM][1], "README.md", "exec"), names)
-    return names, printed.getvalue()
+    found = []
+    for number in (PROGRAM, PROGRAM + 2):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(BLOCKS[number][1], "README.md", "exec"), names)
+        found.append(printed.getvalue())
+    return names, found
 
 
-def test_the_program_prints_what_stands_below_it() -> None:
-    """The first Python block of the README runs as it is and prints the block after it."""
-    info, expected = BLOCKS[PROGRAM + 1]
-    assert info == "text"
-    assert run()[1] == expected
+def test_the_programs_print_what_stands_below_them() -> None:
+    """The first two Python blocks of the README run as they are, and print the blocks after them."""
+    for number, printed in zip((PROGRAM + 1, PROGRAM + 3), run()[1], strict=True):
+        info, expected = BLOCKS[number]
+        assert info == "text"
+        assert printed == expected
 
 
 @pytest.mark.spark
 def test_the_same_flow_runs_on_spark(spark: Any) -> None:
-    """The second Python block goes on from the first: on the same entries, Spark answers what the reference does."""
+    """The third Python block goes on from there: on the same entries, Spark answers what the others do."""
     names, _ = run()
-    on_spark = [body for info, body in BLOCKS if info == "python"][1]
+    on_spark = [body for info, body in BLOCKS if info == "python"][2]
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(on_spark, "README.md", "exec"), names)
-    assert names["rows"] == [tuple(event.d.values()) for event in names["books"] if isinstance(event, DT)]
+    assert names["rows"].fetchall() == [tuple(event.d.values()) for event in names["books"] if isinstance(event, DT)]
     computed = names["tables"]["balance"].collect()
     expected = names["flow"].reference({"entries": names["books"]}).rows("balance")
     assert sorted(tuple(row) for row in computed) == sorted(tuple(row.values()) for row in expected)
+    assert sorted(names["balance"].fetchall()) == sorted(tuple(row) for row in computed)
 
 
 def test_the_pictures_are_of_the_demo() -> None:
@@ -54,7 +60,7 @@ def test_the_pictures_are_of_the_demo() -> None:
     file = io.StringIO()
     show(Console(file=file, width=80))
     shown = {line.strip() for line in file.getvalue().split("\n")}
-    pictures = [body for info, body in BLOCKS[PROGRAM + 2 :] if info == "text"]
+    pictures = [body for info, body in BLOCKS[PROGRAM + 4 :] if info == "text"]
     assert pictures
     for picture in pictures:
         assert {line.strip() for line in picture.split("\n")} <= shown
