@@ -12,8 +12,8 @@ from tests.flow.cases.names import K, T, X, tick
 from tests.spark.steps import run_steps
 
 import tidegate as tg
+from tidegate.engine import inputs as engine_inputs
 from tidegate.flow.errors import BadArgument
-from tidegate.spark import inputs as spark_inputs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,7 +86,7 @@ def test_a_name_that_goes_into_sql_as_it_is_is_caught(spark: SparkSession, monke
     given = {"s": rows_of(spark, (None, "a", 1), (1, "a", 1))}
     (row,) = flow().compute(spark, given).rejected["s"].collect()
     assert row.reason == f"null time in {T}"
-    monkeypatch.setattr(spark_inputs, "literal", lambda text: f"'{text}'")
+    monkeypatch.setattr(engine_inputs, "literal", lambda text: f"'{text}'")
     with pytest.raises(ParseException):
         flow().compute(spark, given)
 

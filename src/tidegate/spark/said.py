@@ -81,7 +81,7 @@ def _said_by_java(error: Any) -> str:
 
 #: The line of a traceback that names a place in the user's code; frames of ours are left out.
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in (?P<function>.+)$')
-_OURS = ("/tidegate/spark/", "/tidegate/flow/", "/pyspark/")
+_OURS = ("/tidegate/spark/", "/tidegate/engine/", "/tidegate/flow/", "/pyspark/")
 #: What `running` adds to an error of a user's function.
 _PLACE = re.compile(r"^  at: \w+\(…\), (\S+)$")
 
