@@ -110,7 +110,7 @@ OTHER_WORDS = {
     "every": ("check/", "flow/"),
     "grouping": ("flow/aggregates.py",),
     "mode": ("spark/files.py",),
-    "any": ("spark/streaming/",),
+    "any": ("spark/streaming/", "engine/frontiers.py"),
     "first": ("spark/streaming/",),
     "last": ("spark/streaming/",),
 }
