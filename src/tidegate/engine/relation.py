@@ -146,6 +146,14 @@ class Relation(Protocol):
         """
         ...
 
+    def as_of(self, other: Relation, keys: Sequence[str], at: str, carried: str, order: Sequence[str]) -> Relation:
+        """Return rows with the ``carried`` column of the last row of another with equal keys and at most the same time.
+
+        It is NULL where there is none; no carried value is NULL. Of several at one time, the greatest by ``order``
+        counts. The columns ``keys`` and ``at`` are those of both; a key that is NULL may match another, or not.
+        """
+        ...
+
     def union(self, other: Relation, *, fill: bool = False) -> Relation:
         """Return the rows of both, by the names of columns; with ``fill``, a column that one lacks is NULL there."""
         ...

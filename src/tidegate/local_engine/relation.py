@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.engine.calls import WINDOW_FUNCTIONS
+from tidegate.engine.calls import WINDOW_FUNCTIONS, call
 from tidegate.engine.functions import ORDER
 from tidegate.engine.relation import Batches, Call, Groups, as_they_are
 from tidegate.flow.arrow import arrow_type
@@ -163,6 +163,16 @@ class LocalRelation:
             names = self.names if how in ("semi", "anti") else [*self.names, *right.names]
             columns = as_they_are(names)
         return self.backend.pairs({"left": self, "right": right}, [on], [_JOINS[how]], None, columns)
+
+    def as_of(self, other: Relation, keys: Sequence[str], at: str, carried: str, order: Sequence[str]) -> LocalRelation:
+        """Join as DuckDB does, which takes one row of several at one time: so there is one, the greatest."""
+        places = as_they_are([*keys, at])
+        once = local(other).group(places, {carried: call("last", carried)}, order=order)
+        equal = [f"l.{duckdb_name(name)} = r.{duckdb_name(name)}" for name in keys]
+        on = " AND ".join([*equal, f"l.{duckdb_name(at)} >= r.{duckdb_name(at)}"])
+        body = f"SELECT l.*, r.{duckdb_name(carried)} FROM {self.name} AS l ASOF LEFT JOIN {once.name} AS r ON {on}"
+        found = next(column for column in once.columns if column.name == carried)
+        return self._new(body, (*self.columns, found), once)
 
     def union(self, other: Relation, *, fill: bool = False) -> LocalRelation:
         """Return the rows of both."""

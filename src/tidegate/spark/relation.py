@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tidegate.engine.calls import WINDOW_FUNCTIONS, as_one_value
+from tidegate.engine.calls import WINDOW_FUNCTIONS, as_one_value, call
 from tidegate.engine.relation import Batches, Call, Groups, as_they_are
 from tidegate.flow.schema import Column
 from tidegate.flow.sql import Sql
@@ -38,6 +38,8 @@ _HOW = {"semi": "left_semi", "anti": "left_anti", "full": "full_outer"}
 _SO_FAR = " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 #: A group of its own: without any, Spark would give one row for no rows at all.
 _ALL = "__all"
+#: Which side a row comes from: rows at one time are sorted by it.
+_SIDE = "__side"
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,14 @@ class SparkRelation:
         if columns is None:
             return self._with(pairs)
         return self._with(pairs.select(*(self._expr(sql, name) for name, sql in columns.items())))
+
+    def as_of(self, other: Relation, keys: Sequence[str], at: str, carried: str, order: Sequence[str]) -> SparkRelation:
+        """Put both sides into one running window, rows of the other first, and look for the last of these."""
+        mine = self.with_columns({_SIDE: "1"})
+        theirs = SparkRelation(self.backend, frame_of(other)).with_columns({_SIDE: "0"})
+        latest = {carried: call("last", carried, ignore_nulls=True)}
+        both = mine.union(theirs, fill=True).over(latest, keys, [at, _SIDE, *order], so_far=True)
+        return both.where(f"{_SIDE} = 1").select(as_they_are([*self.names, carried]))
 
     def union(self, other: Relation, *, fill: bool = False) -> SparkRelation:
         """Return the rows of both."""

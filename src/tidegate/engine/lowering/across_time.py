@@ -39,22 +39,19 @@ def deduplicate(operator: plan.Deduplicate, rows: Relation) -> Relation:
 
 
 def join_asof(operator: plan.JoinAsof, left: Relation, right: Relation) -> Relation:
-    """Pair each left row with the latest right row at or below it: both in one running window, right rows first."""
+    """Pair each left row with the latest right row at or below it."""
     same_types(operator, left, right, operator.on)
     schema, over = operator.schema, operator.over
     keys = {f"__k{i}": quoted(name) for i, name in enumerate(operator.on)}
     keys |= {f"__o{i}": quoted(name) for i, name in enumerate(schema.time) if name != over}
     keyed = keys | {"__at": quoted(over)}
     own = {f"__l{i}": quoted(name) for i, name in enumerate(operator.left_columns)}
-    lefts = left.select(keyed | {"__side": "1"} | own)
-    # Only right rows carry a value: the running window looks for the last of them. Ties go to the greatest.
+    # Of several at one time, the greatest counts.
     carried = ", ".join(f"{literal(name)}, {quoted(name)}" for name in (over, *operator.right_columns))
     ties = _ties(right, operator.right_columns)
-    rights = right.select(keyed | {"__side": "0", "__right": f"named_struct({carried})"} | ties)
-    order = ["__at", "__side", *(ties or ["__right"])]
-    latest = {"__found": call("last", "__right", ignore_nulls=True)}
-    found = lefts.union(rights, fill=True).over(latest, list(keys), order, so_far=True).where("__side = 1")
-    # Null keys share a partition, and never match.
+    rights = right.select(keyed | {"__found": f"named_struct({carried})"} | ties)
+    found = left.select(keyed | own).as_of(rights, list(keys), "__at", "__found", list(ties) or ["__found"])
+    # What is NULL equals nothing.
     allowed = [f"__k{i} IS NOT NULL" for i in range(len(operator.on))]
     if operator.within is not None:
         type_ = schema[over].type or ""
