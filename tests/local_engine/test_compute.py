@@ -49,12 +49,25 @@ def test_rows_in_memory() -> None:
 
 def test_rows_in_files(tmp_path: Path) -> None:
     """Parquet, CSV and JSON by their names, a directory of Parquet files, and a pattern."""
+    (tmp_path / "parts" / "_temporary").mkdir(parents=True)
     for part in range(2):
-        pq.write_table(CLICKS.slice(part * 2, 2), tmp_path / f"{part}.parquet")
+        pq.write_table(CLICKS.slice(part * 2, 2), tmp_path / "parts" / f"{part}.parquet")
+    # What is hidden is not there, as on Spark.
+    pq.write_table(CLICKS, tmp_path / "parts" / "_temporary" / "0.parquet")
     (tmp_path / "c.csv").write_text("page,t\n" + "".join(f"{r['page']},{r['t']}\n" for r in CLICKS.to_pylist()))
     (tmp_path / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in CLICKS.to_pylist()))
-    for path in (tmp_path, f"{tmp_path}/*.parquet", tmp_path / "c.csv", str(tmp_path / "c.jsonl")):
+    for path in (tmp_path / "parts", f"{tmp_path}/parts/*.parquet", tmp_path / "c.csv", str(tmp_path / "c.jsonl")):
         assert answers(path) == ANSWERS
+
+
+@pytest.mark.parametrize("text", ["2.7", "many", "2147483648"])
+def test_values_that_do_not_parse_stop_the_run(tmp_path: Path, text: str) -> None:
+    """A number with a fraction, a word and a number that is too large are no integers; the message says where."""
+    (tmp_path / "c.csv").write_text(f"page,t\na,{text}\n")
+    (tmp_path / "c.json").write_text(json.dumps({"page": "a", "t": text}) + "\n")
+    for path in (tmp_path / "c.csv", tmp_path / "c.json"):
+        with pytest.raises(duckdb.Error, match=rf"a value of t INT does not parse: {text}"):
+            answers(path)
 
 
 def test_a_connection_of_the_users() -> None:
@@ -86,7 +99,7 @@ def test_settings_that_change_what_expressions_mean(setting: str) -> None:
             "expected column t of type INT, got BIGINT",
         ),
         ([1, 2], BadInput, "expected rows, got list"),
-        ("nowhere.parquet", BadInput, "DuckDB cannot read 'nowhere.parquet'"),
+        ("nowhere.parquet", BadInput, "got nowhere.parquet, which is not there"),
     ],
 )
 def test_inputs_that_do_not_fit(given: Any, kind: type[Exception], message: str) -> None:
@@ -154,6 +167,18 @@ def test_instants_have_a_zone() -> None:
         assert ts == datetime(2026, 1, 1, 0, 59, 59, 999999, tzinfo=UTC)
         assert window["start"] == datetime(2026, 1, 1, tzinfo=UTC)
         assert last == naive
+
+
+def test_zeros_are_one_key() -> None:
+    """As in Spark, a key is never -0.0, whichever zero came first."""
+    flow = tg.Flow("zeros")
+    source = flow.source("s", "t INT, x DOUBLE", time="t")
+    flow.sink("groups", source.aggregate(by="x", n="count(*)"))
+    flow.sink("rows", source.distinct())
+    rows = pa.table({"t": pa.array([1, 1], pa.int32()), "x": [-0.0, 0.0]})
+    tables = flow.compute(tg.local(), {"s": rows})
+    assert repr(tables["groups"].fetchall()) == "[(1, 0.0, 2)]"
+    assert repr(tables["rows"].fetchall()) == "[(1, 0.0)]"
 
 
 def test_sessions_are_told_apart_from_mistakes() -> None:

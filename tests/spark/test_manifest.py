@@ -195,6 +195,18 @@ def test_directories_are_synced_with_what_is_in_them_and_the_way_to_them(
     assert synced[-1] == f"{root}/made/commits"
 
 
+def test_a_directory_that_is_made_later_is_synced_with_the_one_that_it_is_in(tmp_path: Path) -> None:
+    """Its name is an entry of the one above: without that, a commit could name a part that a power cut took away."""
+    files = Files(tmp_path)
+    for name in ("state/key/0/one", "state/key/1/two", "state/other/0/three", "late/s/four"):
+        (tmp_path / name).mkdir(parents=True)
+    assert files.unsynced(["state/key/0/one"]) >= {tmp_path, tmp_path / "state", tmp_path / "state/key"}
+    assert files.unsynced(["state/key/1/two"]) == {tmp_path / f"state/key{n}" for n in ("", "/1", "/1/two")}
+    assert files.unsynced(["state/other/0/three"]) >= {tmp_path / "state", tmp_path / "state/other"}
+    assert files.unsynced(["late/s/four"]) >= {tmp_path, tmp_path / "late"}
+    assert files.unsynced(["late/s/four"]) == {tmp_path / "late/s", tmp_path / "late/s/four"}
+
+
 def test_what_is_deleted_from_a_growing_directory_is_not_remembered(tmp_path: Path) -> None:
     """A run that goes on for months remembers what is there now; each file is to be synced once."""
     files, place = Files(tmp_path), tmp_path / "spark" / "offsets"

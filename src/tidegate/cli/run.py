@@ -21,7 +21,7 @@ from tidegate.cli.output import plain, say
 from tidegate.cli.streaming import run_stream, trigger_of
 from tidegate.engine.formats import checked_input, checked_output
 from tidegate.extras import require
-from tidegate.flow.errors import BadArgument, nearest
+from tidegate.flow.errors import BadArgument, BadInput, nearest
 from tidegate.flow.plan import Plan, Source
 from tidegate.flow.plan import Table as PlanTable
 
@@ -126,6 +126,8 @@ def _check_places(plan: Plan, outputs: dict[str, str], rejected: str, *, overwri
 def _run_locally(
     plan: Plan, inputs: dict[str, str], outputs: dict[str, str], rejected: str, *, overwrite: bool, console: Console
 ) -> None:
+    import duckdb
+
     from tidegate.local_engine.compute import compute
     from tidegate.local_engine.files import write_rows
     from tidegate.local_engine.session import local
@@ -136,11 +138,20 @@ def _run_locally(
     say("on the local engine, in this process", console=console)
     started = time.monotonic()
     tables = compute(plan, local(), inputs)
-    written = {name: (path, write_rows(tables[name], path, overwrite=overwrite)) for name, path in outputs.items()}
-    counts = tables.rejected.counts()
-    for name, count in counts.items():
-        if rejected and count:
-            write_rows(tables.rejected[name], f"{rejected}/{name}", overwrite=overwrite)
+    written = {}
+    try:
+        for name, path in outputs.items():
+            written[name] = (path, write_rows(tables[name], path, overwrite=overwrite))
+        counts = tables.rejected.counts()
+        for name, count in counts.items():
+            if rejected and count:
+                write_rows(tables.rejected[name], f"{rejected}/{name}", overwrite=overwrite)
+    except duckdb.Error as error:
+        sink = next((name for name in outputs if name not in written), "rejected")
+        failed = BadInput(
+            f"the local engine failed: {str(error).splitlines()[0]}", hint="nothing of this sink is written"
+        )
+        raise failed.at(f"sink {sink!r}").at(f"flow {plan.name!r}") from None
     _report(plan, written, counts, rejected, time.monotonic() - started, console)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tidegate.flow.errors import BadArgument, BadInput
 
-__all__ = ["ENDINGS", "checked_input", "checked_output", "file_format", "input_format"]
+__all__ = ["ENDINGS", "checked_input", "checked_output", "data_files", "file_format", "input_format"]
 
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 _COMPRESSED = (".gz", ".bz2", ".snappy", ".zst", ".lz4", ".deflate")
@@ -61,6 +61,20 @@ def checked_input(name: str, path: str) -> str:
             f"expected files for {name!r} in {path}, got none", hint="names with . or _ first are overlooked"
         )
     return input_format(path)
+
+
+def data_files(path: str) -> list[str]:
+    """Return the files that a path, a directory or a pattern on this machine means, those that are hidden left out."""
+    if "://" in path:
+        raise BadInput(f"expected a path on this machine, got {path}", hint="run it on Spark, which reads from there")
+    place = Path(path)
+    meant = [place] if place.exists() else [Path(found) for found in sorted(glob(path, recursive=True))]
+    return [
+        str(file)
+        for found in meant
+        for file in (sorted(found.rglob("*")) if found.is_dir() else [found])
+        if _is_data(file) and not any(part.startswith((".", "_")) for part in file.relative_to(found).parts)
+    ]
 
 
 def _is_data(path: Path) -> bool:

@@ -255,7 +255,7 @@ class Backend(Protocol):
     def query(self, query: Query, tables: Mapping[str, Relation], views: Mapping[str, str] = ...) -> Relation:
         """Return what a query of any form gives on tables; those that are ``views`` are read by that name.
 
-        What it returns may be read after the views are gone.
+        What it returns is to be worked out while the views are there.
         """
         ...
 

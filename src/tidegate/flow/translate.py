@@ -202,9 +202,9 @@ _REWRITTEN = {
     "timestamp_micros": "make_timestamp(?)",
     "date_from_unix_date": "CAST(DATE '1970-01-01' + ? AS DATE)",
     "get": "list_extract(?, ?2 + 1)",
-    "array_repeat": "list_transform(range(?2), lambda n: ?)",
-    "array_distinct": "list_filter(?, lambda e, i: list_position(?, e) = i)",
-    "xxhash64": "hash(?*)",
+    "array_repeat": "list_transform(range(?2), lambda __n: ?)",
+    "array_distinct": "list_filter(?, lambda __e, __i: list_position(?, __e) = __i)",
+    "xxhash64": "CAST(hash(?*) >> 1 AS BIGINT)",
 }
 
 

@@ -10,8 +10,9 @@ from tidegate.errors import TidegateError
 from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.expressions import Expression
 from tidegate.flow.loops.query import Query
-from tidegate.flow.plan import Operator, Plan
+from tidegate.flow.plan import Operator, Plan, Source
 from tidegate.flow.translate import check_functions
+from tidegate.flow.watermarks import Punctuated
 
 __all__ = ["check_expressions"]
 
@@ -27,6 +28,9 @@ def check_expressions(flow: Plan) -> None:
 
 
 def _texts(operator: Operator) -> Iterator[str]:
+    if isinstance(operator, Source) and isinstance(operator.watermark, Punctuated):
+        condition = operator.watermark.condition
+        yield condition.sql if isinstance(condition, Expression) else condition
     for field in fields(operator):
         value: Any = getattr(operator, field.name)
         for part in value if isinstance(value, tuple) else (value,):

@@ -50,12 +50,22 @@ def compute(
             given[operator.id] = given_as(backend, operator, inputs[operator.id])
         except TidegateError as error:
             raise error.at(f"{operator.verb} {operator.id!r}").at(f"flow {flow.name!r}") from None
-    # On no rows: what is refused is refused before anything is computed.
-    lower(flow, {name: backend.nothing(rows.shape) for name, rows in given.items()})
+    _check(flow, backend, given)
     bounds = limits(flow)
     complete = given | {s.id: with_time(s, given[s.id], bounds[s.id]) for s in flow.sources}
     rejected = {s.id: local(without_time(s, given[s.id], bounds[s.id])).result() for s in flow.sources}
     return Tables(_Sinks(flow, complete), Rejected(rejected, len))
+
+
+def _check(flow: Plan, backend: LocalBackend, given: Mapping[str, Relation]) -> None:
+    """Raise if DuckDB refuses an operator, on no rows: before anything is computed."""
+    found = lower(flow, {name: backend.nothing(rows.shape) for name, rows in given.items()})
+    for operator in flow:
+        try:
+            backend.run(local(found[operator.id]).sql)
+        except duckdb.Error as error:
+            refused = backend.refused(operator, [found[name] for name in operator.inputs], error)
+            raise refused.at(f"{operator.verb}(…), {operator.id}").at(f"flow {flow.name!r}") from None
 
 
 class _Sinks(Mapping[str, duckdb.DuckDBPyRelation]):

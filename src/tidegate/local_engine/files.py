@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import duckdb
 
 from tidegate.engine.formats import checked_output
+from tidegate.flow.errors import BadArgument
 from tidegate.flow.translate import duckdb_name
 
 __all__ = ["write_rows"]
@@ -18,23 +20,33 @@ _COPY = {"parquet": "FORMAT parquet", "csv": "FORMAT csv, HEADER true", "json": 
 
 def write_rows(rows: duckdb.DuckDBPyRelation, path: str, *, overwrite: bool = False) -> int:
     """Write rows to a directory; return how many. What is there stays, unless it may be overwritten."""
+    if "://" in path:
+        raise BadArgument(f"expected a path on this machine, got {path}", hint="run it on Spark, which writes there")
     kind = checked_output(path, overwrite=overwrite)
-    place = Path(path)
-    waiting = place.with_name(f".{place.name}.unfinished")
-    shutil.rmtree(waiting, ignore_errors=True)
-    waiting.mkdir(parents=True)
-    target = str(waiting / f"part-0.{kind}").replace("'", "''")
-    flat = rows.project(", ".join(_flat(rows))) if kind == "csv" else rows
+    place = Path(path).absolute()
+    # Only what is whole takes the place of what was there.
+    waiting, old = (place.with_name(f".{place.name}.{word}-{uuid4().hex}") for word in ("unfinished", "old"))
+    try:
+        waiting.mkdir(parents=True)
+        written = _copied(rows.project(", ".join(_flat(rows))) if kind == "csv" else rows, waiting, kind)
+        if place.exists():
+            place.rename(old)
+        waiting.rename(place)
+    finally:
+        for left in (waiting, old):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
+    return written
+
+
+def _copied(rows: duckdb.DuckDBPyRelation, directory: Path, kind: str) -> int:
+    target = str(directory / f"part-0.{kind}").replace("'", "''")
     with duckdb.connect(":memory:") as writer:
         writer.execute("SET TimeZone = 'UTC'")
-        writer.register("rows_", flat.to_arrow_reader())
+        writer.register("rows_", rows.to_arrow_reader())
         written = writer.execute(f"COPY rows_ TO '{target}' ({_COPY[kind]})").fetchone()
-    # Only what is whole takes the place of what was there.
-    if place.is_dir():
-        shutil.rmtree(place)
-    else:
-        place.unlink(missing_ok=True)
-    waiting.rename(place)
     return int(written[0]) if written else 0
 
 
@@ -45,16 +57,16 @@ def _flat(rows: duckdb.DuckDBPyRelation) -> list[str]:
         quoted = duckdb_name(name)
         if type_.id == "struct":
             parts = [(f"{quoted}.{duckdb_name(field)}", inner, f"{name}_{field}") for field, inner in type_.children]
-            columns += [f"{_text(part, inner)} AS {duckdb_name(whole)}" for part, inner, whole in parts]
-        elif type_.id in ("list", "map", "array"):
-            columns.append(f"to_json({quoted}) AS {quoted}")
+            columns += [f"{_value(part, inner)} AS {duckdb_name(whole)}" for part, inner, whole in parts]
         else:
-            columns.append(f"{_text(quoted, type_)} AS {quoted}")
+            columns.append(f"{_value(quoted, type_)} AS {quoted}")
     return columns
 
 
-def _text(sql: str, type_: Any) -> str:
-    """Return an instant as the text that Spark writes, and other values as they are."""
+def _value(sql: str, type_: Any) -> str:
+    """Return an instant as the text that Spark writes, a nested value as JSON, and others as they are."""
+    if type_.id in ("struct", "list", "map", "array"):
+        return f"to_json({sql})"
     if type_.id not in ("timestamp", "timestamp with time zone"):
         return sql
     zone = "Z" if type_.id != "timestamp" else ""

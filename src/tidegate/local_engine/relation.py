@@ -16,7 +16,7 @@ from tidegate.engine.functions import ORDER
 from tidegate.engine.relation import Batches, Call, Groups, as_they_are
 from tidegate.flow.arrow import arrow_type
 from tidegate.flow.schema import Column
-from tidegate.flow.sqltypes import quoted
+from tidegate.flow.sqltypes import FRACTIONS, quoted
 from tidegate.flow.translate import duckdb_name, duckdb_type
 from tidegate.local_engine.expressions import Scope, compared
 from tidegate.local_engine.types import zoned_type
@@ -114,7 +114,7 @@ class LocalRelation:
         """Return one row for each group of rows with equal keys."""
         rows, calls = self._with_keys(calls)
         scope, types = rows._scope(), _types(like)
-        groups = {name: scope.typed(sql) for name, sql in keys.items()}
+        groups = {name: _as_key(*scope.typed(sql)) for name, sql in keys.items()}
         found = {name: scope.call(one, order=order, like=types.get(name)) for name, one in calls.items()}
         numbers = ", ".join(str(i + 1) for i in range(len(groups)))
         end = f"GROUP BY {numbers}" if groups else "HAVING count(*) > 0"
@@ -196,7 +196,9 @@ class LocalRelation:
 
     def distinct(self) -> LocalRelation:
         """Return each row once."""
-        return self._new(f"SELECT DISTINCT * FROM {self.name}", self.columns)
+        own = [(c.name, _as_key(duckdb_name(c.name), c.type or "")[0]) for c in self.columns]
+        picked = ", ".join(f"{sql} AS {duckdb_name(name)}" for name, sql in own) or NO_COLUMN
+        return self._new(f"SELECT DISTINCT {picked} FROM {self.name}", self.columns)
 
     def renamed(self, names: Mapping[str, str]) -> LocalRelation:
         """Return the rows with other names for some columns."""
@@ -282,6 +284,11 @@ class LocalRelation:
 
     def _new(self, body: str, columns: tuple[Column, ...], *others: LocalRelation) -> LocalRelation:
         return LocalRelation(self.backend, self.backend.fresh_name(), body, columns, (self, *others))
+
+
+def _as_key(sql: str, type_: str) -> tuple[str, str]:
+    """Return a value to group by: as in Spark, -0.0 is 0.0."""
+    return (f"CAST({sql} + 0 AS {type_})" if type_ in FRACTIONS else sql), type_
 
 
 def local(relation: Relation) -> LocalRelation:

@@ -11,7 +11,7 @@ from tidegate.flow.errors import BadArgument, NotSupported
 __all__ = ["Local", "cursor_of", "is_local", "local"]
 
 #: Settings that hold for all of a DuckDB, and what they have to be: with others, expressions mean something else.
-_GLOBAL = {"default_collation": "", "integer_division": "false"}
+_GLOBAL = {"default_collation": "", "error_on_division_by_zero": "true", "integer_division": "false"}
 
 
 class Local:
@@ -59,7 +59,10 @@ def is_local(session: object) -> bool:
 def cursor_of(session: Local | duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     """Return a connection of our own to the DuckDB of a session, with the settings that we need."""
     given = session.connection if isinstance(session, Local) else session
-    cursor = given.cursor()
+    try:
+        cursor = given.cursor()
+    except duckdb.ConnectionException as error:
+        raise BadArgument(f"expected an open connection; {error}", hint="tg.local()") from None
     for name, wanted in _GLOBAL.items():
         found = str(cursor.execute(f"SELECT current_setting('{name}')").fetchone()[0]).lower()  # type: ignore[index]
         if found != wanted:

@@ -60,6 +60,8 @@ class Rounds:
     _before: Kept | None = None
     _found: Kept | None = None
     _top: Kept | None = None
+    #: What was fresh in the last round, where it was laid on top.
+    _last: Kept | None = None
 
     def run(self) -> Relation:
         """Go round until nothing is fresh; answer the cells that were found, each once, with what is known there.
@@ -82,10 +84,10 @@ class Rounds:
 
     def release(self) -> None:
         """Give back what is held."""
-        for block in [self._before, *self._blocks]:
+        for block in [self._before, self._last, *self._blocks]:
             if block is not None:
                 block.release()
-        self._before = self._found = self._top = None
+        self._before = self._found = self._top = self._last = None
 
     @property
     def _blocks(self) -> list[Kept]:
@@ -135,6 +137,10 @@ class Rounds:
             candidates.release()
         self._top = backend.laid_on(self._top, block)
         self._see(block)
+        if self._last is not None:
+            # What was fresh before has led to what is fresh now.
+            self._last.release()
+        self._last = block
         return self._fresh(block)
 
     def _all_found(self) -> Relation:

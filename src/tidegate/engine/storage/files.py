@@ -14,6 +14,7 @@ from typing import Any
 from tidegate.engine.storage.disk import UNFINISHED, create, make, sync, write_hidden
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.sealed import opened, sealed
+from tidegate.flow.errors import NotSupported
 
 __all__ = ["Files", "is_hidden"]
 
@@ -29,13 +30,15 @@ class Files:
     def __init__(self, root: Path) -> None:
         self.here = root.absolute()
         self.root = f"file:{self.here}"
-        #: Directories that were synced, or are about to be, and do not change any more.
+        #: Directories that were synced, or are about to be: they are there.
         self._kept: set[Path] = set()
         #: What was in growing directories the last time.
         self._grown: dict[str, set[Path]] = {}
 
     def at(self, root: str) -> Files:
-        """Return another directory."""
+        """Return another directory on a disk of this machine."""
+        if "://" in root.removeprefix("file://"):
+            raise NotSupported(f"expected a directory on a disk of this machine, got {root}")
         return Files(Path(root.removeprefix("file:")))
 
     def path(self, name: str = "") -> str:
@@ -91,10 +94,14 @@ class Files:
         paths: set[Path] = set()
         for name in directories:
             place = self.here / name
-            above = [p for p in place.parents if p == self.here or self.here in p.parents]
-            # The directory that it is in has one more entry now; those above were made once.
-            paths |= {place, *place.iterdir(), *above[:1], *(p for p in above if p not in self._kept)}
-            self._kept.update(above[1:])
+            # The directory that it is in has one more entry now.
+            paths |= {place, *place.iterdir(), place.parent}
+            for above in place.parents:
+                if above in self._kept or not (above == self.here or self.here in above.parents):
+                    break
+                # One that was made since is an entry of the one above it.
+                paths |= {above, above.parent} if above != self.here else {above}
+                self._kept.add(above)
         for name in growing:
             place = self.here / name
             there = set(place.iterdir()) if place.is_dir() else set()
