@@ -172,13 +172,13 @@ RUNNING: dict[str, tuple[Build, dict[str, Any], type[Exception], str]] = {
   at: flow 'bad'
   hint: check this flow against batch Spark instead""",
     ),
-    "a function with the name of a keyword that the reference does not know": (
-        lambda f: ints(f).select("exists(array(x), x -> x > 1) AS e"),
+    "an operator that the reference does not know for these types": (
+        lambda f: ints(f).select("1 + CAST(x AS STRING) AS e"),
         {"s": [DT(1, ROW)]},
         errors.NotSupported,
-        """the reference has no exists that is known to mean what Spark's does
-  exists(array(x), x -> x > 1)
-  ^^^^^^
+        """the reference has no + of INT and STRING that is known to mean what Spark's does
+  1 + CAST(x AS STRING)
+  ^^^^^^^^^^
   at: operator select#1
   at: flow 'bad'
   hint: check this flow against batch Spark instead""",

@@ -169,6 +169,16 @@ def _field(tree: Tree, lookup: Lookup) -> str | None:
     return sqltypes.field(inner, tree.expression.name) if inner else None
 
 
+def _struct(tree: Tree, lookup: Lookup) -> str | None:
+    fields: dict[str, str] = {}
+    for part in tree.expressions:
+        inner = derive(part.expression, lookup) if isinstance(part, exp.PropertyEQ) else None
+        if inner is None or part.this.name.lower() in map(str.lower, fields):
+            return None
+        fields[part.this.name] = inner
+    return sqltypes.struct(**fields) if fields else None
+
+
 def _array(tree: Tree, lookup: Lookup) -> str | None:
     inner = _common([derive(part, lookup) for part in tree.expressions]) if tree.expressions else None
     return f"ARRAY<{inner}>" if inner else None
@@ -189,4 +199,5 @@ _RULES: dict[str, Callable[[Tree, Lookup], str | None]] = {
     "Bracket": _subscript,
     "Dot": _field,
     "Array": _array,
+    "Struct": _struct,
 }

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from tidegate.engine.relation import Call
-from tidegate.flow import sqltypes
 from tidegate.flow.aggregate_functions import AS_WRITTEN
-from tidegate.flow.errors import NotSupported
-from tidegate.flow.translate import duckdb_type, translated
+from tidegate.flow.agreed.aggregates import STAR, Unsuited, prepared
+from tidegate.flow.agreed.compile import compiled
+from tidegate.flow.agreed.rules import key
+from tidegate.flow.translate import duckdb_type, translated, unsuited
 
 __all__ = ["Scope", "compared", "key"]
 
@@ -75,11 +77,7 @@ class Scope:
             own = _OF_WINDOWS[call.function] or found[0][1]
             return f"{call.function}({', '.join(sql for sql, _ in found)}){over}", own
         record = call.definition
-        if not record.duckdb:
-            raise NotSupported(f"the local engine has no {call.function} that is known to mean what Spark's does")
-        found = [("*", "BIGINT") if argument == "*" else self.scalar(argument) for argument in call.arguments]
-        rule = record.type
-        type_ = rule(found[0][1]) if callable(rule) else rule
+        found, type_ = self._arguments(call)
         chosen = [self.condition(call.where)] if call.where else []
         x, x_type = found[0]
         if call.function in _COMPARING and key(x, x_type) != x and not call.distinct:
@@ -114,30 +112,23 @@ class Scope:
             type_,
         )
 
+    def _arguments(self, call: Call) -> tuple[list[tuple[str, str]], str | None]:
+        """Return the arguments of a call in DuckDB's SQL with their types, and the type of the call."""
+        given = []
+        for argument in call.arguments:
+            if argument == "*":
+                given.append(STAR)
+                continue
+            sql, type_ = self.scalar(argument)
+            given.append(replace(compiled(argument, self.types, engine=True), sql=sql, type=type_))
+        try:
+            ready = prepared(call.definition, call.function, given, call.rest)
+        except Unsuited as error:
+            raise unsuited(call, error) from None
+        return [(value.sql, value.type or "") for value in ready.arguments], ready.type
+
     def _is_column(self, text: str, type_: str) -> bool:
         return any(text == f'"{name}"' and own == type_ for name, own in self.types.items())
-
-
-def key(sql: str, type_: str) -> str:
-    """Return a value that DuckDB compares as Spark compares one: inside of nested ones, NULL comes first.
-
-    >>> key("x", "INT")
-    'x'
-    >>> key("s", "STRUCT<a: INT>")
-    "CASE WHEN s IS NOT NULL THEN {'n0': (s)['a'] IS NOT NULL, 'v0': (s)['a']} END"
-    """
-    if type_.startswith("STRUCT"):
-        parts = []
-        for i, (name, inner) in enumerate(sqltypes.fields(type_).items()):
-            doubled = name.replace("'", "''")
-            part = f"({sql})['{doubled}']"
-            parts.append(f"'n{i}': {part} IS NOT NULL, 'v{i}': {key(part, inner)}")
-        return f"CASE WHEN {sql} IS NOT NULL THEN {{{', '.join(parts)}}} END"
-    if type_.startswith("ARRAY"):
-        inner = key("__x", sqltypes.element(type_) or "")
-        each = f"{{'n': __x IS NOT NULL, 'v': {inner}}}"
-        return f"CASE WHEN {sql} IS NOT NULL THEN list_transform({sql}, lambda __x: {each}) END"
-    return sql
 
 
 def _tied(first: str, ties: Sequence[str]) -> str:

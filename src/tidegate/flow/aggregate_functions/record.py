@@ -78,6 +78,13 @@ class AggregateFunction:
     #: that without rows in which x or y is NULL, ``{k}`` compares by y and then by the order of rows, and ``{v}`` is
     #: the window.
     duckdb: str = ""
+    #: The kinds of arguments for which the form in DuckDB is known to agree: see `tidegate.flow.agreed.kinds`. One with
+    #: ``?`` may be left out, one with ``…`` may come more often; others are refused.
+    duckdb_takes: tuple[str, ...] = ()
+    #: The type of its result where it is known to agree, if that is more than ``type`` says.
+    duckdb_type: TypeRule | None = None
+    #: The function of DuckDB that picks one of two values by others, for one that compares its argument.
+    compares: str = ""
     #: How a loop keeps it; None if what is kept would depend on how often and in which order facts are found.
     loop: LoopRule | None = None
 

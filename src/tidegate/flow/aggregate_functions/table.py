@@ -28,6 +28,21 @@ def _sum_type(type_: str | None) -> str | None:
     return "DOUBLE" if type_ in sqltypes.FRACTIONS else None
 
 
+def _sum_of_digits(type_: str | None) -> str | None:
+    if type_ is None or not type_.startswith("DECIMAL"):
+        return _sum_type(type_)
+    precision, scale = type_.removeprefix("DECIMAL(").removesuffix(")").split(",")
+    return f"DECIMAL({min(int(precision) + 10, 38)},{scale})"
+
+
+def _double_type(type_: str | None) -> str | None:  # noqa: ARG001
+    return "DOUBLE"
+
+
+def _text_type(type_: str | None) -> str | None:  # noqa: ARG001
+    return "STRING"
+
+
 def _average_type(type_: str | None) -> str | None:
     return "DOUBLE" if _sum_type(type_) else None
 
@@ -93,23 +108,57 @@ _BEST = "(CASE WHEN {y} IS NOT NULL THEN struct({fields}) END)"
 # The table.
 
 
-def _double(*names: str, nodes: tuple[str, ...] = (), duckdb: str = "") -> AggregateFunction:
-    return AggregateFunction(names=names, nodes=nodes, type="DOUBLE", duckdb=duckdb)
+def _double(*names: str, nodes: tuple[str, ...] = (), duckdb: str = "", arguments: int = 1) -> AggregateFunction:
+    takes = ("DOUBLE",) * arguments if duckdb else ()
+    return AggregateFunction(names=names, nodes=nodes, type="DOUBLE", duckdb=duckdb, duckdb_takes=takes)
 
 
 _TEXTS = "IF(size({values}) = 0, NULL, array_join(transform({values}, __v -> CAST(__v AS STRING)), {y}))"
 
 _RECORDS = (
-    AggregateFunction(names=("count",), nodes=("Count",), type="BIGINT", partial=_merged_by("sum"), duckdb=AS_WRITTEN),
     AggregateFunction(
-        names=("count_if",), nodes=("CountIf",), type="BIGINT", partial=_merged_by("sum"), duckdb=AS_WRITTEN
+        names=("count",),
+        nodes=("Count",),
+        type="BIGINT",
+        partial=_merged_by("sum"),
+        duckdb=AS_WRITTEN,
+        duckdb_takes=("T…",),
+    ),
+    AggregateFunction(
+        names=("count_if",),
+        nodes=("CountIf",),
+        type="BIGINT",
+        partial=_merged_by("sum"),
+        duckdb=AS_WRITTEN,
+        duckdb_takes=("BOOLEAN",),
     ),
     AggregateFunction(names=("approx_count_distinct",), nodes=("ApproxDistinct",), type="BIGINT"),
-    AggregateFunction(names=("sum",), nodes=("Sum",), type=_sum_type, partial=_merged_by("sum"), duckdb=AS_WRITTEN),
     AggregateFunction(
-        names=("avg",), nodes=("Avg",), type=_average_type, arguments=1, partial=_AVERAGE, duckdb=AS_WRITTEN
+        names=("sum",),
+        nodes=("Sum",),
+        type=_sum_type,
+        partial=_merged_by("sum"),
+        duckdb=AS_WRITTEN,
+        duckdb_type=_sum_of_digits,
+        duckdb_takes=("I|F|D",),
     ),
-    AggregateFunction(names=("mean",), type=_average_type, arguments=1, partial=_AVERAGE, duckdb="AVG({d}{x}){f}{v}"),
+    AggregateFunction(
+        names=("avg",),
+        nodes=("Avg",),
+        type=_average_type,
+        arguments=1,
+        partial=_AVERAGE,
+        duckdb=AS_WRITTEN,
+        duckdb_takes=("I|F",),
+    ),
+    AggregateFunction(
+        names=("mean",),
+        type=_average_type,
+        arguments=1,
+        partial=_AVERAGE,
+        duckdb="AVG({d}{x}){f}{v}",
+        duckdb_takes=("I|F",),
+    ),
     AggregateFunction(
         names=("min",),
         nodes=("Min",),
@@ -117,6 +166,8 @@ _RECORDS = (
         partial=_merged_by("min"),
         picks=True,
         duckdb=AS_WRITTEN,
+        compares="ARG_MIN",
+        duckdb_takes=("O",),
         loop=LoopRule(*_ORDER, _PLAIN, _least),
     ),
     AggregateFunction(
@@ -126,6 +177,8 @@ _RECORDS = (
         partial=_merged_by("max"),
         picks=True,
         duckdb=AS_WRITTEN,
+        compares="ARG_MAX",
+        duckdb_takes=("O",),
         loop=LoopRule(*_ORDER, _PLAIN, _greatest),
     ),
     AggregateFunction(
@@ -136,6 +189,7 @@ _RECORDS = (
         sorted="min_by({x}, IF({y} IS NULL, NULL, struct({y}, {o}))){f}",
         partial=_picked("min_by", _TIED),
         duckdb="ARG_MIN_NULL({x}, {k}){w}{v}",
+        duckdb_takes=("T", "O"),
         loop=LoopRule(*_ORDER, f"min{_BEST}", _least, by="min"),
     ),
     AggregateFunction(
@@ -146,6 +200,7 @@ _RECORDS = (
         sorted="max_by({x}, IF({y} IS NULL, NULL, struct({y}, {o}))){f}",
         partial=_picked("max_by", _TIED),
         duckdb="ARG_MAX_NULL({x}, {k}){w}{v}",
+        duckdb_takes=("T", "O"),
         loop=LoopRule(*_ORDER, f"max{_BEST}", _greatest, by="max"),
     ),
     AggregateFunction(
@@ -154,6 +209,7 @@ _RECORDS = (
         type=same_type,
         partial=_merged_by("bit_or"),
         duckdb=AS_WRITTEN,
+        duckdb_takes=("I",),
         loop=LoopRule(*_INTEGER, _PLAIN, _folded(lambda a, b: a | b)),
     ),
     AggregateFunction(
@@ -162,6 +218,7 @@ _RECORDS = (
         type=same_type,
         partial=_merged_by("bit_and"),
         duckdb=AS_WRITTEN,
+        duckdb_takes=("I",),
         loop=LoopRule(*_INTEGER, _PLAIN, _folded(lambda a, b: a & b)),
     ),
     AggregateFunction(
@@ -170,6 +227,7 @@ _RECORDS = (
         type=same_type,
         partial=_merged_by("bit_xor"),
         duckdb=AS_WRITTEN,
+        duckdb_takes=("I",),
     ),
     AggregateFunction(
         names=("bool_or", "some", "any"),
@@ -177,6 +235,7 @@ _RECORDS = (
         type="BOOLEAN",
         partial=_merged_by("bool_or"),
         duckdb="BOOL_OR({x}){f}{v}",
+        duckdb_takes=("BOOLEAN",),
         loop=LoopRule(*_TRUTH, _PLAIN, _folded(lambda a, b: a or b)),
     ),
     AggregateFunction(
@@ -185,6 +244,7 @@ _RECORDS = (
         type="BOOLEAN",
         partial=_merged_by("bool_and"),
         duckdb="BOOL_AND({x}){f}{v}",
+        duckdb_takes=("BOOLEAN",),
         loop=LoopRule(*_TRUTH, _PLAIN, _folded(lambda a, b: a and b)),
     ),
     AggregateFunction(
@@ -199,6 +259,7 @@ _RECORDS = (
         sorted="min_by({x}, {at}){f}",
         partial=_picked("min_by", "{at}"),
         duckdb="FIRST({x} {o}){f}{v}",
+        duckdb_takes=("T", "truth?"),
     ),
     AggregateFunction(
         names=("last", "last_value"),
@@ -208,6 +269,7 @@ _RECORDS = (
         sorted="max_by({x}, {at}){f}",
         partial=_picked("max_by", "{at}"),
         duckdb="LAST({x} {o}){f}{v}",
+        duckdb_takes=("T", "truth?"),
     ),
     AggregateFunction(
         names=("collect_list", "array_agg"),
@@ -218,6 +280,7 @@ _RECORDS = (
         sorted="{values}",
         unsorted_with=("within",),
         duckdb="COALESCE(LIST({d}{x} {o}){n}{v}, [])",
+        duckdb_takes=("T",),
     ),
     AggregateFunction(
         names=("listagg", "string_agg"),
@@ -225,6 +288,8 @@ _RECORDS = (
         sorted=_TEXTS,
         unsorted_with=("within",),
         duckdb="STRING_AGG({d}{x}, {y} {o}){f}{v}",
+        duckdb_type=_text_type,
+        duckdb_takes=("STRING", "text?"),
     ),
     AggregateFunction(
         names=("collect_set",),
@@ -232,6 +297,7 @@ _RECORDS = (
         type=_list_type,
         sorted="sort_array({call})",
         duckdb="COALESCE(LIST(DISTINCT {x}){n}{v}, [])",
+        duckdb_takes=("O",),
     ),
     AggregateFunction(
         names=("mode",),
@@ -246,14 +312,25 @@ _RECORDS = (
     _double("stddev_pop", nodes=("StddevPop",), duckdb=AS_WRITTEN),
     _double("variance", "var_samp", nodes=("Variance",), duckdb=AS_WRITTEN),
     _double("var_pop", nodes=("VariancePop",), duckdb=AS_WRITTEN),
-    _double("corr", nodes=("Corr",), duckdb=AS_WRITTEN),
-    _double("covar_pop", nodes=("CovarPop",), duckdb=AS_WRITTEN),
-    _double("covar_samp", nodes=("CovarSamp",), duckdb=AS_WRITTEN),
+    _double("corr", nodes=("Corr",), duckdb=AS_WRITTEN, arguments=2),
+    _double("covar_pop", nodes=("CovarPop",), duckdb=AS_WRITTEN, arguments=2),
+    _double("covar_samp", nodes=("CovarSamp",), duckdb=AS_WRITTEN, arguments=2),
     _double("kurtosis", nodes=("Kurtosis",)),
     _double("skewness", nodes=("Skewness",)),
     AggregateFunction(names=("regr_count",), partial=_merged_by("sum")),
-    AggregateFunction(names=("median",), framed=False, duckdb="QUANTILE_CONT({x}, 0.5){f}{v}"),
-    AggregateFunction(names=("percentile",), duckdb="QUANTILE_CONT({x}, {y}){f}{v}"),
+    AggregateFunction(
+        names=("median",),
+        framed=False,
+        duckdb="QUANTILE_CONT({x}, 0.5){f}{v}",
+        duckdb_type=_double_type,
+        duckdb_takes=("I|F",),
+    ),
+    AggregateFunction(
+        names=("percentile",),
+        duckdb="QUANTILE_CONT({x}, {y}){f}{v}",
+        duckdb_type=_double_type,
+        duckdb_takes=("I|F", "share"),
+    ),
     AggregateFunction(names=("percentile_cont",), framed=False),
     AggregateFunction(names=("percentile_disc",), framed=False),
     AggregateFunction(names=("grouping",), framed=False),

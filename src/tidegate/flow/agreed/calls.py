@@ -1,0 +1,198 @@
+"""Calls of functions, by the signatures of the table; and structs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidegate.flow import sqltypes
+from tidegate.flow.agreed.conditions import Conditions
+from tidegate.flow.agreed.kinds import EMPTY, Signature, bind_kind, filled, signature
+from tidegate.flow.agreed.nodes import Refused
+from tidegate.flow.agreed.rules import round_type
+from tidegate.flow.agreed.values import Lambda, Rule, Value, cast, duckdb_text
+from tidegate.flow.parser import Tree, exp
+
+__all__ = ["CASTING", "LITERALS", "Calls", "literal_fits"]
+
+#: Names of types that are functions: they cast.
+CASTING = {
+    "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INT", "bigint": "BIGINT", "float": "FLOAT",
+    "double": "DOUBLE", "string": "STRING", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP",
+    "to_date": "DATE", "to_timestamp": "TIMESTAMP",
+}  # fmt: skip
+#: Kinds of literals.
+LITERALS: dict[str, type | tuple[type, ...]] = {"text": str, "number": int, "truth": bool, "share": (str, int)}
+
+
+def literal_fits(kind: str, literal: Any) -> bool:
+    """Whether a literal is of a kind of literals."""
+    return isinstance(literal, LITERALS[kind]) and (kind == "truth" or not isinstance(literal, bool))
+
+
+class Calls(Conditions):
+    """Translates calls."""
+
+    def _anonymous(self, node: Tree) -> Value:
+        name = node.name.lower()
+        if name in ("struct", "named_struct"):
+            return self._struct(node, name)
+        given = [part for part in node.expressions if part is not None]
+        if name == "array" and not given:
+            return Value("[]", EMPTY, simple=True)
+        if name == "arrays_zip" and given:
+            return self._zipped(node, given)
+        if name in CASTING and len(given) == 1:
+            return self.casted(self.value(given[0]), CASTING[name], node)
+        entries = [(signature(text), rule) for text, rule in self.table.items() if text.startswith(f"{name}(")]
+        if not entries:
+            raise self.refused(node, name)
+        refusal: Refused | None = None
+        for entry, rule in entries:
+            if entry.fits(len(given)):
+                try:
+                    found = self._called(node, entry, rule, given)
+                except Refused as error:
+                    refusal = refusal or error
+                    continue
+                if found is not None:
+                    return found
+        if refusal is not None:
+            raise refusal
+        said = ", ".join(
+            "a function" if isinstance(part, exp.Lambda) else self._said(self.value(part)) for part in given
+        )
+        raise self.refused(node, f"{name}({said})")
+
+    def _called(self, node: Tree, entry: Signature, rule: Rule, given: Sequence[Tree]) -> Value | None:
+        """Return a call of a function, if its arguments are of the kinds that an entry is for."""
+        bound: dict[str, str | None] = {}
+        values: list[Value | Lambda] = []
+        for i, part in enumerate(given):
+            kind = entry.kind(i)
+            if "->" in kind:
+                if not isinstance(part, exp.Lambda):
+                    return None
+                found = self._lambda(part, kind, bound)
+                if found is None:
+                    return None
+                values.append(found)
+                continue
+            if isinstance(part, exp.Lambda | exp.Kwarg | exp.Star | exp.Distinct):
+                return None
+            if kind == "word":
+                values.append(Value(part.sql(), "WORD"))
+                continue
+            value = self.value(part)
+            values.append(value)
+            if kind in LITERALS:
+                if not literal_fits(kind, value.literal):
+                    raise self.refused(part, f"{entry.name} with an argument that is no literal")
+            elif not bind_kind(kind, value.type, bound):
+                return None
+        self._rebind(entry, values, bound)
+        gives = self._gives(entry, values, bound)
+        widened = [
+            self._argument(value, entry.kind(i), bound, node) if isinstance(value, Value) else value
+            for i, value in enumerate(values)
+        ]
+        return Value(self._written(node, rule, widened, gives, entry.name), gives, fails=True)
+
+    def _rebind(self, entry: Signature, values: Sequence[Value | Lambda], bound: dict[str, str | None]) -> None:
+        """Give letters of which only NULL was seen no type."""
+        if entry.name == "nullif" and values[0].type == "VOID":
+            bound["A"] = "VOID"
+
+    def _argument(self, value: Value, kind: str, bound: dict[str, str | None], node: Tree) -> Value:
+        if kind in LITERALS or kind in ("word", "anything"):
+            return value
+        wanted = filled(kind.removeprefix("exactly "), bound) if kind != "W" else value.type
+        if wanted is None or wanted == value.type or wanted == "VOID":
+            return value
+        if wanted.startswith(("ARRAY", "MAP")):
+            return Value(cast(value.sql, wanted), wanted, value.fails)
+        return self.widened(value, wanted, node)
+
+    def _gives(self, entry: Signature, values: Sequence[Value | Lambda], bound: dict[str, str | None]) -> str | None:
+        if entry.gives == "the first":
+            return values[0].type
+        if entry.gives == "round":
+            places = values[1].literal if len(values) > 1 and isinstance(values[1], Value) else 0
+            return round_type(values[0].type or "", places)
+        return filled(entry.gives, bound)
+
+    def _lambda(self, node: Tree, kind: str, bound: dict[str, str | None]) -> Lambda | None:
+        """Return a function, if what it gives is of a kind; a letter for it that is not bound yet becomes bound."""
+        takes, _, gives = (part.strip() for part in kind.partition("->"))
+        kinds = [part.strip() for part in takes.strip("()").split(",")]
+        names = [part.name for part in node.expressions]
+        if len(names) != len(kinds):
+            return None
+        number = next(self._numbers)
+        own = {
+            # Spark counts elements from 0, DuckDB from 1.
+            name: Value(
+                f"CAST(__p{number}_{i} - 1 AS INT)" if part == "INT" else f"__p{number}_{i}", filled(part, bound)
+            )
+            for i, (name, part) in enumerate(zip(names, kinds, strict=True))
+        }
+        before = self.parameters
+        self.parameters = {**before, **own}
+        try:
+            body = self.value(node.this)
+        finally:
+            self.parameters = before
+        known = bound.get(gives)
+        if gives in bound and known is not None and body.type != known:
+            if body.type != "VOID":
+                raise self.refused(node, f"a function that gives {self._said(body)} where {known} is needed")
+            body = Value(cast(body.sql, known), known)
+        elif not bind_kind(gives, body.type, bound):
+            return None
+        parameters = tuple(f"__p{number}_{i}" for i in range(len(names)))
+        return Lambda(parameters, cast(body.sql, body.type), body.type)
+
+    def _zipped(self, node: Tree, given: Sequence[Tree]) -> Value:
+        """Lists, element by element in structs: fields have the names of columns, or else their numbers."""
+        values = [self.value(part) for part in given]
+        lists = [value.type if value.type and value.type != EMPTY else "" for value in values]
+        types = [sqltypes.element(type_) if type_.startswith("ARRAY<") else None for type_ in lists]
+        named = [part.name if isinstance(part, exp.Column) and len(part.parts) == 1 else "" for part in given]
+        plain = all(name or isinstance(part, exp.Anonymous) for name, part in zip(named, given, strict=True))
+        fields = dict(zip((name or str(i) for i, name in enumerate(named)), types, strict=False))
+        if not plain or None in types or len(fields) < len(given):
+            raise self.refused(node, f"arrays_zip({', '.join(self._said(value) for value in values)})")
+        known = " AND ".join(f"{value.sql} IS NOT NULL" for value in values)
+        parts = ", ".join(f"{duckdb_text(name)}: struct_extract(__z, {i + 1})" for i, name in enumerate(fields))
+        zipped = f"list_zip({', '.join(value.sql for value in values)})"
+        type_ = f"ARRAY<{sqltypes.struct(**{name: inner or '' for name, inner in fields.items()})}>"
+        sql = f"CASE WHEN {known} THEN list_transform({zipped}, lambda __z: {{{parts}}}) END"
+        return Value(cast(sql, type_), type_, fails=True)
+
+    def _struct(self, node: Tree, name: str) -> Value:
+        fields: dict[str, Value] = {}
+        if name == "named_struct":
+            given = node.expressions
+            for label, part in zip(given[::2], given[1::2], strict=True):
+                text = self.value(label).literal
+                if not isinstance(text, str):
+                    raise self.refused(label, "named_struct with a name that is no literal")
+                fields[text] = self.value(part)
+            count_ = len(given) // 2
+        else:
+            for i, part in enumerate(node.expressions):
+                alias = part.alias if isinstance(part, exp.Alias) else ""
+                inner = part.this if isinstance(part, exp.Alias) else part
+                own = inner.parts[-1].name if isinstance(inner, exp.Column) else ""
+                own = own or (inner.expression.name if isinstance(inner, exp.Dot) else "")
+                own = own or (inner.name if isinstance(inner, exp.Identifier) else "")
+                fields[alias or own or f"col{i + 1}"] = self.value(inner)
+            count_ = len(node.expressions)
+        if len({field.lower() for field in fields}) != count_ or not fields:
+            raise self.refused(node, f"{name} with fields of one name")
+        if any(value.type == "VOID" for value in fields.values()):
+            raise self.refused(node, f"{name} with a NULL that has no type")
+        known = all(value.type is not None for value in fields.values())
+        type_ = sqltypes.struct(**{field: value.type or "" for field, value in fields.items()}) if known else None
+        parts = ", ".join(f"{duckdb_text(field)}: {cast(v.sql, v.type)}" for field, v in fields.items())
+        return Value(f"{{{parts}}}", type_, any(value.fails for value in fields.values()))

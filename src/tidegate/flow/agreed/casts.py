@@ -1,0 +1,140 @@
+"""Casts that take more than a template to write: of fractions, and from and to texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tidegate.flow.agreed.kinds import decimal
+from tidegate.flow.agreed.regexes import Unlike
+from tidegate.flow.agreed.values import Given, duckdb_type, failing, let
+
+__all__ = [
+    "date_of_text", "double_of_text", "exact_double", "instant_of_text", "integer_of_text", "narrowed", "text_of_date",
+    "text_of_instant", "truncated", "truth_of_text",
+]  # fmt: skip
+
+_LAST = "9223372036854775807"
+
+
+def truncated(given: Given) -> str:
+    """Return a fraction without its decimals; it fails if there is no such integer."""
+    x = given[0]
+    if given.gives == "BIGINT":
+        # The double of the last BIGINT is one more.
+        return f"CASE WHEN {x} = 9223372036854775808 THEN {_LAST} ELSE CAST(trunc({x}) AS BIGINT) END"
+    return f"trunc({x})"
+
+
+def narrowed(given: Given) -> str:
+    """Return a double as a float: too large ones are infinite."""
+    x = given[0]
+    return (
+        f"CASE WHEN isnan({x}) THEN CAST('nan' AS FLOAT) WHEN {x} >= 3.4028235677973366e38 THEN CAST('inf' AS FLOAT) "
+        f"WHEN {x} <= -3.4028235677973366e38 THEN CAST('-inf' AS FLOAT) "
+        f"ELSE CAST({x} AS FLOAT) END"
+    )
+
+
+def exact_double(given: Given) -> str:
+    """Return a decimal as the double next to it."""
+    value = given.arguments[0]
+    size = decimal(value.type)
+    if size is None or size[0] > 15:
+        raise Unlike("a decimal of more than 15 digits is not cast to DOUBLE")
+    return given[0]
+
+
+# Texts that are cast. Java trims what is not printed, from both ends.
+
+_SPACE = r"[\x{00}-\x{20}\x{7f}]*"
+
+
+def _parts(given: Given, pattern: str, body: Callable[[str], str], why: str) -> str:
+    """Return what is made of a trimmed text that has a pattern; others fail."""
+    trimmed = f"regexp_extract({given[0]}, '(?s)\\A{_SPACE}(.*?){_SPACE}\\z', 1)"
+    fail = failing(f"no {why}", given.gives)
+    inner = f"CASE WHEN __s IS NULL THEN NULL WHEN regexp_matches(__s, '{pattern}') THEN {body('__s')} ELSE {fail} END"
+    return let(f"CASE WHEN {given[0]} IS NOT NULL THEN {trimmed} END", "__s", inner)
+
+
+def integer_of_text(given: Given) -> str:
+    """Return the integer that a text says."""
+    type_ = duckdb_type(given.gives or "")
+    return _parts(given, r"\A[+-]?[0-9]+\z", lambda s: f"CAST({s} AS {type_})", "integer")
+
+
+def double_of_text(given: Given) -> str:
+    """Return the double that a text says, also in words."""
+    number = r"\A[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\z"
+    words = r"(?i)\A(nan|[+-]?inf|[+-]?infinity)\z"
+
+    def read(s: str) -> str:
+        plain = f"rtrim({s}, 'dDfF')"
+        return f"CASE WHEN regexp_matches({s}, '{words}') THEN CAST({s} AS DOUBLE) ELSE CAST({plain} AS DOUBLE) END"
+
+    return _parts(given, f"{number}|{words}", read, "number")
+
+
+def truth_of_text(given: Given) -> str:
+    """Return what a text says about truth."""
+    words = r"(?i)\A(t|true|y|yes|1|f|false|n|no|0)\z"
+    return _parts(given, words, lambda s: f"lower({s}) IN ('t', 'true', 'y', 'yes', '1')", "truth value")
+
+
+_DATE = r"\A([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T](?s:.*))?)?)?\z"
+
+
+def date_of_text(given: Given) -> str:
+    """Return the date that a text begins with: of a year alone, its first day."""
+
+    def read(s: str) -> str:
+        parts = [f"regexp_extract({s}, '{_DATE}', {i})" for i in (1, 2, 3)]
+        numbers = [f"CAST(CASE WHEN {part} = '' THEN '1' ELSE {part} END AS INT)" for part in parts]
+        return f"make_date({', '.join(numbers)})"
+
+    return _parts(given, _DATE, read, "date")
+
+
+_INSTANT = (
+    r"\A([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
+    r"(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?\z"
+)
+
+
+def instant_of_text(given: Given) -> str:
+    """Return the instant that a text says, in UTC unless it says otherwise."""
+    if given.literal(0) is None:
+        raise Unlike("only a literal is cast to an instant")
+    return _parts(given, _INSTANT, _instant, "instant")
+
+
+def _instant(s: str) -> str:
+    part = [f"regexp_extract({s}, '{_INSTANT}', {i})" for i in range(9)]
+    numbers = [f"CAST(CASE WHEN {part[i]} = '' THEN '0' ELSE {part[i]} END AS BIGINT)" for i in range(1, 7)]
+    micros = f"CAST(rpad(left({part[7]}, 6), 6, '0') AS BIGINT)"
+    local = f"make_timestamp({', '.join(numbers)})"
+    hours, minutes = (f"CAST(substring({part[8]}, {at}, 2) AS INT)" for at in (2, 5))
+    away = f"({hours} * 60 + {minutes}) * CASE WHEN left({part[8]}, 1) = '-' THEN -1 ELSE 1 END"
+    offset = f"CASE WHEN length({part[8]}) = 6 THEN {away} ELSE 0 END"
+    return f"({local} + to_microseconds({micros}) - to_minutes({offset}))"
+
+
+def text_of_date(given: Given) -> str:
+    """Return a date as a text; years of more than four digits have a sign."""
+    x = given[0]
+    return f"CASE WHEN year({x}) BETWEEN 0 AND 9999 THEN strftime({x}, '%Y-%m-%d') ELSE {_signed(x)} END"
+
+
+def _signed(x: str) -> str:
+    year = f"CASE WHEN year({x}) > 0 THEN '+' ELSE '-' END || lpad(CAST(abs(year({x})) AS VARCHAR), "
+    year += f"greatest(4, length(CAST(abs(year({x})) AS VARCHAR)))::INT, '0')"
+    return f"{year} || strftime({x}, '-%m-%d')"
+
+
+def text_of_instant(given: Given) -> str:
+    """Return an instant as a text: its fraction without zeros at its end."""
+    x = given[0]
+    fraction = f"rtrim(strftime({x}, '.%f'), '0')"
+    clock = f"strftime({x}, ' %H:%M:%S') || CASE WHEN {fraction} = '.' THEN '' ELSE {fraction} END"
+    day = text_of_date(given)
+    return f"{day} || {clock}"

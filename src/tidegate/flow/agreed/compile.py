@@ -1,0 +1,50 @@
+"""The translation: a tree of Spark SQL to DuckDB's SQL, node by node, each with its type; the rest is refused.
+
+>>> compiled("a DIV 2 > 1 AND name LIKE 'T%'", {"a": "BIGINT", "name": "STRING"}).type
+'BOOLEAN'
+>>> compiled("hash(a)", {"a": "INT"})
+Traceback (most recent call last):
+    ...
+tidegate.flow.agreed.nodes.Refused: hash
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from tidegate.flow.agreed.calls import Calls
+from tidegate.flow.agreed.nodes import Refused, Types
+from tidegate.flow.agreed.operators import BINARY, UNARY
+from tidegate.flow.agreed.parsing import PREFIX, parse_plain
+from tidegate.flow.agreed.values import Value
+from tidegate.flow.parser import Tree, exp
+
+__all__ = ["PREFIX", "Compiler", "Refused", "Types", "compiled"]
+
+
+@lru_cache(maxsize=4096)
+def _compiled(sql: str, types: tuple[tuple[str, str | None], ...], engine: bool) -> Value:
+    return Compiler(PREFIX + sql, len(PREFIX), dict(types), engine=engine).value(parse_plain(sql))
+
+
+def compiled(sql: str, types: Types, *, engine: bool = False) -> Value:
+    """Return an expression in DuckDB's SQL, or raise `Refused`; the engine's own texts may use a few functions more."""
+    return _compiled(sql, tuple(types.items()), engine)
+
+
+class Compiler(Calls):
+    """Translates all nodes: what has no method here, or in a class above, is refused."""
+
+    def value(self, node: Tree) -> Value:
+        """Return the translation of a node."""
+        name = type(node).__name__
+        if name in BINARY:
+            return self._binary(node, BINARY[name])
+        if name in UNARY:
+            return self._unary(node, UNARY[name])
+        visit: Callable[[Any], Value] | None = getattr(self, f"_{name.lower()}", None)
+        if visit is None:
+            raise self.refused(node, name.lower() if not isinstance(node, exp.Func) else node.sql_name().lower())
+        return visit(node)

@@ -1,0 +1,254 @@
+"""The nodes of a tree that need no table but that of casts, and how entries of the table are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+
+from tidegate.flow import sqltypes
+from tidegate.flow.agreed.kinds import bind_kind, common, decimal, implicit
+from tidegate.flow.agreed.parsing import span_of, text_of
+from tidegate.flow.agreed.regexes import Unlike
+from tidegate.flow.agreed.table import CASTS, ENGINE, FUNCTIONS
+from tidegate.flow.agreed.values import Given, Lambda, Rule, Value, cast, duckdb_text, failing, let
+from tidegate.flow.parser import Tree, exp, tokenize
+
+__all__ = ["Nodes", "Refused", "Types", "quoted_name"]
+
+#: The types of columns, by name; those of several tables also by the table's name, a dot and theirs.
+Types = Mapping[str, str | None]
+
+#: An argument that is longer than a name is computed once if it would be written several times.
+_SHORT = 40
+
+
+class Refused(Exception):
+    """A part of a text that is not in the table: what it is, why, and where it begins and ends in the text."""
+
+    def __init__(self, what: str, span: tuple[int, int], why: str = "") -> None:
+        super().__init__(f"{what}: {why}" if why else what)
+        self.what, self.why, self.span = what, why, span
+
+
+def quoted_name(name: str) -> str:
+    """Return a name as it stands in DuckDB's SQL.
+
+    >>> print(quoted_name('a "b" c'))
+    "a ""b"" c"
+    """
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+class Nodes:
+    """Translates nodes of one text; ``before`` it, so many characters were read that users did not write."""
+
+    def __init__(self, text: str, before: int, types: Types, *, engine: bool = False) -> None:
+        self.text = text
+        self.before = before
+        self.types = {name.lower(): type_ for name, type_ in types.items()}
+        self.names = {name.lower(): name for name in types}
+        self.parameters: dict[str, Value] = {}
+        self.table = {**FUNCTIONS, **ENGINE} if engine else FUNCTIONS
+        self._numbers = count(1)
+
+    def value(self, node: Tree) -> Value:
+        """Return the translation of a node."""
+        raise NotImplementedError
+
+    def refused(self, node: Tree, what: str, why: str = "") -> Refused:
+        """Build the refusal of a node."""
+        own = node.meta
+        start, end = (own["start"], own["end"] + 1) if "start" in own else span_of(node)
+        return Refused(what, (max(0, start - self.before), max(1, end - self.before)), why)
+
+    def _only(self, node: Tree, *names: str) -> None:
+        """Raise if a node says more than what is looked at here."""
+        others = [name for name, given in node.args.items() if given not in (None, False, []) and name not in names]
+        if others:
+            raise self.refused(node, f"{type(node).__name__.lower()} with {', '.join(others)}")
+
+    def _paren(self, node: Tree) -> Value:
+        self._only(node, "this")
+        return self.value(node.this)
+
+    def _null(self, node: Tree) -> Value:  # noqa: ARG002
+        return Value("NULL", "VOID", simple=True)
+
+    def _boolean(self, node: Tree) -> Value:
+        return Value("true" if node.this else "false", "BOOLEAN", literal=bool(node.this), simple=True)
+
+    def _literal(self, node: Tree) -> Value:
+        if node.is_string:
+            text = text_of(self.text[node.meta["start"] : node.meta["end"] + 1])
+            return self._text(node, text)
+        written = str(node.this)
+        if written.isdigit():
+            number = int(written)
+            type_ = "INT" if number < 2**31 else "BIGINT" if number < 2**63 else None
+            if type_ is None:
+                raise self.refused(node, "a literal of so many digits")
+            return Value(cast(written, type_), type_, literal=number, simple=True)
+        if "e" in written.lower():
+            return Value(f"CAST({duckdb_text(written)} AS DOUBLE)", "DOUBLE", literal=float(written), simple=True)
+        whole, _, fraction = written.partition(".")
+        if not (whole + fraction).isdigit():
+            raise self.refused(node, f"the literal {written}")
+        digits, scale = len((whole.lstrip("0") + fraction) if whole.strip("0") else fraction), len(fraction)
+        type_ = f"DECIMAL({max(digits, scale, 1)},{scale})"
+        return Value(f"CAST({duckdb_text(written)} AS {type_})", type_, literal=written, simple=True)
+
+    def _text(self, node: Tree, text: str) -> Value:
+        if "\0" in text:
+            raise self.refused(node, "a text with the character 0")
+        return Value(duckdb_text(text), "STRING", literal=text, simple=True)
+
+    def _rawstring(self, node: Tree) -> Value:
+        return self._text(node, str(node.this))
+
+    def _concat(self, node: Tree) -> Value:
+        """Literals one after the other are one; where they touch, the quote was doubled."""
+        start, _ = span_of(node)
+        tokens = tokenize(self.text)
+        first = next(i for i, token in enumerate(tokens) if token.start == start)
+        found, end = "", None
+        for token in tokens[first : first + len(node.expressions)]:
+            written = self.text[token.start : token.end]
+            found += (written[0] if token.start == end else "") + text_of(written)
+            end = token.end
+        return self._text(node, found)
+
+    def _column(self, node: exp.Column) -> Value:
+        parts = list(node.parts)
+        if not all(isinstance(part, exp.Identifier) for part in parts):
+            raise self.refused(node, "a star")
+        first = parts[0].name
+        if first in self.parameters:
+            return self._fields(self.parameters[first], parts[1:], node)
+        qualified = ".".join(part.name for part in parts[:2]).lower()
+        taken = 2 if len(parts) > 1 and qualified in self.types else 1
+        name = qualified if taken == 2 else first.lower()
+        if name not in self.types:
+            raise self.refused(node, f"the column {first}")
+        spelled = ".".join(quoted_name(part.name) for part in parts[:taken])
+        return self._fields(Value(spelled, self.types[name], simple=True), parts[taken:], node)
+
+    def _identifier(self, node: Tree) -> Value:
+        if node.name not in self.parameters:
+            raise self.refused(node, f"the name {node.name}")
+        return self.parameters[node.name]
+
+    def _fields(self, value: Value, parts: Sequence[Tree], node: Tree) -> Value:
+        for part in parts:
+            if value.type is None:
+                # A field is that field, of whatever type.
+                value = Value(f"struct_extract({value.sql}, {duckdb_text(part.name)})", None, value.fails)
+                continue
+            fields = sqltypes.fields(value.type)
+            found = next((name for name in fields if name.lower() == part.name.lower()), None)
+            if found is None:
+                raise self.refused(node, f"the field {part.name} of {value.type}")
+            sql = f"struct_extract({value.sql}, {duckdb_text(found)})"
+            value = Value(sql, fields[found], value.fails, simple=value.simple)
+        return value
+
+    def _dot(self, node: Tree) -> Value:
+        if not isinstance(node.expression, exp.Identifier):
+            raise self.refused(node, "what follows the dot")
+        return self._fields(self.value(node.this), [node.expression], node)
+
+    # Casts.
+
+    def _cast(self, node: exp.Cast) -> Value:
+        return self._casts(node, trying=False)
+
+    def _trycast(self, node: exp.TryCast) -> Value:
+        return self._casts(node, trying=True)
+
+    def _casts(self, node: exp.Cast, *, trying: bool) -> Value:
+        self._only(node, "this", "to", "safe", "_type")
+        sqltypes.check_known(node.to, str(node.to.sql("spark")))
+        to = sqltypes.of_tree(node.to)
+        found = self.casted(self.value(node.this), to, node)
+        # What a TRY is around must not have failed before it.
+        if trying and self.value(node.this).fails:
+            raise self.refused(node, "try_cast of what may fail by itself")
+        if trying:
+            return Value(f"struct_extract(TRY({{'v': {found.sql}}}), 'v')", to)
+        return found
+
+    def casted(self, value: Value, to: str, node: Tree) -> Value:
+        """Return a value cast to a type, explicitly."""
+        if to == "DOUBLE" and isinstance(value.literal, str) and decimal(value.type):
+            # The digits are read as they are written.
+            return Value(f"CAST({duckdb_text(value.literal)} AS DOUBLE)", to, literal=float(value.literal), simple=True)
+        if value.type == to or value.type == "VOID":
+            return Value(cast(value.sql, to), to, value.fails, value.literal, simple=value.simple)
+        for (given, wanted), rule in CASTS.items():
+            bound: dict[str, str | None] = {}
+            to_fits = wanted == to or (wanted in "IFD" and bind_kind(wanted, to, bound))
+            from_fits = given == value.type or (given in "IFD" and bind_kind(given, value.type, {}))
+            if to_fits and from_fits:
+                literal = value.literal if isinstance(value.literal, int) and to in sqltypes.INTEGERS else None
+                text = self._written(node, rule, [value], to, f"CAST({value.type} AS {to})")
+                return Value(text, to, fails=not isinstance(literal, int), literal=literal, simple=value.simple)
+        raise self.refused(node, f"CAST({self._said(value)} AS {to})")
+
+    def widened(self, value: Value, to: str | None, node: Tree) -> Value:
+        """Return a value of the type to which Spark turns it by itself."""
+        if to is None or value.type == to:
+            return value
+        narrow = common([value.type, to])
+        if narrow != to and not (decimal(to) and decimal(value.type)) and not implicit(value.type, to):
+            raise self.refused(node, f"{self._said(value)} where {to} is needed")
+        return Value(cast(value.sql, to), to, value.fails, value.literal, simple=value.simple)
+
+    # Templates.
+
+    def _written(self, node: Tree, rule: Rule, values: Sequence[Value | Lambda], gives: str | None, name: str) -> str:
+        """Return what a rule makes of arguments, cast to the type that it gives."""
+        bare: list[Value | Lambda] = []
+        lets: list[tuple[str, str]] = []
+        for value in values:
+            if (
+                isinstance(value, Value)
+                and not value.simple
+                and len(value.sql) > _SHORT
+                and self._repeats(rule, len(bare))
+            ):
+                own = f"__v{next(self._numbers)}"
+                lets.append((value.sql, own))
+                bare.append(Value(own, value.type, value.fails, value.literal))
+            elif isinstance(value, Value) and not value.simple:
+                bare.append(Value(f"({value.sql})", value.type, value.fails, value.literal))
+            else:
+                bare.append(value)
+        given = Given(bare, gives, name)
+        try:
+            if callable(rule):
+                text = rule(given)
+            else:
+                every = ", ".join(value.sql for value in bare)
+                text = rule.format(*(value.sql for value in bare), all=every, fail=_Fail(gives))
+        except Unlike as error:
+            raise self.refused(node, name, str(error)) from None
+        text = cast(text, gives)
+        for sql, own in reversed(lets):
+            text = let(sql, own, text)
+        return text
+
+    def _repeats(self, rule: Rule, i: int) -> bool:
+        return callable(rule) or rule.count(f"{{{i}}}") > 1
+
+    def _said(self, value: Value) -> str:
+        return "NULL" if value.type == "VOID" else value.type or "a value of unknown type"
+
+
+class _Fail:
+    """Stands in a template for what fails: the words after the colon say why."""
+
+    def __init__(self, type_: str | None) -> None:
+        self.type = type_
+
+    def __format__(self, why: str) -> str:
+        return failing(why, self.type)

@@ -1,0 +1,83 @@
+r"""Spark SQL as a tree that says what was written: functions by their names with all arguments, casts as casts.
+
+>>> parse_plain("nvl(a, 1)").name, text_of("'it\\'s'")
+('nvl', "it's")
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from sqlglot import parse_one
+from sqlglot.dialects.spark import Spark
+
+from tidegate.flow.parser import Tree
+
+__all__ = ["PREFIX", "parse_plain", "parse_plain_query", "span_of", "text_of"]
+
+#: An expression is parsed as what is selected, so that no word in it begins a statement.
+PREFIX = "SELECT "
+
+
+class _Plain(Spark):
+    """Spark's SQL, in which every function is a name and arguments: nothing is said in other words."""
+
+    class Parser(Spark.Parser):  # type: ignore[misc, valid-type]
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: read for name, read in Spark.Parser.FUNCTION_PARSERS.items() if name in ("CAST", "TRY_CAST")
+        }
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": Spark.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
+        NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+        # A CAST that fails is an error; only TRY_CAST gives NULL.
+        STRICT_CAST = True
+
+
+@lru_cache(maxsize=4096)
+def parse_plain(sql: str) -> Tree:
+    """Return an expression as a tree; it is shared, so copy it before changing it."""
+    tree: Tree = parse_one(PREFIX + sql, dialect=_Plain)
+    found: Tree = tree.expressions[0]
+    return found
+
+
+@lru_cache(maxsize=1024)
+def parse_plain_query(sql: str) -> Tree:
+    """Return a whole query as a tree; it is shared, so copy it before changing it."""
+    return parse_one(sql, dialect=_Plain)
+
+
+def span_of(node: Tree) -> tuple[int, int]:
+    """Return where a node begins and ends in the text that was parsed."""
+    known = [inner.meta for inner in node.walk() if "start" in inner.meta]
+    if not known:
+        return (0, 1) if node.parent is None else span_of(node.parent)
+    return min(meta["start"] for meta in known), max(meta["end"] for meta in known) + 1
+
+
+_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\([0-3][0-7]{2})|\\(.)|(''|\"\")", re.DOTALL)
+
+
+def text_of(written: str) -> str:
+    r"""Return the text that a literal of Spark SQL stands for.
+
+    >>> text_of(r"'a\\d\n'") == "a\\d\n", text_of("r'a\\d'")
+    (True, 'a\\d')
+    """
+    if written[:1] in "rR":
+        return written[2:-1]
+
+    def read(found: re.Match[str]) -> str:
+        if code := found[1] or found[2]:
+            return chr(int(code, 16))
+        if found[3]:
+            return chr(int(found[3], 8))
+        if doubled := found[5]:
+            # Only the quotes around the literal are doubled in it.
+            return doubled[0] if doubled[0] == written[0] else doubled
+        return _ESCAPES.get(found[4], found[4])
+
+    return _ESCAPED.sub(read, written[1:-1])

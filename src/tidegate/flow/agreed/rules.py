@@ -1,0 +1,323 @@
+"""Entries of the table that take more than a template to write."""
+
+from __future__ import annotations
+
+from tidegate.flow import sqltypes
+from tidegate.flow.agreed.formats import strftime_of
+from tidegate.flow.agreed.kinds import decimal
+from tidegate.flow.agreed.letters import LOWER, UPPER
+from tidegate.flow.agreed.regexes import Regex, Unlike, java_regex, java_replacement
+from tidegate.flow.agreed.values import Given, Lambda, Rule, Value, duckdb_text, duckdb_type, let
+
+__all__ = ["REMAINDER", "Rule", "key", "strict"]
+
+_NAN = "CAST('nan' AS DOUBLE)"
+_LAST = "9223372036854775807"
+
+
+def strict(template: str, arguments: int) -> str:
+    """Return a template that gives NULL if one of its first arguments is NULL, and computes nothing then.
+
+    >>> strict("f({0})", 1)
+    'CASE WHEN {0} IS NULL THEN NULL ELSE f({0}) END'
+    """
+    missing = " OR ".join(f"{{{i}}} IS NULL" for i in range(arguments))
+    return f"CASE WHEN {missing} THEN NULL ELSE {template} END"
+
+
+#: The least integer has no positive counterpart, so that DuckDB does not divide it by -1.
+REMAINDER = strict("CASE WHEN {1} = 0 THEN {fail:division by zero} WHEN {1} = -1 THEN 0 ELSE {0} % {1} END", 2)
+FRACTION_REMAINDER = strict("CASE WHEN {1} = 0 THEN {fail:division by zero} ELSE {0} % {1} END", 2)
+
+
+def positive_remainder(given: Given) -> str:
+    """Return a remainder that is not negative, unless the divisor is; where Java's integers overflow, so does it."""
+    x, y = given[0], given[1]
+    bits = {"INT": 32, "BIGINT": 64}.get(given.gives or "", 0)
+    moved = f"({x} % {y} + {y}::HUGEINT)"
+    if bits:
+        moved = f"CASE WHEN {moved} < {-(2 ** (bits - 1))} THEN {moved} + {2**bits} ELSE {moved} END"
+    return strict(
+        f"CASE WHEN {y} = 0 THEN {given.fail('division by zero')} WHEN {y} = -1 THEN 0 "
+        f"WHEN {x} % {y} < 0 THEN ({moved}) % {y}::HUGEINT ELSE {x} % {y} END",
+        2,
+    ).format(x, y)
+
+
+# Texts.
+
+
+def piped(given: Given) -> str:
+    """Return texts or arrays one after the other: NULL if one is."""
+    return " || ".join(f"({argument.sql})" for argument in given.arguments)
+
+
+def upper(given: Given) -> str:
+    """Return a text in capital letters, as Java has them: some letters become several."""
+    return _mapped(given[0], "upper", UPPER)
+
+
+def lower(given: Given) -> str:
+    """Return a text in small letters, as Java has them; a sigma has two, which depends on what is around it."""
+    fail = given.fail("the small form of the letter Σ is not known here")
+    return f"CASE WHEN contains({given[0]}, 'Σ') THEN {fail} ELSE {_mapped(given[0], 'lower', LOWER)} END"
+
+
+def _mapped(text: str, function: str, others: dict[str, str]) -> str:
+    """Return a text with each letter mapped by a function of DuckDB, but some letters otherwise."""
+    found = duckdb_text(f"[{''.join(others)}]")
+    mapped = ", ".join(f"{duckdb_text(c)}: {duckdb_text(to)}" for c, to in others.items())
+    each = f"coalesce(list_extract(map_extract(MAP {{{mapped}}}, __c), 1), {function}(__c))"
+    letters = f"list_transform(regexp_extract_all({text}, '(?s).'), lambda __c: {each})"
+    return f"CASE WHEN regexp_matches({text}, {found}) THEN array_to_string({letters}, '') ELSE {function}({text}) END"
+
+
+def _regex(given: Given, i: int) -> Regex:
+    return java_regex(str(given.literal(i)))
+
+
+def rlike(given: Given) -> str:
+    """Return whether a pattern is found in a text."""
+    return f"regexp_matches({given[0]}, {duckdb_text(_regex(given, 1).found)})"
+
+
+def split(given: Given) -> str:
+    """Return the parts of a text between matches of a pattern."""
+    regex = _regex(given, 1)
+    if regex.empty or regex.to_end:
+        raise Unlike("it may match nothing at all")
+    return f"string_split_regex({given[0]}, {duckdb_text(regex.text)})"
+
+
+def regexp_replace(given: Given) -> str:
+    """Return a text with all matches of a pattern replaced."""
+    regex = _regex(given, 1)
+    if regex.empty:
+        raise Unlike("it may match nothing at all")
+    by = java_replacement(str(given.literal(2)), regex.groups)
+    if regex.repeated and "\\" in by:
+        raise Unlike("a group of it is repeated")
+    if regex.to_end and regex.groups + 2 > 9:
+        raise Unlike("it has too many groups")
+    by += f"\\{regex.groups + 2}" if regex.to_end else ""
+    return f"regexp_replace({given[0]}, {duckdb_text(regex.grouped)}, {duckdb_text(by)}, 'g')"
+
+
+def regexp_extract(given: Given) -> str:
+    """Return what a group of a pattern matches first; nothing if it does not match."""
+    regex, group = _regex(given, 1), given.literal(2)
+    group = 1 if group is None else group
+    if group > regex.groups:
+        raise Unlike(f"it has no group {group}")
+    if regex.repeated:
+        raise Unlike("a group of it is repeated")
+    return f"regexp_extract({given[0]}, {duckdb_text(regex.grouped)}, {group + 1})"
+
+
+# Numbers.
+
+
+def whole(function: str) -> Rule:
+    """Return the rule of what rounds a fraction to a BIGINT; NaN is 0, but what is too large fails."""
+
+    def rule(given: Given) -> str:
+        x = given[0]
+        return f"CASE WHEN isnan({x}) THEN 0 ELSE CAST({function}({x}) AS BIGINT) END"
+
+    return rule
+
+
+def rounded(given: Given) -> str:
+    """Return a double with so many decimals, of the digits that are shown of it."""
+    places = given.literal(1)
+    if not 0 <= places <= 15:
+        raise Unlike("it rounds to 0 to 15 decimals")
+    x = given[0]
+    # Doubles from here on have no fraction.
+    return (
+        f"CASE WHEN isnan({x}) OR abs({x}) >= 4503599627370496 THEN {x} "
+        f"ELSE CAST(CAST(CAST({x} AS VARCHAR) AS DECIMAL(38,{places})) AS DOUBLE) END"
+    )
+
+
+def rounded_decimal(given: Given) -> str:
+    """Return a decimal with so many decimals."""
+    assert given.gives is not None
+    if (given.literal(1) or 0) < 0:
+        raise Unlike("it rounds to 0 decimals or more")
+    return f"CAST({given[0]} AS {duckdb_type(given.gives)})"
+
+
+def round_type(given: str, places: int) -> str:
+    """Return the type of a rounded decimal.
+
+    >>> round_type("DECIMAL(10,2)", 1)
+    'DECIMAL(10,1)'
+    """
+    size = decimal(given)
+    assert size is not None
+    scale = min(size[1], max(places, 0))
+    return f"DECIMAL({min(size[0] - size[1] + 1 + scale, 38)},{scale})"
+
+
+def power(given: Given) -> str:
+    """Return a power, as Java has it: 1 to a power that is no number is none."""
+    x, y = given[0], given[1]
+    return (
+        f"CASE WHEN {x} IS NULL OR {y} IS NULL THEN NULL WHEN {y} = 0 THEN 1.0 "
+        f"WHEN isnan({x}) OR isnan({y}) OR (abs({x}) = 1 AND isinf({y})) THEN {_NAN} ELSE pow({x}, {y}) END"
+    )
+
+
+# Dates.
+
+_UNITS = {
+    "year": "year", "yyyy": "year", "yy": "year", "quarter": "quarter", "month": "month", "mon": "month",
+    "mm": "month", "week": "week",
+}  # fmt: skip
+_SMALL_UNITS = _UNITS | {unit: unit for unit in ("day", "hour", "minute", "second", "millisecond", "microsecond")}
+_SMALL_UNITS["dd"] = "day"
+
+
+def date_trunc(given: Given) -> str:
+    """Return the beginning of the unit in which an instant lies."""
+    return _truncated(given.literal(0), given[1], _SMALL_UNITS)
+
+
+def trunc(given: Given) -> str:
+    """Return the first day of the unit in which a date lies."""
+    return _truncated(given.literal(1), given[0], _UNITS)
+
+
+def _truncated(unit: str, x: str, units: dict[str, str]) -> str:
+    if unit.lower() not in units:
+        raise Unlike(f"the unit {unit} is not known; known are {', '.join(units)}")
+    return f"date_trunc('{units[unit.lower()]}', {x})"
+
+
+def date_format(given: Given) -> str:
+    """Return an instant in a format; only with a year of four digits."""
+    return _formatted(given[0], given.literal(1), given)
+
+
+def from_unixtime(given: Given) -> str:
+    """Return seconds since the epoch in a format."""
+    instant = f"make_timestamp({given[0]} * 1000000::BIGINT)"
+    return _formatted(instant, given.literal(1) or "yyyy-MM-dd HH:mm:ss", given)
+
+
+def _formatted(x: str, pattern: str, given: Given) -> str:
+    fail = given.fail("a year outside of 1 to 9999 has no format")
+    text = f"strftime({x}, {duckdb_text(strftime_of(pattern))})"
+    return f"CASE WHEN {x} IS NULL THEN NULL WHEN year({x}) BETWEEN 1 AND 9999 THEN {text} ELSE {fail} END"
+
+
+# What only the engine writes.
+
+
+def hashed(given: Given) -> str:
+    """Return a number that equal values have in common."""
+    return f"hash({', '.join(argument.sql for argument in given.arguments)}) >> 1"
+
+
+# Lists.
+
+
+def key(sql: str, type_: str, depth: int = 0) -> str:
+    """Return a value that DuckDB compares as Spark compares one: inside of nested ones, NULL comes first.
+
+    >>> key("x", "INT")
+    'x'
+    >>> key("s", "STRUCT<a: INT>")
+    "CASE WHEN s IS NOT NULL THEN {'n0': (s)['a'] IS NOT NULL, 'v0': (s)['a']} END"
+    """
+    if type_.startswith("STRUCT"):
+        parts = []
+        for i, (name, inner) in enumerate(sqltypes.fields(type_).items()):
+            part = f"({sql})[{duckdb_text(name)}]"
+            parts.append(f"'n{i}': {part} IS NOT NULL, 'v{i}': {key(part, inner, depth)}")
+        return f"CASE WHEN {sql} IS NOT NULL THEN {{{', '.join(parts)}}} END"
+    if type_.startswith("ARRAY"):
+        name = f"__x{depth or ''}"
+        inner = key(name, sqltypes.element(type_) or "", depth + 1)
+        each = f"{{'n': {name} IS NOT NULL, 'v': {inner}}}"
+        return f"CASE WHEN {sql} IS NOT NULL THEN list_transform({sql}, lambda {name}: {each}) END"
+    return sql
+
+
+def _element(given: Given) -> str:
+    inner = sqltypes.element(given.gives or "")
+    if inner is None or "MAP" in inner:
+        raise Unlike("the elements have no order")
+    return inner
+
+
+def sorted_list(given: Given) -> str:
+    """Return a sorted list: with ``array_sort`` NULL comes last, with ``sort_array`` it is the least."""
+    descending = given.literal(1) is False
+    how = "'DESC'" if descending else "'ASC'"
+    nulls = "'NULLS LAST'" if descending or given.name == "array_sort" else "'NULLS FIRST'"
+    inner = _element(given)
+    if key("x", inner) == "x":
+        return f"list_sort({given[0]}, {how}, {nulls})"
+    pair = f"CASE WHEN __e IS NOT NULL THEN {{'k': {key('__e', inner)}, 'v': __e}} END"
+    keyed = f"list_transform({given[0]}, lambda __e: {pair})"
+    return f"list_transform(list_sort({keyed}, {how}, {nulls}), lambda __e: __e['v'])"
+
+
+def array_distinct(given: Given) -> str:
+    """Return each element once, where it comes first."""
+    if "MAP" in (given.gives or ""):
+        raise Unlike("maps are not compared")
+    return f"list_filter({given[0]}, lambda __e, __i: list_position({given[0]}, __e) = __i)"
+
+
+def _truths(given: Given) -> str:
+    return f"list_transform({given[0]}, {given[1]})"
+
+
+def exists(given: Given) -> str:
+    """Return whether a condition holds of an element: NULL if that is not known of one, and of no other."""
+    return (
+        f"CASE WHEN {given[0]} IS NULL THEN NULL WHEN list_contains({_truths(given)}, true) THEN true "
+        f"WHEN len({given[0]}) > list_count({_truths(given)}) THEN NULL ELSE false END"
+    )
+
+
+def forall(given: Given) -> str:
+    """Return whether a condition holds of all elements."""
+    return (
+        f"CASE WHEN {given[0]} IS NULL THEN NULL WHEN list_contains({_truths(given)}, false) THEN false "
+        f"WHEN len({given[0]}) > list_count({_truths(given)}) THEN NULL ELSE true END"
+    )
+
+
+def reduce(given: Given) -> str:
+    """Return a value that every element changes in turn."""
+    start, step = given.arguments[1], given.arguments[2]
+    assert isinstance(start, Value)
+    assert isinstance(step, Lambda)
+    state, element = step.parameters
+    # DuckDB has one type for elements and values: they are in one struct.
+    type_ = duckdb_type(start.type or "")
+    body = step.body
+    inner = f"{{'e': NULL, 's': CAST({body} AS {type_})}}"
+    elements = f"list_transform({given[0]}, lambda {element}: {{'e': {element}, 's': CAST(NULL AS {type_})}})"
+    inner = inner.replace("'e': NULL", "'e': __r2['e']")
+    changed = let("__r1['s']", state, let("__r2['e']", element, inner))
+    first = f"{{'e': list_extract({given[0]}, 1), 's': CAST({start.sql} AS {type_})}}"
+    result = f"(list_reduce({elements}, lambda __r1, __r2: {changed}, {first}))['s']"
+    finish = given.arguments[3] if len(given.arguments) > 3 else None
+    if isinstance(finish, Lambda):
+        result = let(result, finish.parameters[0], finish.body)
+    return f"CASE WHEN {given[0]} IS NOT NULL THEN {result} END"
+
+
+def zip_with(given: Given) -> str:
+    """Return what a function makes of elements at the same place; the shorter list is filled up with NULL."""
+    function = given.arguments[2]
+    assert isinstance(function, Lambda)
+    a, b = function.parameters
+    body = let("struct_extract(__z, 1)", a, let("struct_extract(__z, 2)", b, function.body))
+    zipped = f"list_transform(list_zip({given[0]}, {given[1]}), lambda __z: {body})"
+    return f"CASE WHEN {given[0]} IS NOT NULL AND {given[1]} IS NOT NULL THEN {zipped} END"

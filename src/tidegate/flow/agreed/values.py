@@ -1,0 +1,117 @@
+"""Translated values: SQL of DuckDB with Spark's type, and what rules are given to make one of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from tidegate.flow import sqltypes
+from tidegate.flow.parser import Tree, exp
+
+__all__ = ["Given", "Lambda", "Rule", "Value", "cast", "duckdb_text", "duckdb_type", "failing", "let"]
+
+
+@lru_cache(maxsize=1024)
+def duckdb_type(type_: str) -> str:
+    """Return DuckDB's name of a type; instants are naive, in UTC.
+
+    >>> duckdb_type("TIMESTAMP"), duckdb_type("ARRAY<INT>")
+    ('TIMESTAMP', 'INT[]')
+    """
+    return str(_naive(sqltypes.tree_of(type_).copy()).sql("duckdb"))
+
+
+def _naive(tree: Tree) -> Tree:
+    for node in tree.find_all(exp.DataType):
+        if node.this in (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPNTZ):
+            node.set("this", exp.DataType.Type.TIMESTAMP)
+    return tree
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An expression of DuckDB: its SQL, its type in Spark (None if that is not known), and whether it may fail.
+
+    ``literal`` is the value of a literal, and `simple` says that it may be written several times.
+    """
+
+    sql: str
+    type: str | None
+    fails: bool = False
+    literal: Any = None
+    simple: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda:
+    """A function of elements: from SQL of its parameters to its SQL; and the type of what it gives."""
+
+    parameters: tuple[str, ...]
+    body: str
+    type: str | None
+
+    @property
+    def sql(self) -> str:
+        """Return it as DuckDB writes it."""
+        return f"lambda {', '.join(self.parameters)}: {self.body}"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a rule makes its SQL of: the arguments, and the type of what it gives."""
+
+    arguments: Sequence[Value | Lambda]
+    gives: str | None
+    name: str = ""
+
+    def __getitem__(self, i: int) -> str:
+        return self.arguments[i].sql
+
+    def literal(self, i: int) -> Any:
+        """Return the value of a literal argument, or None if there are fewer."""
+        if i >= len(self.arguments):
+            return None
+        value = self.arguments[i]
+        return value.literal if isinstance(value, Value) else None
+
+    def fail(self, why: str) -> str:
+        """Return what fails, and is of the type of the result."""
+        return failing(why, self.gives)
+
+
+#: A template, or a function that writes the SQL.
+Rule: TypeAlias = str | Callable[[Given], str]
+
+
+def duckdb_text(text: str) -> str:
+    """Return a text as DuckDB writes it.
+
+    >>> print(duckdb_text("it's"))
+    'it''s'
+    """
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"
+
+
+def failing(why: str, type_: str | None) -> str:
+    """Return an expression of a type that always fails, and says why.
+
+    ``error`` of DuckDB is no such thing: an expression with it cannot be tried.
+    """
+    failure = f"CAST({duckdb_text(why)} AS INT)"
+    if type_ is None or type_ == "INT" or "VOID" in type_:
+        return failure
+    # An integer cannot be cast to every type, but a text can; what it is cast to is never seen.
+    return f"CAST(CAST({failure} AS VARCHAR) AS {duckdb_type(type_)})"
+
+
+def cast(sql: str, type_: str | None) -> str:
+    """Return an expression cast to a type, if that is known."""
+    return sql if type_ is None or "VOID" in type_ else f"CAST({sql} AS {duckdb_type(type_)})"
+
+
+def let(sql: str, name: str, body: str) -> str:
+    """Return an expression that reads another by a name: it is written, and computed, only once."""
+    return f"list_extract(list_transform([{sql}], lambda {name}: {body}), 1)"
