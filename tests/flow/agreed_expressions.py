@@ -130,6 +130,7 @@ ts < tt ; ts = tt ; dt < du ; dt <= ts ; ts > TIMESTAMP'2026-01-01 00:00:00' ; d
 dt BETWEEN DATE'2000-01-01' AND du ; ts IN (tt, TIMESTAMP'1970-01-01 00:00:00')
 """
 _LISTS = """
+arr = ax ; arr != ax ; arr <=> ax ; ad = ad ; ad <=> reverse(ad) ; aa = array(arr, ax) ; sa <=> sa
 if(bo, array(), arr) ; coalesce(sa, array()) ; arrays_zip(arr, sa) ; arrays_zip(reverse(arr), ad, ast)
 transform(arrays_zip(slice(arr, 1, 2), sa), z -> z.`0`)
 array(i, j) ; array(i, b) ; array(s, NULL) ; array(st, su) ; size(arr) ; array_size(arr) ; cardinality(sa) ; size(m)

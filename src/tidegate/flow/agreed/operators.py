@@ -70,8 +70,9 @@ class Operators(Nodes):
             if not both:
                 raise self.refused(node, f"{self._said(left)} {sign} {self._said(right)}")
             return self._applied(node, f"{wide} {sign} {wide}", [left, right], [wide, wide], wide)
-        if sign in _COMPARISONS and (left.type or "").startswith("STRUCT") and left.type == right.type:
-            entry = f"STRUCT {sign} STRUCT"
+        nested = (left.type or "").partition("<")[0]
+        if sign in _COMPARISONS and nested in ("STRUCT", "ARRAY") and left.type == right.type:
+            entry = f"{nested} {sign} {nested}"
             if entry in OPERATORS and "MAP" not in (left.type or ""):
                 return self._applied(node, entry, [left, right], [left.type, left.type], "BOOLEAN")
         if sign in _COMPARISONS:

@@ -284,6 +284,9 @@ OPERATORS: Final[dict[str, Rule]] = {
     "STRUCT = STRUCT": "{0} = {1}",
     "STRUCT != STRUCT": "{0} <> {1}",
     "STRUCT <=> STRUCT": "{0} IS NOT DISTINCT FROM {1}",
+    "ARRAY = ARRAY": "{0} = {1}",
+    "ARRAY != ARRAY": "{0} <> {1}",
+    "ARRAY <=> ARRAY": "{0} IS NOT DISTINCT FROM {1}",
     "ARRAY<T>[INT]": strict(
         "CASE WHEN {1} < 0 OR {1} >= len({0}) THEN {fail:the index is out of bounds} "
         "ELSE list_extract({0}, {1}::BIGINT + 1) END",
