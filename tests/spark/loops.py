@@ -30,7 +30,7 @@ def _bits(edges: tg.Stream, sources: tg.Stream, table: tg.Stream) -> tg.Stream:
     return edges.iterate(
         start="SELECT src AS node, CASE dst % 3 WHEN 0 THEN 1 WHEN 1 THEN 2 ELSE 4 END AS bits FROM input",
         step="SELECT e.dst AS node, k.bits FROM known k JOIN input e ON e.src = k.node "
-        "UNION ALL SELECT k.node, k.bits + 8 FROM known k WHERE k.bits IN (3, 5, 6)",
+        "UNION ALL SELECT k.node, k.bits | 8 FROM known k WHERE k.bits % 8 IN (3, 5, 6, 7)",
         key="node",
         keep="bit_or(bits) AS bits",
     )
