@@ -105,6 +105,19 @@ def test_commands_that_need_no_extra_work_without_it() -> None:
     assert without("spark", COMMAND, "explain", EXAMPLE).stdout.startswith("flow edits")
 
 
+def test_flows_run_in_this_process_without_spark() -> None:
+    """The local engine needs no PySpark and no Java: nothing of them is loaded, or looked for."""
+    program = FLOW + (
+        "import pyarrow as pa, sys\n"
+        "from datetime import datetime\n"
+        "rows = pa.table({'ts': pa.array([datetime(2026, 1, 1)], pa.timestamp('us')), 'page': ['a']})\n"
+        "print(flow.compute(tg.local(), {'edits': rows})['n'].fetchall()[0][2:])\n"
+        "assert 'pyspark' not in sys.modules and 'tidegate.spark' not in sys.modules\n"
+    )
+    done = without("spark", program)
+    assert (done.returncode, done.stdout) == (0, "('a', 1)\n"), done.stderr
+
+
 def test_a_package_that_is_broken_is_not_called_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a package is there and fails to import, the line says why."""
     (tmp_path / "deltalake.py").write_text("import nonesuch_of_delta", encoding="utf-8")
