@@ -169,6 +169,18 @@ def test_instants_have_a_zone() -> None:
         assert last == naive
 
 
+def test_expressions_that_differ_in_small_ways() -> None:
+    """Names of parameters regardless of case, decimals below one as texts, counts of several columns."""
+    flow = tg.Flow("small")
+    source = flow.source("s", "t INT, x INT, a ARRAY<INT>", time="t")
+    flow.sink("rows", source.select("transform(a, X -> x + 1) AS b", "CAST(-0.05 AS STRING) AS c"))
+    flow.sink("counts", source.aggregate(n="count(DISTINCT x, t)", m="count(x, t)"))
+    given = {"t": pa.array([1, 1], pa.int32()), "x": pa.array([9, None], pa.int32())}
+    tables = flow.compute(tg.local(), {"s": pa.table(given | {"a": pa.array([[1, 2], None], pa.list_(pa.int32()))})})
+    assert tables["rows"].fetchall() == [(1, [2, 3], "-0.05"), (1, None, "-0.05")]
+    assert tables["counts"].fetchall() == [(1, 1, 1)]
+
+
 def test_zeros_are_one_key() -> None:
     """As in Spark, a key is never -0.0, whichever zero came first."""
     flow = tg.Flow("zeros")

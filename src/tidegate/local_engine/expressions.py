@@ -85,6 +85,10 @@ class Scope:
         if record.duckdb == AS_WRITTEN:
             quantifier = "DISTINCT " if call.distinct else ""
             arguments = ", ".join(sql for sql, _ in found)
+            if len(found) > 1 and type_ == "BIGINT":
+                # What has a NULL among several is not counted.
+                whole = " AND ".join(f"{sql} IS NOT NULL" for sql, _ in found)
+                arguments = f"CASE WHEN {whole} THEN row({arguments}) END"
             return f"{record.names[0]}({quantifier}{arguments}){_filter(chosen)}{over}", type_
         known = [*chosen, f"{x} IS NOT NULL"]
         flag = call.arguments[1].lower() if len(call.arguments) > 1 else ""

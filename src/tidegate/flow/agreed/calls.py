@@ -131,7 +131,7 @@ class Calls(Conditions):
         number = next(self._numbers)
         own = {
             # Spark counts elements from 0, DuckDB from 1.
-            name: Value(
+            name.lower(): Value(
                 f"CAST(__p{number}_{i} - 1 AS INT)" if part == "INT" else f"__p{number}_{i}", filled(part, bound)
             )
             for i, (name, part) in enumerate(zip(names, kinds, strict=True))

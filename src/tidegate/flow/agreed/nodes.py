@@ -123,8 +123,8 @@ class Nodes:
         if not all(isinstance(part, exp.Identifier) for part in parts):
             raise self.refused(node, "a star")
         first = parts[0].name
-        if first in self.parameters:
-            return self._fields(self.parameters[first], parts[1:], node)
+        if first.lower() in self.parameters:
+            return self._fields(self.parameters[first.lower()], parts[1:], node)
         qualified = ".".join(part.name for part in parts[:2]).lower()
         taken = 2 if len(parts) > 1 and qualified in self.types else 1
         name = qualified if taken == 2 else first.lower()
@@ -134,9 +134,9 @@ class Nodes:
         return self._fields(Value(spelled, self.types[name], simple=True), parts[taken:], node)
 
     def _identifier(self, node: Tree) -> Value:
-        if node.name not in self.parameters:
+        if node.name.lower() not in self.parameters:
             raise self.refused(node, f"the name {node.name}")
-        return self.parameters[node.name]
+        return self.parameters[node.name.lower()]
 
     def _fields(self, value: Value, parts: Sequence[Tree], node: Tree) -> Value:
         for part in parts:

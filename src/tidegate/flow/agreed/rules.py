@@ -107,7 +107,7 @@ def regexp_extract(given: Given) -> str:
     """Return what a group of a pattern matches first; nothing if it does not match."""
     regex, group = _regex(given, 1), given.literal(2)
     group = 1 if group is None else group
-    if group > regex.groups:
+    if not 0 <= group <= regex.groups:
         raise Unlike(f"it has no group {group}")
     if regex.repeated:
         raise Unlike("a group of it is repeated")

@@ -312,7 +312,8 @@ CASTS: Final[dict[tuple[str, str], Rule]] = {
     ("D", "I"): "trunc({0})",
     ("D", "D"): "{0}",
     ("D", "DOUBLE"): casts.exact_double,
-    ("D", "STRING"): "{0}",
+    # DuckDB writes no zero before the point of a type that has no digits there.
+    ("D", "STRING"): r"regexp_replace(CAST({0} AS VARCHAR), '^(-?)\.', '\10.')",
     ("STRING", "I"): casts.integer_of_text,
     ("STRING", "DOUBLE"): casts.double_of_text,
     ("STRING", "BOOLEAN"): casts.truth_of_text,
