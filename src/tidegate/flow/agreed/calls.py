@@ -30,6 +30,10 @@ def literal_fits(kind: str, literal: Any) -> bool:
     return isinstance(literal, LITERALS[kind]) and (kind == "truth" or not isinstance(literal, bool))
 
 
+#: Functions that make dates and instants of whole numbers.
+_OF_NUMBERS = ("timestamp_micros", "date_from_unix_date", "timestampadd")
+
+
 class Calls(Conditions):
     """Translates calls."""
 
@@ -96,7 +100,9 @@ class Calls(Conditions):
             self._argument(value, entry.kind(i), bound, node) if isinstance(value, Value) else value
             for i, value in enumerate(values)
         ]
-        return Value(self._written(node, rule, widened, gives, entry.name), gives, fails=True)
+        # The bounds of time are instants that are made of numbers: they do not fail, and conditions on them are many.
+        bound_of_time = entry.name in _OF_NUMBERS and node.find(exp.Identifier) is None
+        return Value(self._written(node, rule, widened, gives, entry.name), gives, fails=not bound_of_time)
 
     def _rebind(self, entry: Signature, values: Sequence[Value | Lambda], bound: dict[str, str | None]) -> None:
         """Give letters of which only NULL was seen no type."""
