@@ -139,7 +139,7 @@ def test_an_error_in_a_loop_is_not_taken_for_a_missing_sink(
     def broken(*args: object, **options: object) -> None:
         raise KeyError("lost")
 
-    monkeypatch.setattr(sys.modules["tidegate.spark.compute"], "lower", broken)
+    monkeypatch.setattr(sys.modules["tidegate.engine.tables"], "lower", broken)
     for ask in (tables.__getitem__, tables.get):
         with pytest.raises(KeyError) as caught:
             ask("out")

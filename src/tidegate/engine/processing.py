@@ -27,7 +27,7 @@ __all__ = ["Copies", "bounds", "processed", "whole_keys"]
 
 
 def processed(operator: Process, given: Sequence[Column], declared: Sequence[Column]) -> Batches:
-    """Answer a user's operator as a backend calls it, on the rows of whole keys.
+    """Return a user's operator as a backend calls it, on the rows of whole keys.
 
     An operator with ``apply_batch(rows)`` is given the rows of all times at once, as an Arrow table sorted by time and
     then by all columns, and answers ``(operator, table)``, the table with time columns and declared columns.
@@ -49,7 +49,7 @@ def processed(operator: Process, given: Sequence[Column], declared: Sequence[Col
 
 
 def whole_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Answer the rows of batches again, cut where a key begins: no key is in two tables."""
+    """Return the rows of batches again, cut where a key begins: no key is in two tables."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         starts = pc.indices_nonzero(pc.equal(batch.column(ORDER), 1))
@@ -66,7 +66,7 @@ def whole_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def bounds(chunk: pa.Table) -> list[tuple[int, int]]:
-    """Answer where the rows of each key begin and end."""
+    """Return where the rows of each key begin and end."""
     starts = pc.indices_nonzero(pc.equal(chunk.column(ORDER), 1)).to_pylist()
     ends = [*starts[1:], chunk.num_rows]
     # The sizes of keys follow from their numbers: rows of another order would be another answer.
@@ -94,11 +94,11 @@ class Copies:
         return chunk.select(list(self.schema.names)).combine_chunks()
 
     def fresh(self) -> Any:
-        """Answer a copy for a key: one that changes itself, rather than to answer another, changes for no other key."""
+        """Return a copy for a key: one that changes itself, rather than to answer another, changes for no other key."""
         return deepcopy(self.original)
 
     def given(self, copy: Any, rows: pa.Table) -> tuple[Any, list[pa.Table]]:
-        """Answer a copy after it was given rows, and tables of what it answered."""
+        """Return a copy after it was given rows, and tables of what it answered."""
         if not rows.num_rows:
             return copy, []
         if self._batched:
@@ -118,7 +118,7 @@ class Copies:
         *,
         check: Callable[[Any], None] = lambda t: None,  # noqa: ARG005
     ) -> list[pa.Table]:
-        """Answer tables of what a copy gives at the end; ``last`` is the time that it was given before, if it is known.
+        """Return tables of what a copy gives at the end; ``last`` is the time that it was given before, if it is known.
 
         ``check`` raises if there can be no answer at a time any more.
         """
@@ -130,13 +130,13 @@ class Copies:
         return [self._table(found)] if found else []
 
     def last_time(self, rows: pa.Table) -> Any:
-        """Answer the time of the last row."""
+        """Return the time of the last row."""
         return self.schema.time_of(rows_of(rows.slice(rows.num_rows - 1))[0])
 
     def answers(
         self, chunk: pa.Table, starts: Sequence[int], tables: Sequence[Sequence[pa.Table]]
     ) -> Iterator[pa.RecordBatch]:
-        """Answer what the copies of some keys gave as rows: time, key, and what was declared."""
+        """Return what the copies of some keys gave as rows: time, key, and what was declared."""
         whole = [table for of_key in tables for table in of_key]
         if not whole:
             return
@@ -153,7 +153,7 @@ class Copies:
         yield from pa.Table.from_arrays(arrays, names=names).combine_chunks().to_batches()
 
     def beside(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
-        """Answer rows that have a key, and nothing where the answers of copies are."""
+        """Return rows that have a key, and nothing where the answers of copies are."""
         types = {c.name: arrow_type(c.type or "") for c in self._columns}
         names = [*self.schema.time, *self._keys, *self._names[len(self.schema.time) :]]
         nulls = {name: pa.nulls(rows, types[name]) for name in self._names}
@@ -175,13 +175,13 @@ class Copies:
         return checked_result(returned, self._columns, self.original.apply_batch)
 
     def _as_declared(self, schema: pa.Schema) -> bool:
-        """Answer whether a table is what was declared, to the letter: then no column has to be looked at."""
+        """Return whether a table is what was declared, to the letter: then no column has to be looked at."""
         return schema.names == self._names and all(
             c.type and f.type == arrow_type(c.type) for f, c in zip(schema, self._columns, strict=True)
         )
 
     def _table(self, answers: Iterable[tuple[Any, Any]]) -> pa.Table:
-        """Answer a table of what an operator put out, each with the time that it was given before; checked."""
+        """Return a table of what an operator put out, each with the time that it was given before; checked."""
         name, names = type(self.original).__name__, [c.name for c in self._declared]
         order, time = self.schema.order, self.schema.time
         rows = []

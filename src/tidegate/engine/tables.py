@@ -3,14 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, TypeVar
 
+from tidegate.engine.plans import lower
+from tidegate.engine.relation import Relation
 from tidegate.flow.errors import BadInput, nearest
+from tidegate.flow.plan import Plan
 
-__all__ = ["Rejected", "Tables"]
+__all__ = ["Rejected", "Sinks", "Tables"]
 
 #: The rows of a sink: a DataFrame of Spark, a relation of DuckDB.
 T = TypeVar("T")
+
+
+class Sinks(Mapping[str, T], Generic[T]):
+    """The sinks of a flow; what one of them needs is lowered, and loops in it go round, when it is asked for."""
+
+    def __init__(
+        self,
+        flow: Plan,
+        relations: Mapping[str, Relation],
+        result: Callable[[Relation], T],
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self._flow = flow
+        self._inputs = {sink.name: sink.input for sink in flow.sinks}
+        self._relations = dict(relations)
+        self._result = result
+        self._around = around
+
+    def __getitem__(self, sink: str) -> T:
+        wanted = self._inputs[sink]
+        if wanted not in self._relations:
+            with self._around():
+                self._relations = lower(self._flow, self._relations, upto=wanted, run=True)
+        return self._result(self._relations[wanted])
+
+    def __contains__(self, sink: object) -> bool:
+        # That of `Mapping` would ask for the rows, and so run the loop.
+        return sink in self._inputs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._inputs)
+
+    def __len__(self) -> int:
+        return len(self._inputs)
 
 
 class Rejected(Mapping[str, T], Generic[T]):

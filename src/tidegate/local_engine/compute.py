@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import duckdb
@@ -10,7 +10,7 @@ import duckdb
 from tidegate.engine.inputs import check_names, with_time, without_time
 from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
-from tidegate.engine.tables import Rejected, Tables
+from tidegate.engine.tables import Rejected, Sinks, Tables
 from tidegate.errors import TidegateError
 from tidegate.flow.errors import NotSupported
 from tidegate.flow.limits import limits
@@ -54,7 +54,7 @@ def compute(
     bounds = limits(flow)
     complete = given | {s.id: with_time(s, given[s.id], bounds[s.id]) for s in flow.sources}
     rejected = {s.id: local(without_time(s, given[s.id], bounds[s.id])).result() for s in flow.sources}
-    return Tables(_Sinks(flow, complete), Rejected(rejected, len))
+    return Tables(Sinks(flow, complete, lambda rows: local(rows).result()), Rejected(rejected, len))
 
 
 def _check(flow: Plan, backend: LocalBackend, given: Mapping[str, Relation]) -> None:
@@ -66,26 +66,3 @@ def _check(flow: Plan, backend: LocalBackend, given: Mapping[str, Relation]) -> 
         except duckdb.Error as error:
             refused = backend.refused(operator, [found[name] for name in operator.inputs], error)
             raise refused.at(f"{operator.verb}(…), {operator.id}").at(f"flow {flow.name!r}") from None
-
-
-class _Sinks(Mapping[str, duckdb.DuckDBPyRelation]):
-    """The sinks of a flow; each is made once, when it is asked for."""
-
-    def __init__(self, flow: Plan, relations: Mapping[str, Relation]) -> None:
-        self._flow = flow
-        self._inputs = {sink.name: sink.input for sink in flow.sinks}
-        self._relations = dict(relations)
-
-    def __getitem__(self, sink: str) -> duckdb.DuckDBPyRelation:
-        wanted = self._inputs[sink]
-        self._relations = lower(self._flow, self._relations, upto=wanted, run=True)
-        return local(self._relations[wanted]).result()
-
-    def __contains__(self, sink: object) -> bool:
-        return sink in self._inputs
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._inputs)
-
-    def __len__(self) -> int:
-        return len(self._inputs)

@@ -13,7 +13,7 @@ __all__ = ["call_sql"]
 
 
 def call_sql(call: AggregateCall, order: str) -> str:
-    """Answer a call for use in a ``groupBy``.
+    """Return a call for use in a ``groupBy``.
 
     >>> from tidegate.flow.aggregates import aggregation
     >>> from tidegate.flow.schema import parse_schema

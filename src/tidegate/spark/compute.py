@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tidegate.engine.inputs import with_time, without_time
 from tidegate.engine.plans import lower
-from tidegate.engine.relation import Relation
-from tidegate.engine.tables import Rejected, Tables
+from tidegate.engine.tables import Rejected, Sinks, Tables
 from tidegate.errors import TidegateError
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import Iterate, Plan
@@ -53,34 +52,9 @@ def _tables(flow: Plan, given: Mapping[str, DataFrame], runtime: Runtime) -> Tab
     relations = lower(flow, rows | {s.id: with_time(s, rows[s.id], bounds[s.id]) for s in flow.sources})
     sinks: Mapping[str, DataFrame] = {sink.name: frame_of(relations[sink.input]) for sink in flow.sinks}
     if any(isinstance(operator, Iterate) for operator in flow):
-        sinks = _AfterLoops(flow, relations, runtime)
+        loops = {operator.id for operator in flow if isinstance(operator, Iterate)}
+        before = {id_: rows for id_, rows in relations.items() if not flow.upstream(id_) & loops}
+        # A loop goes round, once, when a sink is asked for that needs it.
+        sinks = Sinks(flow, before, frame_of, lambda: runtime.settings(spark__sql__session__timeZone=flow.timezone))
     rejected = {s.id: frame_of(without_time(s, rows[s.id], bounds[s.id])) for s in flow.sources}
     return Tables(sinks, Rejected(rejected, lambda frame: frame.count()))
-
-
-class _AfterLoops(Mapping[str, "DataFrame"]):
-    """The sinks of a flow with loops: a loop goes round, once, when a sink is asked for that needs it."""
-
-    def __init__(self, flow: Plan, relations: Mapping[str, Relation], runtime: Runtime) -> None:
-        self._flow = flow
-        self._runtime = runtime
-        self._inputs = {sink.name: sink.input for sink in flow.sinks}
-        loops = {operator.id for operator in flow if isinstance(operator, Iterate)}
-        self._relations = {id_: rows for id_, rows in relations.items() if not flow.upstream(id_) & loops}
-
-    def __getitem__(self, sink: str) -> DataFrame:
-        wanted = self._inputs[sink]
-        if wanted not in self._relations:
-            with self._runtime.settings(spark__sql__session__timeZone=self._flow.timezone):
-                self._relations = lower(self._flow, self._relations, upto=wanted, run=True)
-        return frame_of(self._relations[wanted])
-
-    def __contains__(self, sink: object) -> bool:
-        # That of `Mapping` would ask for the DataFrame, and so run the loop.
-        return sink in self._inputs
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._inputs)
-
-    def __len__(self) -> int:
-        return len(self._inputs)

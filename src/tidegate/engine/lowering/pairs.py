@@ -41,7 +41,7 @@ def joined(
 
 
 def _names(operator: Join | WindowJoin, left: Relation, right: Relation) -> Mapping[str, str]:
-    """Answer what to call the columns of the right side: as those of the left, where both have the same types.
+    """Return what to call the columns of the right side: as those of the left, where both have the same types.
 
     The sides of a stream that is joined with itself then differ in nothing, and a backend may compute one of them only.
     """
@@ -54,7 +54,7 @@ def _names(operator: Join | WindowJoin, left: Relation, right: Relation) -> Mapp
 
 
 def _respelled(where: Expression | None, names: Mapping[str, str]) -> Expression | None:
-    """Answer a condition that calls the columns of the right side by other names."""
+    """Return a condition that calls the columns of the right side by other names."""
     if where is None or all(old == new for old, new in names.items()):
         return where
     fields = {
@@ -67,7 +67,7 @@ def _respelled(where: Expression | None, names: Mapping[str, str]) -> Expression
 
 
 def _implied(operator: Join | WindowJoin, where: Expression, left: Relation, right: Relation) -> tuple[str, ...]:
-    """Answer conditions on one side that backends do not find: they infer them from equal columns only."""
+    """Return conditions on one side that backends do not find: they infer them from equal columns only."""
     schemas = Schema(left.columns, operator.schema.time), Schema(right.columns)
     return implied(where, operator.on, *schemas)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import count
 
@@ -40,7 +41,7 @@ def quoted_name(name: str) -> str:
     return f'"{doubled}"'
 
 
-class Nodes:
+class Nodes(ABC):
     """Translates nodes of one text; ``before`` it, so many characters were read that users did not write."""
 
     def __init__(self, text: str, before: int, types: Types, *, engine: bool = False) -> None:
@@ -52,9 +53,9 @@ class Nodes:
         self.table = {**FUNCTIONS, **ENGINE} if engine else FUNCTIONS
         self._numbers = count(1)
 
+    @abstractmethod
     def value(self, node: Tree) -> Value:
         """Return the translation of a node."""
-        raise NotImplementedError
 
     def refused(self, node: Tree, what: str, why: str = "") -> Refused:
         """Build the refusal of a node."""

@@ -67,7 +67,7 @@ class Warm:
         self._frames: dict[str, DataFrame] = {}
 
     def read(self, files: Files, runtime: Runtime, parts: Sequence[Part], schema: StructType) -> DataFrame:
-        """Answer the rows of some parts; the large ones are cached when they are first read."""
+        """Return the rows of some parts; the large ones are cached when they are first read."""
         small = [part for part in parts if part.rows < _MANY]
         frames = [self._cached(files, runtime, part, schema) for part in parts if part.rows >= _MANY]
         if small or not frames:
