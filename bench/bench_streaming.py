@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,6 +34,9 @@ from rich.table import Table
 
 import tidegate as tg
 from tidegate.spark.session import local_session
+
+if TYPE_CHECKING:
+    from tidegate.spark.streaming.run import SparkRun
 
 SCHEMA = "ts TIMESTAMP, k BIGINT, x INT"
 #: The state stores that Structured Streaming has.
@@ -110,7 +113,7 @@ class Bench:
         trigger = {"availableNow": True}
         run = flow.start(self.spark, inputs, {"out": tg.parquet(str(at / "out"))}, str(at / "ck"), trigger=trigger)
         run.await_termination()
-        return durations(run.query)
+        return durations(cast("SparkRun", run).query)
 
     def by_hand(self, rows: DataFrame, at: Path, store: str, mode: str = "append") -> list[float]:
         """Run a query over all there is."""

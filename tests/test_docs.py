@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from tidegate.engine.runs import Run, Status
 from tidegate.flow import Flow, Stream
-from tidegate.spark.streaming.run import Run, Status
 from tidegate.spec import statements
 from tidegate.spec.statements import Statement
 

@@ -182,7 +182,7 @@ def test_a_circle_would_be_seen():
     assert rewrites([down, "from tidegate.flow.rewrite.pieces import exact"]) == ["tidegate.flow.rewrite.pieces"]
 
 
-OUTPUTS = SOURCE / "spark" / "streaming" / "outputs"
+OUTPUTS = SOURCE / "engine" / "outputs"
 
 
 def kinds_asked_for(source: str, kinds: set[str]) -> list[str]:
@@ -216,7 +216,8 @@ def test_a_run_asks_no_output_for_its_kind():
     """What a run needs to know of an output, the output answers: so a new kind is a module, and nothing else."""
     kinds = kinds_of_outputs()
     assert {"Output", "Own", "Transactional", "Parquet", "Foreach", "Postgres", "Delta"} <= kinds
-    outside = [path for path in files_of("spark") if OUTPUTS not in path.parents]
+    layers = [*files_of("engine"), *files_of("spark"), *files_of("local_engine")]
+    outside = [path for path in layers if OUTPUTS not in path.parents]
     found = {path.name: kinds_asked_for(path.read_text(encoding="utf-8"), kinds) for path in outside}
     assert {name: asked for name, asked in found.items() if asked} == {}
 

@@ -9,10 +9,11 @@ from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
     from tidegate import graph
+    from tidegate.engine.outputs import console, delta, foreach, memory, parquet, postgres
+    from tidegate.engine.runs import Run
     from tidegate.flow import Flow, Stream, at_end, bounded, published, punctuated
     from tidegate.local_engine.session import local
-    from tidegate.spark.streaming import Run, read, read_stream
-    from tidegate.spark.streaming.outputs import console, delta, foreach, memory, parquet, postgres
+    from tidegate.spark.streaming import read, read_stream
     from tidegate.spec import DT, WM
 
 __all__ = [
@@ -51,14 +52,14 @@ _HOMES = {
     "bounded": "tidegate.flow",
     "published": "tidegate.flow",
     "punctuated": "tidegate.flow",
-    "Run": "tidegate.spark.streaming",
-    "console": "tidegate.spark.streaming.outputs",
-    "delta": "tidegate.spark.streaming.outputs",
-    "foreach": "tidegate.spark.streaming.outputs",
+    "Run": "tidegate.engine.runs",
+    "console": "tidegate.engine.outputs",
+    "delta": "tidegate.engine.outputs",
+    "foreach": "tidegate.engine.outputs",
     "local": "tidegate.local_engine.session",
-    "memory": "tidegate.spark.streaming.outputs",
-    "parquet": "tidegate.spark.streaming.outputs",
-    "postgres": "tidegate.spark.streaming.outputs",
+    "memory": "tidegate.engine.outputs",
+    "parquet": "tidegate.engine.outputs",
+    "postgres": "tidegate.engine.outputs",
     "read": "tidegate.spark.streaming",
     "read_stream": "tidegate.spark.streaming",
 }

@@ -32,9 +32,9 @@ from pathlib import Path
 from typing import Any
 
 import tidegate as tg
+from tidegate.engine.steps.recovery import RECOVERY
+from tidegate.engine.steps.step import POINTS
 from tidegate.spark.hadoop import files_at
-from tidegate.spark.streaming.recovery import RECOVERY
-from tidegate.spark.streaming.step import POINTS
 from tidegate.spec import DT, WM
 
 __all__ = ["FLOWS", "STEPS", "Report", "plan", "torment"]

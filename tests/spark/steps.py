@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tests.spark.engine import frame, rows
 
 import tidegate as tg
+from tidegate.engine.outputs import parquet
 from tidegate.flow.expressions import bind
 from tidegate.flow.plan import Plan, Source
 from tidegate.flow.spans import units
@@ -19,7 +20,6 @@ from tidegate.flow.watermarks import Bounded, Punctuated
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.engine import Engine
-from tidegate.spark.streaming.outputs import parquet
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.start import prepare
 from tidegate.spec import DT, WM

@@ -30,10 +30,11 @@ from tests.spark.deaths import Killer, run_dying
 from tests.spark.place import Place, counts
 
 import tidegate as tg
+from tidegate.engine.outputs import Sender
 from tidegate.engine.storage.errors import BadCheckpoint, SinkFailed
 from tidegate.flow.errors import BadArgument, NotSupported
 from tidegate.spark.hadoop import files_at
-from tidegate.spark.streaming.outputs import Sender
+from tidegate.spark.streaming.host import SparkResults, fields_of
 from tidegate.spark.streaming.start import prepare
 
 deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed: pip install deltalake")
@@ -68,30 +69,30 @@ def test_values_of_every_type_arrive(spark: SparkSession, tmp_path: Path) -> Non
         "struct(array('a', NULL) AS texts, map('k', 1L) AS counts) AS nested, CAST(NULL AS BINARY) AS bytes"
     )
     output = tg.delta(str(tmp_path / "out"))
-    output.claim(SENDER, rows.schema)
-    output.deliver(SENDER, rows, 0)
+    output.claim(SENDER, fields_of(rows.schema))
+    output.deliver(SENDER, SparkResults(rows), 0)
     nested = {"texts": ["a", None], "counts": [("k", 1)]}
     at = datetime(2025, 12, 31, 22, tzinfo=UTC)
     assert rows_of(tmp_path / "out") == [(1, Decimal("1.50"), at, nested, None)]
     assert deltalake.DeltaTable(str(tmp_path / "out")).schema().to_json() == _json(rows)
     with pytest.raises(BadCheckpoint, match="with columns t, x, got"):
-        output.claim(SENDER, spark.sql("SELECT 1 AS t, 2 AS x").schema)
+        output.claim(SENDER, fields_of(spark.sql("SELECT 1 AS t, 2 AS x").schema))
 
 
 def _json(rows: Any) -> str:
     """The schema in Delta's words, with every value nullable."""
-    from tidegate.spark.streaming.outputs.delta import _nullable
+    from tidegate.engine.outputs.delta import _in_delta
 
-    return deltalake.Schema.from_json(_nullable(rows.schema)).to_json()
+    return _in_delta(fields_of(rows.schema)).to_json()
 
 
 def test_rows_of_a_committed_step_go_to_the_table_that_the_sink_has_now(spark: SparkSession, tmp_path: Path) -> None:
     """A start hands them over before it looks at the outputs: the table is made for them, and is this sender's."""
     rows = spark.createDataFrame([(1, 2)], "t LONG, n LONG")
-    tg.delta(tmp_path / "out").deliver(SENDER, rows, 3)
+    tg.delta(tmp_path / "out").deliver(SENDER, SparkResults(rows), 3)
     assert rows_of(tmp_path / "out") == [(1, 2)]
     with pytest.raises(BadCheckpoint, match="belongs to another"):
-        tg.delta(tmp_path / "out").deliver(Sender("other", "flow", "out", ("t",)), rows, 4)
+        tg.delta(tmp_path / "out").deliver(Sender("other", "flow", "out", ("t",)), SparkResults(rows), 4)
 
 
 def test_a_table_has_one_writer_and_secrets_stay_secret(place: Place) -> None:
@@ -106,7 +107,7 @@ def test_a_table_has_one_writer_and_secrets_stay_secret(place: Place) -> None:
     secrets |= {"aws_endpoint": "http://127.0.0.1:1/xyzzy-key", "aws_allow_http": "true", "aws_region": "nowhere"}
     output = tg.delta("s3://nowhere/table", storage_options=secrets | {"max_retries": "0"})
     with pytest.raises(SinkFailed) as failed:
-        output.claim(SENDER, place.spark.sql("SELECT 1 AS t").schema)
+        output.claim(SENDER, fields_of(place.spark.sql("SELECT 1 AS t").schema))
     assert "xyzzy-key" not in f"{failed.value} {output!r}"
 
 
@@ -123,20 +124,20 @@ def test_a_table_has_one_writer_and_secrets_stay_secret(place: Place) -> None:
 def test_a_column_of_another_type_is_refused_at_the_start(tmp_path: Path, had: DataType, has: DataType) -> None:
     """Delta would convert values in silence, or fail when the step is committed; both types are told."""
     output, n = tg.delta(tmp_path / "out"), StructField("n", had)
-    output.claim(SENDER, _schema(n))
-    output.claim(SENDER, _schema(n))
+    output.claim(SENDER, fields_of(_schema(n)))
+    output.claim(SENDER, fields_of(_schema(n)))
     names = (
         rf"column n of type {re.escape(had.simpleString().upper())}, as .*, got {re.escape(has.simpleString().upper())}"
     )
     with pytest.raises(BadCheckpoint, match=names):
-        output.claim(SENDER, _schema(StructField("n", has)))
+        output.claim(SENDER, fields_of(_schema(StructField("n", has))))
 
 
 def test_whether_values_may_be_missing_is_no_matter_of_types(tmp_path: Path) -> None:
     """A table of the user's may promise that nothing is null, inside of arrays too, and say more about its columns."""
     column = StructField("n", ArrayType(LongType(), containsNull=False), False, {"comment": "those of the hour"})
     deltalake.DeltaTable.create(tmp_path / "out", deltalake.Schema.from_json(_schema(column).json()))
-    tg.delta(tmp_path / "out").claim(SENDER, _schema(StructField("n", ArrayType(LongType()))))
+    tg.delta(tmp_path / "out").claim(SENDER, fields_of(_schema(StructField("n", ArrayType(LongType())))))
 
 
 @pytest.mark.parametrize(
@@ -147,10 +148,10 @@ def test_whether_values_may_be_missing_is_no_matter_of_types(tmp_path: Path) -> 
 def test_a_type_that_delta_does_not_have_is_refused_before_a_table_is_made(tmp_path: Path, type_: DataType) -> None:
     """The column is named; a field that is called like such a type is none."""
     with pytest.raises(NotSupported, match=r"column n is of type .*interval.*, which has no form in Delta"):
-        tg.delta(tmp_path / "out").claim(SENDER, _schema(StructField("n", type_)))
+        tg.delta(tmp_path / "out").claim(SENDER, fields_of(_schema(StructField("n", type_))))
     assert not (tmp_path / "out").exists()
     named = StructField("n", StructType([StructField("interval", LongType())]))
-    tg.delta(tmp_path / "out").claim(SENDER, _schema(named))
+    tg.delta(tmp_path / "out").claim(SENDER, fields_of(_schema(named)))
 
 
 def test_whatever_deltalake_raises_is_told_in_a_line_without_secrets(spark: SparkSession, tmp_path: Path) -> None:
@@ -158,14 +159,14 @@ def test_whatever_deltalake_raises_is_told_in_a_line_without_secrets(spark: Spar
     for number, (type_, value) in enumerate([("integer", "'a-secret'"), ("interval day", "INTERVAL 1 DAY")]):
         path = tmp_path / str(number)
         output = tg.delta(path, storage_options={"key": "a-secret"})
-        output.claim(SENDER, _schema())
+        output.claim(SENDER, fields_of(_schema()))
         # Someone makes another table of it under the run.
         rmtree(path)
         field = {"name": "n", "type": type_, "nullable": True, "metadata": {}}
         made = deltalake.Schema.from_json(json.dumps({"type": "struct", "fields": [field]}))
         deltalake.DeltaTable.create(path, made)
         with pytest.raises(SinkFailed, match=f"/{number} did not take the rows: ") as failed:
-            output.deliver(SENDER, spark.sql(f"SELECT {value} AS n"), 0)
+            output.deliver(SENDER, SparkResults(spark.sql(f"SELECT {value} AS n")), 0)
         assert "a-secret" not in str(failed.value)
         assert [line.strip()[:5] for line in str(failed.value).split("\n")] == ["the D", "hint:"]
 
@@ -174,7 +175,7 @@ def test_a_store_that_fails_at_the_start_has_no_rows_to_keep(tmp_path: Path) -> 
     """Its error says what could not be done, with all causes that deltalake names, and is of no other class."""
     (tmp_path / "file").write_text("")
     with pytest.raises(SinkFailed, match=r"could not be made ready for rows: .*Not a directory") as failed:
-        tg.delta(tmp_path / "file" / "table").claim(SENDER, _schema())
+        tg.delta(tmp_path / "file" / "table").claim(SENDER, fields_of(_schema()))
     assert "kept" not in str(failed.value)
     assert "\x1b" not in failed.value.what
 

@@ -16,7 +16,7 @@ from tests.spark.damages import unreadable
 from tidegate.engine.storage.errors import BadCheckpoint, UnfitFileSystem
 from tidegate.engine.storage.files import Files
 from tidegate.spark.hadoop import files_at
-from tidegate.spark.streaming.stores import check_store
+from tidegate.spark.stores import check_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

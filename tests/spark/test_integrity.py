@@ -21,6 +21,9 @@ from tidegate.engine.commits.by_step import checked_steps
 from tidegate.engine.commits.commit import Commit
 from tidegate.engine.commits.upgrade import UPGRADES
 from tidegate.engine.keepers import keeper
+from tidegate.engine.steps import publishing, recovery
+from tidegate.engine.steps import running as running_module
+from tidegate.engine.steps import step as step_module
 from tidegate.engine.storage import files as files_module
 from tidegate.engine.storage.errors import BadCheckpoint, RunFailed
 from tidegate.engine.storage.files import Files
@@ -30,10 +33,7 @@ from tidegate.engine.storage.sealed import unsealed
 from tidegate.flow.errors import BadArgument
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming import engine as engine_module
 from tidegate.spark.streaming import parts as parts_module
-from tidegate.spark.streaming import publishing, recovery
-from tidegate.spark.streaming import step as step_module
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.start import prepare
@@ -331,7 +331,7 @@ def test_what_fails_behind_a_commit_is_told_as_such(steps: Steps, monkeypatch: p
         raise ConnectionError("the session was stopped")
 
     with monkeypatch.context() as patched:
-        patched.setattr(engine_module, "publish", gone)
+        patched.setattr(running_module, "publish", gone)
         with pytest.raises(RunFailed, match=r"(?s)was stopped.*hint: the step is committed"):
             steps.run(1, engine=engine)
     assert engine.last is not None
@@ -475,7 +475,7 @@ def test_what_a_commit_names_is_on_the_disk_before_it(steps: Steps, monkeypatch:
         return wanted - set(done[:at])
 
     assert unsynced() == set()
-    monkeypatch.setattr(step_module, "seal", lambda files, commit, before: None)
+    monkeypatch.setattr(step_module, "seal", lambda *_, **__: None)
     assert unsynced() != set()
 
 

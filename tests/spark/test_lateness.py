@@ -21,11 +21,12 @@ from tests.spark.test_streaming_crashes import Died, Killer
 import tidegate as tg
 from tidegate.engine.keepers import keepers_of
 from tidegate.engine.keepers.revised import RevisedWindows
+from tidegate.engine.steps import step as step_module
+from tidegate.engine.steps import taken as taken_module
 from tidegate.engine.storage.errors import LateRow
 from tidegate.flow.plan import Plan
+from tidegate.spark.relation import frame_of
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming import sources
-from tidegate.spark.streaming import step as step_module
 from tidegate.spark.streaming.sources import united
 from tidegate.spec import DT, WM
 from tidegate.time import Antichain
@@ -223,9 +224,9 @@ def _admitted_by_the_new_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a step's own watermark closes is closed for its rows too."""
     real = step_module.admit
 
-    def admit(step: Any, keepers: Any, taken: Any, old: Any, tables: Any) -> Any:
+    def admit(step: Any, keepers: Any, taken: Any, old: Any) -> Any:
         ahead = {id_: Antichain(f.order, [t + 3 for t in f if isinstance(t, int)] or list(f)) for id_, f in old.items()}
-        return real(step, keepers, taken, ahead, tables)
+        return real(step, keepers, taken, ahead)
 
     monkeypatch.setattr(step_module, "admit", admit)
 
@@ -234,15 +235,15 @@ def _late_and_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Late rows that were taken are late as well."""
     real = step_module.admit
 
-    def admit(step: Any, keepers: Any, taken: Any, old: Any, tables: Any) -> Any:
-        return taken, real(step, keepers, taken, old, tables)[1]
+    def admit(step: Any, keepers: Any, taken: Any, old: Any) -> Any:
+        return taken, real(step, keepers, taken, old)[1]
 
     monkeypatch.setattr(step_module, "admit", admit)
 
 
 def _counted_after_aggregation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Late rows counted after aggregation: as many as there are groups."""
-    real = sources._seen
+    real = taken_module._seen
 
     def seen(source: Any, parts: Any, beats: Any) -> Any:
         from dataclasses import replace
@@ -255,13 +256,15 @@ def _counted_after_aggregation(monkeypatch: pytest.MonkeyPatch) -> None:
 
         found, late = real_admit(*given)
         grouped = {
-            name: replace(t, seen=replace(t.seen, late=t.late.select("t", "k").distinct().count())) if t.late else t
+            name: replace(t, seen=replace(t.seen, late=frame_of(t.late).select("t", "k").distinct().count()))
+            if t.late
+            else t
             for name, t in found.items()
         }
         return grouped, late
 
     real_admit = step_module.admit
-    monkeypatch.setattr(sources, "_seen", seen)
+    monkeypatch.setattr(taken_module, "_seen", seen)
     monkeypatch.setattr(step_module, "admit", left)
 
 

@@ -13,7 +13,9 @@ from tests.spark.steps import run_steps
 
 import tidegate as tg
 from tidegate.engine import inputs as engine_inputs
+from tidegate.engine.outputs import Sender
 from tidegate.flow.errors import BadArgument
+from tidegate.spark.streaming.host import SparkResults
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -126,7 +128,7 @@ def test_the_console_prints_rows_and_passes_nothing_on_that_a_terminal_obeys(
 ) -> None:
     """Lines of the table stay; what is in the rows is escaped."""
     rows = spark.createDataFrame([(1, "a\x1b[2J\u202eb")], "t INT, k STRING")
-    tg.console().function(rows, 3)
+    tg.console().deliver(Sender("checkpoint", "flow", "out", ("t",)), SparkResults(rows), 3)
     said = capsys.readouterr().out
     assert said.startswith("step 3\n+---+")
     assert "|1  |a\\x1b[2J\\u202eb|" in said

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.spark.place import DDL
 
 import tidegate as tg
+from tidegate.engine.outputs import Fields, Output, Sender, checked_outputs
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
 from tidegate.flow.errors import BadArgument
-from tidegate.spark.streaming.outputs import Output, Sender, checked_outputs
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SENDER = Sender("checkpoint", "flow", "out", ("t",))
 
@@ -56,16 +54,16 @@ def checked(given: Any) -> Output:
 
 def test_an_output_of_ones_own_is_asked_what_it_can_answer() -> None:
     """`claim` and `deliver`, and `refuses` if it has that; whatever else it has is its own."""
-    ledger, rows, schema = Ledger(), object(), object()
+    ledger, rows, schema = Ledger(), SimpleNamespace(native="rows"), Fields((), "schema", "")
     output: Any = checked(ledger)
     assert checked(output) is output
-    output.check(None, None, "out")
+    output.check(None, "out")
     output.claim(SENDER, schema)
     output.deliver(SENDER, rows, 3)
-    assert ledger.asked == [("claim", SENDER, schema), ("deliver", SENDER, rows, 3)]
+    assert ledger.asked == [("claim", SENDER, "schema"), ("deliver", SENDER, "rows", 3)]
     assert (output.directory, output.needs_workers, list(output.refuses(schema))) == (None, True, [])
     strict: Any = checked(Strict())
-    assert strict.refuses(schema) == [schema]
+    assert strict.refuses(schema) == ["schema"]
 
 
 def test_a_function_is_called_with_rows_and_step() -> None:
@@ -73,7 +71,7 @@ def test_a_function_is_called_with_rows_and_step() -> None:
     calls: list[tuple[Any, ...]] = []
     output: Any = checked(tg.foreach(lambda *given: calls.append(given)))
     output.claim(SENDER, None)
-    output.deliver(SENDER, "rows", 3)
+    output.deliver(SENDER, SimpleNamespace(native="rows"), 3)
     assert calls == [("rows", 3)]
     assert (output.directory, output.needs_workers, list(output.refuses(None))) == (None, False, [])
 
@@ -89,12 +87,12 @@ def test_a_directory_is_filled_by_the_run() -> None:
 def test_a_table_where_the_checkpoint_keeps_its_own_is_refused(tmp_path: Path) -> None:
     """On a disk of this machine, however its path is written; a store elsewhere is never in the way."""
     pytest.importorskip("deltalake", reason="deltalake is not installed: pip install deltalake")
-    checkpoint, spark = Files(tmp_path / "checkpoint"), cast("SparkSession", None)
+    checkpoint = Files(tmp_path / "checkpoint")
     for path in (f"{tmp_path}/checkpoint/state/t", f"file://{tmp_path}/checkpoint/state/t"):
         with pytest.raises(BadArgument, match=f"keeps for sink 'out', got {re.escape(path)}\n"):
-            checked(tg.delta(path)).check(spark, checkpoint, "out")
+            checked(tg.delta(path)).check(checkpoint, "out")
     for path in (f"{tmp_path}/checkpoint/t", f"s3:/{tmp_path}/checkpoint/state/t"):
-        checked(tg.delta(path)).check(spark, checkpoint, "out")
+        checked(tg.delta(path)).check(checkpoint, "out")
 
 
 @pytest.mark.parametrize("given", ["out", None, print, object()])

@@ -13,9 +13,11 @@ import pytest
 from tests.spark.place import DDL, Place
 
 import tidegate as tg
+from tidegate.engine.outputs import Sender
+from tidegate.engine.outputs.refusals import Refusal
 from tidegate.engine.storage.errors import BadCheckpoint, FlowChanged, RowRefused
 from tidegate.flow.errors import BadArgument
-from tidegate.spark.streaming.refusals import Refusal
+from tidegate.spark.streaming.host import SparkResults
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -184,8 +186,11 @@ def test_what_cannot_be_shown_is_refused_when_it_is_written(build: Callable[[], 
         build()
 
 
+SENDER = Sender("checkpoint", "flow", "out", ("t",))
+
+
 @pytest.mark.parametrize("name", ["rows_1", "_x", "1a", "`a b`", "select"])
 def test_names_of_views_are_those_that_spark_takes(spark: SparkSession, name: str) -> None:
     """With backquotes too."""
-    tg.memory(name).function(spark.range(2), 0)
+    tg.memory(name).deliver(SENDER, SparkResults(spark.range(2)), 0)
     assert spark.sql(f"SELECT * FROM {name}").count() == 2

@@ -23,18 +23,20 @@ from tidegate.engine.keys import key_text
 from tidegate.engine.marks import Marks, Seen
 from tidegate.engine.partitions import Beat, Partitions, period
 from tidegate.engine.policies import CLOCK
+from tidegate.engine.steps.taken import look
 from tidegate.engine.storage.errors import BadCheckpoint, FlowChanged
 from tidegate.engine.storage.files import Files
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.plan import Plan, Source
 from tidegate.flow.schema import Schema, parse_schema
 from tidegate.flow.watermarks import Bounded
+from tidegate.spark import backend as backend_module
+from tidegate.spark.backend import SparkBackend
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming import sources
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.heartbeat import Heart, forget, heart_of
-from tidegate.spark.streaming.sources import look, take, united
+from tidegate.spark.streaming.sources import take, united
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -331,8 +333,8 @@ def by_values(spark: SparkSession, types: Sequence[str]) -> dict[str, list[int]]
             values = [other] if step else [same, *rest]
             rows = [f"({10 * (step + n + 1)}, CAST({v} AS {of.schema['k'].type}))" for n, v in enumerate(values)]
             inputs[of.id] = spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS given(t, k)").coalesce(1)
-        batch = united(flow, runtime, inputs)
-        seen = look(runtime, batch, take(flow, runtime, batch, marks))
+        batch, backend = united(flow, runtime, inputs), SparkBackend(runtime)
+        seen = look(backend, take(flow, backend, batch, marks))
         after = {s: marks[s.id].after(s, seen[s.id].seen) for s in flow.sources}
         marks = {s.id: Marks.decode(s, json.loads(json.dumps(found.coded(s)))) for s, found in after.items()}
     partitions = [marks[s.id].memory for s in flow.sources]
@@ -362,7 +364,7 @@ def test_partitions_are_told_apart_as_keys_are(spark: SparkSession, monkeypatch:
     types = ["BINARY", "STRING"]
     expected = {type_: [20, *(10 * (n + 2) for n in range(len(APART[type_]) - 2))] for type_ in types}
     assert by_values(spark, types) == expected
-    monkeypatch.setattr(sources, "key_text", lambda sql, type_: f"CAST({sql} AS STRING)")
+    monkeypatch.setattr(backend_module, "key_text", lambda sql, type_: f"CAST({sql} AS STRING)")
     mutant = by_values(spark, types)
     assert all(len(mutant[type_]) < len(expected[type_]) for type_ in types)
 

@@ -22,20 +22,23 @@ from tests.spark.place import DDL, Place, counts
 from tests.spark.postgres import PASSWORD, binaries, server
 
 import tidegate as tg
+from tidegate.engine.outputs import Sender
+from tidegate.engine.outputs.postgres import Postgres
+from tidegate.engine.outputs.refusals import watched
 from tidegate.engine.storage.errors import BadCheckpoint, RowRefused, SinkFailed
 from tidegate.flow.errors import BadArgument, NotSupported
+from tidegate.spark.backend import SparkBackend
 from tidegate.spark.hadoop import files_at
+from tidegate.spark.relation import frame_of
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.batches import arrow_batches
-from tidegate.spark.streaming.outputs import Sender
-from tidegate.spark.streaming.outputs.postgres import Postgres
-from tidegate.spark.streaming.refusals import watched
+from tidegate.spark.streaming.host import SparkResults, fields_of
 from tidegate.spark.streaming.start import prepare
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'psycopg[binary]'")
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [
     pytest.mark.spark,
@@ -118,9 +121,9 @@ def test_the_table_does_not_depend_on_the_cuts(spark: SparkSession, database: Da
         rng.shuffle(rows)
         output, at = database.output(f"cuts_{cut}", key="k"), rng.randint(5, 15)
         first, second = (spark.createDataFrame(part, DDL) for part in (rows[:at], rows[at:]))
-        output.claim(SENDER, first.schema)
-        output.deliver(SENDER, first, 0)
-        output.deliver(SENDER, second, 1)
+        output.claim(SENDER, fields_of(first.schema))
+        output.deliver(SENDER, SparkResults(first), 0)
+        output.deliver(SENDER, SparkResults(second), 1)
         tables.append(database.sql(f"SELECT k, t, x FROM cuts_{cut}"))
     last = {k: max(((t, x is None, x or 0) for t, other, x in rows if other == k)) for _, k, _ in rows}
     latest = sorted((k, t, None if null else x) for k, (t, null, x) in last.items())
@@ -149,13 +152,13 @@ def test_values_of_every_type_arrive(spark: SparkSession, database: Database) ->
     full = spark.sql("SELECT " + ", ".join(f"{sql} AS `{name}`" for name, (sql, _) in values.items()))
     empty = full.selectExpr("t + 1 AS t", *(f"IF(t = 0, `{name}`, NULL) AS `{name}`" for name in full.columns[1:]))
     output = database.output("types")
-    output.claim(SENDER, full.schema)
-    output.deliver(SENDER, full.unionAll(empty), 0)
+    output.claim(SENDER, fields_of(full.schema))
+    output.deliver(SENDER, SparkResults(full.unionAll(empty)), 0)
     first, second = sorted(database.sql("SELECT * FROM types"), key=lambda row: row[0])
     assert first == tuple(value for _, value in values.values())
     assert second == (2, *[None] * (len(values) - 1))
     with pytest.raises(NotSupported, match="column span is of type interval day"):
-        output.claim(SENDER, spark.sql("SELECT 1 AS t, INTERVAL 1 DAY AS span").schema)
+        output.claim(SENDER, fields_of(spark.sql("SELECT 1 AS t, INTERVAL 1 DAY AS span").schema))
 
 
 def test_rows_leave_spark_in_batches(spark: SparkSession) -> None:
@@ -191,15 +194,15 @@ def test_a_column_that_would_change_values_is_refused_at_the_start(database: Dat
         [StructField("t", LongType()), StructField("d", DecimalType(10, 2)), StructField("s", StringType())]
     )
     database.sql("CREATE TABLE wide (t numeric, d numeric(12,2), s varchar)")
-    database.output("wide").claim(SENDER, schema)
+    database.output("wide").claim(SENDER, fields_of(schema))
     for number, (column, type_) in enumerate([("t", "integer"), ("d", "numeric(12,1)"), ("s", "varchar(3)")]):
         table = f"unfit_{number}"
         database.sql(f"CREATE TABLE {table} (t bigint, d numeric(10,2), s text)")
         database.sql(f"ALTER TABLE {table} ALTER {column} TYPE {type_}")
         with pytest.raises(BadCheckpoint, match=f"expected column {column} of {table} to take every") as unfit:
-            database.output(table).claim(SENDER, schema)
+            database.output(table).claim(SENDER, fields_of(schema))
         database.sql(unfit.value.hint.partition(";")[0])
-        database.output(table).claim(SENDER, schema)
+        database.output(table).claim(SENDER, fields_of(schema))
 
 
 #: What a table `{0}` with the columns t, k and n is given, and whether it then has one row for each key, which is k.
@@ -223,12 +226,12 @@ def test_an_index_serves_a_key_or_is_refused_at_the_start(database: Database) ->
         database.sql(statement.format(f"index_{i}"))
         output = database.output(f"index_{i}", key="k")
         if fits:
-            output.claim(SENDER, COUNTS)
+            output.claim(SENDER, fields_of(COUNTS))
             continue
         with pytest.raises(BadCheckpoint, match=rf"a unique index on \(k\) .* index_{i} has none") as unfit:
-            output.claim(SENDER, COUNTS)
+            output.claim(SENDER, fields_of(COUNTS))
         database.sql(unfit.value.hint)
-        output.claim(SENDER, COUNTS)
+        output.claim(SENDER, fields_of(COUNTS))
 
 
 def test_null_groups_do_not_pile_up_in_a_table_of_the_users(spark: SparkSession, database: Database) -> None:
@@ -237,20 +240,26 @@ def test_null_groups_do_not_pile_up_in_a_table_of_the_users(spark: SparkSession,
     database.sql("CREATE TABLE bare (t bigint, k text, n bigint)")
     output = database.output("bare", key="k")
     with pytest.raises(BadCheckpoint) as unfit:
-        output.claim(SENDER, COUNTS)
+        output.claim(SENDER, fields_of(COUNTS))
     database.sql(unfit.value.hint)
-    output.claim(SENDER, COUNTS)
+    output.claim(SENDER, fields_of(COUNTS))
     for number, rows in enumerate(steps):
-        output.deliver(SENDER, rows, number)
+        output.deliver(SENDER, SparkResults(rows), number)
     assert database.sql("SELECT * FROM bare") == [(2, "a", 2), (2, None, 2)]
-    assert "NULL in the key" not in {refusal.what for refusal in output.refuses(COUNTS)}
+    assert "NULL in the key" not in {refusal.what for refusal in output.refuses(fields_of(COUNTS))}
     database.sql("CREATE TABLE filled (t bigint, k text PRIMARY KEY, n bigint)")
     _refuses_null_keys(spark, database.output("filled", key="k"))
 
 
+def _watched(rows: DataFrame, output: Any) -> tuple[DataFrame, Callable[[], None]]:
+    backend = SparkBackend(spark_runtime(rows.sparkSession))
+    found, check = watched(backend.relation(rows), output.refuses(fields_of(rows.schema)))
+    return frame_of(found), check
+
+
 def _refuses_null_keys(spark: SparkSession, output: Any) -> None:
-    output.claim(SENDER, COUNTS)
-    found, check = watched(spark_runtime(spark), spark.createDataFrame([(1, None, 1)], COUNTS), output)
+    output.claim(SENDER, fields_of(COUNTS))
+    found, check = _watched(spark.createDataFrame([(1, None, 1)], COUNTS), output)
     found.write.format("noop").mode("overwrite").save()
     with pytest.raises(RowRefused, match="values of k that the output can take, got 1 rows with NULL in the key"):
         check()
@@ -264,7 +273,7 @@ def test_a_server_that_takes_each_null_for_another_key_has_none(
     _refuses_null_keys(spark, database.output("old_made", key="k"))
     database.sql("CREATE TABLE old (t bigint, k text, n bigint)")
     with pytest.raises(BadCheckpoint, match="a unique index on") as unfit:
-        database.output("old", key="k").claim(SENDER, COUNTS)
+        database.output("old", key="k").claim(SENDER, fields_of(COUNTS))
     for statement in unfit.value.hint.split("; "):
         database.sql(statement)
     _refuses_null_keys(spark, database.output("old", key="k"))
@@ -278,7 +287,7 @@ def test_rows_that_were_not_taken_are_written_at_the_next_start(place: Place, da
     database.sql("ALTER TABLE away RENAME TO elsewhere")
     row = place.spark.createDataFrame([(1, "a", 1)], "t INT, k STRING, n LONG")
     with pytest.raises(SinkFailed, match='relation "away" does not exist'):
-        output.deliver(_sender(database, "away"), row, 9)
+        output.deliver(_sender(database, "away"), SparkResults(row), 9)
     database.sql("ALTER TABLE elsewhere RENAME TO away")
     database.sql("ALTER TABLE away ADD CHECK (t < 2)")
     place.feed.add((3, "b", 1), (9, "a", 1))
@@ -309,15 +318,15 @@ def test_a_table_that_was_given_up_under_a_run_is_told(spark: SparkSession, data
     """Whose it is, or that its row among the steps is gone; both of a run that has begun."""
     rows = spark.createDataFrame([(1, "a", 1)], COUNTS)
     output = database.output("given_up")
-    output.claim(SENDER, COUNTS)
+    output.claim(SENDER, fields_of(COUNTS))
     database.sql("UPDATE tidegate_steps SET checkpoint = 'other' WHERE target = 'given_up'")
     with pytest.raises(BadCheckpoint, match="given_up belongs to sink 'out' of flow 'flow' with another checkpoint"):
-        output.deliver(SENDER, rows, 0)
+        output.deliver(SENDER, SparkResults(rows), 0)
     database.sql("DELETE FROM tidegate_steps WHERE target = 'given_up'")
     with pytest.raises(BadCheckpoint, match=r"its row in tidegate_steps is gone(.|\n)*hint: start the flow again"):
-        output.deliver(SENDER, rows, 0)
+        output.deliver(SENDER, SparkResults(rows), 0)
     again = database.output("given_up")
-    again.deliver(SENDER, rows, 0)
+    again.deliver(SENDER, SparkResults(rows), 0)
     assert database.sql("SELECT * FROM given_up") == [(1, "a", 1)]
 
 
@@ -345,20 +354,19 @@ TAKEN = {
 
 def test_what_postgresql_cannot_take_is_known_of_each_value(spark: SparkSession, database: Database) -> None:
     """Exactly the values that are refused before a commit are those that could not be written after it."""
-    runtime = spark_runtime(spark)
     for i, (value, taken) in enumerate(TAKEN.items()):
         rows, output = spark.sql(f"SELECT 1 AS t, {value} AS `it's`").coalesce(1), database.output(f"value_{i}")
-        found, check = watched(runtime, rows, output)
+        found, check = _watched(rows, output)
         found.write.format("noop").mode("overwrite").save()
-        output.claim(SENDER, rows.schema)
+        output.claim(SENDER, fields_of(rows.schema))
         if taken:
             check()
-            output.deliver(SENDER, rows, 0)
+            output.deliver(SENDER, SparkResults(rows), 0)
             continue
         with pytest.raises(RowRefused, match="values of it's that the output can take, got 1 rows with"):
             check()
         with pytest.raises((SinkFailed, ValueError, OverflowError)):
-            output.deliver(SENDER, rows, 0)
+            output.deliver(SENDER, SparkResults(rows), 0)
 
 
 def test_a_row_that_postgresql_cannot_take_fails_its_step_before_the_commit_and_the_hint_works(
@@ -401,7 +409,9 @@ def test_a_sink_that_does_not_look_is_caught(place: Place, database: Database, m
 def test_a_server_that_is_away_at_the_start_has_no_rows_to_keep() -> None:
     """Its error does not speak of rows: there are none yet."""
     with pytest.raises(SinkFailed, match="table away of PostgreSQL could not be made ready for rows: conn") as failed:
-        tg.postgres("away", dsn="host=127.0.0.1 port=1").claim(SENDER, StructType([StructField("t", LongType())]))
+        tg.postgres("away", dsn="host=127.0.0.1 port=1").claim(
+            SENDER, fields_of(StructType([StructField("t", LongType())]))
+        )
     assert "kept" not in str(failed.value)
 
 
@@ -413,10 +423,10 @@ def test_odd_names_are_names(spark: SparkSession, database: Database) -> None:
     rows = spark.sql(f"SELECT {columns}")
     sender = Sender("checkpoint", "flow", "out", (names[0],))
     output = database.output('a %s b.t "x" %', key=names[1])
-    output.claim(sender, rows.schema)
-    output.deliver(sender, rows, 0)
+    output.claim(sender, fields_of(rows.schema))
+    output.deliver(sender, SparkResults(rows), 0)
     later = spark.sql(f"SELECT {columns}").withColumn("r", expr("-1")).withColumn(names[0], expr("9"))
-    output.deliver(sender, later, 1)
+    output.deliver(sender, SparkResults(later), 1)
     assert database.sql('SELECT * FROM "a %s b"."t ""x"" %"') == [(9, 1, 2, -1, 4, 5, 6)]
 
 
@@ -427,9 +437,11 @@ def test_a_name_that_postgresql_would_cut_is_refused_before_a_table_is_made(data
     table = {"table": name, "column": "cut"}[long]
     schema = StructType([StructField("t", LongType()), StructField(name if long == "column" else "k", LongType())])
     with pytest.raises(BadArgument, match=rf"names of at most 63 bytes in PostgreSQL, got {name}, which has 64"):
-        database.output(table).claim(SENDER, schema)
+        database.output(table).claim(SENDER, fields_of(schema))
     assert database.sql("SELECT 1 FROM pg_tables WHERE tablename = 'cut' OR tablename LIKE '\u00fc%'") == []
-    database.output("fits").claim(SENDER, StructType([StructField("t", LongType()), StructField(name[1:], LongType())]))
+    database.output("fits").claim(
+        SENDER, fields_of(StructType([StructField("t", LongType()), StructField(name[1:], LongType())]))
+    )
 
 
 def _sender(database: Database, table: str) -> Sender:

@@ -15,17 +15,18 @@ from tests.spark.steps import Cuts, engine_in
 
 import tidegate as tg
 from tidegate.engine import marks as marks_module
+from tidegate.engine.steps import recovery
+from tidegate.engine.steps import step as step_module
+from tidegate.engine.steps.step import POINTS
+from tidegate.engine.steps.taken import look
+from tidegate.engine.steps.work import Work
 from tidegate.engine.storage.errors import BadCheckpoint, CheckpointClosed, RunFailed, Superseded
 from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Bounded
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import engine as engine_module
-from tidegate.spark.streaming import recovery
-from tidegate.spark.streaming import step as step_module
 from tidegate.spark.streaming.engine import Engine
-from tidegate.spark.streaming.sources import look, united
-from tidegate.spark.streaming.step import POINTS
-from tidegate.spark.streaming.work import Work
+from tidegate.spark.streaming.sources import united
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -171,10 +172,10 @@ def _early_watermark(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A watermark one step early: rows are held against the frontier that they themselves give."""
     real = engine_module.take
 
-    def take(flow: Plan, runtime: Any, batch: Any, marks: Any, observed: Any) -> Any:
-        first = look(runtime, batch, real(flow, runtime, batch, marks))
+    def take(flow: Plan, backend: Any, batch: Any, marks: Any, observed: Any) -> Any:
+        first = look(backend, real(flow, backend, batch, marks))
         early = {s.id: marks[s.id].after(s, first[s.id].seen) for s in flow.sources}
-        return real(flow, runtime, batch, early, observed)
+        return real(flow, backend, batch, early, observed)
 
     monkeypatch.setattr(engine_module, "take", take)
 
@@ -196,8 +197,8 @@ def _again(monkeypatch: pytest.MonkeyPatch) -> Any:
     real = Engine.step
 
     def step(self: Engine, batch: Any, number: int) -> None:
-        if self.last is not None and self.last.batch == number:
-            self.last = replace(self.last, batch=number - 1)
+        if self.last is not None and self.last.origin.batch == number:
+            self.last = replace(self.last, origin=replace(self.last.origin, batch=number - 1))
         real(self, batch, number)
 
     monkeypatch.setattr(Engine, "step", step)

@@ -15,11 +15,11 @@ from tests.spark.place import DDL, Place, counts
 from tests.spark.steps import engine_in
 
 import tidegate as tg
+from tidegate.engine.steps import failures
 from tidegate.engine.storage.errors import LateRow, RunFailed, SinkFailed
 from tidegate.engine.storage.lock import Lock
 from tidegate.flow.errors import BadArgument
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming import failures
 from tidegate.spark.streaming.sources import united
 
 if TYPE_CHECKING:

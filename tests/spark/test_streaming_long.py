@@ -16,10 +16,10 @@ from tests.spark.place import Place
 from tests.spark.steps import engine_in
 
 import tidegate as tg
+from tidegate.engine.steps.work import Work
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.sources import united
-from tidegate.spark.streaming.work import Work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

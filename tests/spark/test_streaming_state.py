@@ -22,12 +22,12 @@ import tidegate as tg
 from tidegate.engine.keepers.keeper import Waiting
 from tidegate.engine.keepers.windows import RowsInWindows
 from tidegate.engine.lowering import panes
+from tidegate.engine.steps.work import Work
 from tidegate.engine.storage.errors import PickleRefused
 from tidegate.engine.storage.state import Part, State
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.sources import united
-from tidegate.spark.streaming.work import Work
 from tidegate.spec import DT, Operator
 
 if TYPE_CHECKING:

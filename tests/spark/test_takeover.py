@@ -15,18 +15,18 @@ from tests.spark.steps import Cuts, engine_in
 
 import tidegate as tg
 from tidegate.engine.commits.commit import Commit, write_commit
+from tidegate.engine.steps import cleaning
+from tidegate.engine.steps.recovery import RECOVERY
+from tidegate.engine.steps.step import POINTS
 from tidegate.engine.storage import lock as lock_module
 from tidegate.engine.storage.errors import BadCheckpoint, CheckpointClosed, Superseded
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Lock
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming import cleaning
 from tidegate.spark.streaming import engine as engine_module
 from tidegate.spark.streaming.engine import Engine
-from tidegate.spark.streaming.recovery import RECOVERY
 from tidegate.spark.streaming.sources import united
-from tidegate.spark.streaming.step import POINTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,9 +23,9 @@ from tidegate.flow.watermarks import Published
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from tidegate.engine.outputs import Output
+    from tidegate.engine.runs import Run
     from tidegate.spark.files import FileRows
-    from tidegate.spark.streaming import Run
-    from tidegate.spark.streaming.outputs import Output
 
 __all__ = ["run_stream", "trigger_of"]
 
@@ -67,11 +67,11 @@ def run_stream(
     # PySpark takes a while to load: not before everything that can be wrong without it was looked at.
     require("spark", "tidegate run")
     from tidegate.engine.formats import checked_input
+    from tidegate.engine.outputs import console as shown
+    from tidegate.engine.outputs import parquet
     from tidegate.spark.files import read_rows
     from tidegate.spark.session import local_session
     from tidegate.spark.streaming import start
-    from tidegate.spark.streaming.outputs import console as shown
-    from tidegate.spark.streaming.outputs import parquet
 
     for table in plan.tables:
         checked_input(table.id, inputs[table.id])

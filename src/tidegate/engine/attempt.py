@@ -28,7 +28,7 @@ class Parts(Protocol):
         """Return the rows of some parts; large ones stay in memory from step to step."""
         ...
 
-    def write(self, path: str, rows: Relation, times: Sequence[str] = ()) -> Part:
+    def write(self, files: Files, path: str, rows: Relation, times: Sequence[str] = ()) -> Part:
         """Write rows under a path that nobody else writes to; count them, and see where ``times`` lie."""
         ...
 
@@ -45,6 +45,7 @@ class Attempt:
         backend: Backend,
         shapes: Mapping[str, Any],
         parts: Parts,
+        tables: Mapping[str, Relation],
         *,
         watch: Watch = lambda loop, number, least: None,  # noqa: ARG005
     ) -> None:
@@ -56,6 +57,8 @@ class Attempt:
         #: The shape of the output of each operator.
         self.shapes = shapes
         self.watch = watch
+        #: The rows of the flow's tables.
+        self.tables = tables
         self._parts = parts
         #: The directories that it has written; those that its commit does not name can go.
         self.made: set[str] = set()
@@ -68,7 +71,11 @@ class Attempt:
         """Write rows as a part of a state; ``times`` are looked at on the way."""
         path = f"state/{key}/{port}/{self.number}-{kind}-{self.suffix}"
         self.made.add(path)
-        return self._parts.write(path, rows, times)
+        return self._parts.write(self.files, path, rows, times)
+
+    def write_rows(self, files: Files, path: str, rows: Relation) -> Part:
+        """Write rows that are no state, to a path that nobody else writes to."""
+        return self._parts.write(files, path, rows)
 
     def read(self, parts: Sequence[Part], shape: Any, *, coalesced: bool = False) -> Relation:
         """Return the rows of some parts; ``coalesced`` says that they are few."""

@@ -22,7 +22,18 @@ from tidegate.flow.plan import Operator
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
 
-__all__ = ["VOCABULARY", "Backend", "Batches", "Call", "Groups", "Kept", "Relation", "as_they_are", "united"]
+__all__ = [
+    "VOCABULARY",
+    "Backend",
+    "Batches",
+    "Call",
+    "Groups",
+    "Kept",
+    "Look",
+    "Relation",
+    "as_they_are",
+    "united",
+]
 
 T = TypeVar("T")
 
@@ -208,6 +219,18 @@ class Kept:
         return int(self.counts["rows"])
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What to look for in rows: calls over all of them, or over those that are alike in ``apart``.
+
+    That is an expression and its type. Each row of what is found has, as ``part``, a text of its value.
+    """
+
+    rows: Relation
+    calls: Mapping[str, Call]
+    apart: tuple[str, str] | None = None
+
+
 class Backend(Protocol):
     """Where relations are computed."""
 
@@ -238,6 +261,18 @@ class Backend(Protocol):
 
     def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> Kept:
         """Work out rows, and some calls over all of them, ``rows`` being how many there are."""
+        ...
+
+    def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[Relation, Callable[[], Mapping[str, Any]]]:
+        """Return the same rows, and what tells what calls over them gave, once someone has read them all."""
+        ...
+
+    def looked(self, looks: Mapping[str, Look]) -> dict[str, list[Mapping[str, Any]]]:
+        """Return what there is to see, at once: for each look a row for each part; none where there are no rows."""
+        ...
+
+    def numbered(self, rows: Relation, name: str) -> Relation:
+        """Return rows with a number of their own each, which stays the same once they are written down."""
         ...
 
     def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> Kept | None:

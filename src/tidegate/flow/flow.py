@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from pyspark.sql import DataFrame, SparkSession
 
+    from tidegate.engine.outputs import Output, Transactional
+    from tidegate.engine.runs import Run
+    from tidegate.engine.steps.metrics import Reporter
     from tidegate.engine.tables import Tables
     from tidegate.local_engine.session import Local
     from tidegate.reference import Results
-    from tidegate.spark.streaming import Reporter, Run
-    from tidegate.spark.streaming.outputs import Output, Transactional
 
 __all__ = ["Flow"]
 

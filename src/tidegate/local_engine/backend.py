@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from tidegate.engine.calls import call
-from tidegate.engine.relation import Call, Kept, Relation
+from tidegate.engine.relation import Call, Kept, Look, Relation
 from tidegate.flow.arrow import arrow_type
 from tidegate.flow.errors import BadExpression, FlowError
 from tidegate.flow.loops.query import Query
@@ -152,6 +152,23 @@ class LocalBackend:
         )
         return Kept(held, lambda: self._drop(name), found)
 
+    def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[Relation, Callable[[], Mapping[str, Any]]]:
+        """Return rows that are worked out when they are first read, and what looks at them then."""
+        return rows, lambda: next(iter(self._looked(Look(rows, calls))), {})
+
+    def looked(self, looks: Mapping[str, Look]) -> dict[str, list[Mapping[str, Any]]]:
+        """See one after the other."""
+        return {name: self._looked(look) for name, look in looks.items()}
+
+    def _looked(self, look: Look) -> list[Mapping[str, Any]]:
+        keys = {"__part": look.apart[0]} if look.apart else {}
+        found = look.rows.group(keys, look.calls).fetch().to_pylist()
+        return [row | {"part": _key_text(row.get("__part"))} for row in found]
+
+    def numbered(self, rows: Relation, name: str) -> LocalRelation:
+        """Return rows with a number of their own each."""
+        return local(rows).numbered(name)
+
     def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> Kept | None:
         """Work out a few rows; None if there are more."""
         kept = self.kept(rows, counts)
@@ -231,3 +248,8 @@ def _null(type_: str | None) -> str:
 
 def _types_of(rows: LocalRelation) -> dict[str, str | None]:
     return {column.name: column.type for column in rows.columns}
+
+
+def _key_text(value: Any) -> str | None:
+    """Return a text of a value that no other value has; NULL is none."""
+    return value if value is None or isinstance(value, str) else repr(value)

@@ -219,6 +219,11 @@ class LocalRelation:
         answers = [batch for group in _groups(self._arranged(keys).fetch()) for batch in function(group).to_batches()]
         return self.backend.rows(answers, [*(own[name] for name in keys), *columns])
 
+    def numbered(self, name: str) -> LocalRelation:
+        """Return rows with a number of their own each."""
+        number = f"row_number() OVER () AS {duckdb_name(name)}"
+        return self._new(f"SELECT *, {number} FROM {self.name}", (*self.columns, Column(name, "BIGINT")))
+
     def together(self, keys: Sequence[str]) -> LocalRelation:  # noqa: ARG002
         """Return the same rows: they are all in one place."""
         return self

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
-from tidegate.engine.relation import Call, Kept, Relation
+from tidegate.engine.keys import key_text
+from tidegate.engine.relation import Call, Kept, Look, Relation
 from tidegate.flow.errors import FlowError
 from tidegate.flow.loops.query import Query
 from tidegate.flow.plan import Operator
@@ -67,6 +70,43 @@ class SparkBackend:
         seen, observed = self._observed(rows, counts)
         frame = observed.localCheckpoint(eager=True)
         return Kept(self.relation(frame), lambda: release_checkpoint(frame), seen.get)
+
+    def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[SparkRelation, Callable[[], dict[str, Any]]]:
+        """Return the same rows, and what the job that reads them observes."""
+        from pyspark.sql import Observation
+
+        # Spark before 4.3 does not hand lists that were observed to Python as lists.
+        lists = {name for name, one in calls.items() if one.function.startswith("collect_")}
+        sqls = {name: f"to_json({one.sql})" if name in lists else one.sql for name, one in calls.items()}
+        seen = Observation()
+
+        def told() -> dict[str, Any]:
+            return {name: json.loads(value or "[]") if name in lists else value for name, value in seen.get.items()}
+
+        return self.relation(frame_of(rows).observe(seen, *self.runtime.exprs(sqls))), told
+
+    def looked(self, looks: Mapping[str, Look]) -> dict[str, list[Mapping[str, Any]]]:
+        """See all in one job."""
+        found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in looks}
+        frames = []
+        for name, look in looks.items():
+            by = [self.runtime.expr(look.apart[0], "__part")] if look.apart else []
+            sqls = {call_name: one.sql for call_name, one in look.calls.items()}
+            seen = (
+                frame_of(look.rows)
+                .groupBy(*by)
+                .agg(self.runtime.F.lit(name).alias("__name"), *self.runtime.exprs(sqls))
+            )
+            # Spark groups as it compares keys: only then is a value written as text.
+            text = key_text("__part", look.apart[1]) if look.apart else "CAST(NULL AS STRING)"
+            frames.append(seen.withColumn("part", self.runtime.expr(text)).drop("__part"))
+        for row in reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames).collect():
+            found[row["__name"]].append(row.asDict())
+        return found
+
+    def numbered(self, rows: Relation, name: str) -> Relation:
+        """Return rows with a number of their own each."""
+        return rows.with_columns({name: "monotonically_increasing_id()"})
 
     def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> Kept | None:
         """Work out a few rows, and hold them at the driver: Spark then knows how few they are."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.engine.storage.files import Files, is_hidden
 from tidegate.engine.storage.sealed import sealed
 from tidegate.spark.jvm import classes, hadoop_settings
+from tidegate.spark.stores import check_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,6 +27,7 @@ class _Hadoop:
     """The classes of the JVM and their configuration, which takes a while to make."""
 
     def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
         self.jvm = classes(spark)
         self.conf = hadoop_settings(spark)
         self.opened: dict[str, Files] = {}
@@ -57,6 +59,10 @@ class DiskFiles(Files):
         """Return another directory, whatever file system it is on."""
         return _opened(self._hadoop, root)
 
+    def check_fit(self, path: str, what: str) -> None:
+        """Refuse a path on a file system that cannot keep the promises of a run."""
+        check_store(self._hadoop.spark, path, what)
+
     def verified_text(self, name: str) -> str:
         """Return the content of a file as Hadoop reads it, which knows checksums of what it wrote itself."""
         return _text(self._hadoop, self._system, self.path(name))
@@ -74,6 +80,10 @@ class HadoopFiles(Files):
     def at(self, root: str) -> Files:
         """Return another directory, whatever file system it is on."""
         return _opened(self._hadoop, root)
+
+    def check_fit(self, path: str, what: str) -> None:
+        """Refuse a path on a file system that cannot keep the promises of a run."""
+        check_store(self._hadoop.spark, path, what)
 
     def exists(self, name: str) -> bool:
         """Whether there is a file or a directory of that name."""

@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
+from tidegate.engine.said import Said, plainly
 from tidegate.spark.jvm import cause_of
 from tidegate.spark.settle import told
 
-__all__ = ["Said", "plainly", "said_by"]
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What an error says, in one line, and what of it leads to an operator: a piece of an expression, or its name."""
-
-    text: str
-    hint: str = ""
-    fragment: str = ""
-    operator: str = ""
-    place: str = ""
-
-    def __str__(self) -> str:
-        lines = [self.text, *([f"  {self.fragment}"] if self.fragment else [])]
-        lines += [f"  at: {place}" for place in (self.place, self.operator) if place]
-        return "\n".join([*lines, f"  hint: {self.hint}"] if self.hint else lines)
+__all__ = ["said_by"]
 
 
 def said_by(error: BaseException) -> Said:
@@ -34,15 +18,6 @@ def said_by(error: BaseException) -> Said:
         return _said(error)
     except Exception:  # Spark is asked what it meant, and it may be gone
         return Said(plainly(error))
-
-
-def plainly(error: BaseException) -> str:
-    r"""Return the type of an error and the first line of its text.
-
-    >>> plainly(ValueError("no such file\n"))
-    'ValueError: no such file'
-    """
-    return f"{type(error).__name__}: {str(error).strip()}".split("\n")[0]
 
 
 def _said(error: Any) -> Said:

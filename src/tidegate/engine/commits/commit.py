@@ -15,7 +15,7 @@ from tidegate.engine.storage.published import Outlet
 from tidegate.engine.storage.state import Part, State
 from tidegate.flow.plan import Plan
 
-__all__ = ["Commit", "Publication", "write_commit"]
+__all__ = ["Commit", "Origin", "Publication", "write_commit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,41 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the rows of a step come from, in the words of the engine that ran it: only that one can go on."""
+
+    engine: str = "spark"
+    #: Spark's number for the rows, None before the first; its id of the query; and a hash of where this batch begins
+    #: and ends in the sources.
+    batch: int | None = None
+    query: str = ""
+    offsets: str = ""
+    #: How far the local engine has read each source.
+    positions: Mapping[str, Any] = field(default_factory=dict)
+
+    def coded(self) -> dict[str, Any]:
+        """Return the origin as JSON has it."""
+        return {
+            "engine": self.engine,
+            "batch": self.batch,
+            "query": self.query,
+            "offsets": self.offsets,
+            "positions": dict(self.positions),
+        }
+
+    @classmethod
+    def decode(cls, found: Mapping[str, Any]) -> Origin:
+        """Return the origin that JSON has; commits of earlier formats were made on Spark."""
+        positions = found.get("positions", {})
+        return cls(found.get("engine", "spark"), found["batch"], found["query"], found["offsets"], positions)
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
-    """What a step did. ``batch`` is Spark's number for its rows, None for the end of the input."""
+    """What a step did."""
 
     step: int
-    batch: int | None
-    #: Spark's id of the query, and a hash of where this batch begins and ends in the sources.
-    query: str
-    offsets: str
+    origin: Origin
     marks: Mapping[str, Marks]
     state: Mapping[str, tuple[State, ...]]
     publish: tuple[Publication, ...]
@@ -81,13 +108,11 @@ class Commit:
         return {part.path for part in self.parts}
 
     def coded(self, flow: Plan) -> dict[str, Any]:
-        """Answer the commit as JSON has it."""
+        """Return the commit as JSON has it."""
         return {
             "format": FORMAT,
             "step": self.step,
-            "batch": self.batch,
-            "query": self.query,
-            "offsets": self.offsets,
+            **self.origin.coded(),
             "sources": {source.id: self.marks[source.id].coded(source) for source in flow.sources},
             "state": {key: [state.coded() for state in states] for key, states in self.state.items()},
             "publish": [publication.coded() for publication in self.publish],
@@ -100,12 +125,10 @@ class Commit:
 
     @classmethod
     def decode(cls, flow: Plan, found: Mapping[str, Any]) -> Commit:
-        """Answer the commit that JSON has."""
+        """Return the commit that JSON has."""
         return cls(
             found["step"],
-            found["batch"],
-            found["query"],
-            found["offsets"],
+            Origin.decode(found),
             # By position: a source may have another name now.
             {s.id: Marks.decode(s, marks) for s, marks in zip(flow.sources, found["sources"].values(), strict=True)},
             {key: tuple(State.decode(state) for state in states) for key, states in found["state"].items()},

@@ -66,5 +66,10 @@ def _set_aside(files: Files, directory: str, publish: tuple[Publication, ...]) -
     return published + sum(pending.values())
 
 
+def _of_spark(files: Files, commit: Commit) -> Commit:  # noqa: ARG001
+    """Return a commit of the second format: `Origin` has taken it for one of Spark, which it is."""
+    return commit
+
+
 #: From the first format to the second, and so on: a new format adds what the one before lacks.
-UPGRADES: tuple[Callable[[Files, Commit], Commit], ...] = (_with_files,)
+UPGRADES: tuple[Callable[[Files, Commit], Commit], ...] = (_with_files, _of_spark)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from tidegate.engine.frontiers import Frontier, shown
 from tidegate.engine.partitions import Beat, Partitions
 from tidegate.engine.policies.policy import Policy, Seen, completed, time_from
+from tidegate.engine.relation import Call
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.flow.plan import Source
 from tidegate.flow.sqltypes import quoted
@@ -29,14 +29,13 @@ class Delayed(Policy[Greatest]):
         super().__init__(source)
         self.delays = bounded.delays
 
-    def looks(self) -> dict[str, str]:
+    def looks(self) -> dict[str, Call]:
         """Look for the greatest times."""
-        return {"greatest": self.greatest()}
+        return self.greatest()
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
         """Return the greatest times."""
-        (whole,) = parts
-        return replace(counts, greatest=_greatest(whole))
+        return replace(counts, greatest=next(map(self.greatest_of, parts), None))
 
     def after(self, memory: Greatest | None, frontier: Frontier, seen: Seen) -> tuple[Greatest | None, Frontier]:
         """Move to the greatest times less the delays."""
@@ -70,13 +69,13 @@ class ByPartition(Policy[Partitions]):
         """Return the column."""
         return quoted(self.by.name), self.by.type or ""
 
-    def looks(self) -> dict[str, str]:
+    def looks(self) -> dict[str, Call]:
         """Look for the greatest times of each partition."""
-        return {"greatest": self.greatest()}
+        return self.greatest()
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:
         """Return the greatest times of each partition, and what the clock said."""
-        greatest = tuple((part["part"], _greatest(part)) for part in parts)
+        greatest = tuple((part["part"], self.greatest_of(part)) for part in parts)
         return replace(counts, partitions=greatest, told=() if self.idle is None else tuple(beats))
 
     def start(self) -> Partitions:
@@ -121,11 +120,6 @@ class ByPartition(Policy[Partitions]):
             return Partitions.decode(found["partitions"], self.by)
         except BadCheckpoint as error:
             raise error.at(f"source {self.source.id!r}") from None
-
-
-def _greatest(part: Mapping[str, Any]) -> Greatest | None:
-    found = json.loads(part["greatest"] or "[]")
-    return tuple(found) if found and None not in found else None
 
 
 def _less(greatest: Sequence[int], delays: Sequence[int]) -> Greatest:

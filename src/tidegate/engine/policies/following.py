@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, decoded
 from tidegate.engine.inputs import STEP
 from tidegate.engine.policies.policy import SIGNAL, Policy, Seen, completed
+from tidegate.engine.relation import Call
 from tidegate.engine.storage.published import Following, Promise
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
@@ -39,14 +41,14 @@ class ByPromises(Policy[Following]):
         """Count the rows of each step of the other flow."""
         return STEP, "BIGINT"
 
-    def looks(self) -> dict[str, str]:
+    def looks(self) -> dict[str, Call]:
         """Collect the lines."""
-        return {"rows": f"count_if(__kind != {SIGNAL})", "told": f"collect_list({TOLD})"}
+        return {"rows": call("count_if", f"__kind != {SIGNAL}"), "told": call("collect_list", TOLD)}
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
         """Return how many rows there were of each step, and the lines."""
         steps = tuple((int(part["part"]), part["rows"]) for part in parts if part["part"] is not None)
-        return replace(counts, steps=steps, told=tuple(text for part in parts for text in part["told"]))
+        return replace(counts, steps=steps, told=tuple(text for part in parts for text in part["told"] or ()))
 
     def after(self, memory: Following | None, frontier: Frontier, seen: Seen) -> tuple[Following, Frontier]:
         """Move to the last promise all of whose rows were read."""

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, parts_of
+from tidegate.engine.relation import Call
 from tidegate.engine.units import units_of
 from tidegate.flow.plan import Source
 from tidegate.flow.schema import Schema
@@ -84,7 +86,7 @@ class Policy(Generic[M]):
         """Return what rows are looked at apart by, and its type; None if all are looked at together."""
         return None
 
-    def looks(self) -> dict[str, str]:
+    def looks(self) -> dict[str, Call]:
         """Return aggregates over new rows, besides those of every source; each has a column ``__kind``."""
         return {}
 
@@ -117,13 +119,15 @@ class Policy(Generic[M]):
         """SQL for the time columns, in units."""
         return [units_of(self.schema, name) for name in self.schema.time]
 
-    def greatest(self) -> str:
-        """Return SQL for the greatest value of each time column, as text.
-
-        Spark before 4.3 does not hand lists that were observed to Python as lists.
-        """
+    def greatest(self) -> dict[str, Call]:
+        """Return calls for the greatest value of each time column."""
         timed = f"__kind IN ({ON_TIME}, {LATE})"
-        return f"to_json(array({', '.join(f'max(IF({timed}, {unit}, NULL))' for unit in self.units)}))"
+        return {f"greatest{i}": call("max", f"IF({timed}, {unit}, NULL)") for i, unit in enumerate(self.units)}
+
+    def greatest_of(self, part: Mapping[str, Any]) -> tuple[int, ...] | None:
+        """Return the greatest values that were seen; None if no row had a time."""
+        found = tuple(part[f"greatest{i}"] for i in range(len(self.schema.time)))
+        return None if None in found else found
 
 
 def completed(schema: Schema, frontier: Frontier, done: Iterable[Any]) -> Frontier:

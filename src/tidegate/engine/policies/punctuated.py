@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier
 from tidegate.engine.policies.policy import REJECTED, WATERMARK, Policy, Seen, completed, time_from
+from tidegate.engine.relation import Call
 from tidegate.flow.expressions import Expression
 from tidegate.flow.plan import Source
 from tidegate.flow.spans import within
@@ -38,15 +39,14 @@ class ByWatermarks(Policy[None]):
             found.insert(0, (missing, REJECTED))
         return found
 
-    def looks(self) -> dict[str, str]:
-        """Collect the watermarks, as text: see `Policy.greatest`."""
+    def looks(self) -> dict[str, Call]:
+        """Collect the watermarks."""
         times = f"IF(__kind = {WATERMARK}, array({', '.join(self.units)}), NULL)"
-        return {"watermarks": f"count_if(__kind = {WATERMARK})", "marks": f"to_json(collect_set({times}))"}
+        return {"watermarks": call("count_if", f"__kind = {WATERMARK}"), "marks": call("collect_set", times)}
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
         """Return the watermarks."""
-        (whole,) = parts
-        return replace(counts, marks=tuple(tuple(mark) for mark in json.loads(whole["marks"] or "[]")))
+        return replace(counts, marks=tuple(tuple(mark) for part in parts for mark in part["marks"] or ()))
 
     def after(self, memory: None, frontier: Frontier, seen: Seen) -> tuple[None, Frontier]:
         """Complete what the watermarks say."""

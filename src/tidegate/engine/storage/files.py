@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.engine.storage.disk import UNFINISHED, create, make, sync, write_hidden
-from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.errors import BadCheckpoint, UnfitFileSystem
 from tidegate.engine.storage.sealed import opened, sealed
 from tidegate.flow.errors import NotSupported
 
@@ -40,6 +40,14 @@ class Files:
         if "://" in root.removeprefix("file://"):
             raise NotSupported(f"expected a directory on a disk of this machine, got {root}")
         return Files(Path(root.removeprefix("file:")))
+
+    def check_fit(self, path: str, what: str) -> None:
+        """Refuse a path for ``what`` where a run could not keep its promises; nothing of it is accessed."""
+        if "://" in path.removeprefix("file://"):
+            raise UnfitFileSystem(
+                f"expected {what} on a disk of this machine, got {path}",
+                hint="a path of this machine; or run it on Spark, which also writes to HDFS",
+            )
 
     def path(self, name: str = "") -> str:
         """Return the full path of a name."""

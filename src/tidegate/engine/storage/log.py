@@ -23,8 +23,9 @@ __all__ = ["FORMAT", "NOBODY", "Log", "Token", "append", "last_commit", "read_lo
 
 _KEPT = 100
 #: The format that records are written in; earlier ones can be read (`upgrade.py`). Commits of the first format name
-#: directories, and not the files in them, and may have no checksum.
-FORMAT = 2
+#: directories, and not the files in them, and may have no checksum; those of the second are all of Spark, and do not
+#: say which engine made them.
+FORMAT = 3
 _FENCE: dict[str, Any] = {"number": int, "token": dict}
 _COMMIT: dict[str, Any] = {
     "step": int,

@@ -15,8 +15,6 @@ from tidegate.spark.streaming.parts import SparkParts, Warm
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from tidegate.spark.relation import SparkRelation
-
 __all__ = ["SparkAttempt"]
 
 
@@ -31,15 +29,13 @@ class SparkAttempt(Attempt):
         files: Files,
         runtime: Runtime,
         shapes: Mapping[str, Any],
+        tables: Mapping[str, DataFrame],
         *,
         warm: Warm | None = None,
         watch: Watch = lambda loop, number, least: None,  # noqa: ARG005
     ) -> None:
         backend = SparkBackend(runtime)
-        super().__init__(number, suffix, flow, files, backend, shapes, SparkParts(files, backend, warm), watch=watch)
-        self.runtime = runtime
-        self._spark = backend
-
-    def relation(self, frame: DataFrame) -> SparkRelation:
-        """Return the rows of a DataFrame in the session of this step."""
-        return self._spark.relation(frame)
+        parts = SparkParts(files, backend, warm)
+        # A step has a session of its own, with settings of its own.
+        own = {name: backend.relation(frame) for name, frame in tables.items()}
+        super().__init__(number, suffix, flow, files, backend, shapes, parts, own, watch=watch)

@@ -55,9 +55,9 @@ class SparkParts:
         """Return the rows of some parts; large ones stay in memory from step to step."""
         return self._backend.relation(self._warm.read(self._files, self._backend.runtime, parts, shape))
 
-    def write(self, path: str, rows: Relation, times: Sequence[str] = ()) -> Part:
+    def write(self, files: Files, path: str, rows: Relation, times: Sequence[str] = ()) -> Part:
         """Write rows under a path that nobody else writes to."""
-        return write_part(self._files, self._backend.runtime, frame_of(rows), path, times)
+        return write_part(files, self._backend.runtime, frame_of(rows), path, times)
 
 
 class Warm:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.engine.commits.by_step import checked_steps, directory_of
 from tidegate.engine.commits.commit import Publication
 from tidegate.engine.inputs import STEP
+from tidegate.engine.steps.owner import owner_of
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.identity import checkpoint_id
@@ -18,7 +19,6 @@ from tidegate.extras import require
 from tidegate.flow.arguments import checked_path
 from tidegate.flow.sqltypes import quoted
 from tidegate.spark.hadoop import files_at
-from tidegate.spark.streaming.owner import owner_of
 from tidegate.spark.streaming.parts import READ
 
 if TYPE_CHECKING:

@@ -8,34 +8,30 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidegate.engine.commits.by_step import PENDING
+from tidegate.engine.outputs import Output, Transactional, checked_outputs
 from tidegate.engine.policies import CLOCK, policy_of
-from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.steps.metrics import Reporter, reporter
+from tidegate.engine.steps.resuming import check_ends, claim_outputs, identified
 from tidegate.engine.storage.files import Files
-from tidegate.engine.storage.identity import checkpoint_id, identify
 from tidegate.engine.storage.lock import Lock
-from tidegate.engine.storage.log import last_commit
 from tidegate.engine.storage.published import check_promises
 from tidegate.errors import TidegateError
 from tidegate.flow.arguments import checked_directory
 from tidegate.flow.errors import BadArgument, BadInput, nearest
-from tidegate.flow.plan import Plan, Sink
+from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Published
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.inputs import check_inputs
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.said import said_by
-from tidegate.spark.streaming.cleaning import sweep_attempts
+from tidegate.spark.stores import check_store
 from tidegate.spark.streaming.engine import Engine, resume
 from tidegate.spark.streaming.halves import check_halves
 from tidegate.spark.streaming.heartbeat import heart_of, read_beats
-from tidegate.spark.streaming.metrics import Reporter, observed, reporter
-from tidegate.spark.streaming.outputs import Output, Transactional, checked_outputs
-from tidegate.spark.streaming.owner import claim
+from tidegate.spark.streaming.listening import observed
 from tidegate.spark.streaming.reading import published_time, read_promises
-from tidegate.spark.streaming.run import Run
+from tidegate.spark.streaming.run import SparkRun
 from tidegate.spark.streaming.sources import united
-from tidegate.spark.streaming.stores import check_store
 from tidegate.spark.streaming.turns import Turns
 from tidegate.spark.workers import check_workers, runs_python
 
@@ -57,13 +53,13 @@ def start(
     metrics: str | Path | Reporter | None = None,
     allow_pickle: bool = False,
     probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
-) -> Run:
+) -> SparkRun:
     """Start a flow, or go on from its checkpoint. ``probe`` is called at the named points of each step."""
     try:
         runtime = spark_runtime(spark)
         given = check_inputs(flow, inputs, streaming=True)
         report, every = reporter(metrics), _checked_trigger(trigger)
-        _check_ends(flow)
+        check_ends(flow)
         places = checked_outputs(flow, outputs)
         # Rows go to databases by way of Python, too.
         if runs_python(flow) or any(output.needs_workers for output in places.values()):
@@ -98,7 +94,7 @@ def start(
         raise
     ends_itself = any(every.get(kind) for kind in ("availableNow", "once"))
     ends = ends_itself and any(policy_of(source).waits_for_end for source in flow.sources)
-    return Run(spark, engine, query, turns, lock, ends=ends, once=bool(every.get("once")), heart=heart)
+    return SparkRun(spark, engine, query, turns, lock, ends=ends, once=bool(every.get("once")), heart=heart)
 
 
 def prepare(
@@ -112,34 +108,16 @@ def prepare(
     **options: Any,
 ) -> Engine:
     """Return an engine that goes on from a checkpoint; its outputs are its own from now on. ``options`` are its own."""
-    _check_ends(flow)
+    check_ends(flow)
     places = checked_outputs(flow, outputs)
     for name, output in places.items():
-        output.check(spark, files, name)
+        output.check(files, name)
     check_halves(files)
-    if last_commit(files) is None:
-        identify(files, flow.name)
-    # One with commits has had an id, by which outputs know it: another would make it a stranger to them.
-    checkpoint_id(files)
+    identified(flow, files)
     engine = resume(flow, spark_runtime(spark), files, tables, places, lock=lock, **options)
-    for sink in flow.sinks:
-        _claim_output(spark, engine, sink, lock.token.lock if lock else 0)
+    exact = str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
+    claim_outputs(engine, lock, exact=exact)
     return engine
-
-
-def _claim_output(spark: SparkSession, engine: Engine, sink: Sink, lock: int) -> None:
-    """Make the output of a sink its own; ``lock`` is the number of this run's lock."""
-    run, name, schema = engine.run, sink.name, engine.run.shapes[sink.input]
-    if place := run.directories.get(name):
-        claim(spark, place, run.files, name, schema, run.flow[sink.input].schema)
-        _check_none_waits(engine, name, place)
-        _check_not_left(engine, name, place)
-        # What the last commit names is published; the rest is of attempts that did not get so far.
-        sweep_attempts(place, PENDING, lock)
-    try:
-        run.outputs[name].claim(run.senders[name], schema)
-    except TidegateError as error:
-        raise error.at(f"sink {name!r}") from None
 
 
 #: What `DataStreamWriter.trigger` takes.
@@ -175,15 +153,8 @@ def _triggered(writer: DataStreamWriter, every: dict[str, Any]) -> DataStreamWri
         ) from None
 
 
-def _check_ends(flow: Plan) -> None:
-    """Refuse a flow that nothing comes into, or leaves."""
-    flow.check_sinks()
-    if not flow.sources:
-        raise BadInput("expected a flow with a source, got none", hint="a flow of tables alone: flow.compute(…)")
-
-
 def _signals(flow: Plan, spark: SparkSession) -> dict[str, DataFrame]:
-    """Answer the frontiers that sources follow, as streams; their times must be those that the sources declare."""
+    """Return the frontiers that sources follow, as streams; their times must be those that the sources declare."""
     found = {}
     for source in flow.sources:
         if isinstance(source.watermark, Published):
@@ -202,25 +173,3 @@ def _signals(flow: Plan, spark: SparkSession) -> dict[str, DataFrame]:
 
 def _listed(times: list[list[Any]]) -> str:
     return ", ".join(f"{name} {type_}" for name, type_ in times)
-
-
-def _check_none_waits(engine: Engine, sink: str, place: Files) -> None:
-    """Refuse a directory with rows that are committed and not published: it had another path when they were written."""
-    waiting = {p.staged: p.root for p in engine.last.publish} if engine.last else {}
-    for name in place.names(PENDING):
-        if root := waiting.get(f"{PENDING}/{name}"):
-            raise BadCheckpoint(
-                f"{place.root} has rows of sink {sink!r} that are committed, and were to be published in {root}",
-                hint="was the directory moved? move it back, or link to it from there, and start with that path, "
-                "so that they are published",
-            )
-
-
-def _check_not_left(engine: Engine, sink: str, place: Files) -> None:
-    """Refuse a directory that the sink wrote to before it wrote elsewhere: its rows are not counted any more."""
-    last = engine.last.outlets.get(sink) if engine.last else None
-    if (last is None or last.root != place.root) and any(name.startswith("step=") for name in place.names()):
-        raise BadCheckpoint(
-            f"{place.root} has results of sink {sink!r} from before it wrote elsewhere",
-            hint="choose an empty directory: whoever follows this one has been promised how many rows it has",
-        )

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from tidegate.engine.calls import call
+from tidegate.engine.relation import Relation
 from tidegate.engine.storage.errors import RowRefused
-from tidegate.spark.runtime import Runtime
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from tidegate.spark.streaming.outputs import Output
 
 __all__ = ["Refusal", "watched"]
 
@@ -27,21 +22,18 @@ class Refusal:
     hint: str
 
 
-def watched(runtime: Runtime, rows: DataFrame, output: Output) -> tuple[DataFrame, Callable[[], None]]:
+def watched(rows: Relation, refusals: Sequence[Refusal]) -> tuple[Relation, Callable[[], None]]:
     """Return rows that are counted, while they are written, where an output cannot take them.
 
     What is returned beside them raises, once they are written, if there were such rows.
     """
-    from pyspark.sql import Observation
-
-    refusals = list(output.refuses(rows.schema))
     if not refusals:
         return rows, lambda: None
-    seen = Observation()
-    counts = {f"__{i}": f"count_if({refusal.condition})" for i, refusal in enumerate(refusals)}
+    counts = {f"__{i}": call("count_if", refusal.condition) for i, refusal in enumerate(refusals)}
+    seen, told = rows.backend.watched(rows, counts)
 
     def check() -> None:
-        found = seen.get
+        found = told()
         for i, refusal in enumerate(refusals):
             if found[f"__{i}"]:
                 raise RowRefused(
@@ -51,4 +43,4 @@ def watched(runtime: Runtime, rows: DataFrame, output: Output) -> tuple[DataFram
                     "on this checkpoint; or another output for this sink",
                 )
 
-    return rows.observe(seen, *runtime.exprs(counts)), check
+    return seen, check

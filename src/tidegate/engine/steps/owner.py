@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tidegate.engine.outputs import Fields
 from tidegate.engine.storage.errors import BadCheckpoint, FlowChanged
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.identity import checkpoint_id
 from tidegate.engine.storage.published import PROMISES
 from tidegate.flow.schema import Schema
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructField, StructType
+from tidegate.flow.schema_json import type_shown
 
 __all__ = ["check_owned", "claim", "is_owned", "owner_of"]
 
@@ -22,19 +20,18 @@ _KEYS = {"checkpoint": str, "id": str, "sink": str, "schema": str, "time": list}
 _RESTORE = "restore the file from a copy; spark.read.parquet(path) reads what is visible in the directory"
 
 
-def claim(spark: SparkSession, files: Files, checkpoint: Files, sink: str, schema: StructType, times: Schema) -> None:
+def claim(files: Files, checkpoint: Files, sink: str, fields: Fields, times: Schema, *, exact: bool = False) -> None:
     """Mark a directory as the output of a checkpoint's sink, or raise if it is someone else's.
 
-    ``schema`` has the columns, ``times`` says which of them are time: others may follow the frontier of this output.
-    If the sink has other columns than it had, the directory has those of then and those of now.
+    ``fields`` are the columns, ``times`` says which of them are time: others may follow the frontier of this output.
+    If the sink has other columns than it had, the directory has those of then and those of now. ``exact`` says whether
+    names that differ in their case are two.
     """
-    from pyspark.sql.types import StructType
-
     owner: dict[str, Any] = {
         "checkpoint": checkpoint.root,
         "id": checkpoint_id(checkpoint),
         "sink": sink,
-        "schema": schema.json(),
+        "schema": fields.json,
         "time": [[column.name, column.type] for column in times.times],
     }
     if not is_owned(files) and files.names():
@@ -54,9 +51,9 @@ def claim(spark: SparkSession, files: Files, checkpoint: Files, sink: str, schem
     if found["time"] != owner["time"]:
         old, new = (", ".join(" ".join(column) for column in o["time"]) for o in (found, owner))
         raise _changed(files.root, sink, f"the time columns were {old}, and now are {new}")
-    exact = str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
-    before = StructType.fromJson(json.loads(found["schema"]))
-    owner["schema"] = _both(before, schema, files.root, sink, exact=exact).json()
+    before, now = json.loads(found["schema"]), json.loads(fields.json)
+    both = now | {"fields": _both(before["fields"], now["fields"], files.root, sink, exact=exact)}
+    owner["schema"] = json.dumps(both, separators=(",", ":"), sort_keys=True)
     if owner != found:
         files.replace(_OWNER, owner)
 
@@ -85,21 +82,21 @@ def check_owned(files: Files) -> None:
         )
 
 
-def _both(before: StructType, now: StructType, root: str, sink: str, *, exact: bool) -> StructType:
+def _both(
+    before: list[dict[str, Any]], now: list[dict[str, Any]], root: str, sink: str, *, exact: bool
+) -> list[dict[str, Any]]:
     """Return the columns of now, and behind them those that there are no more; raise if a type is another."""
-    from pyspark.sql.types import StructType
 
-    def key(column: StructField) -> str:
-        return column.name if exact else column.name.lower()
+    def key(column: dict[str, Any]) -> str:
+        return str(column["name"]) if exact else str(column["name"]).lower()
 
-    known = {key(column): column for column in before.fields}
-    for column in now.fields:
-        old = known.pop(key(column), column)
+    known = {key(column): column for column in before}
+    for column in now:
         # Whether values may be missing is not a matter of files: they always may.
-        if old.dataType.simpleString() != column.dataType.simpleString():
-            types = f"{old.dataType.simpleString().upper()}, and now is {column.dataType.simpleString().upper()}"
-            raise _changed(root, sink, f"column {column.name} was {types}")
-    return StructType([*now.fields, *known.values()])
+        old, new = (type_shown(c["type"]).upper() for c in (known.pop(key(column), column), column))
+        if old != new:
+            raise _changed(root, sink, f"column {column['name']} was {old}, and now is {new}")
+    return [*now, *known.values()]
 
 
 def _changed(root: str, sink: str, what: str) -> FlowChanged:

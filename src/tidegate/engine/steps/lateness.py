@@ -13,29 +13,28 @@ from typing import Any
 
 import pyarrow as pa
 
+from tidegate.engine.attempt import Attempt
+from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier
 from tidegate.engine.keepers import Keeper
 from tidegate.engine.keepers.revised import ORIGIN
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.relation import Relation, united
+from tidegate.engine.steps.taken import Taken
 from tidegate.flow import plan
 from tidegate.flow.arrow import checked_result
 from tidegate.flow.expressions import reference_to
 from tidegate.flow.plan import Operator, Plan, Source
 from tidegate.flow.schema import Column, Schema
-from tidegate.spark.relation import frame_of
-from tidegate.spark.streaming.attempt import SparkAttempt
-from tidegate.spark.streaming.sources import Taken
 
 __all__ = ["admit"]
 
 
 def admit(
-    step: SparkAttempt,
+    step: Attempt,
     keepers: Mapping[str, Keeper[Any]],
     taken: Mapping[str, Taken],
     old: Mapping[str, Frontier],
-    tables: Mapping[str, Relation],
 ) -> tuple[dict[str, Taken], dict[str, Relation]]:
     """Let late rows travel to windows that take them.
 
@@ -50,7 +49,7 @@ def admit(
         return dict(taken), {}
     found = {source.id: _written(step, taken[source.id], flow.sources.index(source)) for source in sources}
     late, admitted = dict(found), {}
-    known = dict(tables)
+    known = dict(step.tables)
     for operator in flow:
         if not operator.schema.time and operator.inputs:
             known[operator.id] = lower_operator(operator, *(known[name] for name in operator.inputs))
@@ -62,14 +61,17 @@ def admit(
     took = united([rows.select({"__took": ORIGIN}) for rows in admitted.values()]).distinct()
     result = dict(taken)
     for source in sources:
-        left = frame_of(found[source.id].join(took, f"{ORIGIN} = __took", "anti"))
+        left = found[source.id].join(took, f"{ORIGIN} = __took", "anti")
         before = taken[source.id]
-        result[source.id] = replace(before, seen=replace(before.seen, late=left.count()), late=left)
+        counted = left.group({}, {"rows": call("count", "*")}).fetch().to_pylist()
+        result[source.id] = replace(
+            before, seen=replace(before.seen, late=sum(row["rows"] for row in counted)), late=left
+        )
     return result, admitted
 
 
 def _roads(flow: Plan, windows: Collection[str]) -> set[str]:
-    """Answer the operators from which late rows can reach a window that takes them, those windows included."""
+    """Return the operators from which late rows can reach a window that takes them, those windows included."""
     found: set[str] = set()
     for operator in reversed(flow.operators):
         passes = isinstance(operator, Source) or not operator.keeps_state
@@ -79,17 +81,17 @@ def _roads(flow: Plan, windows: Collection[str]) -> set[str]:
     return found
 
 
-def _written(step: SparkAttempt, taken: Taken, number: int) -> Relation:
-    """Answer the late rows of a source, each with a number of its own; they are written down, so that it stays."""
-    id_ = f"monotonically_increasing_id() * {len(step.flow.sources)} + {number}"
-    rows = step.relation(taken.late_rows(step.runtime)).with_columns({ORIGIN: id_})
+def _written(step: Attempt, taken: Taken, number: int) -> Relation:
+    """Return the late rows of a source, each with a number of its own; they are written down, so that it stays."""
+    rows = step.backend.numbered(taken.late_rows, ORIGIN)
+    rows = rows.with_columns({ORIGIN: f"{ORIGIN} * {len(step.flow.sources)} + {number}"})
     return step.read([step.write("late", number, "candidates", rows)], rows.shape)
 
 
 def _passed(
-    step: SparkAttempt, operator: Operator, late: Mapping[str, Relation], tables: Mapping[str, Relation]
+    step: Attempt, operator: Operator, late: Mapping[str, Relation], tables: Mapping[str, Relation]
 ) -> Relation:
-    """Answer what an operator makes of late rows, each with the number of the row that it comes from."""
+    """Return what an operator makes of late rows, each with the number of the row that it comes from."""
     inputs = []
     for given in step.flow.inputs(operator):
         if given.schema.time:
@@ -109,7 +111,7 @@ def _passed(
 
 
 def _row_by_row(operator: plan.MapBatches) -> Callable[[Any], Any]:
-    """Answer a function on batches that is given one row at a time: only so can it be told what became of a row."""
+    """Return a function on batches that is given one row at a time: only so can it be told what became of a row."""
     function, declared = operator.function, operator.schema.columns
 
     def one_by_one(batch: pa.RecordBatch) -> pa.Table:

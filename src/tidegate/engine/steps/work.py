@@ -7,18 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tidegate.engine.attempt import Attempt
 from tidegate.engine.frontiers import Frontier
 from tidegate.engine.keepers import Held, Keeper, Moved, New, Types
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.marks import Seen
 from tidegate.engine.relation import Kept as Cached
 from tidegate.engine.relation import Relation
+from tidegate.engine.steps.entries import Entries
+from tidegate.engine.steps.failures import at_operator
+from tidegate.engine.steps.host import Speaks
+from tidegate.engine.steps.taken import Taken
 from tidegate.engine.storage.state import Part, State, fold_from
 from tidegate.flow.plan import Operator, Source, Table
-from tidegate.spark.streaming.attempt import SparkAttempt
-from tidegate.spark.streaming.entries import Entries
-from tidegate.spark.streaming.failures import at_operator
-from tidegate.spark.streaming.sources import Taken
 
 __all__ = ["Kept", "Rows", "Work"]
 
@@ -45,11 +46,12 @@ class Work:
 
     def __init__(
         self,
-        step: SparkAttempt,
+        step: Attempt,
         entries: Entries,
         kept: Mapping[str, Kept],
         before: Mapping[str, tuple[State, ...]],
         tables: Mapping[str, Relation],
+        said: Speaks,
         *,
         ended: bool = False,
         fold_from: Callable[[Sequence[Part]], int] = fold_from,
@@ -61,6 +63,7 @@ class Work:
         self._entries = entries
         self._kept = kept
         self._tables = tables
+        self._said = said
         self._ended = ended
         self._fold_from = fold_from
         self._uses = Counter([i for o in self._flow for i in o.inputs] + [s.input for s in self._flow.sinks])
@@ -71,12 +74,12 @@ class Work:
     def begin(self, taken: Mapping[str, Taken], old: Mapping[str, Frontier]) -> None:
         """Write the new rows that go into states whatever the frontiers will be."""
         for operator in self._flow:
-            with at_operator(self._flow, operator.id):
+            with at_operator(self._flow, operator.id, self._said):
                 if isinstance(operator, Table):
                     self.rows[operator.id] = Rows(self._tables[operator.id])
                 elif isinstance(operator, Source):
                     self.rows[operator.id] = (
-                        Rows(self._step.relation(taken[operator.id].on_time(self._step.runtime)))
+                        Rows(taken[operator.id].on_time)
                         if operator.id in taken
                         else Rows(self._step.nothing(operator.id), empty=True)
                     )
@@ -85,7 +88,7 @@ class Work:
         for operator in self._flow:
             for port in range(len(operator.inputs)):
                 if (operator.id, port) in self._entries.inputs:
-                    with at_operator(self._flow, operator.id):
+                    with at_operator(self._flow, operator.id, self._said):
                         self._take_in(operator, port, old[operator.id])
 
     def answer(
@@ -100,7 +103,7 @@ class Work:
         ``late`` are the late rows that operators take.
         """
         for operator in self._flow:
-            with at_operator(self._flow, operator.id):
+            with at_operator(self._flow, operator.id, self._said):
                 if isinstance(operator, Source):
                     empty = operator.id not in seen or not seen[operator.id].rows
                     self.rows[operator.id] = Rows(self.rows[operator.id].relation, empty=empty)
@@ -116,7 +119,7 @@ class Work:
             return {}
         found = {}
         for id_, own in self._kept.items():
-            with at_operator(self._flow, id_):
+            with at_operator(self._flow, id_, self._said):
                 found[own.key] = tuple(self._folded(id_, port, new[id_]) for port in range(own.keeper.ports))
         return found
 

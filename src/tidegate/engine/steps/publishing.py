@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from tidegate.engine.attempt import Attempt
 from tidegate.engine.commits.by_step import MANIFEST, PENDING, directory_of, manifest_of, place_of
 from tidegate.engine.commits.commit import Commit, Publication
+from tidegate.engine.steps.owner import check_owned, is_owned
+from tidegate.engine.steps.prepared import Prepared
 from tidegate.engine.storage.disk import sync
 from tidegate.engine.storage.errors import BadCheckpoint, SinkFailed
 from tidegate.engine.storage.files import Files
@@ -14,30 +17,27 @@ from tidegate.engine.storage.manifest import check_files, damage, damaged, locat
 from tidegate.engine.storage.published import PROMISES
 from tidegate.engine.storage.state import check_part
 from tidegate.errors import TidegateError
-from tidegate.spark.runtime import Runtime
-from tidegate.spark.said import said_by
-from tidegate.spark.streaming.attempt import SparkAttempt
-from tidegate.spark.streaming.owner import check_owned, is_owned
-from tidegate.spark.streaming.parts import READ
-from tidegate.spark.streaming.prepared import Prepared
 
 __all__ = ["publish", "seal", "staged"]
 
 
-def staged(directory: str, step: SparkAttempt) -> str:
-    """Answer where the results of a step are written before its commit; readers overlook it."""
+def staged(directory: str, step: Attempt) -> str:
+    """Return where the results of a step are written before its commit; readers overlook it."""
     return (
         f"{directory}/{PENDING}/{step.number}-{step.suffix}" if directory else f"{PENDING}/{step.number}-{step.suffix}"
     )
 
 
-def seal(files: Files, commit: Commit, before: Commit | None) -> None:
-    """Wait until all that a commit names, and the one before does not, is on the disk; raise if it is not there."""
+def seal(files: Files, commit: Commit, before: Commit | None, *, growing: Sequence[str] = ()) -> None:
+    """Wait until all that a commit names, and the one before does not, is on the disk; raise if it is not there.
+
+    ``growing`` are directories of which only what is new has to be there.
+    """
     old = before.paths if before else set()
     new = [part for part in commit.parts if part.path not in old]
     for part in new:
         check_part(files, part)
-    paths = files.unsynced([part.path for part in new], growing=_positions(files))
+    paths = files.unsynced([part.path for part in new], growing=growing)
     for publication in commit.publish:
         place = place_of(files, publication)
         check_files(place, publication.staged, publication.files, "the output")
@@ -47,18 +47,8 @@ def seal(files: Files, commit: Commit, before: Commit | None) -> None:
     sync(paths)
 
 
-def _positions(files: Files) -> list[str]:
-    """Return where Spark writes down what is in a batch; a source that forgot would give the same rows once more.
-
-    And where it writes that one is done: one after which another was committed should not be found torn.
-    """
-    sources = files.names("spark/sources")
-    return ["spark", "spark/offsets", "spark/commits", *(f"spark/sources/{number}" for number in sources)]
-
-
 def publish(
     run: Prepared,
-    runtime: Runtime,
     commit: Commit,
     *,
     probe: Callable[[str], None] = lambda point: None,  # noqa: ARG005
@@ -79,7 +69,7 @@ def publish(
             # The sink writes elsewhere now, and all that it wrote here is gone.
             continue
         if publication.call:
-            _deliver(run, runtime, commit, publication, probe, whole=whole)
+            _deliver(run, commit, publication, probe, whole=whole)
         else:
             _move(place, commit, publication, probe, whole=whole)
         # All of it is in its place: what is left here is a copy, or nothing.
@@ -130,7 +120,6 @@ def _rename(place: Files, name: str, to: str, step: int) -> None:
 
 def _deliver(
     run: Prepared,
-    runtime: Runtime,
     commit: Commit,
     publication: Publication,
     probe: Callable[[str], None],
@@ -148,24 +137,24 @@ def _deliver(
         return
     if lines:
         raise damaged(what, files.path(publication.staged), lines)
-    _hand_over(run, runtime, commit, publication)
+    _hand_over(run, commit, publication)
     probe("handed over")
     files.create(publication.name, {"step": commit.step, "rows": publication.rows})
 
 
-def _hand_over(run: Prepared, runtime: Runtime, commit: Commit, publication: Publication) -> None:
+def _hand_over(run: Prepared, commit: Commit, publication: Publication) -> None:
     """Give the rows of a step to the sink that they were computed for; they are dropped if the flow has it no more."""
     sink = publication.call
     if sink not in run.outputs:
         return
-    rows = runtime.session.read.options(**READ).parquet(run.files.path(publication.staged))
     try:
+        rows = run.host.results(run.files, publication.staged)
         run.outputs[sink].deliver(run.senders[sink], rows, commit.step)
     except TidegateError as error:
         raise error.at(f"sink {sink!r}").at(f"flow {run.flow.name!r}") from None
     except Exception as error:
         failed = SinkFailed(
-            f"the rows of step {commit.step} could not be handed over: {said_by(error).text}",
+            f"the rows of step {commit.step} could not be handed over: {run.host.said(error).text}",
             hint="they are kept: the next start from this checkpoint hands them over",
         )
         raise failed.at(f"sink {sink!r}").at(f"flow {run.flow.name!r}") from error

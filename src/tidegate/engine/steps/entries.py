@@ -12,14 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.engine.keepers import Keeper
-from tidegate.engine.lowering import lower_operator
-from tidegate.engine.relation import Relation
+from tidegate.engine.steps.host import Host
+from tidegate.engine.steps.taken import observable
 from tidegate.flow import plan
 from tidegate.flow.plan import Operator, Plan, Source
-from tidegate.spark.backend import SparkBackend
-from tidegate.spark.jvm import optimized_plan
-from tidegate.spark.relation import frame_of
-from tidegate.spark.streaming.sources import observable
 
 __all__ = ["Entries", "entries"]
 
@@ -37,10 +33,8 @@ class Entries:
     passes: int
 
 
-def entries(
-    flow: Plan, keepers: Mapping[str, Keeper[Any]], backend: SparkBackend, shapes: Mapping[str, Any]
-) -> Entries:
-    """Answer what can be written before the frontiers of a step are known."""
+def entries(flow: Plan, keepers: Mapping[str, Keeper[Any]], host: Host, shapes: Mapping[str, Any]) -> Entries:
+    """Return what can be written before the frontiers of a step are known."""
     reached: dict[str, frozenset[str] | None] = {}
     for operator in flow:
         reached[operator.id] = _reached(operator, reached)
@@ -50,7 +44,7 @@ def entries(
         for operator, port in held
         if keepers[operator.id].early
         and (sources := reached[operator.inputs[port]]) is not None
-        and _observable(flow, backend, shapes, operator.inputs[port], sources)
+        and _observable(flow, host, shapes, operator.inputs[port], sources)
     }
     seen: frozenset[str] = frozenset().union(*found.values())
     read = [operator.inputs[port] for operator, port in held] + [sink.input for sink in flow.sinks]
@@ -59,7 +53,7 @@ def entries(
 
 
 def _reached(operator: Operator, reached: Mapping[str, frozenset[str] | None]) -> frozenset[str] | None:
-    """Answer the sources whose rows come to an operator's output one by one; None if others do too."""
+    """Return the sources whose rows come to an operator's output one by one; None if others do too."""
     if isinstance(operator, Source):
         return frozenset([operator.id]) if observable(operator) else None
     found = [sources for name in operator.inputs if (sources := reached[name]) is not None]
@@ -69,31 +63,19 @@ def _reached(operator: Operator, reached: Mapping[str, frozenset[str] | None]) -
 
 
 def _fed(flow: Plan, name: str) -> bool:
-    """Answer whether rows of this step come to an operator's output without waiting in a state."""
+    """Return whether rows of this step come to an operator's output without waiting in a state."""
     operator = flow[name]
     return isinstance(operator, Source) or (not operator.keeps_state and any(_fed(flow, i) for i in operator.inputs))
 
 
-def _observable(
-    flow: Plan, backend: SparkBackend, shapes: Mapping[str, Any], name: str, sources: frozenset[str]
-) -> bool:
-    """Answer whether Spark reads all rows on their way: of a condition that is never true it would read none."""
-    from pyspark.sql import Observation
-
-    def lowered(id_: str) -> Relation:
-        operator = flow[id_]
-        if isinstance(operator, Source):
-            rows = frame_of(backend.nothing(shapes[id_]))
-            return backend.relation(rows.observe(Observation(f"of {id_}"), backend.runtime.expr("count(*)", "n")))
-        return lower_operator(operator, *map(lowered, operator.inputs))
-
+def _observable(flow: Plan, host: Host, shapes: Mapping[str, Any], name: str, sources: frozenset[str]) -> bool:
+    """Whether all rows are read on their way, once each."""
     # Rows that come by two ways, as where a stream is united with itself, would be seen twice.
     if any(_ways(flow, name, source) > 1 for source in sources):
         return False
-    optimized = optimized_plan(frame_of(lowered(name)))
-    return all(f"CollectMetrics of {source}," in optimized for source in sources)
+    return host.sees_all(flow, name, sorted(sources), shapes)
 
 
 def _ways(flow: Plan, name: str, source: str) -> int:
-    """Answer on how many ways rows of a source come to an operator."""
+    """Return on how many ways rows of a source come to an operator."""
     return 1 if name == source else sum(_ways(flow, before, source) for before in flow[name].inputs)

@@ -10,14 +10,13 @@ from tidegate.engine.commits.by_step import check_none_after
 from tidegate.engine.commits.commit import Commit
 from tidegate.engine.commits.upgrade import upgraded
 from tidegate.engine.meaning import check_meaning
+from tidegate.engine.steps.cleaning import sweep
+from tidegate.engine.steps.owner import check_owned
+from tidegate.engine.steps.prepared import Prepared
+from tidegate.engine.steps.publishing import publish
 from tidegate.engine.storage.errors import CheckpointClosed
 from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.state import check_part
-from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.cleaning import sweep
-from tidegate.spark.streaming.owner import check_owned
-from tidegate.spark.streaming.prepared import Prepared
-from tidegate.spark.streaming.publishing import publish
 
 __all__ = ["RECOVERY", "recover"]
 
@@ -26,14 +25,14 @@ __all__ = ["RECOVERY", "recover"]
 RECOVERY = ("checking", "recovering", "sweeping")
 
 
-def recover(run: Prepared, runtime: Runtime, found: Mapping[str, Any], lock: Lock | None) -> Commit:
+def recover(run: Prepared, found: Mapping[str, Any], lock: Lock | None) -> Commit:
     """Return the last commit, after what it had to publish is published and leftovers are gone."""
     check_meaning(run.flow, found["flow"], run.meaning)
     commit = upgraded(run.files, Commit.decode(run.flow, found), found["format"])
     run.probe("checking", commit.step)
     _check(run, commit)
     run.probe("recovering", commit.step)
-    publish(run, runtime, commit, whole=True)
+    publish(run, commit, whole=True)
     run.probe("sweeping", commit.step)
     sweep(run, commit, lock.token.lock if lock else 0, before=lock.since if lock else time.time())
     if commit.ended:

@@ -6,24 +6,22 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from tidegate.engine.attempt import Attempt
 from tidegate.engine.commits.by_step import directory_of
 from tidegate.engine.commits.commit import Commit, Publication
 from tidegate.engine.frontiers import shown
 from tidegate.engine.marks import Marks
+from tidegate.engine.outputs.refusals import watched
+from tidegate.engine.steps.failures import at_operator
+from tidegate.engine.steps.owner import check_owned
+from tidegate.engine.steps.prepared import Prepared
+from tidegate.engine.steps.publishing import staged
+from tidegate.engine.steps.taken import Taken, diverted
+from tidegate.engine.steps.work import Rows
 from tidegate.engine.storage.errors import LateRow, RowRefused
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.published import Outlet, final
 from tidegate.engine.tracking import Tracking
-from tidegate.spark.relation import frame_of
-from tidegate.spark.streaming.attempt import SparkAttempt
-from tidegate.spark.streaming.failures import at_operator
-from tidegate.spark.streaming.owner import check_owned
-from tidegate.spark.streaming.parts import write_part
-from tidegate.spark.streaming.prepared import Prepared
-from tidegate.spark.streaming.publishing import staged
-from tidegate.spark.streaming.refusals import watched
-from tidegate.spark.streaming.sources import Taken, diverted
-from tidegate.spark.streaming.work import Rows
 
 __all__ = ["outlets", "refuse_late", "set_aside", "set_aside_so_far", "write_results"]
 
@@ -40,7 +38,7 @@ def refuse_late(taken: Mapping[str, Taken], marks: Mapping[str, Marks]) -> None:
 
 
 def set_aside(
-    run: Prepared, step: SparkAttempt, taken: Mapping[str, Taken], marks: Mapping[str, Marks]
+    run: Prepared, step: Attempt, taken: Mapping[str, Taken], marks: Mapping[str, Marks]
 ) -> list[Publication]:
     """Write the rows that came late or were rejected to where they can be read."""
     written = []
@@ -49,8 +47,7 @@ def set_aside(
         if late + found.seen.rejected:
             directory = run.late_rows(found.source.id)
             place = staged(directory, step)
-            rows = diverted(found, step.runtime, marks[found.source.id].frontier, step.number)
-            part = write_part(run.files, step.runtime, rows, place)
+            part = step.write_rows(run.files, place, diverted(found, marks[found.source.id].frontier, step.number))
             name = f"{directory}/step={step.number}"
             written.append(Publication(run.files.root, place, name, files=part.files))
     return written
@@ -64,9 +61,7 @@ def set_aside_so_far(last: Commit | None, publications: Sequence[Publication]) -
     return dict(found)
 
 
-def write_results(
-    run: Prepared, step: SparkAttempt, found: Mapping[str, Rows]
-) -> tuple[dict[str, int], list[Publication]]:
+def write_results(run: Prepared, step: Attempt, found: Mapping[str, Rows]) -> tuple[dict[str, int], list[Publication]]:
     """Write what goes to sinks to paths of this attempt; return how many rows each has, and what is to be published."""
     outputs, written = {}, []
     for place in run.directories.values():
@@ -77,9 +72,10 @@ def write_results(
         if rows.empty:
             continue
         publication, files = _place(run, step, sink.name)
-        frame, check_taken = watched(step.runtime, frame_of(rows.relation), run.outputs[sink.name])
-        with at_operator(run.flow, sink.input):
-            part = write_part(files, step.runtime, frame, publication.staged)
+        fields = run.host.fields(rows.relation.shape)
+        counted, check_taken = watched(rows.relation, run.outputs[sink.name].refuses(fields))
+        with at_operator(run.flow, sink.input, run.host.said):
+            part = step.write_rows(files, publication.staged, counted)
         try:
             check_taken()
         except RowRefused as error:
@@ -90,7 +86,7 @@ def write_results(
     return outputs, written
 
 
-def _place(run: Prepared, step: SparkAttempt, sink: str) -> tuple[Publication, Files]:
+def _place(run: Prepared, step: Attempt, sink: str) -> tuple[Publication, Files]:
     if place := run.directories.get(sink):
         return Publication(place.root, staged("", step), f"step={step.number}"), place
     directory = f"output/{sink}"

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidegate.engine.keepers import Keeper, Types, keepers_of
 from tidegate.engine.meaning import meaning, origins_of, state_keys
+from tidegate.engine.outputs import Output, Sender
 from tidegate.engine.plans import lower
+from tidegate.engine.steps.entries import Entries, entries
+from tidegate.engine.steps.host import Host
+from tidegate.engine.steps.work import Kept
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.identity import checkpoint_id
 from tidegate.engine.storage.state import Part
 from tidegate.flow.plan import Plan
-from tidegate.spark.arrow import struct_type
-from tidegate.spark.backend import SparkBackend
-from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.entries import Entries, entries
-from tidegate.spark.streaming.outputs import Output, Sender
-from tidegate.spark.streaming.work import Kept
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["Prepared", "Probe", "prepared"]
 
@@ -34,8 +29,8 @@ class Prepared:
     """A flow that is ready to run."""
 
     flow: Plan
+    host: Host
     files: Files
-    tables: Mapping[str, DataFrame]
     outputs: Mapping[str, Output]
     #: As whom each sink writes to its output.
     senders: Mapping[str, Sender]
@@ -68,9 +63,8 @@ class Prepared:
 
 def prepared(
     flow: Plan,
-    runtime: Runtime,
+    host: Host,
     files: Files,
-    tables: Mapping[str, DataFrame],
     outputs: Mapping[str, Output],
     old: Mapping[str, Any] | None,
     *,
@@ -82,32 +76,25 @@ def prepared(
     origins = origins_of(flow, old)
     keepers = keepers_of(flow, allow_pickle=allow_pickle)
     keys = state_keys(flow, keepers, origins)
-    backend = SparkBackend(runtime)
-    shapes = _shapes(flow, backend, tables)
+    # On no rows: what the engine refuses is refused before anything runs.
+    inputs = {s.id: host.backend.nothing(host.shape(s.schema.columns)) for s in flow.sources}
+    shapes = {id_: rows.shape for id_, rows in lower(flow, {**inputs, **host.tables}).items()}
     kept = {}
     for id_, keeper in keepers.items():
         types = Types(tuple(shapes[name] for name in flow[id_].inputs), shapes[id_])
-        kept[id_] = Kept(keeper, keys[id_], replace(types, states=tuple(keeper.state_types(backend, types))))
+        kept[id_] = Kept(keeper, keys[id_], replace(types, states=tuple(keeper.state_types(host.backend, types))))
     checkpoint = checkpoint_id(files)
     return Prepared(
         flow,
+        host,
         files,
-        dict(tables),
         dict(outputs),
         {sink.name: Sender(checkpoint, flow.name, sink.name, flow[sink.input].schema.time) for sink in flow.sinks},
         shapes,
         kept,
-        entries(flow, keepers, backend, shapes),
+        entries(flow, keepers, host, shapes),
         origins,
         meaning(flow, keepers, keys, origins),
         fold_from,
         probe,
     )
-
-
-def _shapes(flow: Plan, backend: SparkBackend, tables: Mapping[str, DataFrame]) -> dict[str, Any]:
-    """Return what the backend makes of the flow, on no rows: what it refuses is refused before anything runs."""
-    inputs = {s.id: backend.nothing(struct_type(s.schema.columns)) for s in flow.sources}
-    inputs |= {name: backend.relation(table) for name, table in tables.items()}
-    with backend.runtime.settings(spark__sql__session__timeZone=flow.timezone):
-        return {id_: rows.shape for id_, rows in lower(flow, inputs).items()}

@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tidegate.engine.outputs.output import Fields, Output, Results, Sender
+from tidegate.engine.outputs.outside import check_outside
 from tidegate.engine.storage.errors import BadCheckpoint, SinkFailed
 from tidegate.engine.storage.files import Files
 from tidegate.extras import require
 from tidegate.flow.arguments import checked_directory
 from tidegate.flow.errors import NotSupported
-from tidegate.spark.streaming.batches import arrow_batches
-from tidegate.spark.streaming.outputs.output import Output, Sender
-from tidegate.spark.streaming.outputs.outside import check_outside
+from tidegate.flow.schema_json import type_shown
 
 if TYPE_CHECKING:
     from deltalake import Schema
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructType
 
 __all__ = ["Delta", "delta"]
 
@@ -43,17 +41,17 @@ class Delta(Output):
     #: For whom `claim` has made the table ready.
     _claimed: set[Sender] = field(default_factory=set, init=False, repr=False, compare=False)
 
-    def check(self, spark: SparkSession, checkpoint: Files, sink: str) -> None:  # noqa: ARG002
+    def check(self, checkpoint: Files, sink: str) -> None:
         """Raise if the table is on a disk of this machine, where the checkpoint would sweep it away."""
         path = self.path.removeprefix("file://")
         if "://" not in path:
             check_outside(checkpoint, sink, self.path, f"file:{os.path.abspath(path)}")
 
-    def claim(self, sender: Sender, schema: StructType) -> None:
+    def claim(self, sender: Sender, fields: Fields) -> None:
         """Make the table if it is not there, or see that it is this sender's and has the columns, with their types."""
         from deltalake import DeltaTable
 
-        wanted = _in_delta(schema)
+        wanted = _in_delta(fields)
         with self._told("could not be made ready for rows", hint="see that it can be reached, and start again"):
             if not DeltaTable.is_deltatable(self.path, self._storage):
                 DeltaTable.create(
@@ -70,27 +68,28 @@ class Delta(Output):
                 f"expected a table of its own, and {self.path} belongs to another: {owner}",
                 hint="choose another path; or delete this one, if its checkpoint is gone",
             )
-        if list(types) != schema.names:
+        if list(types) != fields.names:
             raise BadCheckpoint(
-                f"expected a table with columns {', '.join(schema.names)}, got {self.path} with {', '.join(types)}",
+                f"expected a table with columns {', '.join(fields.names)}, got {self.path} with {', '.join(types)}",
                 hint="choose another path: a table that is not there is made",
             )
         for name, type_ in _types(wanted).items():
             # deltalake would convert values, and make 1 of 1.7.
             if type_ != types[name]:
+                found, got = (type_shown(one).upper() for one in (types[name], type_))
                 raise BadCheckpoint(
-                    f"expected column {name} of type {_shown(types[name])}, as {self.path} has it, got {_shown(type_)}",
+                    f"expected column {name} of type {found}, as {self.path} has it, got {got}",
                     hint="cast it to that type in a select(…) right before the sink, or choose another path",
                 )
         self._claimed.add(sender)
 
-    def deliver(self, sender: Sender, rows: DataFrame, step: int) -> None:
+    def deliver(self, sender: Sender, rows: Results, step: int) -> None:
         """Add the rows of a step as one version of the table; nothing if the step is there already."""
         from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
         if sender not in self._claimed:
             # A start hands over what is left of the last step first, and the sink may have another table now.
-            self.claim(sender, rows.schema)
+            self.claim(sender, rows.fields)
         kept = "the rows are kept: they are written when the flow is started again"
         with self._told("did not take the rows", hint=kept):
             # Another writer of the same steps makes the version that is written from here on a conflict.
@@ -98,7 +97,7 @@ class Delta(Output):
             last = table.transaction_version(_app(sender))
             if last is not None and last >= step:
                 return
-            batches = arrow_batches(rows)
+            batches = rows.batches()
             first = next(batches)
             data = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
             named = CommitProperties(
@@ -158,46 +157,35 @@ def _in_a_line(text: str) -> str:
     return " ".join(re.sub(r"\x1b\[\d*m", "", text).split())
 
 
-def _in_delta(schema: StructType) -> Schema:
+def _in_delta(fields: Fields) -> Schema:
     """Return a schema in Delta's words; raise if there is a type that it has none for."""
     from deltalake import Schema
-    from pyspark.sql.types import StructType
 
-    for column in schema.fields:
+    whole = json.loads(fields.json, object_hook=_relaxed)
+    for column in whole["fields"]:
         try:
             # deltalake makes a table with such a column, and then takes no row for it.
-            known = not any("interval" in leaf.typeName() for leaf in _leaves(column.dataType))
-            Schema.from_json(_nullable(StructType([column])))
+            known = not any("interval" in leaf for leaf in _leaves(column["type"]))
+            Schema.from_json(json.dumps(whole | {"fields": [column]}))
         except ValueError:
             known = False
         if not known:
             raise NotSupported(
-                f"column {column.name} is of type {column.dataType.simpleString()}, which has no form in Delta",
+                f"column {column['name']} is of type {type_shown(column['type'])}, which has no form in Delta",
                 hint="cast it in a select(…) before the sink",
             )
-    return Schema.from_json(_nullable(schema))
+    return Schema.from_json(json.dumps(whole))
 
 
-def _leaves(type_: DataType) -> Iterator[DataType]:
-    """Yield the types that a type is made of."""
-    from pyspark.sql.types import ArrayType, MapType, StructType
-
-    if isinstance(type_, StructType):
-        parts = [field.dataType for field in type_.fields]
-    elif isinstance(type_, MapType):
-        parts = [type_.keyType, type_.valueType]
-    elif isinstance(type_, ArrayType):
-        parts = [type_.elementType]
-    else:
+def _leaves(type_: Any) -> Iterator[str]:
+    """Yield the types that a type is made of, as they stand in JSON."""
+    if isinstance(type_, str):
         yield type_
         return
-    for part in parts:
+    inner = [field["type"] for field in type_.get("fields", ())]
+    inner += [type_[part] for part in ("elementType", "keyType", "valueType") if part in type_]
+    for part in inner:
         yield from _leaves(part)
-
-
-def _nullable(schema: StructType) -> str:
-    """Return a schema as Delta writes it down, which is Spark's own way; every value may be missing."""
-    return json.dumps(json.loads(schema.json(), object_hook=_relaxed))
 
 
 def _types(schema: Schema) -> dict[str, Any]:
@@ -211,11 +199,3 @@ def _types(schema: Schema) -> dict[str, Any]:
 
 def _relaxed(part: dict[str, Any]) -> dict[str, Any]:
     return part | {name: True for name in ("nullable", "containsNull", "valueContainsNull") if name in part}
-
-
-def _shown(type_: Any) -> str:
-    """Return a type in words of SQL; in JSON, Delta and Spark write it alike."""
-    from pyspark.sql.types import StructField
-
-    field = StructField.fromJson({"name": "", "type": type_, "nullable": True})
-    return field.dataType.simpleString().upper()

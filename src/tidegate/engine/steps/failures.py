@@ -1,4 +1,4 @@
-"""What a run failed with: Spark's own error in one line, with the operators that may have raised it, step and flow."""
+"""What a run failed with: the engine's own error in one line, the operators that may have raised it, step and flow."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from tidegate.engine.said import Said, plainly
+from tidegate.engine.steps.host import Speaks
 from tidegate.engine.storage.errors import RunFailed
 from tidegate.errors import TidegateError
 from tidegate.flow.errors import pointed
 from tidegate.flow.plan import Operator, Plan, Source
 from tidegate.flow.schema import Schema
-from tidegate.spark.said import Said, plainly, said_by
 
 __all__ = ["at_operator", "between_steps", "in_a_line", "in_step"]
 
@@ -22,7 +23,7 @@ _PUBLISH = "the step is committed: the next start from this checkpoint publishes
 
 
 @contextmanager
-def at_operator(flow: Plan, operator: str) -> Iterator[None]:
+def at_operator(flow: Plan, operator: str, said: Speaks) -> Iterator[None]:
     """Say of what fails inside that it did in an operator, or in one of those that run in the same jobs."""
     try:
         yield
@@ -30,11 +31,11 @@ def at_operator(flow: Plan, operator: str) -> Iterator[None]:
         error.at(f"operator {operator}")
         raise
     except Exception as error:
-        raise _failed(flow, error, _nearby(flow, operator)) from error
+        raise _failed(flow, said(error), _nearby(flow, operator)) from error
 
 
 @contextmanager
-def in_step(flow: Plan, number: int, committed: Callable[[], bool]) -> Iterator[None]:
+def in_step(flow: Plan, number: int, said: Speaks, committed: Callable[[], bool]) -> Iterator[None]:
     """Say of what fails inside in which step it did, and what becomes of the step."""
     try:
         yield
@@ -42,17 +43,17 @@ def in_step(flow: Plan, number: int, committed: Callable[[], bool]) -> Iterator[
         _locate(error, flow, number, committed=committed())
         raise
     except Exception as error:
-        failed = _failed(flow, error, frozenset())
+        failed = _failed(flow, said(error), frozenset())
         _locate(failed, flow, number, committed=committed())
         raise failed from error
 
 
-def between_steps(flow: Plan, error: BaseException) -> BaseException:
-    """Return the error for what Spark's query failed with outside of steps; one of ours is what it is."""
+def between_steps(flow: Plan, error: BaseException, said: Speaks, *, hint: str) -> BaseException:
+    """Return the error for what a run failed with outside of steps; one of ours is what it is."""
     if isinstance(error, TidegateError) or not isinstance(error, Exception):
         return error
-    failed = _failed(flow, error, frozenset())
-    failed.hint = "it was not in a step: see that Spark can read the sources, and start again from this checkpoint"
+    failed = _failed(flow, said(error), frozenset())
+    failed.hint = hint
     failed.__cause__ = error
     return failed.at(f"flow {flow.name!r}")
 
@@ -78,9 +79,8 @@ def _locate(error: TidegateError, flow: Plan, number: int, *, committed: bool) -
             error.at(place)
 
 
-def _failed(flow: Plan, error: Exception, nearby: Set[str]) -> RunFailed:
-    """Build the error, with the operators to blame: those that Spark's error leads to, else those that were at work."""
-    said = said_by(error)
+def _failed(flow: Plan, said: Said, nearby: Set[str]) -> RunFailed:
+    """Build the error, with the operators to blame: those that an error leads to, else those that were at work."""
     blamed = {id_: text for id_, text in _blamed(flow, said).items() if id_ in nearby} or _blamed(flow, said)
     what = said.text
     if said.fragment and blamed:
@@ -110,7 +110,7 @@ def _blamed(flow: Plan, said: Said) -> dict[str, str]:
 
 
 def _texts(value: Any) -> Iterator[tuple[str, str]]:
-    """Return the SQL in an operator as Spark is given it, and as the user wrote it."""
+    """Return the SQL in an operator as the engine is given it, and as the user wrote it."""
     if isinstance(value, tuple):
         for part in value:
             yield from _texts(part)
@@ -122,7 +122,7 @@ def _texts(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _nearby(flow: Plan, id_: str) -> Set[str]:
-    """Return an operator and those before it that Spark runs in the same jobs: up to what is read from state."""
+    """Return an operator and those before it that run in the same jobs: up to what is read from state."""
     found, waiting = {id_}, list(flow[id_].inputs)
     while waiting:
         operator: Operator = flow[waiting.pop()]

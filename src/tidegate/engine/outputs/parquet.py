@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from tidegate.engine.outputs.output import Output, Results, Sender
+from tidegate.engine.outputs.outside import check_outside
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
 from tidegate.flow.arguments import checked_directory
-from tidegate.spark.streaming.outputs.output import Output, Sender
-from tidegate.spark.streaming.outputs.outside import check_outside
-from tidegate.spark.streaming.stores import check_store
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Parquet", "parquet"]
 
@@ -32,12 +27,12 @@ class Parquet(Output):
         """The directory itself."""
         return self.path
 
-    def check(self, spark: SparkSession, checkpoint: Files, sink: str) -> None:
+    def check(self, checkpoint: Files, sink: str) -> None:
         """Raise if files cannot be moved there in one operation, or the checkpoint would sweep them away."""
-        check_store(spark, self.path, f"the output of sink {sink!r}")
+        checkpoint.check_fit(self.path, f"the output of sink {sink!r}")
         check_outside(checkpoint, sink, self.path, checkpoint.at(self.path).root)
 
-    def deliver(self, sender: Sender, rows: DataFrame, step: int) -> None:  # noqa: ARG002
+    def deliver(self, sender: Sender, rows: Results, step: int) -> None:  # noqa: ARG002
         """Raise: a step that is to be handed over was written for another output, which the sink had before."""
         raise BadCheckpoint(
             f"rows of step {step} were to be handed over, and the output is a directory now",

@@ -10,9 +10,9 @@ from collections.abc import Set
 
 from tidegate.engine.commits.by_step import PENDING, step_of
 from tidegate.engine.commits.commit import Commit
+from tidegate.engine.steps.prepared import Prepared
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.log import sweep_log
-from tidegate.spark.streaming.prepared import Prepared
 
 __all__ = ["clean", "sweep", "sweep_attempts"]
 

@@ -8,23 +8,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from tidegate.engine.commits.commit import Commit
 from tidegate.engine.frontiers import Frontier, parts_of, shown
 from tidegate.engine.marks import Seen
+from tidegate.engine.said import plainly
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
-from tidegate.flow.sqltypes import quoted
-from tidegate.spark.jvm import listener_names
-from tidegate.spark.runtime import Runtime
-from tidegate.spark.said import plainly
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-__all__ = ["Reporter", "StepMetrics", "metrics_of", "observed", "reporter"]
+__all__ = ["Reporter", "StepMetrics", "metrics_of", "reporter"]
 
 #: What is called with the metrics of each step.
 Reporter: TypeAlias = Callable[[Mapping[str, Any]], Any]
@@ -51,7 +45,7 @@ class StepMetrics:
 
 
 def metrics_of(flow: Plan, commit: Commit, seen: Mapping[str, Seen], seconds: float, now: datetime) -> StepMetrics:
-    """Answer what a step did, from its commit and what it saw of each source."""
+    """Return what a step did, from its commit and what it saw of each source."""
     frontiers = {source: (flow[source].schema, marks.frontier) for source, marks in commit.marks.items()}
     return StepMetrics(
         flow.name,
@@ -69,7 +63,7 @@ def metrics_of(flow: Plan, commit: Commit, seen: Mapping[str, Seen], seconds: fl
 
 
 def _behind(schema: Schema, frontier: Frontier, now: datetime) -> float | None:
-    """Answer how long ago the least times of a frontier are; the first time column counts."""
+    """Return how long ago the least times of a frontier are; the first time column counts."""
     firsts = [parts_of(schema, t)[0] for t in frontier]
     if not firsts or not all(isinstance(t, date) and t != type(t).min for t in firsts):
         return None
@@ -78,7 +72,7 @@ def _behind(schema: Schema, frontier: Frontier, now: datetime) -> float | None:
 
 
 def reporter(target: str | Path | Reporter | None) -> Callable[[StepMetrics], None]:
-    """Answer what is done with the metrics of a step: a line of JSON in a file, or a call.
+    """Return what is done with the metrics of a step: a line of JSON in a file, or a call.
 
     What goes wrong there is logged: the step is committed, and stands.
     """
@@ -107,24 +101,3 @@ def reporter(target: str | Path | Reporter | None) -> Callable[[StepMetrics], No
             logging.getLogger("tidegate").warning("the metrics of step %d got lost: %s", metrics.step, plainly(error))
 
     return report
-
-
-def observed(flow: Plan, runtime: Runtime, rows: DataFrame) -> DataFrame:
-    """Let Spark's listeners see how many rows come from each source, and how many of them have no time.
-
-    They are in ``observedMetrics`` of a query's progress, under the name of the flow. Which rows are late is not known
-    there: the plan of a query is made once, and what is late changes with each step. Rows count each time that they
-    are read, and a step that sets rows aside may read them twice. To count takes a tenth of a large step: where there
-    are no listeners, nobody counts.
-    """
-    # That of Spark's own web interface shows nothing of it.
-    if all(name == "StreamingQueryStatusListener" for name in listener_names(runtime.session)):
-        return rows
-    counts = {}
-    for i, source in enumerate(flow.sources):
-        # What is no row of the source, such as a frontier that it follows, has no struct.
-        whole, prefix = (f"__{i}", f"__{i}.") if f"__{i}" in rows.columns else ("true", "")
-        missing = " OR ".join(f"{prefix}{quoted(name)} IS NULL" for name in source.schema.time)
-        counts[f"{source.id}_rows"] = f"count({whole})"
-        counts[f"{source.id}_untimed"] = f"count_if({whole} IS NOT NULL AND ({missing}))"
-    return rows.observe(flow.name, *runtime.exprs(counts))

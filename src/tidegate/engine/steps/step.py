@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from tidegate.engine.commits.commit import Commit
+from tidegate.engine.attempt import Attempt
+from tidegate.engine.commits.commit import Commit, Origin
 from tidegate.engine.frontiers import Frontier
 from tidegate.engine.marks import Marks, Seen
+from tidegate.engine.relation import Relation
+from tidegate.engine.steps.lateness import admit
+from tidegate.engine.steps.prepared import Prepared
+from tidegate.engine.steps.publishing import seal
+from tidegate.engine.steps.results import outlets, refuse_late, set_aside, set_aside_so_far, write_results
+from tidegate.engine.steps.taken import Taken, look
+from tidegate.engine.steps.work import Work
 from tidegate.engine.storage.log import Token
 from tidegate.engine.tracking import Tracking
-from tidegate.spark.streaming.attempt import SparkAttempt
-from tidegate.spark.streaming.lateness import admit
-from tidegate.spark.streaming.prepared import Prepared
-from tidegate.spark.streaming.publishing import seal
-from tidegate.spark.streaming.results import outlets, refuse_late, set_aside, set_aside_so_far, write_results
-from tidegate.spark.streaming.sources import Taken, look
-from tidegate.spark.streaming.work import Work
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["POINTS", "Batch", "Done", "run_step"]
 
@@ -41,13 +38,11 @@ POINTS = (
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What comes in a step: rows, None at the end of the input; and Spark's number, query and offsets for them."""
+    """What comes in a step, nothing at the end of the input; where it comes from; and the beats of the clock."""
 
-    rows: DataFrame | None
     taken: Mapping[str, Taken]
-    number: int | None
-    query: str
-    offsets: str
+    origin: Origin
+    beats: Relation | None = None
     ended: bool = False
 
 
@@ -61,7 +56,7 @@ class Done:
 
 def run_step(
     run: Prepared,
-    step: SparkAttempt,
+    step: Attempt,
     batch: Batch,
     last: Commit | None,
     marks: Mapping[str, Marks],
@@ -76,14 +71,13 @@ def run_step(
     log, ``token`` says who writes it.
     """
     flow = run.flow
-    # A step has a session of its own, with settings of its own.
-    tables = {name: step.relation(table) for name, table in run.tables.items()}
     work = Work(
         step,
         run.entries,
         run.kept,
         last.state if last else {},
-        tables,
+        step.tables,
+        run.host.said,
         ended=batch.ended,
         fold_from=run.fold_from,
     )
@@ -91,8 +85,8 @@ def run_step(
         run.probe("writing", step.number)
         old = _frontiers(run, tracking)
         work.begin(batch.taken, old)
-        seen_rows = look(step.runtime, batch.rows, batch.taken)
-        taken, late = admit(step, run.keepers, seen_rows, old, tables)
+        seen_rows = look(step.backend, batch.taken, batch.beats)
+        taken, late = admit(step, run.keepers, seen_rows, old)
         refuse_late(taken, marks)
         seen = {name: found.seen for name, found in taken.items()}
         after = {s.id: marks[s.id].ended() if batch.ended else marks[s.id].after(s, seen[s.id]) for s in flow.sources}
@@ -104,9 +98,7 @@ def run_step(
         outputs, written = write_results(run, step, work.rows)
         commit = Commit(
             step.number,
-            batch.number,
-            batch.query,
-            batch.offsets,
+            batch.origin,
             after,
             work.folded(new),
             (*aside, *written),
@@ -118,7 +110,7 @@ def run_step(
             number,
             token,
         )
-        seal(run.files, commit, last)
+        seal(run.files, commit, last, growing=run.host.records(run.files))
         run.probe("before commit", step.number)
     finally:
         work.release()

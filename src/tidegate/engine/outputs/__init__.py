@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tidegate.engine.outputs.delta import delta
+from tidegate.engine.outputs.foreach import console, foreach, memory
+from tidegate.engine.outputs.output import Fields, Output, Results, Sender
+from tidegate.engine.outputs.own import Own, Transactional
+from tidegate.engine.outputs.parquet import parquet
+from tidegate.engine.outputs.postgres import postgres
 from tidegate.flow.errors import BadArgument, nearest
 from tidegate.flow.plan import Plan
-from tidegate.spark.streaming.outputs.delta import delta
-from tidegate.spark.streaming.outputs.foreach import console, foreach, memory
-from tidegate.spark.streaming.outputs.output import Output, Sender
-from tidegate.spark.streaming.outputs.own import Own, Transactional
-from tidegate.spark.streaming.outputs.parquet import parquet
-from tidegate.spark.streaming.outputs.postgres import postgres
 
 __all__ = [
+    "Fields",
     "Output",
+    "Results",
     "Sender",
     "Transactional",
     "checked_outputs",

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from tidegate.spark.streaming.outputs.output import Output, Sender
-from tidegate.spark.streaming.refusals import Refusal
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
+from tidegate.engine.outputs.output import Fields, Output, Results, Sender
+from tidegate.engine.outputs.refusals import Refusal
 
 __all__ = ["Own", "Transactional"]
 
 
 @runtime_checkable
 class Transactional(Protocol):
-    """A place that stores the number of a step together with its rows, so that no step is written twice."""
+    """A place that stores the number of a step together with its rows, so that no step is written twice.
 
-    def claim(self, sender: Sender, schema: StructType) -> None:
+    On Spark, it is given the schema as a StructType and rows as a DataFrame; locally an Arrow schema and table.
+    """
+
+    def claim(self, sender: Sender, schema: Any) -> None:
         """Make ready for rows of a sender, or raise if they do not fit or the place is someone else's."""
         ...
 
-    def deliver(self, sender: Sender, rows: DataFrame, step: int) -> None:
+    def deliver(self, sender: Sender, rows: Any, step: int) -> None:
         """Write the rows of a step and its number in one transaction; nothing if the step is there already."""
         ...
 
@@ -33,7 +32,7 @@ class Transactional(Protocol):
 class _Refusing(Protocol):
     """A place that cannot take every value."""
 
-    def refuses(self, schema: StructType) -> Sequence[Refusal]:
+    def refuses(self, schema: Any) -> Sequence[Refusal]:
         """Return which values of these columns it cannot take."""
         ...
 
@@ -44,14 +43,14 @@ class Own(Output):
 
     place: Transactional
 
-    def claim(self, sender: Sender, schema: StructType) -> None:
+    def claim(self, sender: Sender, fields: Fields) -> None:
         """Let the object make ready."""
-        self.place.claim(sender, schema)
+        self.place.claim(sender, fields.native)
 
-    def refuses(self, schema: StructType) -> Sequence[Refusal]:
+    def refuses(self, fields: Fields) -> Sequence[Refusal]:
         """Return what the object refuses; it need not refuse anything."""
-        return self.place.refuses(schema) if isinstance(self.place, _Refusing) else ()
+        return self.place.refuses(fields.native) if isinstance(self.place, _Refusing) else ()
 
-    def deliver(self, sender: Sender, rows: DataFrame, step: int) -> None:
+    def deliver(self, sender: Sender, rows: Results, step: int) -> None:
         """Give the rows to the object."""
-        self.place.deliver(sender, rows, step)
+        self.place.deliver(sender, rows.native, step)

@@ -8,20 +8,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from tidegate.engine.outputs.output import Fields, Output, Results, Sender
+from tidegate.engine.outputs.postgres_values import column_type, fits, refused
+from tidegate.engine.outputs.refusals import Refusal
 from tidegate.engine.storage.errors import BadCheckpoint, SinkFailed
 from tidegate.extras import require
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.sqltypes import quoted
-from tidegate.spark.streaming.batches import arrow_batches
-from tidegate.spark.streaming.outputs.output import Output, Sender
-from tidegate.spark.streaming.outputs.postgres_values import column_type, fits, flat, refused
-from tidegate.spark.streaming.refusals import Refusal
 
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.sql import Composed, Identifier
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
 __all__ = ["Postgres", "postgres"]
 
@@ -50,16 +47,16 @@ class Postgres(Output):
     #: Columns of the key in which the table takes no null: `claim` has seen them.
     _filled: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
-    def claim(self, sender: Sender, schema: StructType) -> None:
+    def claim(self, sender: Sender, fields: Fields) -> None:
         """See that the table is there and fits, make it if it is not, and note that it is this sender's."""
         from psycopg import sql
 
-        missing = [name for name in self.key if name not in schema.names]
+        missing = [name for name in self.key if name not in fields.names]
         if missing:
             raise BadArgument(
-                f"expected a key of columns that the results have ({', '.join(schema.names)}), got {missing[0]!r}"
+                f"expected a key of columns that the results have ({', '.join(fields.names)}), got {missing[0]!r}"
             )
-        wanted = {f.name: column_type(f.name, f.dataType) for f in schema.fields}
+        wanted = {column.name: column_type(column) for column in fields.columns}
         with self._transaction(rows=False) as connection:
             # A null group is a group: it must be possible as a part of a key.
             nulls = connection.info.server_version >= _NULL_KEYS
@@ -90,23 +87,24 @@ class Postgres(Output):
             self._claim(connection, sender)
         self._claimed.add(sender)
 
-    def refuses(self, schema: StructType) -> list[Refusal]:
+    def refuses(self, fields: Fields) -> list[Refusal]:
         """Return the values that PostgreSQL has no form for, that Python cannot hand over, or that no key may have."""
         nulls = [
             Refusal(name, f"{quoted(name)} IS NULL", "NULL in the key", f"coalesce({quoted(name)}, …)")
             for name in self.key
             if name in self._filled
         ]
-        return [*nulls, *(found for f in schema.fields for found in refused(f.name, f.dataType))]
+        return [*nulls, *(found for column in fields.columns for found in refused(column))]
 
-    def deliver(self, sender: Sender, rows: DataFrame, step: int) -> None:
+    def deliver(self, sender: Sender, rows: Results, step: int) -> None:
         """Write the rows of a step and its number in one transaction; nothing if the step is there already."""
         from psycopg import sql
 
         if sender not in self._claimed:
             # A start hands over what is left of the last step first, and the sink may have another table now.
-            self.claim(sender, rows.schema)
-        written = rows.select(*(flat(f.name, f.dataType) for f in rows.schema.fields))
+            self.claim(sender, rows.fields)
+        names = rows.fields.names
+        nested = [column.name for column in rows.fields.columns if column_type(column) == "jsonb"]
         with self._transaction(rows=True) as connection:
             # The lock on this row also keeps a run out that was taken for dead.
             noted = connection.execute(
@@ -121,14 +119,14 @@ class Postgres(Output):
             target = sql.Identifier(_STEPS + "_rows") if self.key else self._name
             if self.key:
                 copied = "CREATE TEMP TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA"
-                connection.execute(sql.SQL(copied).format(target, _names(rows.columns), self._name))
-            into = sql.SQL("COPY {} ({}) FROM STDIN").format(target, _names(rows.columns))
+                connection.execute(sql.SQL(copied).format(target, _names(names), self._name))
+            into = sql.SQL("COPY {} ({}) FROM STDIN").format(target, _names(names))
             with connection.cursor() as cursor, cursor.copy(into) as copy:
-                for batch in arrow_batches(written):
+                for batch in rows.batches(as_json=nested):
                     for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                         copy.write_row(row)
             if self.key:
-                connection.execute(self._merge(target, rows.columns, sender.time))
+                connection.execute(self._merge(target, names, sender.time))
 
     def _merge(self, source: Identifier, columns: Sequence[str], time: Sequence[str]) -> Composed:
         """Answer the statement that keeps, for each key, the row with the greatest time.

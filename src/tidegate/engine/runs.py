@@ -1,0 +1,191 @@
+"""`Run`: a flow that is running, and what can be asked of it, whatever it runs on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from threading import Event
+from types import TracebackType
+from typing import Any
+
+from tidegate.engine.commits.by_step import checked_steps, directory_of
+from tidegate.engine.frontiers import COMPLETE, Frontier, shown
+from tidegate.engine.steps.failures import in_a_line
+from tidegate.engine.steps.running import Running
+from tidegate.engine.times import parse_time
+from tidegate.flow.errors import BadArgument, nearest
+from tidegate.flow.schema import Column, Schema
+from tidegate.flow.sqltypes import struct
+from tidegate.printable import printable
+from tidegate.progress import Reason
+
+__all__ = ["Run", "Status"]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a run is: ``running``, ``stopped``, ``ended`` or ``failed``; the last step; rows so far, by source.
+
+    ``failure`` is what it failed with, in one line; else empty.
+    """
+
+    flow: str
+    state: str
+    step: int | None
+    frontiers: Mapping[str, str]
+    rows: Mapping[str, int]
+    late: Mapping[str, int]
+    rejected: Mapping[str, int]
+    failure: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"flow {self.flow}: {self.state}, {'no step yet' if self.step is None else f'step {self.step}'}"]
+        lines += [f"  {self.failure}"] if self.failure else []
+        lines += [
+            f"  {sink}: {frontier if frontier == COMPLETE else f'not complete from {frontier} on'}"
+            for sink, frontier in self.frontiers.items()
+        ]
+        lines += [
+            f"  {source}: {rows:,} rows, {self.late[source]:,} late, {self.rejected[source]:,} rejected"
+            for source, rows in self.rows.items()
+        ]
+        return printable("\n".join(lines), lines=True)
+
+
+class Run(ABC):
+    """A running flow. An engine says how it is stopped, and in which form it hands out rows."""
+
+    def __init__(self, running: Running) -> None:
+        self.running = running
+        self._done = Event()
+        self._failure: BaseException | None = None
+
+    def __repr__(self) -> str:
+        status = self.status()
+        return f"<Run of {status.flow}: {status.state}, step {status.step}>"
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is running."""
+        return not self._done.is_set()
+
+    def exception(self) -> BaseException | None:
+        """Return what it failed with; None if it did not, or not yet."""
+        return self._failure
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.is_active:
+            self.stop()
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the run has ended or was stopped; raise what it failed with. Return whether it is over."""
+        over = self._done.wait(timeout)
+        if self._failure is not None:
+            raise self._failure
+        return over
+
+    @abstractmethod
+    def stop(self, timeout: float | None = 20) -> bool:
+        """Stop. Return whether the step that was running ended, or none was; the next start goes on after it.
+
+        A step that does not end within ``timeout`` seconds is cancelled, and the next start runs it again. None waits
+        for it as long as it takes. The step that ends the input is always waited for.
+        """
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Take what the sources have now as the end of the input: everything becomes complete, and the run is over.
+
+        The end is a step of its own. It closes the checkpoint: no run can go on from it.
+        """
+
+    def status(self) -> Status:
+        """Return where the run is."""
+        running = self.running
+        last = running.last
+        over = "ended" if last is not None and last.ended else "stopped"
+        state = "running" if not self._done.is_set() else "failed" if self._failure else over
+        marks = running.marks
+        return Status(
+            running.flow.name,
+            state,
+            None if last is None else last.step,
+            {name: shown(self._schema(name), frontier) for name, frontier in self.frontiers().items()},
+            {source: mark.rows for source, mark in marks.items()},
+            {source: mark.late for source, mark in marks.items()},
+            {source: mark.rejected for source, mark in marks.items()},
+            in_a_line(self._failure) if state == "failed" and self._failure else "",
+        )
+
+    def frontiers(self) -> dict[str, Frontier]:
+        """Return, for each sink, the least times that may still come out; none when everything is complete."""
+        return {sink.name: self.running.tracking.of_sink(sink.name) for sink in self.running.flow.sinks}
+
+    def why(self, time: Any, sink: str = "") -> list[Reason]:
+        """Return what holds a time back: the sources that may still give rows that reach it; none if it is complete.
+
+        ``time`` is a value, a text in the form of Spark SQL, or with several time columns a tuple of those.
+        """
+        names = [s.name for s in self.running.flow.sinks]
+        if sink and sink not in names:
+            near = nearest(sink, names)
+            raise BadArgument(
+                f"expected the name of a sink ({', '.join(names)}), got {sink!r}",
+                hint=f"did you mean {near!r}?" if near else "",
+            )
+        found: dict[Reason, None] = {}
+        for name in [sink] if sink else names:
+            t = parse_time(self._schema(name), time)
+            found |= dict.fromkeys(self.running.tracking.why(name, t))
+        return list(found)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Return what each of the last steps of this run took in and gave out, and how long it took."""
+        return [asdict(metrics) for metrics in self.running.metrics]
+
+    def late(self, source: str) -> Any:
+        """Return the rows of a source that came too late: time, source, step, reason, the bound, and the row."""
+        return self._set_aside(source, "reason = 'late'")
+
+    def rejected(self, source: str) -> Any:
+        """Return the rows of a source that could not take part: time, source, step, reason, and the row."""
+        return self._set_aside(source, "reason != 'late'")
+
+    @abstractmethod
+    def _rows(self, paths: list[str], columns: list[Column], condition: str) -> Any:
+        """Return the rows of Parquet files that satisfy a condition, as the engine hands out rows."""
+
+    def _set_aside(self, source: str, condition: str) -> Any:
+        running = self.running
+        names = [s.id for s in running.flow.sources]
+        if source not in names:
+            near = nearest(str(source), names)
+            raise BadArgument(
+                f"expected the name of a source ({', '.join(names)}), got {source!r}",
+                hint=f"did you mean {near!r}?" if near else "",
+            )
+        directory, last = running.run.late_rows(source), running.last
+        found: list[str] = []
+        if last is not None:
+            pending = {p.name: p for p in last.publish if directory_of(p) == directory}
+            found = checked_steps(running.files, directory, last.step, pending, last.aside.get(directory, 0))
+        return self._rows(found, set_aside_columns(running.flow[source].schema), condition)
+
+    def _schema(self, sink: str) -> Schema:
+        flow = self.running.flow
+        return flow[next(s.input for s in flow.sinks if s.name == sink)].schema
+
+
+def set_aside_columns(schema: Schema) -> list[Column]:
+    """Return the columns of rows of a source that were set aside."""
+
+    def whole(columns: tuple[Column, ...]) -> str:
+        return struct(**{column.name: column.type or "" for column in columns})
+
+    texts = {"source": "STRING", "step": "BIGINT", "reason": "STRING", "bound": "STRING"}
+    found = {"time": whole(tuple(schema.times)), **texts, "row": whole(schema.columns)}
+    return [Column(name, type_) for name, type_ in found.items()]

@@ -1,0 +1,122 @@
+"""Going on from a checkpoint, or beginning one: what a run stands on is looked at, and its outputs become its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tidegate.engine.commits.by_step import PENDING
+from tidegate.engine.commits.commit import Commit
+from tidegate.engine.outputs import Output
+from tidegate.engine.steps.cleaning import sweep_attempts
+from tidegate.engine.steps.host import Host
+from tidegate.engine.steps.owner import claim
+from tidegate.engine.steps.prepared import Prepared, Probe, prepared
+from tidegate.engine.steps.recovery import recover
+from tidegate.engine.steps.running import Running, told_if_replaced
+from tidegate.engine.storage.errors import BadCheckpoint, FlowChanged
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.identity import checkpoint_id, identify
+from tidegate.engine.storage.lock import Lock
+from tidegate.engine.storage.log import Log, last_commit, read_log
+from tidegate.engine.storage.state import Part, fold_from
+from tidegate.errors import TidegateError
+from tidegate.flow.errors import BadInput
+from tidegate.flow.plan import Plan, Sink
+
+__all__ = ["check_ends", "claim_outputs", "identified", "resumed"]
+
+
+def check_ends(flow: Plan) -> None:
+    """Refuse a flow that nothing comes into, or leaves."""
+    flow.check_sinks()
+    if not flow.sources:
+        raise BadInput("expected a flow with a source, got none", hint="a flow of tables alone: flow.compute(…)")
+
+
+def identified(flow: Plan, files: Files) -> None:
+    """Give a checkpoint that has no commits an id; raise if one that has commits has lost it."""
+    if last_commit(files) is None:
+        identify(files, flow.name)
+    # One with commits has had an id, by which outputs know it: another would make it a stranger to them.
+    checkpoint_id(files)
+
+
+def resumed(
+    flow: Plan,
+    host: Host,
+    files: Files,
+    outputs: Mapping[str, Output],
+    *,
+    lock: Lock | None = None,
+    allow_pickle: bool = False,
+    fold_from: Callable[[Sequence[Part]], int] = fold_from,
+    probe: Probe = lambda point, step: None,  # noqa: ARG005
+) -> tuple[Prepared, Log, Commit | None]:
+    """Return a flow that is ready to go on, the log of its checkpoint, and its last commit: None if there is none."""
+    log = read_log(files)
+    if lock and log.token.lock > lock.token.lock:
+        lock.check()
+    found = log.commit
+    if found:
+        _check_engine(host, files, found)
+    options: dict[str, Any] = {"allow_pickle": allow_pickle, "fold_from": fold_from, "probe": probe}
+    run = prepared(flow, host, files, outputs, found["flow"] if found else None, **options)
+    with told_if_replaced(lock):
+        last = recover(run, found, lock) if found else None
+    return run, log, last
+
+
+def claim_outputs(running: Running, lock: Lock | None, *, exact: bool = False) -> None:
+    """Make the outputs of all sinks their own; ``exact`` says whether the case of names matters."""
+    for sink in running.flow.sinks:
+        _claim_output(running, sink, lock.token.lock if lock else 0, exact=exact)
+
+
+def _claim_output(running: Running, sink: Sink, lock: int, *, exact: bool) -> None:
+    """Make the output of a sink its own; ``lock`` is the number of this run's lock."""
+    run, name = running.run, sink.name
+    fields = run.host.fields(run.shapes[sink.input])
+    if place := run.directories.get(name):
+        claim(place, run.files, name, fields, run.flow[sink.input].schema, exact=exact)
+        _check_none_waits(running, name, place)
+        _check_not_left(running, name, place)
+        # What the last commit names is published; the rest is of attempts that did not get so far.
+        sweep_attempts(place, PENDING, lock)
+    try:
+        run.outputs[name].claim(run.senders[name], fields)
+    except TidegateError as error:
+        raise error.at(f"sink {name!r}") from None
+
+
+def _check_engine(host: Host, files: Files, found: Mapping[str, Any]) -> None:
+    """Refuse to go on from a commit of another engine, whose positions in the sources mean nothing to this one."""
+    made_by = found.get("engine", "spark")
+    if made_by != host.name:
+        raise FlowChanged(
+            f"expected a checkpoint of the {host.name} engine, got {files.root}, which the {made_by} engine made",
+            hint=f"go on with the {made_by} engine; or take another checkpoint and other outputs, compute what there "
+            "is of the past with flow.compute(…), and follow from there",
+        )
+
+
+def _check_none_waits(running: Running, sink: str, place: Files) -> None:
+    """Refuse a directory with rows that are committed and not published: it had another path when they were written."""
+    waiting = {p.staged: p.root for p in running.last.publish} if running.last else {}
+    for name in place.names(PENDING):
+        if root := waiting.get(f"{PENDING}/{name}"):
+            raise BadCheckpoint(
+                f"{place.root} has rows of sink {sink!r} that are committed, and were to be published in {root}",
+                hint="was the directory moved? move it back, or link to it from there, and start with that path, "
+                "so that they are published",
+            )
+
+
+def _check_not_left(running: Running, sink: str, place: Files) -> None:
+    """Refuse a directory that the sink wrote to before it wrote elsewhere: its rows are not counted any more."""
+    last = running.last.outlets.get(sink) if running.last else None
+    if (last is None or last.root != place.root) and any(name.startswith("step=") for name in place.names()):
+        raise BadCheckpoint(
+            f"{place.root} has results of sink {sink!r} from before it wrote elsewhere",
+            hint="choose an empty directory: whoever follows this one has been promised how many rows it has",
+        )

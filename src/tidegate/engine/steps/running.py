@@ -1,0 +1,157 @@
+"""A run of a flow: steps, each of which is committed whole or not at all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from tidegate.engine.attempt import Attempt
+from tidegate.engine.commits.commit import Commit, write_commit
+from tidegate.engine.frontiers import time_of
+from tidegate.engine.loops.rounds import Least
+from tidegate.engine.marks import Marks
+from tidegate.engine.steps.cleaning import clean
+from tidegate.engine.steps.failures import in_step
+from tidegate.engine.steps.metrics import StepMetrics, metrics_of
+from tidegate.engine.steps.prepared import Prepared
+from tidegate.engine.steps.publishing import publish
+from tidegate.engine.steps.step import Batch, run_step
+from tidegate.engine.storage.lock import Lock
+from tidegate.engine.storage.log import NOBODY, Log
+from tidegate.engine.tracking import Tracking
+from tidegate.flow.plan import Iterate
+
+__all__ = ["Running", "told_if_replaced"]
+
+
+class Running:
+    """A run of a flow: its last commit, where its sources are, and how far everything is complete.
+
+    What differs from engine to engine is in those that inherit from it: how rows come, and what an attempt is.
+    """
+
+    def __init__(
+        self,
+        run: Prepared,
+        log: Log,
+        last: Commit | None,
+        *,
+        lock: Lock | None = None,
+        report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
+    ) -> None:
+        self.run = run
+        self.flow = run.flow
+        self.files = run.files
+        self.last = last
+        self.metrics: list[StepMetrics] = []
+        self._report = report
+        self._lock = lock
+        self._token = lock.token if lock else NOBODY
+        #: What the names of all that this run writes end with: the number of its lock, and an id.
+        self.attempt = f"{self._token.lock}.{uuid4().hex[:8]}"
+        #: The number of the last record in the log.
+        self._number = log.number
+        #: State that the commit before the last one names.
+        self._older: set[str] = last.paths if last else set()
+        self.marks = dict(last.marks) if last else {s.id: Marks.start(s) for s in run.flow.sources}
+        self.tracking = Tracking(run.flow, {source: marks.frontier for source, marks in self.marks.items()})
+
+    @property
+    def complete(self) -> bool:
+        """Whether no source can give rows any more."""
+        return not any(mark.frontier for mark in self.marks.values())
+
+    @property
+    def next(self) -> int:
+        """The number of the next step."""
+        return self.last.step + 1 if self.last else 0
+
+    def in_step(self) -> AbstractContextManager[None]:
+        """Name the step that comes next in what fails inside, in our words."""
+        number = self.next
+        return in_step(
+            self.flow, number, self.run.host.said, lambda: self.last is not None and self.last.step == number
+        )
+
+    @contextmanager
+    def replaceable(self) -> Iterator[None]:
+        """Raise if another run has replaced this one, before and after what is done inside."""
+        with told_if_replaced(self._lock):
+            if self._lock:
+                self._lock.check()
+            yield
+            # Before anyone notes that the batch is done, and begins the next.
+            if self._lock:
+                self._lock.check()
+
+    def go(self, step: Attempt, batch: Batch) -> None:
+        """Run a step, commit it, publish its results, and delete what is not needed any more."""
+        started, number, probe = time.monotonic(), self.next, self.run.probe
+        probe("begin", number)
+        try:
+            done = run_step(
+                self.run,
+                step,
+                batch,
+                self.last,
+                self.marks,
+                self.tracking,
+                number=self._number + 1,
+                token=self._token,
+            )
+            commit = self._commit(done.commit)
+        except BaseException:
+            self.undone()
+            self.tracking.move({source: mark.frontier for source, mark in self.marks.items()})
+            raise
+        before, self.last, self.marks = self.last, commit, dict(commit.marks)
+        probe("after commit", number)
+        self.committed(before, commit)
+        publish(self.run, commit, probe=lambda point: probe(point, number))
+        probe("published", number)
+        probe("cleaning", number)
+        unneeded = self._older | step.made
+        self._older = before.paths if before else set()
+        clean(self.files, before, commit, unneeded)
+        self.metrics.append(metrics_of(self.flow, commit, done.seen, time.monotonic() - started, datetime.now(UTC)))
+        self._report(self.metrics[-1])
+        del self.metrics[:-1000]
+
+    def undone(self) -> None:
+        """Let go of what a step has left in memory that was not committed."""
+
+    def committed(self, before: Commit | None, commit: Commit) -> None:
+        """Do what an engine does when a step is committed, and not yet published."""
+
+    def turned(self, loop: Iterate, number: int, least: Least | None) -> None:
+        """Let the tracker know where a loop is."""
+        self.tracking.turn(loop, least and time_of(loop.schema, least), number)
+        if least is not None:
+            self.run.probe("round", self.next)
+
+    def _commit(self, commit: Commit) -> Commit:
+        """Write a commit, while this run holds its lock; return it with its number in the log."""
+        with self._lock.committing() if self._lock else nullcontext():
+            written = write_commit(
+                self.files,
+                self.flow,
+                commit,
+                before=self.last.number if self.last else -1,
+                midway=lambda: self.run.probe("during commit", commit.step),
+            )
+        self._number = written.number
+        return written
+
+
+@contextmanager
+def told_if_replaced(lock: Lock | None) -> Iterator[None]:
+    """Say that another run has replaced this one, if it has, instead of what comes of that."""
+    try:
+        yield
+    except Exception as error:
+        if lock and (lost := lock.lost_by_now()):
+            raise lost from error
+        raise

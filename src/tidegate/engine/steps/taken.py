@@ -1,0 +1,147 @@
+"""What a step takes from a source: its rows, with the kind of each, and what was seen of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tidegate.engine.calls import call
+from tidegate.engine.frontiers import Frontier, complete, shown
+from tidegate.engine.inputs import reason_of, untimed
+from tidegate.engine.policies import CLOCK, Seen, policy_of
+from tidegate.engine.policies.following import TOLD
+from tidegate.engine.policies.policy import LATE, ON_TIME, REJECTED
+from tidegate.engine.relation import Backend, Call, Look, Relation, as_they_are
+from tidegate.flow.limits import Limit
+from tidegate.flow.plan import Source
+from tidegate.flow.sqltypes import literal, quoted
+
+__all__ = ["TEXT", "Taken", "diverted", "look", "observable", "taken_of"]
+
+#: The text of a row that did not parse, in rows of a source that tells.
+TEXT = "__text"
+_KIND = "__kind"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a step took from a source: its rows, with the kind of each."""
+
+    source: Source
+    limits: tuple[Limit, ...]
+    rows: Relation
+    #: The rows, watched, and what tells what whoever has read all of `on_time` saw; None if someone has to look.
+    watched: tuple[Relation, Callable[[], Mapping[str, Any]]] | None = None
+    seen: Seen = field(default_factory=Seen)
+    #: The rows that were late, if some of those that the batch has as late were taken after all.
+    late: Relation | None = None
+
+    @property
+    def on_time(self) -> Relation:
+        """The rows that take part."""
+        return self._of_kind(ON_TIME, self.watched[0] if self.watched else self.rows)
+
+    @property
+    def late_rows(self) -> Relation:
+        """The rows that came too late for this source."""
+        return self._of_kind(LATE, self.rows) if self.late is None else self.late.select(self._columns)
+
+    @property
+    def rejected(self) -> Relation:
+        """The rows that have no time, or did not parse: then with their text."""
+        text = TEXT if TEXT in self.rows.names else "CAST(NULL AS STRING)"
+        return self._of_kind(REJECTED, self.rows, {TEXT: text})
+
+    @property
+    def _columns(self) -> dict[str, str]:
+        return as_they_are(self.source.schema.names)
+
+    def _of_kind(self, kind: int, rows: Relation, more: Mapping[str, str] | None = None) -> Relation:
+        return rows.where(f"{_KIND} = {kind}").select(self._columns | dict(more or {}))
+
+
+def observable(source: Source) -> bool:
+    """Whether what there is to see of a source can be seen by a job that does something else."""
+    return policy_of(source).apart() is None
+
+
+def taken_of(
+    backend: Backend,
+    source: Source,
+    limits: tuple[Limit, ...],
+    rows: Relation,
+    frontier: Frontier,
+    *,
+    observed: bool = False,
+) -> Taken:
+    """Return what a step takes from a source; lateness is by the frontier before it.
+
+    With ``observed``, nobody need look at the rows: who reads all that are on time has seen what there is.
+    """
+    kinds = rows.with_columns({_KIND: _kind(source, limits, frontier, torn=TEXT in rows.names)})
+    return Taken(source, limits, kinds, backend.watched(kinds, _looks(source)) if observed else None)
+
+
+def look(backend: Backend, taken: Mapping[str, Taken], beats: Relation | None = None) -> dict[str, Taken]:
+    """See what there is: at once, unless all are watched by what has read them. ``beats`` are those of the clock."""
+    looks = {
+        name: Look(found.rows, _looks(found.source), policy_of(found.source).apart())
+        for name, found in taken.items()
+        if found.watched is None
+    }
+    if beats is not None and any(policy_of(found.source).idle is not None for found in taken.values()):
+        looks[CLOCK] = Look(beats, {"told": call("collect_list", TOLD)})
+    seen = backend.looked(looks) if looks else {}
+    heard = tuple(text for row in seen.get(CLOCK, ()) for text in row["told"] or ())
+    return {
+        name: replace(
+            found,
+            seen=_seen(found.source, seen[name] if found.watched is None else [found.watched[1]()], heard),
+        )
+        for name, found in taken.items()
+    }
+
+
+def _kind(source: Source, bounds: Sequence[Limit], frontier: Frontier, *, torn: bool) -> str:
+    # Of a row that did not parse, what was made of its other values is not to be trusted.
+    cases = [(f"{TEXT} IS NOT NULL", REJECTED)] if torn else []
+    cases += policy_of(source).kinds()
+    cases += [(untimed(bounds), REJECTED), (complete(source.schema, frontier), LATE)]
+    return f"CASE {' '.join(f'WHEN {condition} THEN {kind}' for condition, kind in cases)} ELSE {ON_TIME} END"
+
+
+def _looks(source: Source) -> dict[str, Call]:
+    """Return what to look for in new rows. Each is computed for every row: what cannot be is not looked for."""
+    kinds = {"late": LATE, "rejected": REJECTED}
+    counts = {"rows": call("count", "*")} | {n: call("count_if", f"{_KIND} = {kind}") for n, kind in kinds.items()}
+    return counts | policy_of(source).looks()
+
+
+def _seen(source: Source, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:
+    def count(name: str) -> int:
+        return sum(part.get(name) or 0 for part in parts)
+
+    counts = Seen(count("rows"), count("late"), count("rejected"), count("watermarks"))
+    return policy_of(source).seen(counts, parts, beats)
+
+
+def diverted(taken: Taken, frontier: Frontier, step: int) -> Relation:
+    """Return the rows that did not take part: their time, source, step, the reason, and the bound that they missed."""
+    schema = taken.source.schema
+    names = [quoted(name) for name in schema.names]
+    times = [quoted(name) for name in schema.time]
+    rejected = f"coalesce(concat('does not parse: ', {TEXT}), {reason_of(taken.limits)})"
+    columns = {
+        "time": f"struct({', '.join(times)})",
+        "source": literal(taken.source.id),
+        "step": f"{step}L",
+        "reason": f"IF(__late, 'late', {rejected})",
+        "bound": f"IF(__late, {literal(shown(schema, frontier))}, NULL)",
+        "row": f"struct({', '.join(names)})",
+    }
+    chosen = taken.rejected.with_columns({"__late": "false"})
+    if taken.source.late != "drop":
+        late = taken.late_rows.with_columns({TEXT: "CAST(NULL AS STRING)", "__late": "true"})
+        chosen = chosen.union(late)
+    return chosen.select(columns)

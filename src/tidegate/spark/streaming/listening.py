@@ -1,0 +1,36 @@
+"""What Spark's own listeners see of a run: how many rows each source gave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.flow.plan import Plan
+from tidegate.flow.sqltypes import quoted
+from tidegate.spark.jvm import listener_names
+from tidegate.spark.runtime import Runtime
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["observed"]
+
+
+def observed(flow: Plan, runtime: Runtime, rows: DataFrame) -> DataFrame:
+    """Let Spark's listeners see how many rows come from each source, and how many of them have no time.
+
+    They are in ``observedMetrics`` of a query's progress, under the name of the flow. Which rows are late is not known
+    there: the plan of a query is made once, and what is late changes with each step. Rows count each time that they
+    are read, and a step that sets rows aside may read them twice. To count takes a tenth of a large step: where there
+    are no listeners, nobody counts.
+    """
+    # That of Spark's own web interface shows nothing of it.
+    if all(name == "StreamingQueryStatusListener" for name in listener_names(runtime.session)):
+        return rows
+    counts = {}
+    for i, source in enumerate(flow.sources):
+        # What is no row of the source, such as a frontier that it follows, has no struct.
+        whole, prefix = (f"__{i}", f"__{i}.") if f"__{i}" in rows.columns else ("true", "")
+        missing = " OR ".join(f"{prefix}{quoted(name)} IS NULL" for name in source.schema.time)
+        counts[f"{source.id}_rows"] = f"count({whole})"
+        counts[f"{source.id}_untimed"] = f"count_if({whole} IS NOT NULL AND ({missing}))"
+    return rows.observe(flow.name, *runtime.exprs(counts))
