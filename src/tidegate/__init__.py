@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from tidegate.engine.outputs import console, delta, foreach, memory, parquet, postgres
     from tidegate.engine.runs import Run
     from tidegate.flow import Flow, Stream, at_end, bounded, published, punctuated
+    from tidegate.flow.reading import read, read_stream
     from tidegate.local_engine.session import local
-    from tidegate.spark.streaming import read, read_stream
+    from tidegate.local_engine.streaming.feeds.files import files
     from tidegate.spec import DT, WM
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "bounded",
     "console",
     "delta",
+    "files",
     "foreach",
     "graph",
     "local",
@@ -55,13 +57,14 @@ _HOMES = {
     "Run": "tidegate.engine.runs",
     "console": "tidegate.engine.outputs",
     "delta": "tidegate.engine.outputs",
+    "files": "tidegate.local_engine.streaming.feeds.files",
     "foreach": "tidegate.engine.outputs",
     "local": "tidegate.local_engine.session",
     "memory": "tidegate.engine.outputs",
     "parquet": "tidegate.engine.outputs",
     "postgres": "tidegate.engine.outputs",
-    "read": "tidegate.spark.streaming",
-    "read_stream": "tidegate.spark.streaming",
+    "read": "tidegate.flow.reading",
+    "read_stream": "tidegate.flow.reading",
 }
 
 

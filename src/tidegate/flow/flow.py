@@ -22,7 +22,7 @@ from tidegate.flow.watermarks import Watermark, at_end
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from tidegate.engine.outputs import Output, Transactional
     from tidegate.engine.runs import Run
@@ -215,8 +215,8 @@ class Flow:
 
     def start(
         self,
-        spark: SparkSession,
-        inputs: Mapping[str, DataFrame],
+        session: SparkSession | Local | DuckDBPyConnection,
+        inputs: Mapping[str, Any],
         outputs: Mapping[str, Output | Transactional],
         checkpoint: str | PathLike[str],
         *,
@@ -226,19 +226,29 @@ class Flow:
     ) -> Run:
         """Run the flow on streams: each answer comes once, when its time is complete, whatever fails in between.
 
-        ``inputs`` gives a streaming DataFrame for each source and a bounded one for each table, ``outputs`` a place for
-        each sink, such as ``tg.parquet(path)``. ``checkpoint`` is a directory that belongs to this run; a later start
-        goes on from it. ``trigger`` is what ``DataStreamWriter.trigger`` takes. With ``availableNow`` or ``once``, the
+        On a session of Spark, ``inputs`` gives a streaming DataFrame for each source and a bounded one for each table;
+        on a `local` session ``tg.files(…)``, an iterator of Arrow batches or a stream reader for each source, and what
+        `compute` takes for each table. ``outputs`` gives a place for each sink, such as ``tg.parquet(path)``.
+        ``checkpoint`` is a directory that belongs to this run; a later start goes on from it. ``trigger`` is what
+        ``DataStreamWriter.trigger`` takes. With ``availableNow`` or ``once``, the
         end of what there is completes sources that are declared `at_end`, and closes the checkpoint. ``metrics`` is a
         file of this machine that gets a line of JSON for each step, or a function that gets a mapping. ``allow_pickle``
         lets `process` keep what operators know as pickles in this checkpoint, where they do not tell it themselves:
         reading a pickle can run any code, so allow it only if nobody else can write to the checkpoint.
         """
+        from tidegate.local_engine.session import is_local
+
+        options: dict[str, Any] = {"trigger": trigger, "metrics": metrics, "allow_pickle": allow_pickle}
+        if is_local(session):
+            from tidegate.local_engine.streaming import start as start_locally
+
+            return start_locally(
+                self.plan, cast("Local | DuckDBPyConnection", session), inputs, outputs, checkpoint, **options
+            )
         require("spark", f"start of flow {self.name!r}")
         from tidegate.spark.streaming import start
 
-        options: dict[str, Any] = {"trigger": trigger, "metrics": metrics, "allow_pickle": allow_pickle}
-        return start(self.plan, spark, inputs, outputs, checkpoint, **options)
+        return start(self.plan, cast("SparkSession", session), inputs, outputs, checkpoint, **options)
 
     def _with(self, plan: Plan) -> Flow:
         """Answer a flow of another plan."""

@@ -9,7 +9,7 @@ from typing import Any
 from tidegate.flow import sqltypes
 from tidegate.flow.schema import Column
 
-__all__ = ["schema_json", "type_shown"]
+__all__ = ["columns_of_json", "schema_json", "type_shown"]
 
 _SPARK = {"TINYINT": "byte", "SMALLINT": "short", "INT": "integer", "BIGINT": "long"}
 _SHOWN = {name: short.lower() for short, name in _SPARK.items()}
@@ -23,6 +23,15 @@ def schema_json(columns: Sequence[Column]) -> str:
     """
     written = _struct({column.name: column.type or "VOID" for column in columns})
     return json.dumps(written, separators=(",", ":"), sort_keys=True)
+
+
+def columns_of_json(schema: str) -> list[Column]:
+    """Return the columns that were written so.
+
+    >>> columns_of_json(schema_json([Column("n", "BIGINT")]))
+    [Column(name='n', type='BIGINT')]
+    """
+    return [Column(field["name"], _read(field["type"])) for field in json.loads(schema)["fields"]]
 
 
 def type_shown(type_: Any) -> str:
@@ -59,3 +68,13 @@ def _written(type_: str) -> Any:
         key, value = map(_written, sqltypes.entry(type_))
         return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
     return _SPARK.get(type_, type_.lower().replace(" ", "") if type_.startswith("DECIMAL") else type_.lower())
+
+
+def _read(type_: Any) -> str:
+    if isinstance(type_, str):
+        return sqltypes.canonical(_SHOWN.get(type_, type_))
+    if type_["type"] == "array":
+        return f"ARRAY<{_read(type_['elementType'])}>"
+    if type_["type"] == "map":
+        return f"MAP<{_read(type_['keyType'])}, {_read(type_['valueType'])}>"
+    return sqltypes.struct(**{part["name"]: _read(part["type"]) for part in type_["fields"]})

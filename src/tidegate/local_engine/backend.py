@@ -29,6 +29,8 @@ T = TypeVar("T")
 #: All names that are made in a connection begin so.
 _PREFIX = "__tidegate_"
 _NUMBERS = count(1)
+#: How many types of expressions are remembered from step to step.
+_REMEMBERED = 4096
 
 
 class LocalBackend:
@@ -39,6 +41,8 @@ class LocalBackend:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
         self._made: dict[Any, Any] = {}
+        #: What has a name in the connection that no other connection knows.
+        self._registered: dict[str, Any] = {}
 
     # Where relations come from.
 
@@ -53,8 +57,13 @@ class LocalBackend:
     def table(self, rows: Any, columns: Sequence[Column]) -> LocalRelation:
         """Return what DuckDB can read as a relation with declared columns."""
         name = self.fresh_name()
-        self.connection.register(name, rows)
+        self.register(name, rows)
         return self._read(name, columns)
+
+    def register(self, name: str, rows: Any) -> None:
+        """Give what DuckDB can read a name."""
+        self.connection.register(name, rows)
+        self._registered[name] = rows
 
     def nothing(self, shape: tuple[Column, ...]) -> LocalRelation:
         """Return no rows, of a shape."""
@@ -139,18 +148,45 @@ class LocalBackend:
         """Do nothing: small computations need no other settings."""
         return nullcontext()
 
+    def held(self, rows: Relation) -> str:
+        """Work out rows into a table, and return its name; it stays until it is dropped."""
+        name = self.fresh_name()
+        self.connection.execute(f"CREATE TEMP TABLE {name} AS {local(rows).sql}")
+        return name
+
+    def table_rows(self, name: str, columns: Sequence[Column]) -> LocalRelation:
+        """Return the rows of a table that was made here."""
+        return self._read(name, columns)
+
+    def copied(self, rows: LocalRelation, columns: str, target: str) -> int:
+        """Write some columns of rows to a Parquet file; return how many rows there are."""
+        query = LocalRelation(self, self.fresh_name(), f"SELECT {columns} FROM {rows.name}", rows.columns, (rows,)).sql
+        found = self.connection.execute(f"COPY ({query}) TO '{target}' (FORMAT parquet)").fetchone()
+        return int(found[0]) if found else 0
+
+    def drop(self, name: str) -> None:
+        """Drop a table that was made here."""
+        self.connection.execute(f"DROP TABLE IF EXISTS {name}")
+
+    def let_go(self) -> None:
+        """Let go of what was registered, and of types of expressions that no step will ask for again."""
+        for name in self._registered:
+            self.connection.unregister(name)
+        self._registered.clear()
+        if len(self._made) > _REMEMBERED:
+            self._made = {key: made for key, made in self._made.items() if key[0] == "view"}
+
     def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> Kept:
         """Work out rows into a table, which is dropped when they are released."""
-        name, given = self.fresh_name(), local(rows)
-        self.connection.execute(f"CREATE TEMP TABLE {name} AS {given.sql}")
-        held = self._read(name, given.columns)
+        name = self.held(rows)
+        held = self._read(name, rows.columns)
         seen = held.group({}, {"rows": call("count", "*"), **counts}).fetch().to_pylist()
         found = (
             seen[0]
             if seen
             else {"rows": 0} | {n: 0 if one.function.startswith("count") else None for n, one in counts.items()}
         )
-        return Kept(held, lambda: self._drop(name), found)
+        return Kept(held, lambda: self.drop(name), found)
 
     def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[Relation, Callable[[], Mapping[str, Any]]]:
         """Return rows that are worked out when they are first read, and what looks at them then."""
@@ -237,9 +273,6 @@ class LocalBackend:
         texts = {name: sql for name, (sql, _) in columns.items()}
         types = {name: type_ for name, (_, type_) in columns.items()}
         return self.pairs(given, joins, ["JOIN"] * len(joins), where, texts, types)
-
-    def _drop(self, name: str) -> None:
-        self.connection.execute(f"DROP TABLE IF EXISTS {name}")
 
 
 def _null(type_: str | None) -> str:

@@ -21,7 +21,7 @@ from tidegate.local_engine.inputs import given_as
 from tidegate.local_engine.relation import local
 from tidegate.local_engine.session import Local, cursor_of
 
-__all__ = ["compute"]
+__all__ = ["check_operators", "check_zone", "compute"]
 
 
 def compute(
@@ -33,11 +33,7 @@ def compute(
     """
     try:
         flow.check_sinks()
-        if flow.timezone != "UTC":
-            raise NotSupported(
-                f"the local engine computes in UTC only, got {flow.timezone}",
-                hint='Flow(…, timezone="UTC"), or run it on Spark',
-            )
+        check_zone(flow)
         check_expressions(flow)
         check_names(flow, inputs, "rows", "table")
         backend = LocalBackend(cursor_of(session))
@@ -50,14 +46,23 @@ def compute(
             given[operator.id] = given_as(backend, operator, inputs[operator.id])
         except TidegateError as error:
             raise error.at(f"{operator.verb} {operator.id!r}").at(f"flow {flow.name!r}") from None
-    _check(flow, backend, given)
+    check_operators(flow, backend, given)
     bounds = limits(flow)
     complete = given | {s.id: with_time(s, given[s.id], bounds[s.id]) for s in flow.sources}
     rejected = {s.id: local(without_time(s, given[s.id], bounds[s.id])).result() for s in flow.sources}
     return Tables(Sinks(flow, complete, lambda rows: local(rows).result()), Rejected(rejected, len))
 
 
-def _check(flow: Plan, backend: LocalBackend, given: Mapping[str, Relation]) -> None:
+def check_zone(flow: Plan) -> None:
+    """Raise if a flow is in a time zone that is not known here."""
+    if flow.timezone != "UTC":
+        raise NotSupported(
+            f"the local engine computes in UTC only, got {flow.timezone}",
+            hint='Flow(…, timezone="UTC"), or run it on Spark',
+        )
+
+
+def check_operators(flow: Plan, backend: LocalBackend, given: Mapping[str, Relation]) -> None:
     """Raise if DuckDB refuses an operator, on no rows: before anything is computed."""
     found = lower(flow, {name: backend.nothing(rows.shape) for name, rows in given.items()})
     for operator in flow:

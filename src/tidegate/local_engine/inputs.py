@@ -20,19 +20,23 @@ from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.relation import LocalRelation
 from tidegate.local_engine.types import spark_type, zoned_type
 
-__all__ = ["given_as"]
+__all__ = ["given_as", "rows_in_memory", "rows_of_files"]
 
 _HINT = "an Arrow table, a relation of DuckDB, a frame of pandas or polars, or the path of Parquet, CSV or JSON files"
 
 
 def given_as(backend: LocalBackend, operator: Source | Table, given: Any) -> LocalRelation:
     """Return an input with the declared columns, in the declared order; or raise."""
-    columns = operator.schema.columns
     try:
         rows = _files(backend, operator, given) if isinstance(given, str | os.PathLike) else _in_memory(backend, given)
     except duckdb.Error as error:
         what = given if isinstance(given, str | os.PathLike) else type(given).__name__
         raise BadInput(f"DuckDB cannot read {what}: {str(error).splitlines()[0]}", hint=_HINT) from None
+    return _declared(backend, operator, rows)
+
+
+def _declared(backend: LocalBackend, operator: Source | Table, rows: duckdb.DuckDBPyRelation) -> LocalRelation:
+    columns = operator.schema.columns
     found = [
         Column(name, _declared_if_same(spark_type(str(type_)), name, columns))
         for name, type_ in zip(rows.columns, rows.types, strict=True)
@@ -44,12 +48,24 @@ def given_as(backend: LocalBackend, operator: Source | Table, given: Any) -> Loc
         cast=lambda column: f"cast {column.name} to {column.type}",
     )
     view = backend.fresh_name()
-    backend.connection.register(view, rows)
+    backend.register(view, rows)
     casts = [
         f"CAST({duckdb_name(name)} AS {duckdb_type(column.type or '')}) AS {duckdb_name(column.name)}"
         for name, column in zip(names, columns, strict=True)
     ]
     return LocalRelation(backend, backend.fresh_name(), f"SELECT {', '.join(casts)} FROM {view}", columns)
+
+
+def rows_in_memory(backend: LocalBackend, source: Source, given: pa.Table) -> LocalRelation:
+    """Return the rows of a table with the declared columns, in the declared order; or raise."""
+    return given_as(backend, source, given)
+
+
+def rows_of_files(backend: LocalBackend, source: Source, kind: str, files: Sequence[str]) -> LocalRelation:
+    """Return the rows of files of a format with the declared columns, in the declared order; or raise."""
+    rows = backend.connection.sql(f"SELECT * FROM read_parquet({_list(files)})")
+    assert kind == "parquet"
+    return _declared(backend, source, rows)
 
 
 def _declared_if_same(type_: str, name: str, columns: tuple[Column, ...]) -> str:
@@ -70,7 +86,7 @@ def _in_memory(backend: LocalBackend, given: Any) -> duckdb.DuckDBPyRelation:
     if not (isinstance(given, pa.Table) or type(given).__module__.startswith("pandas.")):
         raise BadInput(f"expected rows, got {type(given).__name__}", hint=_HINT)
     name = backend.fresh_name()
-    backend.connection.register(name, given)
+    backend.register(name, given)
     return backend.connection.sql(f"SELECT * FROM {name}")
 
 

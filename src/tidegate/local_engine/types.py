@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import pyarrow as pa
 from sqlglot import exp
 
 from tidegate.flow import sqltypes
 from tidegate.flow.translate import duckdb_name, duckdb_type
 
-__all__ = ["spark_type", "zoned_type"]
+__all__ = ["of_arrow", "spark_type", "zoned_type"]
 
 _NAMES = {"HUGEINT": "DECIMAL(38,0)", '"NULL"': "VOID", "NULL": "VOID"}
 
@@ -56,3 +57,40 @@ def _of(tree: exp.DataType) -> str:
     if tree.this in (kinds.TIMESTAMP, kinds.TIMESTAMPNTZ, kinds.TIMESTAMPTZ):
         return "TIMESTAMP"
     return sqltypes.of_tree(tree)
+
+
+_OF_ARROW = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "STRING",
+    pa.large_string(): "STRING",
+    pa.binary(): "BINARY",
+    pa.large_binary(): "BINARY",
+    pa.date32(): "DATE",
+    pa.timestamp("us"): "TIMESTAMP_NTZ",
+    pa.null(): "VOID",
+}
+
+
+def of_arrow(type_: pa.DataType) -> str:
+    """Return the type of Spark for one of Arrow; instants with a zone are Spark's own.
+
+    >>> of_arrow(pa.list_(pa.timestamp("us", "UTC"))), of_arrow(pa.struct({"a": pa.int32()}))
+    ('ARRAY<TIMESTAMP>', 'STRUCT<a: INT>')
+    """
+    if type_ in _OF_ARROW:
+        return _OF_ARROW[type_]
+    if pa.types.is_timestamp(type_):
+        return "TIMESTAMP"
+    if pa.types.is_decimal(type_):
+        return f"DECIMAL({type_.precision},{type_.scale})"
+    if pa.types.is_struct(type_):
+        return sqltypes.struct(**{field.name: of_arrow(field.type) for field in type_})
+    if pa.types.is_map(type_):
+        return f"MAP<{of_arrow(type_.key_type)}, {of_arrow(type_.item_type)}>"
+    return f"ARRAY<{of_arrow(type_.value_type)}>"

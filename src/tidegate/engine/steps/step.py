@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidegate.engine.attempt import Attempt
 from tidegate.engine.commits.commit import Commit, Origin
@@ -17,6 +17,7 @@ from tidegate.engine.steps.results import outlets, refuse_late, set_aside, set_a
 from tidegate.engine.steps.taken import Taken, look
 from tidegate.engine.steps.work import Work
 from tidegate.engine.storage.log import Token
+from tidegate.engine.storage.state import State
 from tidegate.engine.tracking import Tracking
 
 __all__ = ["POINTS", "Batch", "Done", "run_step"]
@@ -43,6 +44,8 @@ class Batch:
     taken: Mapping[str, Taken]
     origin: Origin
     beats: Relation | None = None
+    #: What the engine keeps of its own as state, by key.
+    states: Mapping[str, tuple[State, ...]] = field(default_factory=dict)
     ended: bool = False
 
 
@@ -89,6 +92,9 @@ def run_step(
         taken, late = admit(step, run.keepers, seen_rows, old)
         refuse_late(taken, marks)
         seen = {name: found.seen for name, found in taken.items()}
+        if not batch.ended:
+            # Of some sources, nothing may have come.
+            seen = {s.id: seen.get(s.id) or Seen() for s in flow.sources}
         after = {s.id: marks[s.id].ended() if batch.ended else marks[s.id].after(s, seen[s.id]) for s in flow.sources}
         aside = set_aside(run, step, taken, marks)
         tracking.move({source: mark.frontier for source, mark in after.items()})
@@ -100,7 +106,7 @@ def run_step(
             step.number,
             batch.origin,
             after,
-            work.folded(new),
+            work.folded(new) | ({} if batch.ended else dict(batch.states)),
             (*aside, *written),
             outputs,
             run.meaning,

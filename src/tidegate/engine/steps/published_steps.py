@@ -1,0 +1,40 @@
+"""What is committed of an output, and nothing else: for whoever reads it."""
+
+from __future__ import annotations
+
+from tidegate.engine.commits.by_step import checked_steps, directory_of
+from tidegate.engine.commits.commit import Publication
+from tidegate.engine.steps.owner import owner_of
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.identity import checkpoint_id
+from tidegate.engine.storage.log import last_commit
+
+__all__ = ["committed_steps"]
+
+
+def committed_steps(files: Files) -> tuple[str, list[str]]:
+    """Return the schema of an output, in JSON, and the directories of the steps that are committed, all seen whole.
+
+    A step that is committed and was not moved to its place yet is where it was written.
+    """
+    owner = owner_of(files)
+    checkpoint = files.at(owner["checkpoint"])
+    if not checkpoint.exists("id") or checkpoint_id(checkpoint) != owner["id"]:
+        raise BadCheckpoint(
+            f"{files.root} was written with the checkpoint {checkpoint.root}, which is not there any more",
+            hint="spark.read.parquet(path), or read_parquet of DuckDB, reads what is visible",
+        )
+    commit = last_commit(checkpoint)
+    if commit is None:
+        return owner["schema"], []
+    own = [p for p in map(Publication.decode, commit["publish"]) if _is_in(files, p)]
+    totals = [outlet["rows"] for outlet in commit["outlets"].values() if outlet["root"] == files.root]
+    found = checked_steps(files, "", commit["step"], {p.name: p for p in own}, totals[0] if totals else None)
+    return owner["schema"], found
+
+
+def _is_in(files: Files, publication: Publication) -> bool:
+    """Whether a publication is of this directory, whose path may have been spelled otherwise when it was written."""
+    own = not directory_of(publication)
+    return own and (publication.root == files.root or files.exists(publication.staged))

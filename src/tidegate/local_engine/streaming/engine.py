@@ -1,0 +1,227 @@
+"""The engine of a running flow in this process: it asks the sources for what is new, and makes steps of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from tidegate.engine.attempt import Attempt
+from tidegate.engine.commits.commit import Commit, Origin
+from tidegate.engine.partitions import Beat, Partitions, period
+from tidegate.engine.policies import policy_of
+from tidegate.engine.policies.following import TOLD
+from tidegate.engine.relation import Kept, Relation
+from tidegate.engine.steps.metrics import StepMetrics
+from tidegate.engine.steps.prepared import Prepared
+from tidegate.engine.steps.publishing import publish
+from tidegate.engine.steps.running import Running
+from tidegate.engine.steps.step import Batch
+from tidegate.engine.steps.taken import taken_of
+from tidegate.engine.storage.lock import Lock
+from tidegate.engine.storage.log import Log
+from tidegate.engine.storage.state import State, fold_from
+from tidegate.flow.limits import limits
+from tidegate.flow.schema import Column
+from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.streaming.feeds import Feed, Taking
+from tidegate.local_engine.streaming.host import LocalHost
+from tidegate.local_engine.streaming.parts import LocalParts
+
+__all__ = ["Engine"]
+
+
+class Engine(Running):
+    """A run of a flow in this process."""
+
+    def __init__(
+        self,
+        run: Prepared,
+        host: LocalHost,
+        feeds: Mapping[str, Feed],
+        log: Log,
+        last: Commit | None,
+        *,
+        lock: Lock | None = None,
+        report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(run, log, last, lock=lock, report=report)
+        self._host = host
+        self._backend: LocalBackend = host.backend
+        self._feeds = dict(feeds)
+        self._parts = LocalParts(run.files, host.backend)
+        self._bounds = limits(run.flow)
+        self._clock = clock
+        idle = [span for source in run.flow.sources if (span := policy_of(source).idle) is not None]
+        #: How often, in microseconds, a step is made without rows so that silence is heard; None if nobody listens.
+        self._pulse = max(1_000_000, period(min(idle))) if idle else None
+        self._takings: dict[str, Taking] = {}
+        positions = last.origin.positions if last else {}
+        for name, feed in self._feeds.items():
+            feed.resume(positions.get(run.origins[name]), self._noted(name))
+
+    @property
+    def ended(self) -> bool:
+        """Whether no source will ever give anything more."""
+        return all(feed.ended for feed in self._feeds.values())
+
+    @property
+    def resting(self) -> bool:
+        """Whether all that there is now was taken, if a step found nothing."""
+        return all(feed.resting for feed in self._feeds.values())
+
+    def wait(self, seconds: float) -> None:
+        """Wait until something may be new, at most so long."""
+        until = time.monotonic() + seconds
+        if len(self._feeds) == 1:
+            next(iter(self._feeds.values())).wait(seconds)
+        left = until - time.monotonic()
+        if left > 0 and not self.ended:
+            time.sleep(min(left, _POLL))
+
+    def step(self) -> bool:
+        """Make a step of what is new; return whether there was something."""
+        with self.in_step():
+            takings = {name: taking for name, feed in self._feeds.items() if (taking := feed.take()) is not None}
+            beat = self._beat()
+            if not takings and beat is None:
+                return False
+            with self.replaceable():
+                self._step(takings, beat)
+        return True
+
+    def finish(self) -> None:
+        """Complete everything: the end of the input is a step of its own, and closes the checkpoint."""
+        with self.in_step(), self.replaceable():
+            if self.last is not None:
+                publish(self.run, self.last)
+            origin = self.last.origin if self.last else Origin("local")
+            try:
+                self.go(self._attempt(), Batch({}, origin, ended=True))
+            finally:
+                self._backend.let_go()
+
+    def close(self) -> None:
+        """Let go of all that is held."""
+        for feed in self._feeds.values():
+            feed.close()
+        self._parts.forget()
+
+    def interrupt(self) -> None:
+        """Break off the query that is running."""
+        self._backend.connection.interrupt()
+
+    def undone(self) -> None:
+        """Forget the tables of a step that was not committed, and what it took."""
+        self._parts.forget(self.last.paths if self.last else ())
+        self._takings = {}
+
+    def committed(self, before: Commit | None, commit: Commit) -> None:  # noqa: ARG002
+        """Let the sources know, before anything is published."""
+        self._parts.forget(commit.paths)
+        for name, taking in self._takings.items():
+            self._feeds[name].committed(taking)
+        self._takings = {}
+
+    def _step(self, takings: Mapping[str, Taking], beat: Beat | None) -> None:
+        attempt, kept = self._attempt(), dict[str, Kept]()
+        try:
+            for name, taking in takings.items():
+                kept[name] = self._backend.kept(taking.rows)
+                self._feeds[name].check_read(taking)
+            self._takings = dict(takings)
+            rows = {name: found.rows for name, found in kept.items()}
+            batch = Batch(
+                {name: self._taken(name, rows.get(name)) for name in self._listening(rows, beat)},
+                self._origin(takings),
+                None if beat is None else self._heard(beat),
+                self._notes(attempt, takings),
+            )
+            self.go(attempt, batch)
+        finally:
+            for found in kept.values():
+                found.release()
+            self._backend.let_go()
+
+    def _listening(self, rows: Mapping[str, Relation], beat: Beat | None) -> list[str]:
+        """Return the sources that something comes to: rows, or a beat of the clock."""
+        idle = {s.id for s in self.flow.sources if beat is not None and policy_of(s).idle is not None}
+        return [s.id for s in self.flow.sources if s.id in rows or s.id in idle]
+
+    def _taken(self, name: str, rows: Relation | None) -> Any:
+        source = next(s for s in self.flow.sources if s.id == name)
+        given = self._backend.nothing(source.schema.columns) if rows is None else rows
+        frontier, seen = self.marks[name].frontier, name in self.run.entries.sources
+        return taken_of(self._backend, source, self._bounds[name], given, frontier, observed=seen)
+
+    def _origin(self, takings: Mapping[str, Taking]) -> Origin:
+        before = dict(self.last.origin.positions) if self.last else {}
+        moved = {self.run.origins[name]: taking.position for name, taking in takings.items()}
+        return Origin("local", positions=before | moved)
+
+    # What positions have that is too large for a commit.
+
+    def _key(self, name: str) -> str:
+        return f"taken-{self.run.origins[name]}"
+
+    def _columns(self, name: str) -> tuple[Column, ...]:
+        return tuple(Column(column, type_) for column, type_ in self._feeds[name].notes.items())
+
+    def _noted(self, name: str) -> pa.Table | None:
+        (state,) = self.last.state.get(self._key(name), (State(),)) if self.last else (State(),)
+        return self._parts.read(state.parts, self._columns(name)).fetch() if state.parts else None
+
+    def _notes(self, attempt: Attempt, takings: Mapping[str, Taking]) -> dict[str, tuple[State, ...]]:
+        found: dict[str, tuple[State, ...]] = {}
+        for name, feed in self._feeds.items():
+            if not feed.notes:
+                continue
+            key, columns = self._key(name), self._columns(name)
+            (state,) = self.last.state.get(key, (State(),)) if self.last else (State(),)
+            noted = takings[name].noted if name in takings else None
+            if noted is not None:
+                rows = self._backend.rows(noted.to_batches(), columns)
+                state = state.grown(attempt.write(key, 0, "new", rows))
+                first = fold_from(state.parts)
+                if first < len(state.parts):
+                    folded = attempt.read(state.parts[first:], columns)
+                    state = State(state.parts[:first]).grown(attempt.write(key, 0, "fold", folded))
+            found[key] = (state,)
+        return found
+
+    # The clock.
+
+    def _beat(self) -> Beat | None:
+        """Return what the clock shows, if it is time to hear it."""
+        if self._pulse is None:
+            return None
+        memories = [m.memory for m in self.marks.values() if isinstance(m.memory, Partitions)]
+        heard = [memory.beat for memory in memories if memory.beat]
+        now, last = int(self._clock() * 1_000_000), max(heard, default=None)
+        if last is None:
+            return Beat(0, now)
+        return Beat(last.number + 1, now) if abs(now - last.at) >= self._pulse else None
+
+    def _heard(self, beat: Beat) -> Relation:
+        batch = pa.RecordBatch.from_pydict({TOLD: pa.array([beat.line], pa.string())})
+        return self._backend.rows([batch], [Column(TOLD, "STRING")])
+
+    def _attempt(self) -> Attempt:
+        return Attempt(
+            self.next,
+            self.attempt,
+            self.flow,
+            self.files,
+            self._backend,
+            self.run.shapes,
+            self._parts,
+            self._host.tables,
+            watch=self.turned,
+        )
+
+
+#: How long a run sleeps before it looks for new files again, in seconds.
+_POLL = 0.005

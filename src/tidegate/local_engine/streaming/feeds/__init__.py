@@ -1,0 +1,50 @@
+"""What sources of running flows are read from, one module for each kind; what a user may give is said here alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tidegate.engine.storage.files import Files
+from tidegate.flow.errors import BadInput
+from tidegate.flow.plan import Source
+from tidegate.flow.watermarks import Published
+from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.streaming.feeds.batches import BatchFeed
+from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
+from tidegate.local_engine.streaming.feeds.files import FileFeed, FileStream
+from tidegate.local_engine.streaming.feeds.published import PublishedFeed, PublishedStream
+from tidegate.local_engine.streaming.feeds.readers import METHODS, ReaderFeed
+
+__all__ = ["Feed", "Taking", "feed_of"]
+
+_HINT = (
+    "tg.files(pattern), an iterator of Arrow batches, a function of how many of them were taken, or an object with "
+    f"the methods of PySpark's stream readers ({', '.join(METHODS)})"
+)
+
+
+def feed_of(source: Source, backend: LocalBackend, given: Any) -> Feed:
+    """Return what a source is read from, from what a user gave; raise if it is none."""
+    published = isinstance(source.watermark, Published)
+    if isinstance(given, PublishedStream):
+        return PublishedFeed(source, backend, Files(Path(given.path)), follows=published)
+    if published:
+        raise BadInput(
+            f"expected the stream of an output that publishes its frontier, got {type(given).__name__}",
+            hint="tg.read_stream(tg.local(), path) with the path of tg.published(path)",
+        )
+    if isinstance(given, FileStream):
+        return FileFeed(source, backend, given)
+    if all(hasattr(given, name) for name in METHODS):
+        return ReaderFeed(source, backend, given)
+    if not isinstance(given, str | bytes | dict) and (isinstance(given, Iterable) or callable(given)):
+        whole = hasattr(given, "__arrow_c_stream__") or hasattr(given, "fetchall")
+        if whole and not hasattr(given, "__next__"):
+            raise BadInput(
+                f"expected a stream, got {type(given).__name__}, which is bounded",
+                hint="flow.compute(…) takes it; or iter([table]), one batch",
+            )
+        return BatchFeed(source, backend, given)
+    raise BadInput(f"expected a stream, got {type(given).__name__}", hint=_HINT)

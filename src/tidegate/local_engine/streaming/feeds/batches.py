@@ -1,0 +1,125 @@
+"""Batches of Arrow data from an iterator, or from a function that can begin behind those that were taken."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from threading import Condition, Thread
+from typing import Any
+
+import pyarrow as pa
+
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.flow.errors import BadInput
+from tidegate.flow.plan import Source
+from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.inputs import rows_in_memory
+from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
+
+__all__ = ["BatchFeed"]
+
+#: How many batches may wait: who makes them faster than they are taken, waits.
+_AHEAD = 64
+
+
+class BatchFeed(Feed):
+    """A feed of Arrow batches or tables. A thread asks for them, so that a step never waits for one."""
+
+    def __init__(self, source: Source, backend: LocalBackend, given: Iterable[Any] | Callable[[int], Any]) -> None:
+        super().__init__(source, backend)
+        self._given = given
+        self._changed = Condition()
+        self._waiting: deque[Any] = deque()
+        self._taken = 0
+        self._over = False
+        self._closed = False
+        self._failure: BaseException | None = None
+
+    def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
+        """Begin behind the batches that were taken; what is no function cannot."""
+        self._taken = position["batches"] if position else 0
+        if callable(self._given):
+            batches = iter(self._given(self._taken))
+        elif position is not None:
+            raise BadCheckpoint(
+                "expected a function of the number of batches that were taken, to go on behind "
+                f"{self._taken}, got an iterator, which has no position",
+                hint="def batches(taken): … that yields the batches from that number on",
+            ).at(f"source {self.source.id!r}")
+        else:
+            batches = iter(self._given)
+        Thread(target=self._fetch, args=(batches,), name=f"tidegate {self.source.id}", daemon=True).start()
+
+    def take(self) -> Taking | None:
+        """Return the rows of all batches that have come."""
+        with self._changed:
+            if self._failure is not None:
+                raise self._failure
+            found = list(self._waiting)
+        if not found:
+            return None
+        tables = [_table(batch) for batch in found]
+        try:
+            rows = rows_in_memory(self.backend, self.source, pa.concat_tables(tables, promote_options="default"))
+        except pa.ArrowException as error:
+            raise BadInput(f"expected batches of the same columns, got others: {error}") from None
+        return Taking(rows, {"batches": self._taken + len(found)}, own=len(found))
+
+    def committed(self, taking: Taking) -> None:
+        """Let go of the batches, and have others in their place."""
+        with self._changed:
+            for _ in range(taking.own):
+                self._waiting.popleft()
+            self._taken += taking.own
+            self._changed.notify_all()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the iterator has ended and all of it was taken."""
+        with self._changed:
+            return self._over and not self._waiting and self._failure is None
+
+    @property
+    def resting(self) -> bool:
+        """Whether the iterator has ended."""
+        return self.ended
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the next batch."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._over or self._failure, seconds)
+
+    def close(self) -> None:
+        """Ask for no more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _fetch(self, batches: Iterator[Any]) -> None:
+        try:
+            for batch in batches:
+                with self._changed:
+                    self._changed.wait_for(lambda: len(self._waiting) < _AHEAD or self._closed)
+                    if self._closed:
+                        return
+                    self._waiting.append(batch)
+                    self._changed.notify_all()
+        except BaseException as error:
+            with self._changed:
+                self._failure = error
+        finally:
+            with self._changed:
+                self._over = True
+                self._changed.notify_all()
+
+
+def _table(batch: Any) -> pa.Table:
+    if isinstance(batch, pa.RecordBatch):
+        return pa.Table.from_batches([batch])
+    if isinstance(batch, pa.Table):
+        return batch
+    if hasattr(batch, "__arrow_c_stream__"):
+        return pa.table(batch)
+    raise BadInput(
+        f"expected batches of Arrow data, got {type(batch).__name__}", hint="pyarrow.RecordBatch or pyarrow.Table"
+    )

@@ -1,0 +1,162 @@
+"""Files that appear in a place, each taken once: what was taken is noted by path, size and time of change.
+
+A greatest name or time would not do: files may come late, from clocks that disagree, under any name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from glob import iglob
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tidegate.engine.formats import file_format
+from tidegate.flow.arguments import checked_path
+from tidegate.flow.errors import BadArgument, BadInput
+from tidegate.flow.plan import Source
+from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.inputs import rows_of_files
+from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
+
+__all__ = ["FileFeed", "FileStream", "files"]
+
+_FORMATS = ("parquet", "csv", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class FileStream:
+    """Files as an input of `start`: see `files`."""
+
+    pattern: str
+    format: str | None = None
+    per_step: int | None = None
+
+
+def files(pattern: str | os.PathLike[str], format: str | None = None, per_step: int | None = None) -> FileStream:
+    """Take each file that appears under a path once, in the order of the times at which they were changed.
+
+    ``pattern`` is a file, a directory, or a pattern such as ``in/*.parquet``. The ``format`` is told by the end of the
+    name, unless it is given. ``per_step`` is how many files a step takes at most; all that are new, by default. Names
+    that begin with ``.`` or ``_`` are not taken: write a file under such a name, and rename it when it is whole. A file
+    that was taken may be deleted, and must not change.
+
+    >>> files("in/*.csv", per_step=10)
+    FileStream(pattern='in/*.csv', format=None, per_step=10)
+    """
+    path = checked_path(pattern, "files(…)", hint='tg.files("in/*.parquet")')
+    if "://" in path:
+        raise BadArgument(f"expected a path on this machine in files(…), got {path}", hint='tg.files("in/*.parquet")')
+    if format is not None and format not in _FORMATS:
+        raise BadArgument(f"expected a format ({', '.join(_FORMATS)}) in files(…), got {format!r}")
+    if per_step is not None and (not isinstance(per_step, int) or isinstance(per_step, bool) or per_step < 1):
+        raise BadArgument(f"expected a number of files, 1 or more, as per_step of files(…), got {per_step!r}")
+    return FileStream(path, format, per_step)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Found:
+    """A file: when it was changed, in nanoseconds, its path and its size."""
+
+    changed: int
+    path: str
+    size: int
+
+
+class FileFeed(Feed):
+    """A feed of files."""
+
+    notes = {"path": "STRING", "size": "BIGINT", "changed": "BIGINT"}  # noqa: RUF012
+
+    def __init__(self, source: Source, backend: LocalBackend, given: FileStream) -> None:
+        super().__init__(source, backend)
+        self._given = given
+        self._taken: dict[str, _Found] = {}
+
+    def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
+        """Know the files that were taken."""
+        rows = noted.to_pylist() if noted is not None else []
+        self._taken = {row["path"]: _Found(row["changed"], row["path"], row["size"]) for row in rows}
+
+    def take(self) -> Taking | None:
+        """Return the rows of files that are new."""
+        found = sorted(self._new())[: self._given.per_step]
+        if not found:
+            return None
+        kind = self._given.format or file_format(found[0].path)
+        rows = rows_of_files(self.backend, self.source, kind, [file.path for file in found])
+        noted = pa.table(
+            {
+                "path": [file.path for file in found],
+                "size": pa.array([file.size for file in found], pa.int64()),
+                "changed": pa.array([file.changed for file in found], pa.int64()),
+            }
+        )
+        return Taking(rows, {"files": len(self._taken) + len(found)}, noted, found)
+
+    def check_read(self, taking: Taking) -> None:
+        """Raise if a file changed while it was read."""
+        for file in taking.own:
+            now = _look(Path(file.path))
+            if now != file:
+                raise self._changed(file, now)
+
+    def committed(self, taking: Taking) -> None:
+        """Note the files."""
+        self._taken |= {file.path: file for file in taking.own}
+
+    def _new(self) -> Iterator[_Found]:
+        for path in _listed(self._given.pattern):
+            found = _look(path)
+            if found is None:
+                # It was deleted since it was listed.
+                continue
+            known = self._taken.get(found.path)
+            if known is None:
+                yield found
+            elif known != found:
+                raise self._changed(known, found)
+
+    def _changed(self, file: _Found, now: _Found | None) -> BadInput:
+        became = f"{now.size:,} bytes" if now else "gone"
+        return BadInput(
+            f"expected files that do not change once they are there, got {file.path}, which had {file.size:,} bytes "
+            f"and was {became} when it was looked at again",
+            hint="write a file under a name that begins with . or _, and rename it when it is whole; what a file that "
+            "was taken has now, put into a new file",
+        ).at(f"source {self.source.id!r}")
+
+
+def _look(path: Path) -> _Found | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return _Found(found.st_mtime_ns, str(path), found.st_size)
+
+
+def _listed(pattern: str) -> Iterator[Path]:
+    """Yield the files that a path, a directory or a pattern means, hidden ones left out."""
+    place = Path(pattern)
+    if place.is_dir():
+        meant: Iterator[str] = (
+            os.path.join(at, name)
+            for at, inner, names in os.walk(place)
+            for name in (*names, *_without_hidden(inner))
+            if name in names
+        )
+    else:
+        meant = iter([pattern]) if place.is_file() else iglob(pattern, recursive=True)
+    for name in meant:
+        path = Path(name).absolute()
+        if not path.name.startswith((".", "_")) and path.is_file():
+            yield path
+
+
+def _without_hidden(directories: list[str]) -> list[str]:
+    """Keep `os.walk` out of directories whose name begins with a dot or an underscore."""
+    directories[:] = [name for name in directories if not name.startswith((".", "_"))]
+    return []

@@ -1,0 +1,127 @@
+"""The local engine as a run sees it: schemas, rows of a step on their way out, and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidegate.engine.outputs import Fields
+from tidegate.engine.relation import Relation
+from tidegate.engine.said import Said, plainly
+from tidegate.engine.storage.files import Files
+from tidegate.flow.plan import Plan
+from tidegate.flow.schema import Column
+from tidegate.flow.schema_json import schema_json
+from tidegate.flow.translate import duckdb_name
+from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.streaming.json_values import json_text
+from tidegate.local_engine.types import of_arrow, zoned_type
+
+__all__ = ["LocalHost", "LocalResults", "fields_of"]
+
+_BATCH = 8192
+
+
+class LocalHost:
+    """A session of the local engine that runs a flow; ``tables`` are those of the flow."""
+
+    name = "local"
+
+    def __init__(self, backend: LocalBackend, tables: Mapping[str, Relation], shown: duckdb.DuckDBPyConnection) -> None:
+        self.backend = backend
+        self.tables = dict(tables)
+        #: Where users find what `memory` collects.
+        self._shown = shown
+
+    def shape(self, columns: Sequence[Column]) -> tuple[Column, ...]:
+        """Return the columns: they are what a shape is here."""
+        return tuple(columns)
+
+    def fields(self, shape: tuple[Column, ...]) -> Fields:
+        """Return the columns of a shape."""
+        return fields_of(self.backend, shape)
+
+    def results(self, files: Files, path: str) -> LocalResults:
+        """Return the rows of a step."""
+        place = files.here / path
+        names = [str(place / name) for name in files.names(path)]
+        return LocalResults(pa.concat_tables([pq.read_table(name) for name in names]), self._shown)
+
+    def records(self, files: Files) -> list[str]:  # noqa: ARG002
+        """Return nothing: all that is to be known is in the commit."""
+        return []
+
+    def said(self, error: BaseException) -> Said:
+        """Return what an error says."""
+        if isinstance(error, duckdb.Error):
+            return Said(f"DuckDB failed: {str(error).splitlines()[0]}")
+        return Said(plainly(error))
+
+    def sees_all(self, flow: Plan, name: str, sources: Sequence[str], shapes: Any) -> bool:  # noqa: ARG002
+        """Return that it does: what there is to see is looked at in a table that has all rows."""
+        return True
+
+
+class LocalResults:
+    """The rows of a step as an Arrow table."""
+
+    def __init__(self, rows: pa.Table, shown: duckdb.DuckDBPyConnection) -> None:
+        self.native = rows
+        self._shown = shown
+
+    @cached_property
+    def fields(self) -> Fields:
+        """Return their columns."""
+        columns = tuple(Column(field.name, of_arrow(field.type)) for field in self.native.schema)
+        return Fields(columns, self.native.schema, schema_json(columns))
+
+    def batches(self, *, as_json: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Return the rows in batches."""
+        types = {column.name: column.type or "" for column in self.fields.columns}
+        for batch in self.native.to_batches(max_chunksize=_BATCH):
+            columns = [
+                pa.array([json_text(value, types[name]) for value in column.to_pylist()], pa.string())
+                if name in as_json
+                else column
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+    def shown(self, rows: int) -> str:
+        """Return the first rows as a table."""
+        head = self.native.slice(0, rows)
+        texts = [[_cell(value) for value in column.to_pylist()] for column in head.columns]
+        widths = [max(map(len, [name, *texts[i]])) for i, name in enumerate(head.column_names)]
+        rule = "+" + "+".join("-" * width for width in widths) + "+"
+        lines = [head.column_names, *zip(*texts, strict=True)] if texts else [head.column_names]
+        drawn = ["|" + "|".join(text.ljust(w) for text, w in zip(line, widths, strict=True)) + "|" for line in lines]
+        more = [f"only showing top {rows} rows"] if self.native.num_rows > rows else []
+        return "\n".join([rule, drawn[0], rule, *drawn[1:], rule, *more])
+
+    def collected(self) -> pa.Table:
+        """Return all rows."""
+        return self.native
+
+    def remember(self, name: str, collected: Sequence[pa.Table]) -> None:
+        """Make a table of what was collected that all connections of the session see."""
+        connection = self._shown.cursor()
+        connection.register("__tidegate_collected", pa.concat_tables(collected))
+        own = duckdb_name(name.strip("`").replace("``", "`"))
+        connection.execute(f"CREATE OR REPLACE TABLE {own} AS SELECT * FROM __tidegate_collected")
+        connection.close()
+
+
+def fields_of(backend: LocalBackend, columns: Sequence[Column]) -> Fields:
+    """Return columns, as outputs are told them."""
+    nulls = ", ".join(f"CAST(NULL AS {zoned_type(c.type or '')}) AS {duckdb_name(c.name)}" for c in columns)
+    schema = backend.run(f"SELECT {nulls} LIMIT 0").to_arrow_table().schema
+    return Fields(tuple(columns), schema, schema_json(columns))
+
+
+def _cell(value: Any) -> str:
+    return "NULL" if value is None else str(value)

@@ -1,0 +1,64 @@
+"""Nested values as JSON, as Spark's ``to_json`` writes them: instants in UTC, fields without a value left out."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from tidegate.flow import sqltypes
+
+__all__ = ["json_text"]
+
+
+def json_text(value: Any, type_: str) -> str | None:
+    """Return a value, as Arrow gives it to Python, as JSON; None if it is missing.
+
+    >>> json_text({"a": 1, "b": None, "c": [1.5, None]}, "STRUCT<a: INT, b: INT, c: ARRAY<DOUBLE>>")
+    '{"a":1,"c":[1.5,null]}'
+    """
+    return None if value is None else _written(value, type_)
+
+
+def _written(value: Any, type_: str) -> str:
+    if value is None:
+        return "null"
+    if type_.startswith("STRUCT"):
+        fields = sqltypes.fields(type_).items()
+        parts = [(name, _written(value[name], inner)) for name, inner in fields if value[name] is not None]
+        return "{" + ",".join(f"{json.dumps(name, ensure_ascii=False)}:{text}" for name, text in parts) + "}"
+    if type_.startswith("ARRAY"):
+        element = sqltypes.element(type_) or "VOID"
+        return "[" + ",".join(_written(item, element) for item in value) + "]"
+    if type_.startswith("MAP"):
+        key_type, value_type = sqltypes.entry(type_)
+        entries = value.items() if isinstance(value, Mapping) else value
+        parts = [(_key(key, key_type), _written(item, value_type)) for key, item in entries]
+        return "{" + ",".join(f"{json.dumps(name, ensure_ascii=False)}:{text}" for name, text in parts) + "}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps("NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return json.dumps(_text(value, type_), ensure_ascii=False)
+
+
+def _key(value: Any, type_: str) -> str:
+    """Return a key of a map, which JSON has as a text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else _text(value, type_)
+
+
+def _text(value: Any, type_: str) -> str:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, datetime):
+        plain = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+        return plain.isoformat(timespec="microseconds") + ("Z" if type_ == "TIMESTAMP" else "")
+    return value.isoformat() if isinstance(value, date) else str(value)

@@ -1,0 +1,128 @@
+"""Starting a flow on streams in this process: everything is checked before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import timedelta
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from tidegate.engine.inputs import check_names
+from tidegate.engine.outputs import Output, Transactional, checked_outputs
+from tidegate.engine.policies import policy_of
+from tidegate.engine.steps.metrics import Reporter, reporter
+from tidegate.engine.steps.resuming import check_ends, claim_outputs, identified, resumed
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.lock import Lock
+from tidegate.errors import TidegateError
+from tidegate.flow.arguments import checked_directory
+from tidegate.flow.errors import BadArgument, nearest
+from tidegate.flow.plan import Plan
+from tidegate.flow.spans import parse_span
+from tidegate.local_engine.admitted import check_expressions
+from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.compute import check_operators, check_zone
+from tidegate.local_engine.inputs import given_as
+from tidegate.local_engine.session import Local, cursor_of
+from tidegate.local_engine.streaming.engine import Engine
+from tidegate.local_engine.streaming.feeds import feed_of
+from tidegate.local_engine.streaming.host import LocalHost
+from tidegate.local_engine.streaming.run import LocalRun, Pace
+
+__all__ = ["start"]
+
+_TRIGGERS = ("processingTime", "availableNow", "once")
+_HINT = '{"processingTime": "10 seconds"} or {"availableNow": True}'
+
+
+def start(
+    flow: Plan,
+    session: Local | duckdb.DuckDBPyConnection,
+    inputs: Mapping[str, Any],
+    outputs: Mapping[str, Output | Transactional],
+    checkpoint: str | PathLike[str],
+    *,
+    trigger: Mapping[str, Any] | None = None,
+    metrics: str | Path | Reporter | None = None,
+    allow_pickle: bool = False,
+    probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
+) -> LocalRun:
+    """Start a flow, or go on from its checkpoint. ``probe`` is called at the named points of each step."""
+    try:
+        check_ends(flow)
+        check_zone(flow)
+        check_expressions(flow)
+        check_names(flow, inputs, "stream", "stream")
+        report, pace = reporter(metrics), _pace(trigger)
+        places = checked_outputs(flow, outputs)
+        given = session.connection if isinstance(session, Local) else session
+        backend = LocalBackend(cursor_of(session))
+        path = checked_directory(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
+        files = Files(Path(path))
+        files.check_fit(path, "a checkpoint")
+        tables, feeds = {}, {}
+        for table in flow.tables:
+            with _told(f"{table.verb} {table.id!r}"):
+                tables[table.id] = backend.kept(given_as(backend, table, inputs[table.id])).rows
+        for source in flow.sources:
+            with _told(f"{source.verb} {source.id!r}"):
+                feeds[source.id] = feed_of(source, backend, inputs[source.id])
+        nothing = {source.id: backend.nothing(source.schema.columns) for source in flow.sources}
+        check_operators(flow, backend, nothing | tables)
+        for name, output in places.items():
+            output.check(files, name)
+        lock = Lock(files)
+        lock.acquire()
+        try:
+            identified(flow, files)
+            host = LocalHost(backend, tables, given)
+            run, log, last = resumed(flow, host, files, places, lock=lock, allow_pickle=allow_pickle, probe=probe)
+            engine = Engine(run, host, feeds, log, last, lock=lock, report=report)
+            claim_outputs(engine, lock)
+        except BaseException:
+            # What it failed with counts, and not what followed from it.
+            with suppress(Exception):
+                lock.release()
+            raise
+    except TidegateError as error:
+        if not any(place.startswith("flow ") for place in error.places):
+            error.at(f"flow {flow.name!r}")
+        raise
+    ends = pace.available and any(policy_of(source).waits_for_end for source in flow.sources)
+    return LocalRun(given, engine, host, lock, pace, ends=ends)
+
+
+class _told:  # noqa: N801
+    """Say of what fails inside where it did."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, at: Any) -> None:
+        if isinstance(error, TidegateError) and self._place not in error.places:
+            error.at(self._place)
+
+
+def _pace(trigger: Any) -> Pace:
+    """Return when steps are made, from what `DataStreamWriter.trigger` takes."""
+    if trigger is None:
+        return Pace()
+    if not isinstance(trigger, Mapping) or len(trigger) != 1:
+        raise BadArgument(f"expected trigger as a mapping with one entry, got {trigger!r}", hint=_HINT)
+    ((name, value),) = trigger.items()
+    if name not in _TRIGGERS:
+        near = nearest(str(name), _TRIGGERS)
+        raise BadArgument(f"unknown trigger {name!r}", hint=f"did you mean {near!r}?" if near else _HINT)
+    if name == "processingTime":
+        span = parse_span(value, "TIMESTAMP", what="processingTime", least=0)
+        return Pace(seconds=timedelta(microseconds=span).total_seconds())
+    if value is not True:
+        raise BadArgument(f"expected True for the trigger {name!r}, got {value!r}", hint=_HINT)
+    return Pace(available=True, once=name == "once")
