@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.flow.case import Engine
 from tests.local_engine.engine import by_local
+from tests.local_engine.steps import by_local_steps
 from tests.spark.engine import by_spark
 from tests.spark.steps import by_steps
 
@@ -69,11 +70,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.slow)
 
 
-@pytest.fixture(params=[*ENGINES, *(pytest.param(name, marks=pytest.mark.spark) for name in ("spark", "streaming"))])
+@pytest.fixture(
+    params=[
+        *ENGINES,
+        "local, streaming",
+        *(pytest.param(name, marks=pytest.mark.spark) for name in ("spark", "streaming")),
+    ]
+)
 def engine(request: pytest.FixtureRequest) -> tuple[str, Engine]:
     """An engine, by its name."""
     if request.param in ENGINES:
         return request.param, ENGINES[request.param]
+    if request.param == "local, streaming":
+        return request.param, partial(by_local_steps, directory=request.getfixturevalue("tmp_path"))
     spark = request.getfixturevalue("spark")
     if request.param == "spark":
         return "spark", partial(by_spark, spark)

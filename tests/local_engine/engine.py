@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 import tidegate as tg
 from tidegate.flow.arrow import table_of
@@ -24,17 +26,17 @@ def by_local(flow: tg.Flow, inputs: Rows) -> list[tuple[Any, ...]]:
 def all_by_local(flow: tg.Flow, inputs: Rows) -> dict[str, list[tuple[Any, ...]]]:
     """Run a flow on bounded inputs, and return the rows of each sink."""
     plan = flow.plan
-    given = {
-        operator.id: table_of(
-            [dict(zip(operator.schema.names, row, strict=True)) for row in inputs[operator.id]], operator.schema.columns
-        )
-        for operator in (*plan.sources, *plan.tables)
-    }
+    given = {o.id: arrow_rows(o.schema, inputs[o.id]) for o in (*plan.sources, *plan.tables)}
     tables = flow.compute(tg.local(), given)
-    return {sink.name: _rows(plan[sink.input].schema, tables[sink.name]) for sink in plan.sinks}
+    return {sink.name: rows_of(plan[sink.input].schema, tables[sink.name]) for sink in plan.sinks}
 
 
-def _rows(schema: Schema, found: duckdb.DuckDBPyRelation) -> list[tuple[Any, ...]]:
+def arrow_rows(schema: Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """Rows as the local engine takes them."""
+    return table_of([dict(zip(schema.names, row, strict=True)) for row in rows], schema.columns)
+
+
+def rows_of(schema: Schema, found: duckdb.DuckDBPyRelation) -> list[tuple[Any, ...]]:
     assert found.columns == list(schema.names)
     for derived, type_ in zip(schema.columns, found.types, strict=True):
         settled = spark_type(str(type_))

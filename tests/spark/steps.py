@@ -78,11 +78,15 @@ def engine_in(spark: SparkSession, plan: Plan, tables: Rows, directory: Path, **
 
 def by_steps(spark: SparkSession, flow: tg.Flow, inputs: Rows, directory: Path) -> list[tuple[Any, ...]]:
     """Run a flow with one sink in a few steps: rows come by time, and the delays are what that order needs."""
-    rng = random.Random(repr(sorted(inputs.items())))
-    plan = with_watermarks(flow.plan, {s.id: _delays(s, inputs[s.id]) for s in flow.plan.sources})
-    cuts = in_steps({s.id: _by_time(s, inputs[s.id]) for s in plan.sources}, rng, steps=2)
+    plan, cuts = cut_by_time(flow, inputs, random.Random(repr(sorted(inputs.items()))))
     (sink,) = plan.sinks
     return run_steps(spark, plan, cuts, inputs, directory)[sink.name]
+
+
+def cut_by_time(flow: tg.Flow, inputs: Rows, rng: random.Random) -> tuple[Plan, Cuts]:
+    """The plan of a flow with the delays that its rows need if they come by time, and the rows, in two steps."""
+    plan = with_watermarks(flow.plan, {s.id: _delays(s, inputs[s.id]) for s in flow.plan.sources})
+    return plan, in_steps({s.id: _by_time(s, inputs[s.id]) for s in plan.sources}, rng, steps=2)
 
 
 def with_watermarks(plan: Plan, strategies: dict[str, Any]) -> Plan:

@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from tests.spark.damages import DAMAGES, damaged, flipped
@@ -18,7 +18,7 @@ from tests.spark.place import counts as place_counts
 
 import tidegate as tg
 from tidegate.engine.commits.by_step import checked_steps
-from tidegate.engine.commits.commit import Commit
+from tidegate.engine.commits.commit import Commit, Origin
 from tidegate.engine.commits.upgrade import UPGRADES
 from tidegate.engine.keepers import keeper
 from tidegate.engine.steps import publishing, recovery
@@ -35,6 +35,7 @@ from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming import parts as parts_module
 from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.host import SparkHost
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.start import prepare
 
@@ -490,7 +491,9 @@ def test_what_spark_has_written_of_earlier_batches_is_on_the_disk_before_a_commi
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
-    publishing.seal(Files(tmp_path), Commit(1, 1, "", "", {}, {}, (), {}, {}), None)
+    files = Files(tmp_path)
+    growing = SparkHost.records(cast("SparkHost", None), files)
+    publishing.seal(files, Commit(1, Origin(), {}, {}, (), {}, {}), None, growing=growing)
     assert {str(tmp_path / name) for name in names} <= done
     assert {str(tmp_path / name).rpartition("/")[0] for name in names} <= done
 

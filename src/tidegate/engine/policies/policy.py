@@ -126,7 +126,7 @@ class Policy(Generic[M]):
 
     def greatest_of(self, part: Mapping[str, Any]) -> tuple[int, ...] | None:
         """Return the greatest values that were seen; None if no row had a time."""
-        found = tuple(part[f"greatest{i}"] for i in range(len(self.schema.time)))
+        found = tuple(part.get(f"greatest{i}") for i in range(len(self.schema.time)))
         return None if None in found else found
 
 

@@ -46,7 +46,7 @@ class ByWatermarks(Policy[None]):
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
         """Return the watermarks."""
-        return replace(counts, marks=tuple(tuple(mark) for part in parts for mark in part["marks"] or ()))
+        return replace(counts, marks=tuple(tuple(mark) for part in parts for mark in part.get("marks") or ()))
 
     def after(self, memory: None, frontier: Frontier, seen: Seen) -> tuple[None, Frontier]:
         """Complete what the watermarks say."""

@@ -110,6 +110,10 @@ class Engine(Running):
             feed.close()
         self._parts.forget()
 
+    def forget(self) -> None:
+        """Drop the tables that hold state: the next step reads the parts that the last commit names."""
+        self._parts.forget()
+
     def interrupt(self) -> None:
         """Break off the query that is running."""
         self._backend.connection.interrupt()

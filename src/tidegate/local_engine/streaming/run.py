@@ -17,7 +17,6 @@ from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.session import cursor_of
 from tidegate.local_engine.streaming.engine import Engine
-from tidegate.local_engine.streaming.host import LocalHost
 from tidegate.local_engine.streaming.parts import file_rows
 
 __all__ = ["LocalRun", "Pace"]
@@ -40,12 +39,11 @@ class LocalRun(Run):
     """A running flow in this process."""
 
     def __init__(
-        self, session: duckdb.DuckDBPyConnection, engine: Engine, host: LocalHost, lock: Lock, pace: Pace, *, ends: bool
+        self, session: duckdb.DuckDBPyConnection, engine: Engine, lock: Lock, pace: Pace, *, ends: bool
     ) -> None:
         super().__init__(engine)
         self._session = session
         self._engine = engine
-        self._host = host
         self._lock = lock
         self._pace = pace
         #: Whether the end of what there is is the end of the input.
@@ -86,7 +84,7 @@ class LocalRun(Run):
             self._steps()
         except BaseException as error:
             if not self._cancelled:
-                self._failure = between_steps(self._engine.flow, error, self._host.said, hint=_OUTSIDE)
+                self._failure = between_steps(self._engine.flow, error, self._engine.run.host.said, hint=_OUTSIDE)
         finally:
             try:
                 self._engine.close()

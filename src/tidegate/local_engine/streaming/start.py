@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
@@ -14,7 +15,7 @@ import duckdb
 from tidegate.engine.inputs import check_names
 from tidegate.engine.outputs import Output, Transactional, checked_outputs
 from tidegate.engine.policies import policy_of
-from tidegate.engine.steps.metrics import Reporter, reporter
+from tidegate.engine.steps.metrics import Reporter, StepMetrics, reporter
 from tidegate.engine.steps.resuming import check_ends, claim_outputs, identified, resumed
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Lock
@@ -33,7 +34,7 @@ from tidegate.local_engine.streaming.feeds import feed_of
 from tidegate.local_engine.streaming.host import LocalHost
 from tidegate.local_engine.streaming.run import LocalRun, Pace
 
-__all__ = ["start"]
+__all__ = ["prepare", "start"]
 
 _TRIGGERS = ("processingTime", "availableNow", "once")
 _HINT = '{"processingTime": "10 seconds"} or {"availableNow": True}'
@@ -53,47 +54,70 @@ def start(
 ) -> LocalRun:
     """Start a flow, or go on from its checkpoint. ``probe`` is called at the named points of each step."""
     try:
-        check_ends(flow)
-        check_zone(flow)
-        check_expressions(flow)
-        check_names(flow, inputs, "stream", "stream")
         report, pace = reporter(metrics), _pace(trigger)
-        places = checked_outputs(flow, outputs)
-        given = session.connection if isinstance(session, Local) else session
-        backend = LocalBackend(cursor_of(session))
         path = checked_directory(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
         files = Files(Path(path))
         files.check_fit(path, "a checkpoint")
-        tables, feeds = {}, {}
-        for table in flow.tables:
-            with _told(f"{table.verb} {table.id!r}"):
-                tables[table.id] = backend.kept(given_as(backend, table, inputs[table.id])).rows
-        for source in flow.sources:
-            with _told(f"{source.verb} {source.id!r}"):
-                feeds[source.id] = feed_of(source, backend, inputs[source.id])
-        nothing = {source.id: backend.nothing(source.schema.columns) for source in flow.sources}
-        check_operators(flow, backend, nothing | tables)
-        for name, output in places.items():
-            output.check(files, name)
         lock = Lock(files)
-        lock.acquire()
-        try:
-            identified(flow, files)
-            host = LocalHost(backend, tables, given)
-            run, log, last = resumed(flow, host, files, places, lock=lock, allow_pickle=allow_pickle, probe=probe)
-            engine = Engine(run, host, feeds, log, last, lock=lock, report=report)
-            claim_outputs(engine, lock)
-        except BaseException:
-            # What it failed with counts, and not what followed from it.
-            with suppress(Exception):
-                lock.release()
-            raise
+        options: dict[str, Any] = {"allow_pickle": allow_pickle, "probe": probe, "report": report}
+        engine = prepare(flow, session, inputs, outputs, files, lock=lock, **options)
     except TidegateError as error:
         if not any(place.startswith("flow ") for place in error.places):
             error.at(f"flow {flow.name!r}")
         raise
     ends = pace.available and any(policy_of(source).waits_for_end for source in flow.sources)
-    return LocalRun(given, engine, host, lock, pace, ends=ends)
+    return LocalRun(_connection(session), engine, lock, pace, ends=ends)
+
+
+def prepare(
+    flow: Plan,
+    session: Local | duckdb.DuckDBPyConnection,
+    inputs: Mapping[str, Any],
+    outputs: Mapping[str, Output | Transactional],
+    files: Files,
+    *,
+    lock: Lock | None = None,
+    report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
+    clock: Callable[[], float] = time.time,
+    **options: Any,
+) -> Engine:
+    """Return an engine that goes on from a checkpoint; its outputs are its own from now on."""
+    check_ends(flow)
+    check_zone(flow)
+    check_expressions(flow)
+    check_names(flow, inputs, "stream", "stream")
+    places = checked_outputs(flow, outputs)
+    backend = LocalBackend(cursor_of(session))
+    tables, feeds = {}, {}
+    for table in flow.tables:
+        with _told(f"{table.verb} {table.id!r}"):
+            tables[table.id] = backend.kept(given_as(backend, table, inputs[table.id])).rows
+    for source in flow.sources:
+        with _told(f"{source.verb} {source.id!r}"):
+            feeds[source.id] = feed_of(source, backend, inputs[source.id])
+    nothing = {source.id: backend.nothing(source.schema.columns) for source in flow.sources}
+    check_operators(flow, backend, nothing | tables)
+    for name, output in places.items():
+        output.check(files, name)
+    if lock:
+        lock.acquire()
+    try:
+        identified(flow, files)
+        host = LocalHost(backend, tables, _connection(session))
+        run, log, last = resumed(flow, host, files, places, lock=lock, **options)
+        engine = Engine(run, host, feeds, log, last, lock=lock, report=report, clock=clock)
+        claim_outputs(engine, lock)
+    except BaseException:
+        # What it failed with counts, and not what followed from it.
+        with suppress(Exception):
+            if lock:
+                lock.release()
+        raise
+    return engine
+
+
+def _connection(session: Local | duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    return session.connection if isinstance(session, Local) else session
 
 
 class _told:  # noqa: N801
