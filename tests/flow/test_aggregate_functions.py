@@ -110,9 +110,9 @@ OTHER_WORDS = {
     "every": ("check/", "flow/"),
     "grouping": ("flow/aggregates.py",),
     "mode": ("spark/files.py",),
-    "any": ("spark/streaming/", "engine/frontiers.py"),
-    "first": ("spark/streaming/",),
-    "last": ("spark/streaming/",),
+    "any": ("engine/steps/", "spark/streaming/", "engine/frontiers.py"),
+    "first": ("engine/steps/", "spark/streaming/"),
+    "last": ("engine/steps/", "spark/streaming/"),
 }
 
 

@@ -126,8 +126,9 @@ class Policy(Generic[M]):
 
     def greatest_of(self, part: Mapping[str, Any]) -> tuple[int, ...] | None:
         """Return the greatest values that were seen; None if no row had a time."""
-        found = tuple(part.get(f"greatest{i}") for i in range(len(self.schema.time)))
-        return None if None in found else found
+        found = [part.get(f"greatest{i}") for i in range(len(self.schema.time))]
+        known = tuple(greatest for greatest in found if greatest is not None)
+        return known if len(known) == len(found) else None
 
 
 def completed(schema: Schema, frontier: Frontier, done: Iterable[Any]) -> Frontier:
