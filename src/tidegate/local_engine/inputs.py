@@ -63,7 +63,7 @@ def rows_in_memory(backend: LocalBackend, source: Source, given: pa.Table) -> Lo
 
 def rows_of_files(backend: LocalBackend, source: Source, kind: str, files: Sequence[str]) -> LocalRelation:
     """Return the rows of files of a format with the declared columns, in the declared order; or raise."""
-    rows = backend.connection.sql(f"SELECT * FROM read_parquet({_list(files)})")
+    rows = backend.connection.sql(f"SELECT * FROM read_parquet({_list(files)}, hive_partitioning = false)")
     assert kind == "parquet"
     return _declared(backend, source, rows)
 
@@ -95,7 +95,7 @@ def _files(backend: LocalBackend, operator: Source | Table, path: str | os.PathL
     kind = checked_input(operator.id, place)
     files = data_files(place)
     if kind == "parquet":
-        return backend.connection.sql(f"SELECT * FROM read_parquet({_list(files)})")
+        return backend.connection.sql(f"SELECT * FROM read_parquet({_list(files)}, hive_partitioning = false)")
     if kind == "csv":
         # As texts: what a value is, is looked at here and not guessed.
         options = "header = true, all_varchar = true, delim = ',', quote = '\"', allow_quoted_nulls = false"

@@ -107,5 +107,5 @@ def file_rows(backend: LocalBackend, paths: Sequence[Path], shape: Sequence[Colu
     """Return the rows of Parquet files of ours."""
     names = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
     columns = [f"CAST({duckdb_name(c.name)} AS {duckdb_type(c.type or '')}) AS {duckdb_name(c.name)}" for c in shape]
-    body = f"SELECT {', '.join(columns) or NO_COLUMN} FROM read_parquet([{names}])"
+    body = f"SELECT {', '.join(columns) or NO_COLUMN} FROM read_parquet([{names}], hive_partitioning = false)"
     return LocalRelation(backend, backend.fresh_name(), body, tuple(shape))

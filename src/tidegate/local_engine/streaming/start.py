@@ -21,7 +21,7 @@ from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Lock
 from tidegate.errors import TidegateError
 from tidegate.flow.arguments import checked_directory
-from tidegate.flow.errors import BadArgument, nearest
+from tidegate.flow.errors import BadArgument, BadSpan, nearest
 from tidegate.flow.plan import Plan
 from tidegate.flow.spans import parse_span
 from tidegate.local_engine.admitted import check_expressions
@@ -145,7 +145,10 @@ def _pace(trigger: Any) -> Pace:
         near = nearest(str(name), _TRIGGERS)
         raise BadArgument(f"unknown trigger {name!r}", hint=f"did you mean {near!r}?" if near else _HINT)
     if name == "processingTime":
-        span = parse_span(value, "TIMESTAMP", what="processingTime", least=0)
+        try:
+            span = parse_span(value, "TIMESTAMP", what="processingTime", least=0)
+        except BadSpan:
+            raise BadArgument(f"expected a span of time for the trigger {name!r}, got {value!r}", hint=_HINT) from None
         return Pace(seconds=timedelta(microseconds=span).total_seconds())
     if value is not True:
         raise BadArgument(f"expected True for the trigger {name!r}, got {value!r}", hint=_HINT)

@@ -39,12 +39,12 @@ def feed_of(source: Source, backend: LocalBackend, given: Any) -> Feed:
         return FileFeed(source, backend, given)
     if all(hasattr(given, name) for name in METHODS):
         return ReaderFeed(source, backend, given)
+    whole = hasattr(given, "__arrow_c_stream__") or hasattr(given, "fetchall")
+    if whole and not hasattr(given, "__next__"):
+        raise BadInput(
+            f"expected a stream, got {type(given).__name__}, which is bounded",
+            hint="flow.compute(…) takes it; or iter([table]), one batch",
+        )
     if not isinstance(given, str | bytes | dict) and (isinstance(given, Iterable) or callable(given)):
-        whole = hasattr(given, "__arrow_c_stream__") or hasattr(given, "fetchall")
-        if whole and not hasattr(given, "__next__"):
-            raise BadInput(
-                f"expected a stream, got {type(given).__name__}, which is bounded",
-                hint="flow.compute(…) takes it; or iter([table]), one batch",
-            )
         return BatchFeed(source, backend, given)
     raise BadInput(f"expected a stream, got {type(given).__name__}", hint=_HINT)
