@@ -7,7 +7,7 @@ session; each run is a query of its own from an empty checkpoint, and the first 
 what Spark says that its batches took. A row far in the future follows the last step, so that all is complete: then both
 sides must have given the same rows. On a machine that others use too, processor time says more than the clock.
 
-By hand, state is in memory and in RocksDB. `process` is compared with `transformWithStateInPandas`, which needs
+Tidegate runs on Spark and, over the same files, in this process without it. By hand, state is in memory and in RocksDB. `process` is compared with `transformWithStateInPandas`, which needs
 ``pip install "pandas<3" protobuf``; where they are missing, that side is left out.
 """
 
@@ -115,6 +115,22 @@ class Bench:
         run.await_termination()
         return durations(cast("SparkRun", run).query)
 
+    def sides(self, flow: tg.Flow, **paths: str) -> dict[str, Side]:
+        """Run a flow over files on both engines."""
+
+        def on_spark(at: Path) -> list[float]:
+            return self.by_tidegate(flow, {name: self.stream(path) for name, path in paths.items()}, at)
+
+        def locally(at: Path) -> list[float]:
+            streams = {name: tg.files(path, per_step=self.cores) for name, path in paths.items()}
+            session, outputs = tg.local(threads=self.cores), {"out": tg.parquet(at / "out")}
+            run = flow.start(session, streams, outputs, at / "ck", trigger={"availableNow": True})
+            run.await_termination()
+            # The last step only completes what came before.
+            return [step["seconds"] for step in run.metrics()][:-1]
+
+        return {"Tidegate": on_spark, "Tidegate, local": locally}
+
     def by_hand(self, rows: DataFrame, at: Path, store: str, mode: str = "append") -> list[float]:
         """Run a query over all there is."""
         self.spark.conf.set(_STORE, STORES[store])
@@ -154,8 +170,7 @@ def window_counts(bench: Bench, every: str) -> dict[str, Side]:
 
         return run
 
-    sides: dict[str, Side] = {"Tidegate": lambda at: bench.by_tidegate(flow, {"s": bench.stream(path)}, at)}
-    return sides | {store: by_hand(store) for store in STORES}
+    return bench.sides(flow, s=path) | {store: by_hand(store) for store in STORES}
 
 
 def joined(bench: Bench) -> dict[str, Side]:
@@ -178,10 +193,7 @@ def joined(bench: Bench) -> dict[str, Side]:
 
         return run
 
-    def ours(at: Path) -> list[float]:
-        return bench.by_tidegate(flow, {"l": bench.stream(left), "r": bench.stream(right)}, at)
-
-    return {"Tidegate": ours} | {store: by_hand(store) for store in STORES}
+    return bench.sides(flow, l=left, r=right) | {store: by_hand(store) for store in STORES}
 
 
 @dataclass(frozen=True)
@@ -237,13 +249,14 @@ def processed(bench: Bench) -> dict[str, Side]:
     ]
     path = bench.feed("ordered", steps)
 
-    def ours(operator: Any) -> Side:
+    def ours(operator: Any) -> dict[str, Side]:
         flow = tg.Flow("totals")
         source = flow.source("s", SCHEMA, time="ts", watermark=tg.bounded("0 seconds"))
         flow.sink("out", source.process(operator, by="k", schema="x INT, total BIGINT"))
-        return lambda at: bench.by_tidegate(flow, {"s": bench.stream(path)}, at)
+        return bench.sides(flow, s=path)
 
-    sides = {"Tidegate": ours(BatchTotal()), "Tidegate, per event": ours(Total())}
+    per_event = {f"{side}, per event": run for side, run in ours(Total()).items()}
+    sides = ours(BatchTotal()) | per_event
     missing = [name for name in ("pandas", "google.protobuf") if not installed(name)]
     if missing:
         said = (
@@ -311,8 +324,7 @@ def one_row(bench: Bench) -> dict[str, Side]:
 
         return run
 
-    sides: dict[str, Side] = {"Tidegate": lambda at: small.by_tidegate(flow, {"s": small.stream(path)}, at)}
-    return sides | {store: by_hand(store) for store in STORES}
+    return small.sides(flow, s=path) | {store: by_hand(store) for store in STORES}
 
 
 def large_state(bench: Bench) -> dict[str, Side]:
@@ -341,8 +353,7 @@ def large_state(bench: Bench) -> dict[str, Side]:
 
         return run
 
-    sides: dict[str, Side] = {"Tidegate": lambda at: bench.by_tidegate(flow, {"s": bench.stream(path)}, at)}
-    return sides | {store: by_hand(store) for store in STORES}
+    return bench.sides(flow, s=path) | {store: by_hand(store) for store in STORES}
 
 
 SCENARIOS: dict[str, Callable[[Bench], dict[str, Side]]] = {

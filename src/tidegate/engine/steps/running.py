@@ -87,9 +87,13 @@ class Running:
             if self._lock:
                 self._lock.check()
 
-    def go(self, step: Attempt, batch: Batch) -> None:
-        """Run a step, commit it, publish its results, and delete what is not needed any more."""
-        started, number, probe = time.monotonic(), self.next, self.run.probe
+    def go(self, step: Attempt, batch: Batch, *, began: float | None = None) -> None:
+        """Run a step, commit it, publish its results, and delete what is not needed any more.
+
+        ``began`` is when it was begun, by the monotonic clock, if that was before.
+        """
+        started = time.monotonic() if began is None else began
+        number, probe = self.next, self.run.probe
         probe("begin", number)
         try:
             done = run_step(

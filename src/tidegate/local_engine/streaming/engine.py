@@ -84,13 +84,14 @@ class Engine(Running):
 
     def step(self) -> bool:
         """Make a step of what is new; return whether there was something."""
+        began = time.monotonic()
         with self.in_step():
             takings = {name: taking for name, feed in self._feeds.items() if (taking := feed.take()) is not None}
             beat = self._beat()
             if not takings and beat is None:
                 return False
             with self.replaceable():
-                self._step(takings, beat)
+                self._step(takings, beat, began)
         return True
 
     def finish(self) -> None:
@@ -130,7 +131,7 @@ class Engine(Running):
             self._feeds[name].committed(taking)
         self._takings = {}
 
-    def _step(self, takings: Mapping[str, Taking], beat: Beat | None) -> None:
+    def _step(self, takings: Mapping[str, Taking], beat: Beat | None, began: float) -> None:
         attempt, kept = self._attempt(), dict[str, Kept]()
         try:
             for name, taking in takings.items():
@@ -144,7 +145,7 @@ class Engine(Running):
                 None if beat is None else self._heard(beat),
                 self._notes(attempt, takings),
             )
-            self.go(attempt, batch)
+            self.go(attempt, batch, began=began)
         finally:
             for found in kept.values():
                 found.release()

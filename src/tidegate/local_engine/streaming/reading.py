@@ -35,7 +35,8 @@ def read(session: Local | duckdb.DuckDBPyConnection, path: str | os.PathLike[str
     names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in paths)
     picked = ", ".join(f"CAST({name} AS {type_}) AS {name}" for name, type_ in columns)
     # Columns that no file has are those of no rows.
-    rows = f"{empty} UNION ALL BY NAME SELECT * FROM read_parquet([{names}], union_by_name = true, hive_partitioning = false)"
+    files_of_ours = f"read_parquet([{names}], union_by_name = true, hive_partitioning = false)"
+    rows = f"{empty} UNION ALL BY NAME SELECT * FROM {files_of_ours}"
     return cursor.sql(f"SELECT {picked} FROM ({rows})")
 
 
