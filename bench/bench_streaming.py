@@ -7,7 +7,8 @@ session; each run is a query of its own from an empty checkpoint, and the first 
 what Spark says that its batches took. A row far in the future follows the last step, so that all is complete: then both
 sides must have given the same rows. On a machine that others use too, processor time says more than the clock.
 
-Tidegate runs on Spark and, over the same files, in this process without it. By hand, state is in memory and in RocksDB. `process` is compared with `transformWithStateInPandas`, which needs
+Tidegate runs on Spark and, over the same files, in this process without it. By hand, state is in memory and in RocksDB.
+`process` is compared with `transformWithStateInPandas`, which needs
 ``pip install "pandas<3" protobuf``; where they are missing, that side is left out.
 """
 
