@@ -60,16 +60,6 @@ def test_rows_in_files(tmp_path: Path) -> None:
         assert answers(path) == ANSWERS
 
 
-@pytest.mark.parametrize("text", ["2.7", "many", "2147483648"])
-def test_values_that_do_not_parse_stop_the_run(tmp_path: Path, text: str) -> None:
-    """A number with a fraction, a word and a number that is too large are no integers; the message says where."""
-    (tmp_path / "c.csv").write_text(f"page,t\na,{text}\n")
-    (tmp_path / "c.json").write_text(json.dumps({"page": "a", "t": text}) + "\n")
-    for path in (tmp_path / "c.csv", tmp_path / "c.json"):
-        with pytest.raises(duckdb.Error, match=rf"a value of t INT does not parse: {text}"):
-            answers(path)
-
-
 def test_a_connection_of_the_users() -> None:
     """It is used as it is: nothing is left in it, and its own settings stay."""
     connection = duckdb.connect()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -243,7 +243,8 @@ def _rows(flow: tg.Flow, drawn: Day) -> dict[str, Any]:
     levels = [(zoned(r.ts), r.gauge, r.number, r.cm) for r in drawn.levels]
     passages = [(zoned(r.ts), r.gauge, r.ship, r.draught_cm) for r in drawn.passages]
     tables = {}
-    for name, rows in {"levels": levels, "passages": passages}.items():
+    given: dict[str, Sequence[Sequence[Any]]] = {"levels": levels, "passages": passages}
+    for name, rows in given.items():
         columns = flow.plan[name].schema.columns
         named = [dict(zip([c.name for c in columns], row, strict=True)) for row in rows]
         table = table_of(named, columns)

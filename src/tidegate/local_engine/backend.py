@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
@@ -21,6 +22,7 @@ from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type, translated_query
 from tidegate.local_engine.expressions import Scope
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
+from tidegate.local_engine.session import utc_cursor
 from tidegate.local_engine.types import spark_type
 
 __all__ = ["LocalBackend"]
@@ -29,6 +31,7 @@ T = TypeVar("T")
 #: All names that are made in a connection begin so.
 _PREFIX = "__tidegate_"
 _NUMBERS = count(1)
+_TEMPORARY = f"SELECT table_name FROM duckdb_tables() WHERE temporary AND starts_with(table_name, '{_PREFIX}')"
 
 
 class LocalBackend:
@@ -39,6 +42,8 @@ class LocalBackend:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
         self._made: dict[Any, Any] = {}
+        #: What has a name in the connection that no other connection knows.
+        self._registered: dict[str, Any] = {}
 
     # Where relations come from.
 
@@ -53,8 +58,13 @@ class LocalBackend:
     def table(self, rows: Any, columns: Sequence[Column]) -> LocalRelation:
         """Return what DuckDB can read as a relation with declared columns."""
         name = self.fresh_name()
-        self.connection.register(name, rows)
+        self.register(name, rows)
         return self._read(name, columns)
+
+    def register(self, name: str, rows: Any) -> None:
+        """Give what DuckDB can read a name."""
+        self.connection.register(name, rows)
+        self._registered[name] = rows
 
     def nothing(self, shape: tuple[Column, ...]) -> LocalRelation:
         """Return no rows, of a shape."""
@@ -70,6 +80,18 @@ class LocalBackend:
     def run(self, sql: str) -> duckdb.DuckDBPyRelation:
         """Return what a query gives, lazily."""
         return self.connection.sql(sql)
+
+    def result(self, sql: str) -> duckdb.DuckDBPyRelation:
+        """Return what a query gives, lazily, on a connection of its own: several results may be read side by side."""
+        own = utc_cursor(self.connection)
+        held = {name for (name,) in self.connection.execute(_TEMPORARY).fetchall()}
+        for name in dict.fromkeys(re.findall(rf"\b{_PREFIX}\d+\b", sql)):
+            if name in held:
+                # What was worked out is known to one connection alone.
+                own.register(name, self.connection.sql(f"SELECT * FROM {name}").to_arrow_table())
+            elif name in self._registered:
+                own.register(name, self._registered[name])
+        return own.sql(sql)
 
     def fresh_name(self) -> str:
         """Return a name that nothing else has in any connection of this process."""

@@ -44,17 +44,24 @@ def compute(
     except TidegateError as error:
         raise error.at(f"flow {flow.name!r}") from None
     given: dict[str, Relation] = {}
+    unreadable: dict[str, Relation] = {}
     declared: list[Source | Table] = [*flow.sources, *flow.tables]
     for operator in declared:
         try:
-            given[operator.id] = given_as(backend, operator, inputs[operator.id])
+            found = given_as(backend, operator, inputs[operator.id])
+            given[operator.id] = found.rows
+            if found.unreadable is not None:
+                unreadable[operator.id] = found.unreadable
         except TidegateError as error:
             raise error.at(f"{operator.verb} {operator.id!r}").at(f"flow {flow.name!r}") from None
     _check(flow, backend, given)
     bounds = limits(flow)
     complete = given | {s.id: with_time(s, given[s.id], bounds[s.id]) for s in flow.sources}
-    rejected = {s.id: local(without_time(s, given[s.id], bounds[s.id])).result() for s in flow.sources}
-    return Tables(Sinks(flow, complete, lambda rows: local(rows).result()), Rejected(rejected, len))
+    rejected = {s.id: without_time(s, given[s.id], bounds[s.id]) for s in flow.sources}
+    for name, rows in unreadable.items():
+        rejected[name] = rejected[name].union(rows) if name in rejected else rows
+    results = {name: local(rows).result() for name, rows in rejected.items()}
+    return Tables(Sinks(flow, complete, lambda rows: local(rows).result()), Rejected(results, len))
 
 
 def _check(flow: Plan, backend: LocalBackend, given: Mapping[str, Relation]) -> None:

@@ -12,6 +12,8 @@ from tidegate.flow.translate import duckdb_name, duckdb_type
 __all__ = ["spark_type", "zoned_type"]
 
 _NAMES = {"HUGEINT": "DECIMAL(38,0)", '"NULL"': "VOID", "NULL": "VOID"}
+#: Those of other units too: they become microseconds, as in Spark.
+_INSTANTS = {getattr(exp.DataType.Type, f"TIMESTAMP{end}") for end in ("", "NTZ", "TZ", "_S", "_MS", "_NS")}
 
 
 @lru_cache(maxsize=4096)
@@ -53,6 +55,6 @@ def _of(tree: exp.DataType) -> str:
         return sqltypes.struct(**{part.name: _of(part.args["kind"]) for part in tree.expressions})
     if tree.this == kinds.MAP:
         return f"MAP<{_of(tree.expressions[0])}, {_of(tree.expressions[1])}>"
-    if tree.this in (kinds.TIMESTAMP, kinds.TIMESTAMPNTZ, kinds.TIMESTAMPTZ):
+    if tree.this in _INSTANTS:
         return "TIMESTAMP"
     return sqltypes.of_tree(tree)
