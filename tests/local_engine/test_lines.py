@@ -206,6 +206,16 @@ def test_rows_that_do_not_parse_are_rejected(tmp_path: Path) -> None:
     assert tables.rejected["clicks"].columns[-1] == "__reason"
 
 
+def test_columns_may_have_any_name(tmp_path: Path) -> None:
+    """Also those that the engine itself might think of."""
+    row = {"t": 1, "line": "a", "p": "b", "r": "c", "j": "d", "k": "e", "it's": "f", "f": "g", "w": "h", "e0": "i"}
+    schema = "t INT, " + ", ".join(f"`{name}` STRING" for name in list(row)[1:])
+    (tmp_path / "s.csv").write_text("\n".join(",".join(map(str, texts)) for texts in (row, row.values())))
+    (tmp_path / "s.json").write_text(json.dumps(row))
+    for kind in ("csv", "json"):
+        assert here(schema, tmp_path / f"s.{kind}") == ([tuple(row.values())], [])
+
+
 def test_files_of_csv_that_differ(tmp_path: Path) -> None:
     """Each is read by its own header, whatever ends its lines; one may be empty, or packed."""
     (tmp_path / "1.csv").write_bytes(b"\xef\xbb\xbft,k\r\n1,a\r\n\r\n2,b")

@@ -11,8 +11,8 @@ from tidegate.flow.plan import Source, Table
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type
 from tidegate.local_engine.backend import LocalBackend
-from tidegate.local_engine.relation import NO_COLUMN, LocalRelation
-from tidegate.local_engine.texts import json_fits, json_key, json_value, text_value
+from tidegate.local_engine.relation import LocalRelation
+from tidegate.local_engine.texts import Json, json_fits, json_path, json_value, text_value
 
 __all__ = ["InputRows", "csv_rows", "file_list", "json_rows"]
 
@@ -58,20 +58,28 @@ def json_rows(backend: LocalBackend, operator: Source | Table, files: Sequence[s
     """Return the rows of JSON files: one object in a line, or several in an array."""
     columns = operator.schema.columns
     values, fits = [], []
-    for c in columns:
-        value, name, type_ = json_key("j", c.name), duckdb_name(c.name), c.type or ""
-        values.append(f"{json_value(value, type_, _LINE)} AS {name}")
-        fits.append(json_fits(value, name, type_, _LINE))
+    for i, c in enumerate(columns, 1):
+        json, name, type_ = Json(f"__values[{i}]", f"__kinds[{i}]", f"__texts[{i}]"), duckdb_name(c.name), c.type or ""
+        values.append(f"{json_value(json, type_, _LINE)} AS {name}")
+        fits.append(json_fits(json, name, type_, _LINE))
     suspect = f"regexp_matches(line, '{_LAST_COMMA}')"
     torn = f"{suspect} AND regexp_matches(regexp_replace(line, '{_JSON_TEXT}', '', 'g'), '{_LAST_COMMA}')"
-    # Spark takes the last of two values of one name, and DuckDB the first.
-    whole = "coalesce(json_type(j) = 'OBJECT' AND len(json_keys(j)) = list_unique(json_keys(j)), false)"
     several = "CASE json_type(whole) WHEN 'ARRAY' THEN json_extract(whole, '$[*]') ELSE [whole] END"
+    # Spark takes the last of two values of one name, and DuckDB the first. If there are as many names as values of
+    # columns, then none of them is there twice; to compare them all takes longer.
+    present = " + ".join(f"(__kinds[{i + 1}] IS NOT NULL)::INT" for i in range(len(columns)))
+    once = f"CASE WHEN len(__names) = {present} THEN true ELSE len(__names) = list_unique(__names) END"
+    # A line is parsed once for all columns.
+    paths = ", ".join(json_path(c.name) for c in columns)
+    taken = f"json_extract(j, [{paths}]) AS __values, json_type(j, [{paths}]) AS __kinds, "
+    taken += f"json_extract_string(j, [{paths}]) AS __texts, json_type(j) AS __kind, json_keys(j) AS __names"
     lines = f"SELECT line, CASE WHEN {torn} THEN NULL ELSE TRY_CAST(line AS JSON) END AS whole FROM ({_lines(files)})"
     objects = f"SELECT line AS {_LINE}, unnest({several}) AS j FROM ({lines})"
-    read = f"SELECT {_LINE}, j, {', '.join(values)} FROM ({objects})"
-    names = [duckdb_name(c.name) for c in columns]
-    part = f"SELECT {', '.join(names)}, {_LINE}, {' AND '.join([whole, *fits])} AS {_FITS} FROM ({read})"
+    found = f"SELECT {_LINE}, {taken} FROM ({objects})"
+    read = f"SELECT *, {', '.join(values)} FROM ({found})"
+    whole = f"coalesce(__kind = 'OBJECT' AND {once}, false)"
+    names = ", ".join(duckdb_name(c.name) for c in columns)
+    part = f"SELECT {names}, {_LINE}, {' AND '.join([whole, *fits])} AS {_FITS} FROM ({read})"
     return _split(backend, operator, [part] if files else [])
 
 
@@ -85,18 +93,13 @@ def _lines(files: Sequence[str], *, skip: int = 0) -> str:
 
 
 def _fields(line: str) -> str:
-    """Return the fields of a line of CSV as they are written."""
-    return (
-        f"CASE WHEN contains({line}, '\"') THEN regexp_extract_all({line} || ',', '{_FIELDS}', 1) "
-        f"ELSE string_split({line}, ',') END"
-    )
-
-
-def _unquoted(field: str) -> str:
-    inside = f"replace({field}[2:-2], '\"\"', '\"')"
-    return (
-        f"CASE WHEN left({field}, 1) = '\"' AND regexp_full_match({field}, '{_QUOTED}') THEN {inside} ELSE {field} END"
-    )
+    """Return the fields of a line of CSV, without the quotes around them; none if one of them is not closed."""
+    inside = "replace(f[2:-2], '\"\"', '\"')"
+    bare = f"CASE WHEN left(f, 1) = '\"' AND regexp_full_match(f, '{_QUOTED}') THEN {inside} ELSE f END"
+    written = f"[regexp_extract_all({line} || ',', '{_FIELDS}', 1)]"
+    whole = f"CASE WHEN array_to_string(w, ',') = {line} THEN list_transform(w, lambda f: {bare}) ELSE [] END"
+    quoted = f"list_extract(list_transform({written}, lambda w: {whole}), 1)"
+    return f"CASE WHEN contains({line}, '\"') THEN {quoted} ELSE string_split({line}, ',') END"
 
 
 def _header(backend: LocalBackend, file: str) -> tuple[str, ...]:
@@ -104,8 +107,7 @@ def _header(backend: LocalBackend, file: str) -> tuple[str, ...]:
     with Path(file).open("rb") as opened:
         if opened.read(1) in (b"\n", b"\r"):
             raise BadInput(f"expected names of columns in the first line of {file}, got an empty line")
-    fields = f"list_transform({_fields('line')}, lambda f: {_unquoted('f')})"
-    found = backend.connection.execute(f"SELECT {fields} FROM ({_lines([file])}) LIMIT 1").fetchone()
+    found = backend.connection.execute(f"SELECT {_fields('line')} FROM ({_lines([file])}) LIMIT 1").fetchone()
     return tuple(found[0]) if found else ()
 
 
@@ -118,21 +120,17 @@ def _csv(operator: Source | Table, place: str, header: tuple[str, ...], files: S
             f"expected columns {', '.join(declared)} in {place}, got {', '.join(header)}",
             hint="a file is read as a whole: declare what it has",
         )
-    texts, values, fits = (
-        [],
-        [],
-        [f"len(p) = {len(header)}", "(NOT contains(line, '\"') OR array_to_string(p, ',') = line)"],
-    )
+    texts, values, fits = [], [], [f"len(__fields) = {len(header)}"]
     for i, c in enumerate(operator.schema.columns):
         # What is empty is nothing, with quotes too.
-        texts.append(f"nullif({_unquoted(f'p[{known[c.name.lower()]}]')}, '') AS s{i}")
-        values.append(f"{text_value(f's{i}', c.type or '')} AS {duckdb_name(c.name)}")
-        fits.append(f"(s{i} IS NULL OR {duckdb_name(c.name)} IS NOT NULL)")
-    split = f"SELECT line, {_fields('line')} AS p FROM ({_lines(files, skip=1)})"
-    read = f"SELECT line, p, {', '.join(texts)} FROM ({split})"
-    parsed = f"SELECT line, p, {', '.join(f's{i}' for i in range(len(declared)))}, {', '.join(values)} FROM ({read})"
+        texts.append(f"nullif(__fields[{known[c.name.lower()]}], '') AS __s{i}")
+        values.append(f"{text_value(f'__s{i}', c.type or '')} AS {duckdb_name(c.name)}")
+        fits.append(f"(__s{i} IS NULL OR {duckdb_name(c.name)} IS NOT NULL)")
+    split = f"SELECT line AS {_LINE}, {_fields('line')} AS __fields FROM ({_lines(files, skip=1)})"
+    read = f"SELECT *, {', '.join(texts)} FROM ({split})"
+    parsed = f"SELECT *, {', '.join(values)} FROM ({read})"
     names = ", ".join(duckdb_name(name) for name in declared)
-    return f"SELECT {names}, line AS {_LINE}, {' AND '.join(fits)} AS {_FITS} FROM ({parsed})"
+    return f"SELECT {names}, {_LINE}, {' AND '.join(fits)} AS {_FITS} FROM ({parsed})"
 
 
 def _split(backend: LocalBackend, operator: Source | Table, parts: Sequence[str]) -> InputRows:
@@ -140,16 +138,17 @@ def _split(backend: LocalBackend, operator: Source | Table, parts: Sequence[str]
     columns = operator.schema.columns
     if not parts:
         return InputRows(backend.nothing(columns))
-    every = LocalRelation(backend, backend.fresh_name(), " UNION ALL ".join(parts), columns)
-    names = ", ".join(duckdb_name(c.name) for c in columns) or NO_COLUMN
+    names = ", ".join(duckdb_name(c.name) for c in columns)
+    # As one value that is unpacked: else DuckDB would parse again for each condition on a column.
+    packed = ", ".join(f"{name} := {name}" for name in [*map(duckdb_name, operator.schema.names), _LINE, _FITS])
+    rows = f"SELECT unnest([struct_pack({packed})]) AS r FROM ({' UNION ALL '.join(parts)})"
+    every = LocalRelation(backend, backend.fresh_name(), f"SELECT r.* FROM ({rows})", columns)
     reason = Column("__reason" if "reason" in operator.schema else "reason", "STRING")
     nothing = [f"CAST(NULL AS {duckdb_type(c.type or '')}) AS {duckdb_name(c.name)}" for c in columns]
     text = f"'does not parse: ' || {_LINE} AS {duckdb_name(reason.name)}"
-    good, bad = (
-        f"SELECT {names} FROM {every.name} WHERE {_FITS}",
-        f"SELECT {', '.join([*nothing, text])} FROM {every.name}",
-    )
+    good = f"SELECT {names} FROM {every.name} WHERE {_FITS}"
+    bad = f"SELECT {', '.join([*nothing, text])} FROM {every.name} WHERE NOT {_FITS}"
     return InputRows(
         LocalRelation(backend, backend.fresh_name(), good, columns, (every,)),
-        LocalRelation(backend, backend.fresh_name(), f"{bad} WHERE NOT {_FITS}", (*columns, reason), (every,)),
+        LocalRelation(backend, backend.fresh_name(), bad, (*columns, reason), (every,)),
     )

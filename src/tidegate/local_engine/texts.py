@@ -5,11 +5,13 @@ What Spark reads by guessing is left out, and so does not parse: an hour without
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tidegate.flow import sqltypes
 from tidegate.flow.errors import BadInput
 from tidegate.flow.translate import duckdb_name, duckdb_type
 
-__all__ = ["json_fits", "json_key", "json_value", "text_value"]
+__all__ = ["Json", "json_fits", "json_path", "json_value", "text_value"]
 
 # Java trims what is not printed from numbers and times.
 _SPACE = r"[\x{00}-\x{20}]*"
@@ -101,35 +103,53 @@ def _instant(text: str, *, zoned: bool) -> str:
 # JSON.
 
 
-def json_key(value: str, name: str) -> str:
-    """Return the value that a name has in an object.
+class Json(NamedTuple):
+    """SQL of a value of JSON: itself, its kind as DuckDB calls it, and the text that it is, if it is one."""
 
-    >>> print(json_key("j", "it's"))
-    json_extract(j, '$."it''s"')
+    value: str
+    kind: str
+    text: str
+
+    @classmethod
+    def at(cls, value: str) -> Json:
+        """Return what there is to know of a value."""
+        return cls(value, f"json_type({value})", f"({value} ->> '$')")
+
+    def field(self, name: str) -> Json:
+        """Return the value that a name has in an object."""
+        return Json.at(f"json_extract({self.value}, {json_path(name)})")
+
+
+def json_path(name: str) -> str:
+    """Return the path of a name in an object, as a literal.
+
+    >>> print(json_path("it's"))
+    '$."it''s"'
     """
     path = name.replace("\\", "\\\\").replace('"', '\\"').replace("'", "''")
-    return f"json_extract({value}, '$.\"{path}\"')"
+    return f"'$.\"{path}\"'"
 
 
-def json_value(value: str, type_: str, line: str, depth: int = 0) -> str:
+def json_value(json: Json, type_: str, line: str, depth: int = 0) -> str:
     """Return a value of JSON in a line as one of a type; NULL if it is none. Numbers and truths are not in quotes."""
-    kind, written, text = f"json_type({value})", f"CAST({value} AS VARCHAR)", f"({value} ->> '$')"
+    kind, written = json.kind, f"CAST({json.value} AS VARCHAR)"
     if type_.startswith(("STRUCT", "ARRAY", "MAP")):
-        return _nested(value, type_, line, depth)
+        return _nested(json, type_, line, depth)
     if type_ == "STRING":
         # Spark gives what stands there, and DuckDB writes it anew: which is the same if it is found in the line.
         return (
-            f"CASE WHEN {kind} = 'VARCHAR' THEN {text} WHEN {kind} IN ('UBIGINT', 'BIGINT', 'BOOLEAN') THEN {written} "
+            f"CASE WHEN {kind} = 'VARCHAR' THEN {json.text} "
+            f"WHEN {kind} IN ('UBIGINT', 'BIGINT', 'BOOLEAN') THEN {written} "
             f"WHEN {kind} IN ('OBJECT', 'ARRAY') AND contains({line}, {written}) THEN {written} END"
         )
     if type_ in sqltypes.INTEGERS:
         return f"CASE WHEN {kind} IN {_WHOLE} THEN {_tried(written, type_)} END"
     if type_ in sqltypes.FRACTIONS:
         number = f"WHEN {kind} IN {_NUMBERS} THEN {_tried(written, type_)}"
-        return f"CASE {number} WHEN {kind} = 'VARCHAR' AND {text} IN {_WORDS} THEN {_tried(text, type_)} END"
+        return f"CASE {number} WHEN {kind} = 'VARCHAR' AND {json.text} IN {_WORDS} THEN {_tried(json.text, type_)} END"
     if type_ == "BOOLEAN":
         return f"CASE WHEN {kind} = 'BOOLEAN' THEN {written} = 'true' END"
-    said = f"WHEN {kind} = 'VARCHAR' THEN {text_value(text, type_)}"
+    said = f"WHEN {kind} = 'VARCHAR' THEN {text_value(json.text, type_)}"
     if type_.startswith("DECIMAL"):
         # A number with more digits is no longer the one that was written.
         few = f"length(regexp_replace({written}, '[^0-9]', '', 'g')) <= 15"
@@ -140,39 +160,41 @@ def json_value(value: str, type_: str, line: str, depth: int = 0) -> str:
     return f"CASE {said} END"
 
 
-def _nested(value: str, type_: str, line: str, depth: int) -> str:
-    kind = f"json_type({value})"
+def _nested(json: Json, type_: str, line: str, depth: int) -> str:
     if type_.startswith("STRUCT"):
         fields = [
-            f"{duckdb_name(name)} := {json_value(json_key(value, name), field, line, depth)}"
+            f"{duckdb_name(name)} := {json_value(json.field(name), field, line, depth)}"
             for name, field in sqltypes.fields(type_).items()
         ]
-        return f"CASE WHEN {kind} = 'OBJECT' THEN struct_pack({', '.join(fields)}) END"
-    if type_.startswith("ARRAY"):
-        elements = json_value(f"e{depth}", sqltypes.element(type_) or "VOID", line, depth + 1)
-        listed = f"list_transform(json_extract({value}, '$[*]'), lambda e{depth}: {elements})"
-        return f"CASE WHEN {kind} = 'ARRAY' THEN {listed} END"
-    key, entry = sqltypes.entry(type_)
-    if key != "STRING":
+        return f"CASE WHEN {json.kind} = 'OBJECT' THEN struct_pack({', '.join(fields)}) END"
+    if type_.startswith("MAP") and sqltypes.entry(type_)[0] != "STRING":
         raise BadInput(f"expected maps of texts, got {type_}", hint="in JSON, a key is a text")
-    entries = json_value(f"e{depth}", entry, line, depth + 1)
-    values = f"list_transform(json_extract({value}, '$.*'), lambda e{depth}: {entries})"
-    return f"CASE WHEN {kind} = 'OBJECT' THEN TRY(map(json_keys({value}), {values})) END"
+    path, element, own = _inside(type_, depth)
+    inner = json_value(Json.at(element), own, line, depth + 1)
+    values = f"list_transform(json_extract({json.value}, '{path}'), lambda {element}: {inner})"
+    if type_.startswith("ARRAY"):
+        return f"CASE WHEN {json.kind} = 'ARRAY' THEN {values} END"
+    return f"CASE WHEN {json.kind} = 'OBJECT' THEN TRY(map(json_keys({json.value}), {values})) END"
 
 
-def json_fits(value: str, read: str, type_: str, line: str, depth: int = 0) -> str:
+def _inside(type_: str, depth: int) -> tuple[str, str, str]:
+    """Return the path to all that is in an array or a map, a name for one of them, and its type."""
+    if type_.startswith("ARRAY"):
+        return "$[*]", f"e{depth}", sqltypes.element(type_) or "VOID"
+    return "$.*", f"e{depth}", sqltypes.entry(type_)[1]
+
+
+def json_fits(json: Json, read: str, type_: str, line: str, depth: int = 0) -> str:
     """Return the condition that nothing in a value of JSON was lost when it was ``read``: what is not null is there."""
-    absent = f"coalesce(json_type({value}), 'NULL') = 'NULL'"
     fits = f"{read} IS NOT NULL"
     if type_.startswith("STRUCT"):
         for name, field in sqltypes.fields(type_).items():
-            inner = json_key(value, name)
+            inner = json.field(name)
             fits += f" AND {json_fits(inner, json_value(inner, field, line, depth), field, line, depth)}"
     elif type_.startswith(("ARRAY", "MAP")):
-        own = sqltypes.element(type_) if type_.startswith("ARRAY") else sqltypes.entry(type_)[1]
-        path = "$[*]" if type_.startswith("ARRAY") else "$.*"
-        element = f"e{depth}"
-        inside = json_fits(element, json_value(element, own or "VOID", line, depth + 1), own or "VOID", line, depth + 1)
-        every = f"list_bool_and(list_transform(json_extract({value}, '{path}'), lambda {element}: {inside}))"
+        path, element, own = _inside(type_, depth)
+        inner = Json.at(element)
+        inside = json_fits(inner, json_value(inner, own, line, depth + 1), own, line, depth + 1)
+        every = f"list_bool_and(list_transform(json_extract({json.value}, '{path}'), lambda {element}: {inside}))"
         fits += f" AND coalesce({every}, true)"
-    return f"({absent} OR ({fits}))"
+    return f"(coalesce({json.kind}, 'NULL') = 'NULL' OR ({fits}))"
