@@ -148,9 +148,8 @@ def _run_locally(
                 write_rows(tables.rejected[name], f"{rejected}/{name}", overwrite=overwrite)
     except duckdb.Error as error:
         sink = next((name for name in outputs if name not in written), "rejected")
-        failed = BadInput(
-            f"the local engine failed: {str(error).splitlines()[0]}", hint="nothing of this sink is written"
-        )
+        why = (tables.failing(sink) if sink in outputs else None) or str(error).splitlines()[0]
+        failed = BadInput(f"the local engine failed: {why}", hint="nothing of this sink is written")
         raise failed.at(f"sink {sink!r}").at(f"flow {plan.name!r}") from None
     _report(plan, written, counts, rejected, time.monotonic() - started, console)
 

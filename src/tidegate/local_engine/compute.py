@@ -12,32 +12,54 @@ from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
 from tidegate.engine.tables import Rejected, Sinks, Tables
 from tidegate.errors import TidegateError
-from tidegate.flow.errors import NotSupported
+from tidegate.flow.agreed.zones import in_zone
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import Plan, Source, Table
+from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.admitted import check_expressions
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.inputs import given_as
 from tidegate.local_engine.relation import local
 from tidegate.local_engine.session import Local, cursor_of
 
-__all__ = ["compute"]
+__all__ = ["LocalTables", "compute"]
 
 
-def compute(
-    flow: Plan, session: Local | duckdb.DuckDBPyConnection, inputs: Mapping[str, Any]
-) -> Tables[duckdb.DuckDBPyRelation]:
+class LocalTables(Tables[duckdb.DuckDBPyRelation]):
+    """The rows of each sink as relations of DuckDB, which runs them when it is asked for rows."""
+
+    def __init__(
+        self, sinks: Sinks[duckdb.DuckDBPyRelation], rejected: Rejected[duckdb.DuckDBPyRelation], backend: LocalBackend
+    ) -> None:
+        super().__init__(sinks, rejected)
+        self._sinks = sinks
+        self._backend = backend
+
+    def failing(self, sink: str) -> str | None:
+        """Return the first operator before a sink whose rows cannot be computed, and why; None if all can.
+
+        What fails while rows are read is an error of DuckDB's, which knows no operators. This computes one after the
+        other, and so takes as long as that.
+        """
+        if sink not in self:
+            self[sink]
+        for operator, rows in self._sinks.upstream(sink):
+            found = local(rows)
+            every = ", ".join(f"count(hash({duckdb_name(name)}))" for name in found.names) or "count(*)"
+            try:
+                self._backend.run(f"SELECT {every} FROM ({found.sql})").fetchall()
+            except duckdb.Error as error:
+                return f"{operator.verb}(…), {operator.id}: {str(error).splitlines()[0]}"
+        return None
+
+
+def compute(flow: Plan, session: Local | duckdb.DuckDBPyConnection, inputs: Mapping[str, Any]) -> LocalTables:
     """Return a relation of DuckDB for each sink; nothing is computed before one of them is asked for.
 
     What comes after a Python function or a loop is computed when the sink is asked for, all else when its rows are.
     """
     try:
         flow.check_sinks()
-        if flow.timezone != "UTC":
-            raise NotSupported(
-                f"the local engine computes in UTC only, got {flow.timezone}",
-                hint='Flow(…, timezone="UTC"), or run it on Spark',
-            )
         check_expressions(flow)
         check_names(flow, inputs, "rows", "table")
         backend = LocalBackend(cursor_of(session))
@@ -54,14 +76,22 @@ def compute(
                 unreadable[operator.id] = found.unreadable
         except TidegateError as error:
             raise error.at(f"{operator.verb} {operator.id!r}").at(f"flow {flow.name!r}") from None
-    _check(flow, backend, given)
+    with in_zone(flow.timezone):
+        _check(flow, backend, given)
+        return _tables(flow, backend, given, unreadable)
+
+
+def _tables(
+    flow: Plan, backend: LocalBackend, given: Mapping[str, Relation], unreadable: Mapping[str, Relation]
+) -> LocalTables:
     bounds = limits(flow)
-    complete = given | {s.id: with_time(s, given[s.id], bounds[s.id]) for s in flow.sources}
+    complete = {**given} | {s.id: with_time(s, given[s.id], bounds[s.id]) for s in flow.sources}
     rejected = {s.id: without_time(s, given[s.id], bounds[s.id]) for s in flow.sources}
     for name, rows in unreadable.items():
         rejected[name] = rejected[name].union(rows) if name in rejected else rows
     results = {name: local(rows).result() for name, rows in rejected.items()}
-    return Tables(Sinks(flow, complete, lambda rows: local(rows).result()), Rejected(results, len))
+    sinks = Sinks(flow, complete, lambda rows: local(rows).result(), lambda: in_zone(flow.timezone))
+    return LocalTables(sinks, Rejected(results, len), backend)
 
 
 def _check(flow: Plan, backend: LocalBackend, given: Mapping[str, Relation]) -> None:

@@ -61,8 +61,10 @@ def _declared(backend: LocalBackend, operator: Source | Table, table: str) -> Lo
         selected=lambda names: f"take {', '.join(names)} alone",
         cast=lambda column: f"cast {column.name} to {column.type}",
     )
+    types = dict(zip(rows.columns, map(str, rows.types), strict=True))
     casts = [
-        f"CAST({duckdb_name(name)} AS {duckdb_type(column.type or '')}) AS {duckdb_name(column.name)}"
+        f"CAST({_micros(duckdb_name(name), types[name])} AS {duckdb_type(column.type or '')}) "
+        f"AS {duckdb_name(column.name)}"
         for name, column in zip(names, columns, strict=True)
     ]
     return LocalRelation(backend, backend.fresh_name(), f"SELECT {', '.join(casts)} FROM {table}", columns)
@@ -73,6 +75,11 @@ def _declared_if_same(type_: str, name: str, columns: tuple[Column, ...]) -> str
     declared = next((c.type or "" for c in columns if c.name.lower() == name.lower()), "")
     same = declared.replace("TIMESTAMP_NTZ", "TIMESTAMP") == type_
     return declared if same else type_
+
+
+def _micros(sql: str, type_: str) -> str:
+    """Return a column without nanoseconds, if they have a zone: DuckDB casts these to nothing else."""
+    return f"CAST({sql} AS TIMESTAMPTZ)" if type_ == "TIMESTAMPTZ_NS" else sql
 
 
 def _in_memory(given: Any) -> pa.Table:

@@ -25,7 +25,8 @@ def spark_type(type_: str) -> str:
     """
     if type_ in _NAMES:
         return _NAMES[type_]
-    return _of(exp.DataType.build(type_, dialect="duckdb"))
+    # The parser does not know this one.
+    return _of(exp.DataType.build(type_.replace("TIMESTAMPTZ_NS", "TIMESTAMPTZ"), dialect="duckdb"))
 
 
 @lru_cache(maxsize=4096)
