@@ -57,7 +57,7 @@ def without(extra: str, program: str, *arguments: str) -> subprocess.CompletedPr
         ("check", "tidegate check", ["check", "batch_op"]),
         ("check", "tidegate verify", ["verify", "progress"]),
         ("spark", "tidegate run", ["run", EXAMPLE, "-i", "edits=in.csv", "-o", "hourly=out"]),
-        ("spark", "tidegate demo tides", ["demo"]),
+        ("spark", "tidegate demo git", ["demo", "git"]),
     ],
 )
 def test_a_command_without_its_extra_says_so_in_one_line(extra: str, purpose: str, arguments: list[str]) -> None:
@@ -97,6 +97,15 @@ def test_a_call_without_its_extra_raises_the_same_line(extra: str, calls: dict[s
     assert done.stderr == ""
     missing = f"{EXTRAS[extra][0]} is not installed: pip install 'tidegate[{extra}]'"
     assert done.stdout.splitlines() == [f"{purpose} needs the extra '{extra}', and {missing}" for purpose in calls]
+
+
+def test_the_demo_is_shown_without_spark() -> None:
+    """All but the comparison; one line at its end says how to get that."""
+    done = without("spark", COMMAND, "demo")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "04:00 to 05:00  West Lock       60" in done.stdout
+    missing = "the same flow on Spark needs the extra 'spark', and pyspark is not installed"
+    assert done.stdout.endswith(f"\n\n   {missing}: pip install 'tidegate[spark]'\n\n")
 
 
 def test_commands_that_need_no_extra_work_without_it() -> None:

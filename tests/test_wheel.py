@@ -150,7 +150,7 @@ print(version("tidegate"), tidegate.__version__, tidegate.__file__)
     assert environment.tidegate("--version").stdout == f"tidegate {__version__}\n"
     assert environment.tidegate("explain", "edits.py").stdout.startswith("flow edits")
     assert "t5" in environment.tidegate("demo", "operators").stdout
-    assert "pip install 'tidegate[spark]'" in environment.tidegate("demo").stderr
+    assert "pip install 'tidegate[spark]'" in environment.tidegate("demo").stdout
     environment.add("check")
     done = environment.tidegate("check", "batch_op", "--examples", "3")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,12 +1,14 @@
-"""The harbour: its data is as the story says, and the flow's answers hold on Spark."""
+"""The harbour: its data is as the story says, and the flow's answers hold in this process and on Spark."""
 
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 from collections import Counter
-from contextlib import nullcontext
-from datetime import timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -17,7 +19,7 @@ from rich.console import Console
 from tests.spark.engine import all_by_spark
 from tidegate.demos import history, tides
 from tidegate.demos.harbour import CUT_OFF, GAUGES, START, day
-from tidegate.demos.tides import early_answers, harbour_flow
+from tidegate.demos.tides import differing, early_answers, harbour_flow
 from tidegate.spec import DT
 
 if TYPE_CHECKING:
@@ -81,12 +83,34 @@ def told(demo: ModuleType, spark: SparkSession) -> str:
 
 @pytest.mark.spark
 def test_the_story_of_the_harbour(spark: SparkSession) -> None:
-    """The demo fits a terminal of 80 columns, and says how many answers trust in the order would have got wrong."""
-    text = told(tides, spark)
+    """It is told in this process before Spark is started; then both have the same rows. It fits 80 columns."""
+    file = io.StringIO()
     wrong, total = early_answers(day())
-    assert f"gets {wrong} of {total} answers wrong" in text
-    assert "04:00 to 05:00 West Lock 60" in text
-    assert "null time in ts" in text
+
+    @contextmanager
+    def session() -> Iterator[SparkSession]:
+        before = " ".join(file.getvalue().split())
+        assert f"gets {wrong} of {total} answers wrong" in before
+        assert "04:00 to 05:00 West Lock 60" in before
+        assert "null time in ts" in before
+        yield spark
+
+    tides.show(Console(file=file, width=80), session=session())
+    lines = file.getvalue().split("\n")
+    assert max(map(len, lines)) <= 80
+    assert all(line == line.rstrip() for line in lines)
+    text = " ".join(file.getvalue().split())
+    assert "All 152 rows of both were compared, and they are equal: 96 of hourly," in text
+    assert re.search(r"local — \d+\.\d\d s Spark \d+\.\d\d s \d+\.\d\d s", text)
+
+
+def test_rows_that_differ_are_found() -> None:
+    """As multisets: a row that is missing, changed or there twice; not one in another place, or in another zone."""
+    utc, tokyo = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 9, tzinfo=timezone(timedelta(hours=9)))
+    rows = [{"t": utc, "w": {"a": 1}}, {"t": utc, "w": {"a": 2}}]
+    assert differing({"x": rows}, {"x": [{"t": tokyo, "w": {"a": 2}}, rows[0]]}) == []
+    for others in (rows[:1], [*rows, rows[0]], [rows[0], {"t": utc, "w": {"a": 3}}]):
+        assert differing({"x": rows, "y": []}, {"x": others, "y": []}) == ["x"]
 
 
 def git(directory: Path, *arguments: str, written: int = 0, committed: int = 0) -> None:

@@ -9,7 +9,9 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 import tidegate as tg
+from tidegate.check.flows import DrawnFlow
 from tidegate.flow.values import sort_key
+from tidegate.spec import DT
 
 #: An engine: from a flow and the rows of its sources and tables to the rows of its sink, as tuples.
 Engine = Callable[[tg.Flow, dict[str, list[tuple[Any, ...]]]], list[tuple[Any, ...]]]
@@ -50,6 +52,15 @@ def _close(x: Any, y: Any) -> bool:
     if isinstance(x, float) and isinstance(y, float):
         return math.isclose(x, y, rel_tol=1e-9) or (math.isnan(x) and math.isnan(y))
     return type(x) is type(y) and x == y
+
+
+def rows_given(drawn: DrawnFlow) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of each source and table of a drawn flow, as tuples in the order of the schema."""
+    plan = drawn.flow.plan
+    return {
+        name: [tuple((e.d if isinstance(e, DT) else e)[c] for c in plan[name].schema.names) for e in events]
+        for name, events in drawn.inputs.items()
+    }
 
 
 DAY = date(2026, 1, 1)

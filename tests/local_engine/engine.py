@@ -42,15 +42,15 @@ def rows_of(schema: Schema, found: duckdb.DuckDBPyRelation) -> list[tuple[Any, .
         settled = spark_type(str(type_))
         known = (derived.type or settled).replace("TIMESTAMP_NTZ", "TIMESTAMP")
         assert known == settled, f"{derived} was derived, {settled} came out"
-    return [tuple(map(_plain, row)) for row in found.fetchall()]
+    return [tuple(map(plain, row)) for row in found.fetchall()]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a value with instants without a zone, in UTC."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
     if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     return value

@@ -6,7 +6,7 @@ import csv
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -15,9 +15,15 @@ import pytest
 from typer.testing import CliRunner
 
 import tidegate as tg
+from tests.flow.case import assert_same_rows
+from tests.local_engine.engine import all_by_local
+from tests.spark.engine import all_by_spark
 from tidegate.cli import app
 from tidegate.flow.errors import BadArgument, BadInput, BadTime, NotSupported
 from tidegate.local_engine.session import Local
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 CLICKS = pa.table({"t": pa.array([1, 2, 12], pa.int32()), "page": ["a", "a", "b"]})
 ANSWERS = [(9, "a", 2), (19, "b", 1)]
@@ -58,16 +64,6 @@ def test_rows_in_files(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in CLICKS.to_pylist()))
     for path in (tmp_path / "parts", f"{tmp_path}/parts/*.parquet", tmp_path / "c.csv", str(tmp_path / "c.jsonl")):
         assert answers(path) == ANSWERS
-
-
-@pytest.mark.parametrize("text", ["2.7", "many", "2147483648"])
-def test_values_that_do_not_parse_stop_the_run(tmp_path: Path, text: str) -> None:
-    """A number with a fraction, a word and a number that is too large are no integers; the message says where."""
-    (tmp_path / "c.csv").write_text(f"page,t\na,{text}\n")
-    (tmp_path / "c.json").write_text(json.dumps({"page": "a", "t": text}) + "\n")
-    for path in (tmp_path / "c.csv", tmp_path / "c.json"):
-        with pytest.raises(duckdb.Error, match=rf"a value of t INT does not parse: {text}"):
-            answers(path)
 
 
 def test_a_connection_of_the_users() -> None:
@@ -118,12 +114,129 @@ def test_what_is_refused_is_refused_at_the_start() -> None:
             flow.compute(tg.local(), {"clicks": CLICKS})
 
 
-def test_flows_in_other_zones_are_refused() -> None:
-    """The local engine computes in UTC."""
+ZONED = "ts TIMESTAMP, d DATE, n TIMESTAMP_NTZ, s STRING, x BIGINT"
+ANYWHERE = [
+    "unix_micros(ts)", "timestamp_seconds(x)", "CAST(ts AS BIGINT)", "CAST(d AS STRING)", "CAST(s AS DATE)", "hour(n)",
+    "year(d)", "d + 1", "ts + INTERVAL 2 HOURS", "coalesce(ts, timestamp_micros(x))", "ts < timestamp_micros(x)",
+    "CAST(n AS DATE)", "n < TIMESTAMP_NTZ '2026-01-01 00:00:00'", "trunc(d, 'month')",
+]  # fmt: skip
+SOMEWHERE = [
+    "hour(ts)", "year(ts)", "date_trunc('day', ts)", "date_format(ts, 'yyyy')", "from_unixtime(x)", "CAST(ts AS DATE)",
+    "CAST(ts AS STRING)", "CAST(d AS TIMESTAMP)", "CAST(n AS TIMESTAMP)", "CAST(ts AS TIMESTAMP_NTZ)", "ts < d",
+    "TIMESTAMP '2026-01-01 00:00:00'", "ts < '2026-01-01'", "ts + INTERVAL 2 DAYS",
+    "ts - INTERVAL 1 MONTH", "to_date(ts)",
+]  # fmt: skip
+
+
+def in_copenhagen(expression: str) -> tg.Flow:
+    """A flow in another zone than UTC."""
     flow = tg.Flow("zoned", timezone="Europe/Copenhagen")
-    flow.sink("out", flow.source("clicks", "t INT, page STRING", time="t"))
-    with pytest.raises(NotSupported, match="in UTC only"):
-        flow.compute(tg.local(), {"clicks": CLICKS})
+    flow.sink("out", flow.source("s", ZONED, time="ts").with_columns(y=expression))
+    return flow
+
+
+@pytest.mark.parametrize("expression", SOMEWHERE)
+def test_what_depends_on_a_zone_is_refused_in_others_than_utc(expression: str) -> None:
+    """By name, at the start; and in UTC, before and after, it is not."""
+    rows = pa.table({name: pa.array([], type_) for name, type_ in ZONED_TYPES.items()})
+    for _ in range(2):
+        with pytest.raises(NotSupported, match=r"(?s)depends on the zone of the flow.*flow 'zoned'"):
+            in_copenhagen(expression).compute(tg.local(), {"s": rows})
+        flow = tg.Flow("utc")
+        flow.sink("out", flow.source("s", ZONED, time="ts").with_columns(y=expression))
+        assert flow.compute(tg.local(), {"s": rows})["out"].fetchall() == []
+
+
+ZONED_TYPES = dict(
+    zip(
+        ["ts", "d", "n", "s", "x"],
+        (pa.timestamp("us", "UTC"), pa.date32(), pa.timestamp("us"), pa.string(), pa.int64()),
+        strict=True,
+    )
+)
+
+
+@pytest.mark.spark
+def test_what_does_not_depend_on_it_is_computed(spark: SparkSession) -> None:
+    """In summer and in winter, and in the hour that comes twice, as Spark does it in that zone; windows too."""
+    instants = [
+        datetime(2026, 1, 1),
+        datetime(2026, 7, 1, 23),
+        datetime(2026, 10, 25, 0, 30),
+        datetime(2026, 10, 25, 1, 30),
+    ]
+    rows = [(at, at.date(), at, f"{at:%Y-%m-%d}", int(at.timestamp())) for at in instants]
+    flow = tg.Flow("zoned", timezone="Europe/Copenhagen")
+    source = flow.source("s", ZONED, time="ts")
+    flow.sink("out", source.with_columns(**{f"y{i}": sql for i, sql in enumerate(ANYWHERE)}))
+    flow.sink("windows", source.window("1 day", every="6 hours").aggregate(n="count(*)"))
+    found, expected = all_by_local(flow, {"s": rows}), all_by_spark(spark, flow, {"s": rows})
+    for sink in ("out", "windows"):
+        assert_same_rows(found[sink], expected[sink])
+
+
+def test_results_are_read_side_by_side() -> None:
+    """Each has a connection of its own, also what was worked out before, and what was rejected."""
+    flow = tg.Flow("several")
+    source = flow.source("clicks", "t INT, page STRING", time="t")
+    flow.sink("all", source)
+    flow.sink("mapped", source.map_batches(lambda batch: batch, "t INT, page STRING"))
+    flow.sink("paths", tg.graph.components(flow.source("edges", "t INT, a INT, b INT", time="t"), "a", "b"))
+    times = pa.array([*range(5000), None], pa.int32())
+    clicks = pa.table({"t": times, "page": ["x"] * 5001})
+    edges = pa.table({"t": times, "a": times, "b": times})
+    tables = flow.compute(tg.local(), {"clicks": clicks, "edges": edges})
+    results = [tables["all"], tables["all"], tables["mapped"], tables["paths"], tables.rejected["clicks"]]
+    readers = [result.to_arrow_reader(1000) for result in results]
+    counts = [reader.read_next_batch().num_rows for reader in readers]
+    assert [n + reader.read_all().num_rows for n, reader in zip(counts, readers, strict=True)] == [5000] * 4 + [1]
+
+
+def test_what_fails_while_rows_are_read_is_found() -> None:
+    """The error is DuckDB's; which operator it comes from can be asked for."""
+    flow = tg.Flow("failing")
+    source = flow.source("clicks", "t INT, page STRING", time="t")
+    shares = source.with_columns(share="10 / (t - 2)").where("page = 'a'")
+    flow.sink("shares", shares.select("share"))
+    flow.sink("numbers", source.with_columns(n="CAST(page AS INT)"))
+    flow.sink("all", source)
+    tables = flow.compute(tg.local(), {"clicks": CLICKS})
+    for sink, operator, why in (("shares", "select#1", "division by zero"), ("numbers", "select#3", "no integer")):
+        with pytest.raises(duckdb.Error, match=why):
+            tables[sink].fetchall()
+        found = tables.failing(sink)  # type: ignore[attr-defined]
+        assert found.startswith(f"select(…), {operator}: ")
+        assert why in found
+    assert tables.failing("all") is None  # type: ignore[attr-defined]
+
+
+class Stream:
+    """What has a stream of Arrow data and is nothing else, as a frame of polars or another library."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the stream, anew each time."""
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def test_whatever_has_a_stream_of_arrow_data() -> None:
+    """Frames of any library, with the types that they have for texts and categories, and readers, which end."""
+    texts = [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+    for type_ in texts:
+        assert answers(Stream(CLICKS.set_column(1, "page", CLICKS["page"].cast(type_)))) == ANSWERS
+    assert answers(CLICKS.to_reader()) == ANSWERS
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_instants_of_any_unit(unit: str) -> None:
+    """They become microseconds, with a zone and without; pandas has nanoseconds."""
+    flow = tg.Flow("units")
+    flow.sink("out", flow.source("s", "ts TIMESTAMP", time="ts"))
+    for zone in (None, "UTC"):
+        rows = Stream(pa.table({"ts": pa.array([datetime(2026, 1, 1)], pa.timestamp(unit, zone))}))
+        assert flow.compute(tg.local(), {"s": rows})["out"].fetchall() == [(datetime(2026, 1, 1, tzinfo=UTC),)]
 
 
 def test_nothing_is_computed_before_it_is_asked_for() -> None:

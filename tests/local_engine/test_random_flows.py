@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 import tidegate as tg
 from tests.flow import graphs
-from tests.flow.case import assert_same_rows
+from tests.flow.case import assert_same_rows, rows_given
 from tests.local_engine.engine import by_local
-from tests.spark.loops import LOOPS, built, by_specification
+from tests.spark.loops import LOOPS, built, by_specification, drawn_graphs, rows_of
 from tidegate.check.flows import DrawnFlow, flows
 from tidegate.engine import lowering
 from tidegate.engine.loops import rounds
 from tidegate.flow import plan
 from tidegate.flow.errors import BadLoop
 from tidegate.spec import DT
-
-drawn_graphs = st.one_of(
-    st.tuples(st.just(False), graphs.edges(st.integers(0, 3), most=14)),
-    st.tuples(st.just(True), graphs.edges(st.tuples(st.integers(0, 2), st.integers(0, 2)), most=10)),
-)
-
-
-def rows_given(drawn: DrawnFlow) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of each source and table, as tuples in the order of the schema."""
-    plan = drawn.flow.plan
-    return {
-        name: [tuple((e.d if isinstance(e, DT) else e)[c] for c in plan[name].schema.names) for e in events]
-        for name, events in drawn.inputs.items()
-    }
 
 
 def compare(drawn: DrawnFlow) -> None:
@@ -67,14 +51,8 @@ def test_drawn_graphs(name: str, drawn: tuple[bool, list[graphs.Edge]], sizes: t
     with pytest.MonkeyPatch.context() as patch:
         for name_of_size, size in zip(("_FEW", "_HELD", "_MANY"), sizes, strict=True):
             patch.setattr(rounds, name_of_size, size)
-        pairs, edges = drawn
-        found = graphs.rows(edges)
-        given_rows = {
-            "edges": found,
-            "sources": [(*row[: 1 + pairs], row[-2]) for row in found if row[-1] > 6],
-            "listed": [(row[-3],) for row in found if row[-1] == 5],
-        }
-        flow = built(name, pairs=pairs)
+        given_rows = rows_of(drawn)
+        flow = built(name, pairs=drawn[0])
         try:
             expected = by_specification(flow, given_rows)
         except BadLoop:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
 from tests.flow import graphs
 from tests.flow.graphs import SOURCE
 
@@ -96,6 +97,13 @@ LOOPS: dict[str, Built] = {
 }
 
 
+#: Whether times are pairs, and the edges of a graph that changes.
+drawn_graphs = st.one_of(
+    st.tuples(st.just(False), graphs.edges(st.integers(0, 3), most=14)),
+    st.tuples(st.just(True), graphs.edges(st.tuples(st.integers(0, 2), st.integers(0, 2)), most=10)),
+)
+
+
 def built(name: str, *, pairs: bool) -> tg.Flow:
     """A flow with one loop: ``edges`` and ``sources`` are streams, ``listed`` is a table."""
     flow = tg.Flow("loop")
@@ -115,6 +123,17 @@ def by_specification(flow: tg.Flow, rows: dict[str, list[tuple[Any, ...]]]) -> l
     given: dict[str, list[Any]] = {t.id: named[t.id] for t in plan.tables}
     given |= {s.id: [DT(s.schema.time_of(row), row) for row in named[s.id]] for s in plan.sources}
     return [tuple(row.values()) for row in flow.reference(given).rows("out")]
+
+
+def rows_of(drawn: tuple[bool, list[graphs.Edge]]) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of all inputs: sources and a table are made of the edges that there are."""
+    pairs, edges = drawn
+    found = graphs.rows(edges)
+    return {
+        "edges": found,
+        "sources": [(*row[: 1 + pairs], row[-2]) for row in found if row[-1] > 6],
+        "listed": [(row[-3],) for row in found if row[-1] == 5],
+    }
 
 
 def on_both_orders(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.flow import graphs
 from tests.flow.case import assert_same_rows
 from tests.spark.engine import by_spark, frame
-from tests.spark.loops import LOOPS, built, by_specification, on_both_orders
+from tests.spark.loops import LOOPS, built, by_specification, drawn_graphs, on_both_orders, rows_of
 
 import tidegate as tg
 from tidegate.engine.loops import rounds
@@ -30,21 +30,6 @@ pytestmark = pytest.mark.spark
 LOOPS_DRAWN = 4 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 1
 
 
-def rows_of(drawn: tuple[bool, list[graphs.Edge]]) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of all inputs: sources and a table are made of the edges that there are."""
-    pairs, edges = drawn
-    found = graphs.rows(edges)
-    return {
-        "edges": found,
-        "sources": [(*row[: 1 + pairs], row[-2]) for row in found if row[-1] > 6],
-        "listed": [(row[-3],) for row in found if row[-1] == 5],
-    }
-
-
-drawn_graphs = st.one_of(
-    st.tuples(st.just(False), graphs.edges(st.integers(0, 3), most=14)),
-    st.tuples(st.just(True), graphs.edges(st.tuples(st.integers(0, 2), st.integers(0, 2)), most=10)),
-)
 some = settings(
     max_examples=LOOPS_DRAWN,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from tests.flow.case import assert_same_rows
+from tests.flow.case import assert_same_rows, rows_given
 from tests.spark.engine import by_spark
 
 import tidegate as tg
@@ -24,15 +24,6 @@ pytestmark = pytest.mark.spark
 
 # A flow takes Spark about a second: fewer are drawn than elsewhere.
 FLOWS = 500 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 40
-
-
-def rows_given(drawn: DrawnFlow) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of each source and table, as tuples in the order of the schema."""
-    plan = drawn.flow.plan
-    return {
-        name: [tuple((e.d if isinstance(e, DT) else e)[c] for c in plan[name].schema.names) for e in events]
-        for name, events in drawn.inputs.items()
-    }
 
 
 def compare(spark: SparkSession, drawn: DrawnFlow) -> None:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tests.flow.case import assert_same_rows
+from tests.flow.case import assert_same_rows, rows_given
 from tests.flow.test_rewrites import OPERATORS, ROWS, flow_of, given_rows
 from tests.spark.engine import by_spark
 from tests.spark.steps import by_steps
-from tests.spark.test_random_flows import rows_given
 
 from tidegate.check.flows import DrawnFlow, flows
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tests.flow import graphs
 from tests.flow.case import assert_same_rows
 from tests.spark.engine import frame, rows
-from tests.spark.loops import LOOPS, built, by_specification, on_both_orders
+from tests.spark.loops import LOOPS, built, by_specification, drawn_graphs, on_both_orders, rows_of
 from tests.spark.steps import engine_in, in_steps, run_steps, with_watermarks
-from tests.spark.test_loops import GRID, LINE, drawn_graphs, rows_of, some
+from tests.spark.test_loops import GRID, LINE, some
 
 import tidegate as tg
 from tidegate.engine.keepers import loops

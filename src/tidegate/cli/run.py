@@ -91,7 +91,7 @@ def _check_options(*, streaming: bool, bounded_only: bool, checkpoint: str) -> N
 
 
 def named_paths(given: list[str], option: str, names: list[str], *, everyone: bool = False) -> dict[str, str]:
-    """Answer the paths of ``name=path`` texts, checked against the names that there are.
+    """Return the paths of ``name=path`` texts, checked against the names that there are.
 
     >>> named_paths(["clicks=in/clicks.csv"], "--input", ["clicks"])
     {'clicks': 'in/clicks.csv'}
@@ -118,9 +118,9 @@ def _check_places(plan: Plan, outputs: dict[str, str], rejected: str, *, overwri
     for path in outputs.values():
         checked_output(path, overwrite=overwrite)
     for operator in (*plan.sources, *plan.tables):
-        for place in (Path(rejected, operator.id), Path(rejected, f"{operator.id}-unreadable")):
-            if rejected and "://" not in rejected and place.exists() and not overwrite:
-                raise BadArgument(f"{place} is there already", hint="choose another --rejected, or pass --overwrite")
+        place = Path(rejected, operator.id)
+        if rejected and "://" not in rejected and place.exists() and not overwrite:
+            raise BadArgument(f"{place} is there already", hint="choose another --rejected, or pass --overwrite")
 
 
 def _run_locally(
@@ -148,9 +148,8 @@ def _run_locally(
                 write_rows(tables.rejected[name], f"{rejected}/{name}", overwrite=overwrite)
     except duckdb.Error as error:
         sink = next((name for name in outputs if name not in written), "rejected")
-        failed = BadInput(
-            f"the local engine failed: {str(error).splitlines()[0]}", hint="nothing of this sink is written"
-        )
+        why = (tables.failing(sink) if sink in outputs else None) or str(error).splitlines()[0]
+        failed = BadInput(f"the local engine failed: {why}", hint="nothing of this sink is written")
         raise failed.at(f"sink {sink!r}").at(f"flow {plan.name!r}") from None
     _report(plan, written, counts, rejected, time.monotonic() - started, console)
 
@@ -184,7 +183,9 @@ def _run(
         given = {o.id: read_rows(spark, o, inputs[o.id]) for o in declared}
         tables = compute(plan, spark, {name: rows.rows for name, rows in given.items()})
         refused = dict(tables.rejected)
-        refused |= {f"{name}-unreadable": r.unreadable for name, r in given.items() if r.unreadable is not None}
+        for name, read in given.items():
+            if read.unreadable is not None:
+                refused[name] = refused[name].unionByName(read.unreadable) if name in refused else read.unreadable
         with _progress(console) as progress, spark_runtime(spark).quiet():
             for name, path in outputs.items():
                 watched(spark, progress, name, partial(write_rows, tables[name], path, overwrite=overwrite))

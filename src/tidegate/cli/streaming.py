@@ -141,7 +141,7 @@ def _checked_stream(plan: Plan, source: str, path: str) -> str:
 
 def _files(spark: SparkSession, plan: Plan, source: str, path: str, kind: str) -> DataFrame:
     from tidegate.spark.arrow import struct_type
-    from tidegate.spark.files import streamed_columns
+    from tidegate.spark.files import CSV, streamed_columns
     from tidegate.spark.inputs import UNREADABLE
     from tidegate.spark.streaming import read_stream
 
@@ -152,7 +152,7 @@ def _files(spark: SparkSession, plan: Plan, source: str, path: str, kind: str) -
     if kind != "parquet":
         # A value that does not parse must not become a null in silence: its row is set aside, with its text.
         schema = schema.add(UNREADABLE, "string")
-        options = {"header": "true", "enforceSchema": "false", "columnNameOfCorruptRecord": UNREADABLE}
+        options = {**CSV, "enforceSchema": "false", "columnNameOfCorruptRecord": UNREADABLE}
     return spark.readStream.format(kind).schema(schema).options(**options).load(path)
 
 

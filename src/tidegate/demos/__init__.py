@@ -23,10 +23,12 @@ class Demo:
     module: str
     #: Whether it starts Spark, which takes a while.
     spark: bool = False
+    #: Whether it has something to show without it.
+    without_spark: bool = False
 
     def show(self, console: Console) -> None:
         """Show it on a console."""
-        if self.spark:
+        if self.spark and not self.without_spark:
             require("spark", f"tidegate demo {self.name}")
         import_module(self.module).show(console)
 
@@ -40,9 +42,10 @@ DEMOS: Final = {
         Demo("ledger", "a flow on days and versions, in which a correction is not late", "tidegate.demos.ledger"),
         Demo(
             "tides",
-            "a day in a harbour: a flow on Spark, on data that comes out of order",
+            "a day in a harbour: a flow on data that comes out of order, in this process and then on Spark",
             "tidegate.demos.tides",
             spark=True,
+            without_spark=True,
         ),
         Demo(
             "git",

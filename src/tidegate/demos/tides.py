@@ -1,23 +1,32 @@
-"""A day in a harbour on Spark: one flow over two sources that report out of order, and what waiting is worth."""
+"""A day in a harbour: one flow over two sources that report out of order, in this process and then on Spark."""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from rich.console import Console
 
 import tidegate as tg
 from tidegate.demos.harbour import CUT_OFF, Day, day
 from tidegate.demos.story import Story
+from tidegate.extras import MissingExtra, require
+from tidegate.flow.arrow import table_of
 from tidegate.ui import INK
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-__all__ = ["early_answers", "harbour_flow", "show"]
+__all__ = ["Found", "differing", "early_answers", "harbour_flow", "show"]
+
+#: The rows of each sink; those that were rejected are under a name of their own.
+Found = Mapping[str, list[dict[str, Any]]]
+_REJECTED = "rejected levels"
 
 LEVELS = "ts TIMESTAMP, gauge STRING, number INT, cm INT"
 PASSAGES = "ts TIMESTAMP, gauge STRING, ship STRING, draught_cm INT"
@@ -42,7 +51,7 @@ def harbour_flow() -> tg.Flow:
 
 
 def early_answers(drawn: Day) -> tuple[int, int]:
-    """Answer how many hours of gauges would be wrong, of how many, if each were answered when the next one begins.
+    """Return how many hours of gauges would be wrong, of how many, if each were answered when the next one begins.
 
     That is what a program does that reads reports as they come and trusts their order.
     """
@@ -61,11 +70,12 @@ def early_answers(drawn: Day) -> tuple[int, int]:
 
 
 def show(console: Console, *, session: AbstractContextManager[SparkSession] | None = None) -> None:
-    """Show the day as it arrives, the flow, and its answers on Spark: on a session of its own, or on the given one."""
-    from tidegate.spark.wire import python_rows
+    """Show the day as it arrives, the flow and its answers in this process; then the same flow on Spark.
 
+    Spark runs on a session of its own, or on the given one. Without PySpark, a line says how to get it.
+    """
     story = Story(console)
-    story.title("Tidegate", "a day in a harbour, on Spark")
+    story.title("Tidegate", "a day in a harbour, in this process and on Spark")
     drawn = day()
     _arrival(story, drawn)
 
@@ -78,21 +88,80 @@ def show(console: Console, *, session: AbstractContextManager[SparkSession] | No
     for sink in flow.plan.sinks:
         story.say(f"`{sink.name}`: {_path(flow, sink.input)}")
 
-    with session or story.spark() as spark, console.status("   computing"):
-        tables = flow.compute(spark, _frames(spark, drawn))
-        found = {name: python_rows(frame) for name, frame in tables.items()}
-        rejected = python_rows(tables.rejected["levels"])
-    _answers(story, drawn, found)
+    rows, started = _rows(flow, drawn), time.monotonic()
+    tables = flow.compute(tg.local(), rows)
+    here: Found = {name: found.to_arrow_table().to_pylist() for name, found in tables.items()}
+    here = {**here, _REJECTED: tables.rejected["levels"].to_arrow_table().to_pylist()}
+    seconds = time.monotonic() - started
+    console.print()
+    story.say(
+        f"`flow.compute(tg.local(), …)` has answered in {seconds:.2f} s, in this process: no JVM was started. Its "
+        "answers are below."
+    )
+    _answers(story, drawn, here)
+    rejected = here[_REJECTED]
     story.chapter("What could not take part", "Nothing that was read is lost without a count and a place to read it.")
     story.say(
         f"{len(rejected)} reports of a gauge without a clock were rejected, with the reason "
         f"`{rejected[0]['reason']}`. They are in `tables.rejected['levels']`, as they came."
     )
+    _on_spark(story, flow, rows, here, seconds, session)
     console.print()
 
 
+def _on_spark(
+    story: Story,
+    flow: tg.Flow,
+    rows: Mapping[str, Any],
+    here: Found,
+    seconds: float,
+    session: AbstractContextManager[SparkSession] | None,
+) -> None:
+    """Run the flow on Spark too, compare the rows, and show what each engine took."""
+    try:
+        require("spark", "the same flow on Spark")
+    except MissingExtra as error:
+        story.console.print()
+        story.console.print(f"   {error}", soft_wrap=True, markup=False, highlight=False)
+        return
+    story.chapter("The same flow on Spark", "`flow.compute(spark, …)`, for when one machine is not enough.")
+    begun = time.monotonic()
+    with session or story.spark() as spark, story.console.status("   computing"):
+        started = time.monotonic()
+        tables = flow.compute(spark, {name: spark.createDataFrame(given) for name, given in rows.items()})
+        there: Found = {name: found.toArrow().to_pylist() for name, found in tables.items()}
+        there = {**there, _REJECTED: tables.rejected["levels"].toArrow().to_pylist()}
+        ended = time.monotonic()
+    times = [("local", "—", f"{seconds:.2f} s"), ("Spark", f"{started - begun:.2f} s", f"{ended - started:.2f} s")]
+    story.table(("engine", "to start", "to answer"), times, numbers=("to start", "to answer"))
+    wrong = differing(here, there)
+    if wrong:
+        story.surprise(f"The rows differ in {', '.join(wrong)}. That is a mistake of Tidegate's: please report it.")
+        return
+    total = sum(map(len, here.values()))
+    each = ", ".join(f"{len(found)} of `{name}`" for name, found in here.items())
+    story.say(f"All {total} rows of both were compared, and they are equal: {each}.")
+
+
+def differing(one: Found, other: Found) -> list[str]:
+    """Return the names of the results whose rows are not the same, in whatever order they are.
+
+    >>> differing({"a": [{"x": 1}, {"x": 2}], "b": [{"x": 1}]}, {"a": [{"x": 2}, {"x": 1}], "b": []})
+    ['b']
+    """
+    names = dict.fromkeys([*one, *other])
+    return [name for name in names if _counted(one.get(name, [])) != _counted(other.get(name, []))]
+
+
+def _counted(rows: list[dict[str, Any]]) -> Counter[Any]:
+    def fixed(value: Any) -> Any:
+        return tuple((name, fixed(part)) for name, part in value.items()) if isinstance(value, dict) else value
+
+    return Counter(map(fixed, rows))
+
+
 def _path(flow: tg.Flow, id_: str) -> str:
-    """Answer what happens to rows on their way to an operator, as one line."""
+    """Return what happens to rows on their way to an operator, as one line."""
     operator = flow.plan[id_]
     if not operator.inputs:
         return operator.id
@@ -129,7 +198,7 @@ def _arrival(story: Story, drawn: Day) -> None:
     )
 
 
-def _answers(story: Story, drawn: Day, found: dict[str, list[dict[str, Any]]]) -> None:
+def _answers(story: Story, drawn: Day, found: Found) -> None:
     hourly = sorted(found["hourly"], key=lambda row: (row["gauge"], row["ts"]))
     name, since, _ = CUT_OFF
     cut = [row for row in hourly if row["gauge"] == name][int(since / timedelta(hours=1)) - 1 :][:4]
@@ -165,13 +234,22 @@ def _answers(story: Story, drawn: Day, found: dict[str, list[dict[str, Any]]]) -
     story.table(("at", "ship", *so_far), rows, numbers=so_far)
 
 
-def _frames(spark: SparkSession, drawn: Day) -> dict[str, DataFrame]:
+def _rows(flow: tg.Flow, drawn: Day) -> dict[str, Any]:
+    """Return the reports as tables of Arrow, which both engines take: instants with a zone."""
+
     def zoned(at: datetime | None) -> datetime | None:
         return at and at.replace(tzinfo=UTC)
 
     levels = [(zoned(r.ts), r.gauge, r.number, r.cm) for r in drawn.levels]
     passages = [(zoned(r.ts), r.gauge, r.ship, r.draught_cm) for r in drawn.passages]
-    return {"levels": spark.createDataFrame(levels, LEVELS), "passages": spark.createDataFrame(passages, PASSAGES)}
+    tables = {}
+    given: dict[str, Sequence[Sequence[Any]]] = {"levels": levels, "passages": passages}
+    for name, rows in given.items():
+        columns = flow.plan[name].schema.columns
+        named = [dict(zip([c.name for c in columns], row, strict=True)) for row in rows]
+        table = table_of(named, columns)
+        tables[name] = table.set_column(0, "ts", table["ts"].cast(pa.timestamp("us", tz="UTC")))
+    return tables
 
 
 def _span(span: timedelta) -> str:

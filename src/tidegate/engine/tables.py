@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
 from tidegate.flow.errors import BadInput, nearest
-from tidegate.flow.plan import Plan
+from tidegate.flow.plan import Operator, Plan
 
 __all__ = ["Rejected", "Sinks", "Tables"]
 
@@ -39,6 +39,14 @@ class Sinks(Mapping[str, T], Generic[T]):
             with self._around():
                 self._relations = lower(self._flow, self._relations, upto=wanted, run=True)
         return self._result(self._relations[wanted])
+
+    def upstream(self, sink: str) -> Iterator[tuple[Operator, Relation]]:
+        """Return the operators that a sink needs, in order, with their rows; what runs when it is asked for, runs."""
+        wanted = self._inputs[sink]
+        with self._around():
+            found = lower(self._flow, self._relations, upto=wanted, run=True)
+        needed = self._flow.upstream(wanted) | {wanted}
+        return ((operator, found[operator.id]) for operator in self._flow if operator.id in needed)
 
     def __contains__(self, sink: object) -> bool:
         # That of `Mapping` would ask for the rows, and so run the loop.

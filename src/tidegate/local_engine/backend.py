@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
@@ -21,6 +22,7 @@ from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type, translated_query
 from tidegate.local_engine.expressions import Scope
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
+from tidegate.local_engine.session import utc_cursor
 from tidegate.local_engine.types import spark_type
 
 __all__ = ["LocalBackend"]
@@ -31,6 +33,7 @@ _PREFIX = "__tidegate_"
 _NUMBERS = count(1)
 #: How many types of expressions are remembered from step to step.
 _REMEMBERED = 4096
+_TEMPORARY = f"SELECT table_name FROM duckdb_tables() WHERE temporary AND starts_with(table_name, '{_PREFIX}')"
 
 
 class LocalBackend:
@@ -79,6 +82,18 @@ class LocalBackend:
     def run(self, sql: str) -> duckdb.DuckDBPyRelation:
         """Return what a query gives, lazily."""
         return self.connection.sql(sql)
+
+    def result(self, sql: str) -> duckdb.DuckDBPyRelation:
+        """Return what a query gives, lazily, on a connection of its own: several results may be read side by side."""
+        own = utc_cursor(self.connection)
+        held = {name for (name,) in self.connection.execute(_TEMPORARY).fetchall()}
+        for name in dict.fromkeys(re.findall(rf"\b{_PREFIX}\d+\b", sql)):
+            if name in held:
+                # What was worked out is known to one connection alone.
+                own.register(name, self.connection.sql(f"SELECT * FROM {name}").to_arrow_table())
+            elif name in self._registered:
+                own.register(name, self._registered[name])
+        return own.sql(sql)
 
     def fresh_name(self) -> str:
         """Return a name that nothing else has in any connection of this process."""

@@ -12,54 +12,86 @@ from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
 from tidegate.engine.tables import Rejected, Sinks, Tables
 from tidegate.errors import TidegateError
-from tidegate.flow.errors import NotSupported
+from tidegate.flow.agreed.zones import in_zone
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import Plan, Source, Table
+from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.admitted import check_expressions
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.inputs import given_as
 from tidegate.local_engine.relation import local
 from tidegate.local_engine.session import Local, cursor_of
 
-__all__ = ["check_operators", "check_zone", "compute"]
+__all__ = ["LocalTables", "check_operators", "compute"]
 
 
-def compute(
-    flow: Plan, session: Local | duckdb.DuckDBPyConnection, inputs: Mapping[str, Any]
-) -> Tables[duckdb.DuckDBPyRelation]:
+class LocalTables(Tables[duckdb.DuckDBPyRelation]):
+    """The rows of each sink as relations of DuckDB, which runs them when it is asked for rows."""
+
+    def __init__(
+        self, sinks: Sinks[duckdb.DuckDBPyRelation], rejected: Rejected[duckdb.DuckDBPyRelation], backend: LocalBackend
+    ) -> None:
+        super().__init__(sinks, rejected)
+        self._sinks = sinks
+        self._backend = backend
+
+    def failing(self, sink: str) -> str | None:
+        """Return the first operator before a sink whose rows cannot be computed, and why; None if all can.
+
+        What fails while rows are read is an error of DuckDB's, which knows no operators. This computes one after the
+        other, and so takes as long as that.
+        """
+        if sink not in self:
+            self[sink]
+        for operator, rows in self._sinks.upstream(sink):
+            found = local(rows)
+            every = ", ".join(f"count(hash({duckdb_name(name)}))" for name in found.names) or "count(*)"
+            try:
+                self._backend.run(f"SELECT {every} FROM ({found.sql})").fetchall()
+            except duckdb.Error as error:
+                return f"{operator.verb}(…), {operator.id}: {str(error).splitlines()[0]}"
+        return None
+
+
+def compute(flow: Plan, session: Local | duckdb.DuckDBPyConnection, inputs: Mapping[str, Any]) -> LocalTables:
     """Return a relation of DuckDB for each sink; nothing is computed before one of them is asked for.
 
     What comes after a Python function or a loop is computed when the sink is asked for, all else when its rows are.
     """
     try:
         flow.check_sinks()
-        check_zone(flow)
         check_expressions(flow)
         check_names(flow, inputs, "rows", "table")
         backend = LocalBackend(cursor_of(session))
     except TidegateError as error:
         raise error.at(f"flow {flow.name!r}") from None
     given: dict[str, Relation] = {}
+    unreadable: dict[str, Relation] = {}
     declared: list[Source | Table] = [*flow.sources, *flow.tables]
     for operator in declared:
         try:
-            given[operator.id] = given_as(backend, operator, inputs[operator.id])
+            found = given_as(backend, operator, inputs[operator.id])
+            given[operator.id] = found.rows
+            if found.unreadable is not None:
+                unreadable[operator.id] = found.unreadable
         except TidegateError as error:
             raise error.at(f"{operator.verb} {operator.id!r}").at(f"flow {flow.name!r}") from None
-    check_operators(flow, backend, given)
+    with in_zone(flow.timezone):
+        check_operators(flow, backend, given)
+        return _tables(flow, backend, given, unreadable)
+
+
+def _tables(
+    flow: Plan, backend: LocalBackend, given: Mapping[str, Relation], unreadable: Mapping[str, Relation]
+) -> LocalTables:
     bounds = limits(flow)
-    complete = given | {s.id: with_time(s, given[s.id], bounds[s.id]) for s in flow.sources}
-    rejected = {s.id: local(without_time(s, given[s.id], bounds[s.id])).result() for s in flow.sources}
-    return Tables(Sinks(flow, complete, lambda rows: local(rows).result()), Rejected(rejected, len))
-
-
-def check_zone(flow: Plan) -> None:
-    """Raise if a flow is in a time zone that is not known here."""
-    if flow.timezone != "UTC":
-        raise NotSupported(
-            f"the local engine computes in UTC only, got {flow.timezone}",
-            hint='Flow(…, timezone="UTC"), or run it on Spark',
-        )
+    complete = {**given} | {s.id: with_time(s, given[s.id], bounds[s.id]) for s in flow.sources}
+    rejected = {s.id: without_time(s, given[s.id], bounds[s.id]) for s in flow.sources}
+    for name, rows in unreadable.items():
+        rejected[name] = rejected[name].union(rows) if name in rejected else rows
+    results = {name: local(rows).result() for name, rows in rejected.items()}
+    sinks = Sinks(flow, complete, lambda rows: local(rows).result(), lambda: in_zone(flow.timezone))
+    return LocalTables(sinks, Rejected(results, len), backend)
 
 
 def check_operators(flow: Plan, backend: LocalBackend, given: Mapping[str, Relation]) -> None:

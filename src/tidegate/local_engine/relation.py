@@ -242,14 +242,14 @@ class LocalRelation:
         return pa.Table.from_arrays(arrays, names=self.names).combine_chunks()
 
     def result(self) -> duckdb.DuckDBPyRelation:
-        """Return the rows as users get them, lazily: instants have a zone."""
+        """Return the rows as users get them, lazily, on a connection of their own: instants have a zone."""
         names = [(duckdb_name(c.name), c.type or "") for c in self.columns]
         zoned = [
             name if duckdb_type(type_) == (own := zoned_type(type_)) else f"CAST({name} AS {own}) AS {name}"
             for name, type_ in names
         ]
         picked = ", ".join(zoned) or NO_COLUMN
-        return self.backend.run(self._new(f"SELECT {picked} FROM {self.name}", self.columns).sql)
+        return self.backend.result(self._new(f"SELECT {picked} FROM {self.name}", self.columns).sql)
 
     # How relations are made of each other.
 

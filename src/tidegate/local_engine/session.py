@@ -8,7 +8,7 @@ import duckdb
 
 from tidegate.flow.errors import BadArgument, NotSupported
 
-__all__ = ["Local", "cursor_of", "is_local", "local"]
+__all__ = ["Local", "cursor_of", "is_local", "local", "utc_cursor"]
 
 #: Settings that hold for all of a DuckDB, and what they have to be: with others, expressions mean something else.
 _GLOBAL = {"default_collation": "", "error_on_division_by_zero": "true", "integer_division": "false"}
@@ -71,6 +71,11 @@ def cursor_of(session: Local | duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConn
                 "mean something else",
                 hint=f"RESET {name}, or tg.local()",
             )
-    # Instants are in UTC inside.
+    return utc_cursor(cursor)
+
+
+def utc_cursor(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """Return another connection to the same DuckDB; instants are in UTC inside."""
+    cursor = connection.cursor()
     cursor.execute("SET TimeZone = 'UTC'")
     return cursor

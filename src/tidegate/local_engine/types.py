@@ -13,6 +13,8 @@ from tidegate.flow.translate import duckdb_name, duckdb_type
 __all__ = ["of_arrow", "spark_type", "zoned_type"]
 
 _NAMES = {"HUGEINT": "DECIMAL(38,0)", '"NULL"': "VOID", "NULL": "VOID"}
+#: Those of other units too: they become microseconds, as in Spark.
+_INSTANTS = {getattr(exp.DataType.Type, f"TIMESTAMP{end}") for end in ("", "NTZ", "TZ", "_S", "_MS", "_NS")}
 
 
 @lru_cache(maxsize=4096)
@@ -24,7 +26,8 @@ def spark_type(type_: str) -> str:
     """
     if type_ in _NAMES:
         return _NAMES[type_]
-    return _of(exp.DataType.build(type_, dialect="duckdb"))
+    # The parser does not know this one.
+    return _of(exp.DataType.build(type_.replace("TIMESTAMPTZ_NS", "TIMESTAMPTZ"), dialect="duckdb"))
 
 
 @lru_cache(maxsize=4096)
@@ -54,7 +57,7 @@ def _of(tree: exp.DataType) -> str:
         return sqltypes.struct(**{part.name: _of(part.args["kind"]) for part in tree.expressions})
     if tree.this == kinds.MAP:
         return f"MAP<{_of(tree.expressions[0])}, {_of(tree.expressions[1])}>"
-    if tree.this in (kinds.TIMESTAMP, kinds.TIMESTAMPNTZ, kinds.TIMESTAMPTZ):
+    if tree.this in _INSTANTS:
         return "TIMESTAMP"
     return sqltypes.of_tree(tree)
 

@@ -21,21 +21,24 @@ from tidegate.spark.said import said_by
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["FileRows", "read_rows", "rows_in", "streamed_columns", "write_rows"]
+__all__ = ["CSV", "FileRows", "read_rows", "rows_in", "streamed_columns", "write_rows"]
+
+#: How files of CSV are read and written: a quote in a text is doubled (RFC 4180), where Spark expects a backslash.
+CSV = {"header": "true", "escape": '"'}
 
 _UNREADABLE = "__unreadable"
 
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """The rows of a file that could be read, and those that could not, as text with the reason."""
+    """The rows of a file that could be read, and those that could not: no values, but their text as the reason."""
 
     rows: DataFrame
     unreadable: DataFrame | None
 
 
 def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileRows:
-    """Answer the rows of a file as what a source or table declares; no value that does not parse becomes a null."""
+    """Return the rows of a file as what a source or table declares; no value that does not parse becomes a null."""
     kind = checked_input(operator.id, path)
     if Path(path).exists():
         # It is meant as it is, and not as a pattern.
@@ -44,16 +47,17 @@ def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileR
         return FileRows(_parquet(spark, operator, path), None)
     declared = operator.schema.columns
     if kind == "csv":
-        declared = _as_in(operator, spark.read.option("header", True).csv(path).columns, path)
+        declared = _as_in(operator, spark.read.options(**CSV).csv(path).columns, path)
     schema = struct_type(declared).add(_UNREADABLE, "string")
-    options = {"columnNameOfCorruptRecord": _UNREADABLE, "mode": "PERMISSIVE", "header": "true"}
+    options = {"columnNameOfCorruptRecord": _UNREADABLE, "mode": "PERMISSIVE", **CSV}
     raw = spark.read.format(kind).schema(schema).options(**options).load(path)
     names = [quoted(c.name) for c in declared]
     good = raw.where(f"{_UNREADABLE} IS NULL").select(*names)
     # Spark does not read that column on its own: ask the others for something that is always so.
     bad = raw.where(f"{_UNREADABLE} IS NOT NULL AND length(to_json(struct({', '.join(names)}))) >= 0")
-    reason = "'a value does not parse as its type' AS reason"
-    return FileRows(good, bad.selectExpr(f"{_UNREADABLE} AS text", reason))
+    nothing = [f"CAST(NULL AS {c.type}) AS {quoted(c.name)}" for c in operator.schema.columns]
+    reason = quoted("__reason" if "reason" in operator.schema else "reason")
+    return FileRows(good, bad.selectExpr(*nothing, f"concat('does not parse: ', {_UNREADABLE}) AS {reason}"))
 
 
 def streamed_columns(spark: SparkSession, operator: Source, path: str, kind: str) -> tuple[Column, ...]:
@@ -67,7 +71,7 @@ def streamed_columns(spark: SparkSession, operator: Source, path: str, kind: str
     declared, header = operator.schema.columns, []
     if kind == "csv":
         # Of the file alone, without the names of directories.
-        reader = spark.read.options(header="true", recursiveFileLookup="true")
+        reader = spark.read.options(recursiveFileLookup="true", **CSV)
         with suppress(AnalysisException):
             header = reader.csv(path).columns
     found = _as_in(operator, header, path)
@@ -104,14 +108,14 @@ def write_rows(rows: DataFrame, path: str, *, overwrite: bool = False) -> None:
     kind = checked_output(path, overwrite=overwrite)
     flat = _flat(rows) if kind == "csv" else rows
     writer = flat.write.mode("overwrite" if overwrite else "errorifexists").format(kind)
-    writer.options(header="true", **MICROSECONDS).save(path)
+    writer.options(**CSV, **MICROSECONDS).save(path)
 
 
 def rows_in(spark: SparkSession, path: str) -> int:
     """Count the rows of a file or directory."""
     kind = file_format(path)
     # A text in CSV may have several lines; in JSON, that would take each file for one value.
-    reader = spark.read.format(kind).options(header="true", multiLine=str(kind == "csv").lower())
+    reader = spark.read.format(kind).options(multiLine=str(kind == "csv").lower(), **CSV)
     return reader.load(pattern_of(path)).count()
 
 

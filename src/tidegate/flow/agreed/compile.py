@@ -19,19 +19,20 @@ from tidegate.flow.agreed.nodes import Refused, Types
 from tidegate.flow.agreed.operators import BINARY, UNARY
 from tidegate.flow.agreed.parsing import PREFIX, parse_plain
 from tidegate.flow.agreed.values import Value
+from tidegate.flow.agreed.zones import elsewhere
 from tidegate.flow.parser import Tree, exp
 
 __all__ = ["PREFIX", "Compiler", "Refused", "Types", "compiled"]
 
 
 @lru_cache(maxsize=4096)
-def _compiled(sql: str, types: tuple[tuple[str, str | None], ...], engine: bool) -> Value:
+def _compiled(sql: str, types: tuple[tuple[str, str | None], ...], engine: bool, _elsewhere: bool) -> Value:
     return Compiler(PREFIX + sql, len(PREFIX), dict(types), engine=engine).value(parse_plain(sql))
 
 
 def compiled(sql: str, types: Types, *, engine: bool = False) -> Value:
     """Return an expression in DuckDB's SQL, or raise `Refused`; the engine's own texts may use a few functions more."""
-    return _compiled(sql, tuple(types.items()), engine)
+    return _compiled(sql, tuple(types.items()), engine, elsewhere())
 
 
 class Compiler(Calls):

@@ -12,6 +12,7 @@ from tidegate.flow.agreed.parsing import span_of, text_of
 from tidegate.flow.agreed.regexes import Unlike
 from tidegate.flow.agreed.table import CASTS, ENGINE, FUNCTIONS
 from tidegate.flow.agreed.values import Given, Lambda, Rule, Value, cast, duckdb_text, failing, let
+from tidegate.flow.agreed.zones import depends_on_zone, elsewhere
 from tidegate.flow.parser import Tree, exp, tokenize
 
 __all__ = ["Nodes", "Refused", "Types", "quoted_name"]
@@ -52,6 +53,7 @@ class Nodes(ABC):
         self.parameters: dict[str, Value] = {}
         self.table = {**FUNCTIONS, **ENGINE} if engine else FUNCTIONS
         self._numbers = count(1)
+        self.elsewhere = elsewhere()
 
     @abstractmethod
     def value(self, node: Tree) -> Value:
@@ -202,12 +204,16 @@ class Nodes(ABC):
         narrow = common([value.type, to])
         if narrow != to and not (decimal(to) and decimal(value.type)) and not implicit(value.type, to):
             raise self.refused(node, f"{self._said(value)} where {to} is needed")
+        if (value.type, to) == ("DATE", "TIMESTAMP"):
+            self._in_utc(node, "DATE where TIMESTAMP is needed")
         return Value(cast(value.sql, to), to, value.fails, value.literal, simple=value.simple)
 
     # Templates.
 
     def _written(self, node: Tree, rule: Rule, values: Sequence[Value | Lambda], gives: str | None, name: str) -> str:
         """Return what a rule makes of arguments, cast to the type that it gives."""
+        if depends_on_zone(name, {value.type for value in values}, gives):
+            self._in_utc(node, name)
         bare: list[Value | Lambda] = []
         lets: list[tuple[str, str]] = []
         for value in values:
@@ -237,6 +243,11 @@ class Nodes(ABC):
         for sql, own in reversed(lets):
             text = let(sql, own, text)
         return text
+
+    def _in_utc(self, node: Tree, what: str) -> None:
+        """Raise for what depends on the zone, unless that is UTC."""
+        if self.elsewhere:
+            raise self.refused(node, what, "it depends on the zone of the flow, which is not UTC")
 
     def _repeats(self, rule: Rule, i: int) -> bool:
         return callable(rule) or rule.count(f"{{{i}}}") > 1

@@ -138,6 +138,8 @@ class Operators(Nodes):
         days = left.type == "DATE" and size in (1, 2)
         if sign not in "+-" or not size or not plain or not (days or left.type == "TIMESTAMP"):
             raise self.refused(node, f"{self._said(left)} {sign} this interval")
+        if left.type == "TIMESTAMP" and size < 3:
+            self._in_utc(node, f"TIMESTAMP {sign} an interval of {name}s")
         shift = Value(f"to_{name}s({text})", "INTERVAL", simple=True)
         rule = OPERATORS[f"{left.type} {sign} INTERVAL"]
         return Value(self._written(node, rule, [left, shift], left.type, sign), left.type, fails=True)

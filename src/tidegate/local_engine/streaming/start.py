@@ -15,19 +15,22 @@ import duckdb
 from tidegate.engine.inputs import check_names
 from tidegate.engine.outputs import Output, Transactional, checked_outputs
 from tidegate.engine.policies import policy_of
+from tidegate.engine.relation import Relation
 from tidegate.engine.steps.metrics import Reporter, StepMetrics, reporter
 from tidegate.engine.steps.resuming import check_ends, claim_outputs, identified, resumed
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Lock
 from tidegate.errors import TidegateError
+from tidegate.flow.agreed.zones import in_zone
 from tidegate.flow.arguments import checked_directory
-from tidegate.flow.errors import BadArgument, BadSpan, nearest
+from tidegate.flow.errors import BadArgument, BadInput, BadSpan, nearest
 from tidegate.flow.plan import Plan
 from tidegate.flow.spans import parse_span
 from tidegate.local_engine.admitted import check_expressions
 from tidegate.local_engine.backend import LocalBackend
-from tidegate.local_engine.compute import check_operators, check_zone
+from tidegate.local_engine.compute import check_operators
 from tidegate.local_engine.inputs import given_as
+from tidegate.local_engine.lines import InputRows
 from tidegate.local_engine.session import Local, cursor_of
 from tidegate.local_engine.streaming.engine import Engine
 from tidegate.local_engine.streaming.feeds import feed_of
@@ -83,7 +86,6 @@ def prepare(
 ) -> Engine:
     """Return an engine that goes on from a checkpoint; its outputs are its own from now on."""
     check_ends(flow)
-    check_zone(flow)
     check_expressions(flow)
     check_names(flow, inputs, "stream", "stream")
     places = checked_outputs(flow, outputs)
@@ -91,12 +93,13 @@ def prepare(
     tables, feeds = {}, {}
     for table in flow.tables:
         with _told(f"{table.verb} {table.id!r}"):
-            tables[table.id] = backend.kept(given_as(backend, table, inputs[table.id])).rows
+            tables[table.id] = backend.kept(_whole(given_as(backend, table, inputs[table.id]))).rows
     for source in flow.sources:
         with _told(f"{source.verb} {source.id!r}"):
             feeds[source.id] = feed_of(source, backend, inputs[source.id])
     nothing = {source.id: backend.nothing(source.schema.columns) for source in flow.sources}
-    check_operators(flow, backend, nothing | tables)
+    with in_zone(flow.timezone):
+        check_operators(flow, backend, nothing | tables)
     for name, output in places.items():
         output.check(files, name)
     if lock:
@@ -114,6 +117,13 @@ def prepare(
                 lock.release()
         raise
     return engine
+
+
+def _whole(given: InputRows) -> Relation:
+    """Return the rows of a table, or raise if some of them do not parse: there is no place where they could be read."""
+    if given.unreadable is not None and (unread := given.unreadable.fetch().num_rows):
+        raise BadInput(f"expected rows that parse in a table, got {unread} that do not", hint="mend the files")
+    return given.rows
 
 
 def _connection(session: Local | duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
