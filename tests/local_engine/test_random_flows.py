@@ -16,7 +16,11 @@ from tidegate.engine import lowering
 from tidegate.engine.loops import rounds
 from tidegate.flow import plan
 from tidegate.flow.errors import BadLoop
+from tidegate.local_engine.backend import LocalBackend
 from tidegate.spec import DT
+
+#: How many facts are few, how many are held of a round, how many are many to look through.
+SIZES = [(9000, 9000, 9000), (3, 9000, 9000), (0, 9000, 9000), (9000, 9000, 0), (9000, 2, 0)]
 
 
 def compare(drawn: DrawnFlow) -> None:
@@ -45,10 +49,14 @@ def test_a_broken_operator_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", LOOPS)
 @settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
-@given(drawn=drawn_graphs, sizes=st.sampled_from([(9000, 9000, 9000), (0, 9000, 9000), (9000, 9000, 0), (9000, 2, 0)]))
-def test_drawn_graphs(name: str, drawn: tuple[bool, list[graphs.Edge]], sizes: tuple[int, int, int]) -> None:
-    """Loops of every kind, on any graph, whatever counts as few facts: held, merged or looked up."""
+@given(drawn=drawn_graphs, sizes=st.sampled_from(SIZES), repeats=st.booleans())
+def test_drawn_graphs(
+    name: str, drawn: tuple[bool, list[graphs.Edge]], sizes: tuple[int, int, int], *, repeats: bool
+) -> None:
+    """Loops of every kind, on any graph, whatever counts as few facts: repeated by a query, merged or looked up."""
     with pytest.MonkeyPatch.context() as patch:
+        if not repeats:
+            patch.setattr(LocalBackend, "repeated", lambda *_arguments, **_options: None)
         for name_of_size, size in zip(("_FEW", "_HELD", "_MANY"), sizes, strict=True):
             patch.setattr(rounds, name_of_size, size)
         given_rows = rows_of(drawn)

@@ -283,6 +283,24 @@ class Backend(Protocol):
         """Return the rows of two that are `few` as one."""
         ...
 
+    def repeated(
+        self,
+        begun: Relation,
+        step: Callable[[Relation, Relation], Relation],
+        key: Sequence[str],
+        *,
+        rounds: int,
+        at_most: int,
+    ) -> Kept | None:
+        """Work out all rows that come of rows by a step that is repeated, in one computation; None if there is no way.
+
+        A step is given the rows of the last round, and all rows so far, and returns those of this round, of the same
+        columns; in a round, they differ in their ``key``. Rows replace earlier ones with the same key. ``__round`` is
+        the round that a row is of, beginning with 0 for ``begun``. The last is the one before a round without rows, or
+        that with more than ``at_most``, or the one of this number.
+        """
+        ...
+
     def cached(self, rows: Relation) -> Kept:
         """Return rows that are worked out once, when they are first read."""
         ...

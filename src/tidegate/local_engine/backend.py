@@ -34,6 +34,7 @@ _NUMBERS = count(1)
 #: How many types of expressions are remembered from step to step.
 _REMEMBERED = 4096
 _TEMPORARY = f"SELECT table_name FROM duckdb_tables() WHERE temporary AND starts_with(table_name, '{_PREFIX}')"
+_ROUND = '"__round"'
 
 
 class LocalBackend:
@@ -235,6 +236,33 @@ class LocalBackend:
         both = self.kept(below.rows.union(top.rows))
         below.release()
         return both
+
+    def repeated(
+        self,
+        begun: Relation,
+        step: Callable[[Relation, Relation], Relation],
+        key: Sequence[str],
+        *,
+        rounds: int,
+        at_most: int,
+    ) -> Kept | None:
+        """Work out rows by a recursive query; by its own name it reads the last round, ``recurring`` has all rows."""
+        first, name, number = local(begun), self.fresh_name(), self.fresh_name()
+        columns = ", ".join(duckdb_name(c.name) for c in first.columns)
+        going_on = f"HAVING count(*) <= {at_most} AND max({_ROUND}) < {rounds}"
+        this = LocalRelation(self, number, f"SELECT max({_ROUND}) + 1 AS {_ROUND} FROM {name} {going_on}", ())
+        # Without a number of this round, nothing is read, and the query ends.
+        read = f"SELECT {columns} FROM {name} SEMI JOIN {number} ON true"
+        last = LocalRelation(self, self.fresh_name(), read, first.columns, (this,))
+        then = local(step(last, LocalRelation(self, f"recurring.{name}", "", first.columns)))
+        if then.columns != first.columns:
+            return None
+        numbered = f"SELECT * FROM {then.name} CROSS JOIN {number}"
+        again = LocalRelation(self, self.fresh_name(), numbered, (), (then, this))
+        query = f"{name}({columns}, {_ROUND}) USING KEY ({', '.join(map(duckdb_name, key))})"
+        rows = f"(SELECT *, 0 FROM ({first.sql})) UNION ({again.sql})"
+        body = f"WITH RECURSIVE {query} AS ({rows}) SELECT * FROM {name}"
+        return self.kept(LocalRelation(self, self.fresh_name(), body, (*first.columns, Column("__round", "INT"))))
 
     def cached(self, rows: Relation) -> Kept:
         """Work out rows: they are read more than once."""

@@ -16,11 +16,11 @@ from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source, Table
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
-from tidegate.flow.translate import duckdb_name, duckdb_type
+from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.lines import UNPARSED, InputRows, csv_rows, file_list, json_rows
 from tidegate.local_engine.relation import LocalRelation
-from tidegate.local_engine.types import spark_type
+from tidegate.local_engine.types import spark_type, unzoned
 
 __all__ = ["given_as", "rows_in_memory", "rows_of_files"]
 
@@ -90,8 +90,7 @@ def _declared(backend: LocalBackend, operator: Source | Table, table: str) -> Lo
     )
     types = dict(zip(rows.columns, map(str, rows.types), strict=True))
     casts = [
-        f"CAST({_micros(duckdb_name(name), types[name])} AS {duckdb_type(column.type or '')}) "
-        f"AS {duckdb_name(column.name)}"
+        f"{unzoned(*_micros(duckdb_name(name), types[name]), column.type or '')} AS {duckdb_name(column.name)}"
         for name, column in zip(names, columns, strict=True)
     ]
     return LocalRelation(backend, backend.fresh_name(), f"SELECT {', '.join(casts)} FROM {table}", columns)
@@ -104,9 +103,10 @@ def _declared_if_same(type_: str, name: str, columns: tuple[Column, ...]) -> str
     return declared if same else type_
 
 
-def _micros(sql: str, type_: str) -> str:
-    """Return a column without nanoseconds, if they have a zone: DuckDB casts these to nothing else."""
-    return f"CAST({sql} AS TIMESTAMPTZ)" if type_ == "TIMESTAMPTZ_NS" else sql
+def _micros(sql: str, type_: str) -> tuple[str, str]:
+    """Return a column and its type, without nanoseconds if they have a zone: DuckDB casts these to nothing else."""
+    zoned = "TIMESTAMP WITH TIME ZONE"
+    return (f"CAST({sql} AS TIMESTAMPTZ)", zoned) if type_ == "TIMESTAMPTZ_NS" else (sql, type_)
 
 
 def _in_memory(given: Any) -> pa.Table:

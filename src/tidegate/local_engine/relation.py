@@ -19,7 +19,7 @@ from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import FRACTIONS, quoted
 from tidegate.flow.translate import duckdb_name, duckdb_type
 from tidegate.local_engine.expressions import Scope, compared
-from tidegate.local_engine.types import zoned_type
+from tidegate.local_engine.types import zoned
 
 if TYPE_CHECKING:
     from tidegate.engine.relation import Relation
@@ -37,7 +37,10 @@ _SO_FAR = " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 
 @dataclass(frozen=True, eq=False)
 class LocalRelation:
-    """Rows of a SELECT; ``name`` is what others call it, and it calls its ``parents`` by their names."""
+    """Rows of a SELECT; ``name`` is what others call it, and it calls its ``parents`` by their names.
+
+    What has no body is defined by the query around it.
+    """
 
     backend: LocalBackend
     name: str
@@ -75,7 +78,7 @@ class LocalRelation:
         pending: list[tuple[LocalRelation, bool]] = [(self, False)]
         while pending:
             relation, ready = pending.pop()
-            if relation.name in needed:
+            if relation.name in needed or not relation.body:
                 continue
             if ready:
                 needed[relation.name] = relation.body
@@ -142,7 +145,10 @@ class LocalRelation:
         parts += [f"ORDER BY {scope.sorted_by(order, descending=descending)}"] if order else []
         window = " ".join(parts)
         found = {}
-        for name, one in calls.items():
+        for name, given in calls.items():
+            # The number of a row is how many there are up to it, and DuckDB finds it sooner.
+            counts = so_far and given.sql == "count(*)"
+            one = replace(call("row_number"), type="BIGINT") if counts else given
             frame = _SO_FAR if so_far and one.function not in WINDOW_FUNCTIONS else ""
             over = f" OVER ({window}{frame})"
             found[name] = scope.call(one, order=ties, over=over, like=types.get(name))
@@ -244,11 +250,7 @@ class LocalRelation:
     def result(self) -> duckdb.DuckDBPyRelation:
         """Return the rows as users get them, lazily, on a connection of their own: instants have a zone."""
         names = [(duckdb_name(c.name), c.type or "") for c in self.columns]
-        zoned = [
-            name if duckdb_type(type_) == (own := zoned_type(type_)) else f"CAST({name} AS {own}) AS {name}"
-            for name, type_ in names
-        ]
-        picked = ", ".join(zoned) or NO_COLUMN
+        picked = ", ".join(f"{zoned(name, type_)} AS {name}" for name, type_ in names) or NO_COLUMN
         return self.backend.result(self._new(f"SELECT {picked} FROM {self.name}", self.columns).sql)
 
     # How relations are made of each other.

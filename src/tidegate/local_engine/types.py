@@ -10,7 +10,7 @@ from sqlglot import exp
 from tidegate.flow import sqltypes
 from tidegate.flow.translate import duckdb_name, duckdb_type
 
-__all__ = ["of_arrow", "spark_type", "zoned_type"]
+__all__ = ["of_arrow", "spark_type", "unzoned", "zoned", "zoned_type"]
 
 _NAMES = {"HUGEINT": "DECIMAL(38,0)", '"NULL"': "VOID", "NULL": "VOID"}
 #: Those of other units too: they become microseconds, as in Spark.
@@ -47,6 +47,51 @@ def zoned_type(type_: str) -> str:
         key, value = map(zoned_type, sqltypes.entry(type_))
         return f"MAP({key}, {value})"
     return duckdb_type(type_)
+
+
+def zoned(sql: str, type_: str) -> str:
+    """Return a value, written in DuckDB's SQL, as users are given it: Spark's instants have a zone.
+
+    >>> zoned("t", "TIMESTAMP")
+    'CASE WHEN isfinite(t) THEN make_timestamptz(epoch_us(t)) ELSE CAST(t AS TIMESTAMPTZ) END'
+    >>> zoned("n", "INT")
+    'n'
+    """
+    if duckdb_type(type_) == zoned_type(type_):
+        return sql
+    if type_ == "TIMESTAMP":
+        return _at_same_instant(sql, "TIMESTAMPTZ")
+    fields = sqltypes.fields(type_) if type_.startswith("STRUCT") else {}
+    if fields:
+        own = ((name, zoned(f"({sql})[{_literal(name)}]", field)) for name, field in fields.items())
+        packed = ", ".join(f"{_literal(name)}: {value}" for name, value in own)
+        return f"CASE WHEN ({sql}) IS NOT NULL THEN {{{packed}}} END"
+    return f"CAST({sql} AS {zoned_type(type_)})"
+
+
+def unzoned(sql: str, given: str, type_: str) -> str:
+    """Return a value of a type of DuckDB as a column of a type of Spark has it here: instants are in UTC.
+
+    >>> unzoned("t", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP")
+    'CASE WHEN isfinite(t) THEN make_timestamp(epoch_us(t)) ELSE CAST(t AS TIMESTAMP) END'
+    >>> unzoned("n", "BIGINT", "INT")
+    'CAST(n AS INT)'
+    """
+    if given == "TIMESTAMP WITH TIME ZONE" and duckdb_type(type_) == "TIMESTAMP":
+        return _at_same_instant(sql, "TIMESTAMP")
+    return f"CAST({sql} AS {duckdb_type(type_)})"
+
+
+def _at_same_instant(sql: str, type_: str) -> str:
+    """Return an instant with a zone without it, or the other way; the zone of the session is UTC.
+
+    A cast asks a calendar about every value, which takes longer than a join. The number inside is the same in UTC.
+    """
+    return f"CASE WHEN isfinite({sql}) THEN make_{type_.lower()}(epoch_us({sql})) ELSE CAST({sql} AS {type_}) END"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _of(tree: exp.DataType) -> str:

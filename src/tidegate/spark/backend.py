@@ -127,6 +127,18 @@ class SparkBackend:
         both.addAll(cast(_Few, top).at_driver)
         return self._few(both, frame_of(top.rows), {"rows": below.size + top.size})
 
+    def repeated(
+        self,
+        begun: Relation,  # noqa: ARG002
+        step: Callable[[Relation, Relation], Relation],  # noqa: ARG002
+        key: Sequence[str],  # noqa: ARG002
+        *,
+        rounds: int,  # noqa: ARG002
+        at_most: int,  # noqa: ARG002
+    ) -> Kept | None:
+        """Return None: a plan of Spark repeats nothing."""
+        return None
+
     def cached(self, rows: Relation) -> Kept:
         """Return rows that Spark persists when they are first read."""
         frame = frame_of(rows).persist()

@@ -8,7 +8,7 @@ from tidegate.engine.loops.answers import all_known, new_or_better
 from tidegate.engine.loops.counted import Counted, answers_of_versions, kept
 from tidegate.engine.loops.facts import FOUND, Facts
 from tidegate.engine.loops.queries import Given, Queries, check_types
-from tidegate.engine.loops.relations import least_version, needed, units_of_versions, versions_of
+from tidegate.engine.loops.relations import extent, first_version, needed, one_time, units_of_versions, versions_of
 from tidegate.engine.loops.rounds import Rounds
 from tidegate.engine.relation import Relation, as_they_are, united
 from tidegate.flow.loops.query import KNOWN
@@ -34,11 +34,13 @@ def run_loop(operator: Iterate, *inputs: Relation) -> Relation:
         versions = versions_of(operator, timed)
         if operator.rounds is not None:
             loop = Counted(operator, backend, given)
-            times = units_of_versions(operator, versions)
-            answers = answers_of_versions(loop, times, times)
+            all_versions = units_of_versions(operator, versions)
+            answers = answers_of_versions(loop, all_versions, all_versions)
             return one_round(operator, *inputs).where("false") if answers is None else answers
         everything = {name: Given(rows, rows) for name, rows in given.items()}
-        rounds = Rounds(Queries(operator, backend, everything, least_version(operator, timed)))
+        times = extent(operator, timed)
+        queries = Queries(operator, backend, everything, first_version(operator, times))
+        rounds = Rounds(queries, one_time=one_time(operator, times))
         held.callback(rounds.release)
         cells = backend.kept(rounds.run())
         if operator.emit == "update" and len(operator.schema.time) == 1:

@@ -2,9 +2,10 @@
 
 A fact holds from its time on; one without a time (NULL) has always held. What is known of a key at a time is the merge
 of its facts at or below it. So facts are kept in *cells*: the times at which what is known of a key changes. With one
-time column, that is a running merge along it; with several, one along each column of the grid of a key's times. A cell
-goes if what is known there is known just before it already, in some column: where values have a total order, the cells
-of a key are the Pareto-minimal pairs of value and time.
+time column, that is a running merge along it; with several, one along each column of the grid of a key's times. If all
+facts hold from one time on, each key has one cell, and nothing runs along. A cell goes if what is known there is known
+just before it already, in some column: where values have a total order, the cells of a key are the Pareto-minimal
+pairs of value and time.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ class Facts:
     times: tuple[str, ...]
     key: tuple[str, ...]
     rules: tuple[Rule, ...]
+    #: Whether all facts hold from the same time on.
+    one_time: bool = False
 
     @classmethod
-    def of(cls, operator: Iterate) -> Facts:
+    def of(cls, operator: Iterate, *, one_time: bool = False) -> Facts:
         """Return the shape of what a loop knows."""
-        return cls(operator.schema.time, operator.key, operator.rules)
+        return cls(operator.schema.time, operator.key, operator.rules, one_time)
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -71,6 +74,16 @@ class Facts:
         own = rows.with_columns({self._old(v): f"IF(__from < {FOUND}, {quoted(v)}, NULL)" for v in self.values})
         flags = {"__was": call("bool_or", f"__from < {FOUND}"), "__here": call("bool_or", f"__from = {HERE}")}
         cells = self.merged_beside(own, self._old, flags)
+        if not self.one_time:
+            cells = self._along_time(cells)
+        before = self._known(tuple(map(self._old, self.values)), "__was")
+        fresh = f"NOT ({self._known(self.values, 'true')} <=> {before})"
+        return cells.select(
+            as_they_are(self.columns) | {"__fresh": fresh, "__here": f"coalesce(__here, false) OR {fresh}"}
+        )
+
+    def _along_time(self, cells: Relation) -> Relation:
+        """Return cells with all that is known there, those alone at which it changes."""
         if len(self.times) > 1:
             cells = self._on_grid(cells)
         cells = cells.with_columns({"__n": "IF(__was IS NULL, 0, 1)"})
@@ -81,12 +94,7 @@ class Facts:
         for i, name in enumerate(self.times):
             cells = cells.over({f"__prior{i}": call("lag", now)}, self._others(name), [quoted(name)])
         changed = [f"NOT ({now} <=> __prior{i})" for i in range(len(self.times))]
-        kept = cells.where(" AND ".join(["__n > 0", *changed]))
-        before = self._known(tuple(map(self._old, self.values)), "__was")
-        fresh = f"NOT ({now} <=> {before})"
-        return kept.select(
-            as_they_are(self.columns) | {"__fresh": fresh, "__here": f"coalesce(__here, false) OR {fresh}"}
-        )
+        return cells.where(" AND ".join(["__n > 0", *changed]))
 
     def _on_grid(self, cells: Relation) -> Relation:
         """Return a row for each combination of the values that a key's times have; most of them are no cells yet."""

@@ -9,7 +9,7 @@ from tidegate.engine.relation import Relation, as_they_are, united
 from tidegate.engine.units import from_units, units_of
 from tidegate.flow.plan import Iterate
 
-__all__ = ["least_version", "needed", "units_of_versions", "versions_of"]
+__all__ = ["extent", "first_version", "least_version", "needed", "one_time", "units_of_versions", "versions_of"]
 
 
 def needed(operator: Iterate, name: str, rows: Relation) -> Relation:
@@ -38,15 +38,38 @@ def units_of_versions(operator: Iterate, versions: Relation) -> list[tuple[int, 
     return sorted(zip(*(column.to_pylist() for column in units.fetch().columns), strict=True))
 
 
+def extent(operator: Iterate, timed: Sequence[Relation]) -> list[tuple[int, int]]:
+    """Return the least and the greatest unit in each time column, nothing without rows; this computes them."""
+    times = {f"__{i}": units_of(operator.schema, name) for i, name in enumerate(operator.schema.time)}
+    ends = {f"{end}{name}": call(end, name) for name in times for end in ("min", "max")}
+    found = united([rows.select(times) for rows in timed]).group({}, ends).fetch()
+    values = [value for column in found.columns for value in column.to_pylist()]
+    return list(zip(values[::2], values[1::2], strict=True))
+
+
 def least_version(operator: Iterate, timed: Sequence[Relation]) -> str | None:
+    """Return `first_version`; the rows are looked at only if there is one to find."""
+    wanted = len(operator.schema.time) == 1 and _some_untimed(operator)
+    return first_version(operator, extent(operator, timed)) if wanted else None
+
+
+def first_version(operator: Iterate, found: Sequence[tuple[int, int]]) -> str | None:
     """Return, with one time column, the first version as SQL, where facts come of tables alone; else None.
 
-    Those hold from the beginning, and so they are new in the first version.
+    Those hold from the beginning, and so they are new in the first version. ``found`` is the `extent` of the rows.
     """
-    branches = [*operator.start.branches, *(b for b in operator.step.branches if not b.known)]
-    if len(operator.schema.time) > 1 or all(any(r.timed for r in branch.relations) for branch in branches):
+    if len(found) != 1 or not _some_untimed(operator):
         return None
-    (name,) = operator.schema.time
-    rows = united([given.select({"__at": units_of(operator.schema, name)}) for given in timed])
-    least = rows.group({}, {"__least": call("min", "__at")}).fetch().column(0).to_pylist()
-    return from_units(f"{least[0]}L", operator.schema[name].type or "") if least else None
+    return from_units(f"{found[0][0]}L", operator.schema.times[0].type or "")
+
+
+def one_time(operator: Iterate, found: Sequence[tuple[int, int]]) -> bool:
+    """Whether all facts hold from the same time on, as all rows have one time; ``found`` is their `extent`."""
+    same = bool(found) and all(least == greatest for least, greatest in found)
+    return same and (len(found) == 1 or not _some_untimed(operator))
+
+
+def _some_untimed(operator: Iterate) -> bool:
+    """Whether some facts come of tables alone."""
+    branches = [*operator.start.branches, *(b for b in operator.step.branches if not b.known)]
+    return not all(any(r.timed for r in branch.relations) for branch in branches)

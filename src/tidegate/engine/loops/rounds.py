@@ -2,13 +2,14 @@
 
 While much changes, a round is one job over all that is known. Once little does, what was known stays where it is: the
 few facts that are found look up what is known of their keys, and what is fresh is laid on top. Either way a round
-leaves rows behind, and no plan: the time that it takes follows what changed, not how many rounds there were.
+leaves rows behind, and no plan: the time that it takes follows what changed, not how many rounds there were. A backend
+that can repeat a query by itself does all rounds in which little changes in one computation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tidegate.engine.calls import call
 from tidegate.engine.loops.facts import FOUND, HERE, KNOWN_BEFORE, Facts
@@ -32,6 +33,8 @@ _FEW = 10_000
 _HELD = 20_000
 # If more is known, it is not looked at as a whole for a few facts.
 _MANY = 20_000
+# So many rounds before the limit are run one by one: how many facts change in them is told if they are too many.
+_TOLD = 10
 # Before all times that there are, in units.
 _BEGINNING = -(2**63) + 1
 
@@ -54,7 +57,10 @@ class Rounds:
     before: Relation | None = None
     before_rows: int = 0
     watch: Watch = unwatched
-    #: How many facts were fresh after each round; the first is the number before the first round.
+    #: Whether all facts hold from the same time on.
+    one_time: bool = False
+    #: How many facts were fresh after each round; the first is the number before the first round. Of rounds that the
+    #: backend repeated, it is how many of them no later round has bettered.
     changed: list[int] = field(default_factory=list)
     #: What was known before, by key, once it had to be moved; all that was found, and on top of it what is found since.
     _before: Kept | None = None
@@ -77,6 +83,10 @@ class Rounds:
             if self.changed[-1] > _FEW:
                 fresh = self._merged(self.queries.follow(fresh))
                 continue
+            repeated = self._repeated(fresh)
+            if repeated is not None:
+                fresh = repeated
+                continue
             found = self.queries.follow(fresh.small())
             few = self._top is None or self._top.size <= _FEW
             fresh = self._looked_up(found) if few and self._rows() > _MANY else self._merged(found)
@@ -95,7 +105,7 @@ class Rounds:
 
     @property
     def _facts(self) -> Facts:
-        return Facts.of(self.queries.operator)
+        return Facts.of(self.queries.operator, one_time=self.one_time)
 
     def _merged(self, found: list[Relation]) -> Relation:
         """Put what is found together with all that is known; return what is fresh. One computation."""
@@ -117,31 +127,66 @@ class Rounds:
 
     def _looked_up(self, found: list[Relation]) -> Relation:
         """Look up what is known of the keys that something is found for; return what is fresh, which is laid on top."""
-        backend, facts = self.queries.backend, self._facts
+        backend = self.queries.backend
         candidates = backend.kept(united(found))
         try:
             if candidates.size > _FEW:
                 return self._merged([candidates.rows])
-            keys = {f"__k{i}": quoted(name) for i, name in enumerate(facts.key)}
-            wanted = candidates.rows.select(keys).small()
-            same = " AND ".join(f"{sql} <=> {name}" for name, sql in keys.items())
-            known = [self._tagged(block.rows, HERE) for block in self._blocks]
-            known += [] if self.before is None else [self._tagged(self.before, KNOWN_BEFORE)]
-            known = [united(known).join(wanted, same, "semi")] if known else []
-            # They are few: in one place, they need not move twice.
-            together = united([*known, self._tagged(candidates.rows, FOUND)]).together([])
-            block = backend.kept_few(facts.cells(together).where("__fresh"), self._counts(), at_most=_HELD)
+            block = backend.kept_few(self._unknown(candidates.rows), self._counts(), at_most=_HELD)
             if block is None:
                 return self._merged([candidates.rows])
         finally:
             candidates.release()
-        self._top = backend.laid_on(self._top, block)
+        self._lay(block)
         self._see(block)
+        return self._fresh(block)
+
+    def _repeated(self, fresh: Relation) -> Relation | None:
+        """Let the backend go round by itself while little changes; return what is fresh then. None if it cannot."""
+        backend, facts = self.queries.backend, self._facts
+        left = self.queries.operator.limit - len(self.changed) + 1
+        if self.watch is not unwatched or left <= _TOLD:
+            return None
+
+        def step(last: Relation, found: Relation) -> Relation:
+            unknown = self._unknown(united(self.queries.follow(last)), found)
+            return unknown.select(as_they_are(facts.columns))
+
+        key = (*facts.times, *facts.key)
+        block = backend.repeated(fresh, step, key, rounds=left - _TOLD, at_most=_FEW)
+        if block is None:
+            return None
+        of_round = block.rows.group({"__round": "__round"}, {"__n": call("count", "*")}).fetch().to_pylist()
+        numbers = {row["__round"]: row["__n"] for row in of_round}
+        last = max(numbers)
+        self.changed += [numbers.get(n, 0) for n in range(1, last + 1)]
+        followed = numbers[last] <= _FEW and last < left - _TOLD
+        if followed:
+            self.changed.append(0)
+        flags = {"__fresh": f"__round = {last}", "__here": "true"}
+        found = block.rows.where("__round > 0").select(as_they_are(facts.columns) | flags)
+        self._lay(replace(block, rows=found))
+        return found.where("__fresh").select(as_they_are(facts.columns))
+
+    def _unknown(self, found: Relation, *more: Relation) -> Relation:
+        """Return the cells with what was not known of a few facts, in blocks or in ``more``."""
+        facts = self._facts
+        keys = {f"__k{i}": quoted(name) for i, name in enumerate(facts.key)}
+        same = " AND ".join(f"{sql} <=> {name}" for name, sql in keys.items())
+        known = [self._tagged(rows, HERE) for rows in (*(block.rows for block in self._blocks), *more)]
+        known += [] if self.before is None else [self._tagged(self.before, KNOWN_BEFORE)]
+        known = [united(known).join(found.select(keys).small(), same, "semi")] if known else []
+        # They are few: in one place, they need not move twice.
+        together = united([*known, self._tagged(found, FOUND)]).together([])
+        return facts.cells(together).where("__fresh")
+
+    def _lay(self, block: Kept) -> None:
+        """Lay what is fresh on top of what was found before."""
+        self._top = self.queries.backend.laid_on(self._top, block)
         if self._last is not None:
             # What was fresh before has led to what is fresh now.
             self._last.release()
         self._last = block
-        return self._fresh(block)
 
     def _all_found(self) -> Relation:
         """Put the blocks together. None of them holds what was known before, and so that need not be looked at."""

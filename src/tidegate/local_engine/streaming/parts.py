@@ -15,10 +15,10 @@ from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.manifest import measured
 from tidegate.engine.storage.state import Part, check_part
 from tidegate.flow.schema import Column
-from tidegate.flow.translate import duckdb_name, duckdb_type
+from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
-from tidegate.local_engine.types import zoned_type
+from tidegate.local_engine.types import unzoned, zoned
 
 __all__ = ["LocalParts", "copy_rows", "file_rows"]
 
@@ -94,18 +94,19 @@ class LocalParts:
 
 def copy_rows(backend: LocalBackend, rows: LocalRelation, to: Path) -> int:
     """Write rows to a Parquet file, in the form that every engine reads; return how many."""
-    columns = [(duckdb_name(c.name), c.type or "") for c in rows.columns]
-    zoned = [
-        name if duckdb_type(type_) == (own := zoned_type(type_)) else f"CAST({name} AS {own}) AS {name}"
-        for name, type_ in columns
-    ]
+    names = [(duckdb_name(c.name), c.type or "") for c in rows.columns]
+    picked = ", ".join(f"{zoned(name, type_)} AS {name}" for name, type_ in names)
     target = str(to).replace("'", "''")
-    return backend.copied(rows, ", ".join(zoned) or NO_COLUMN, target)
+    return backend.copied(rows, picked or NO_COLUMN, target)
 
 
 def file_rows(backend: LocalBackend, paths: Sequence[Path], shape: Sequence[Column]) -> LocalRelation:
     """Return the rows of Parquet files of ours."""
     names = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
-    columns = [f"CAST({duckdb_name(c.name)} AS {duckdb_type(c.type or '')}) AS {duckdb_name(c.name)}" for c in shape]
+    written = {"TIMESTAMP": "TIMESTAMP WITH TIME ZONE"}
+    columns = [
+        f"{unzoned(name, written.get(type_, ''), type_)} AS {name}"
+        for name, type_ in ((duckdb_name(c.name), c.type or "") for c in shape)
+    ]
     body = f"SELECT {', '.join(columns) or NO_COLUMN} FROM read_parquet([{names}], hive_partitioning = false)"
     return LocalRelation(backend, backend.fresh_name(), body, tuple(shape))
