@@ -21,24 +21,37 @@ from tidegate.flow.agreed.parsing import PREFIX, parse_plain
 from tidegate.flow.agreed.values import Value
 from tidegate.flow.parser import Tree, exp
 
-__all__ = ["PREFIX", "Compiler", "Refused", "Types", "compiled"]
+__all__ = ["PREFIX", "Compiler", "Refused", "Types", "compiled", "compiled_condition"]
 
 
 @lru_cache(maxsize=4096)
-def _compiled(sql: str, types: tuple[tuple[str, str | None], ...], engine: bool) -> Value:
-    return Compiler(PREFIX + sql, len(PREFIX), dict(types), engine=engine).value(parse_plain(sql))
+def _compiled(sql: str, types: tuple[tuple[str, str | None], ...], engine: bool, rows: bool) -> Value:
+    compiler = Compiler(PREFIX + sql, len(PREFIX), dict(types), engine=engine)
+    return compiler.of_rows(parse_plain(sql)) if rows else compiler.value(parse_plain(sql))
 
 
 def compiled(sql: str, types: Types, *, engine: bool = False) -> Value:
     """Return an expression in DuckDB's SQL, or raise `Refused`; the engine's own texts may use a few functions more."""
-    return _compiled(sql, tuple(types.items()), engine)
+    return _compiled(sql, tuple(types.items()), engine, False)
+
+
+def compiled_condition(sql: str, types: Types, *, engine: bool = False) -> Value:
+    """Return the condition by which rows are chosen or joined in DuckDB's SQL, or raise `Refused`."""
+    return _compiled(sql, tuple(types.items()), engine, True)
 
 
 class Compiler(Calls):
     """Translates all nodes: what has no method here, or in a class above, is refused."""
 
     def value(self, node: Tree) -> Value:
-        """Return the translation of a node."""
+        """Return the translation of a node: the entries of a function ask for that of an argument one after another."""
+        key = (id(node), id(self.parameters))
+        if key not in self._known:
+            # The parameters are held, so that none that come later are taken for them.
+            self._known[key] = (self._value(node), self.parameters)
+        return self._known[key][0]
+
+    def _value(self, node: Tree) -> Value:
         name = type(node).__name__
         if name in BINARY:
             return self._binary(node, BINARY[name])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import count
 
 from tidegate.flow import sqltypes
+from tidegate.flow.agreed.instants import INSTANTS, read_instant
 from tidegate.flow.agreed.kinds import bind_kind, common, decimal, implicit
 from tidegate.flow.agreed.parsing import span_of, text_of
 from tidegate.flow.agreed.regexes import Unlike
 from tidegate.flow.agreed.table import CASTS, ENGINE, FUNCTIONS
-from tidegate.flow.agreed.values import Given, Lambda, Rule, Value, cast, duckdb_text, failing, let
+from tidegate.flow.agreed.values import Given, Lambda, Lets, Rule, Value, cast, duckdb_text, failing, let_all
 from tidegate.flow.parser import Tree, exp, tokenize
 
 __all__ = ["Nodes", "Refused", "Types", "quoted_name"]
@@ -52,6 +54,8 @@ class Nodes(ABC):
         self.parameters: dict[str, Value] = {}
         self.table = {**FUNCTIONS, **ENGINE} if engine else FUNCTIONS
         self._numbers = count(1)
+        #: What nodes were translated to, each with the parameters around it.
+        self._known: dict[tuple[int, int], tuple[Value, dict[str, Value]]] = {}
 
     @abstractmethod
     def value(self, node: Tree) -> Value:
@@ -81,6 +85,9 @@ class Nodes(ABC):
 
     def _literal(self, node: Tree) -> Value:
         if node.is_string:
+            if "start" not in node.meta:
+                # The parser has made a text of a number.
+                raise self.refused(node, f"the literal {node.this}BD")
             text = text_of(self.text[node.meta["start"] : node.meta["end"] + 1])
             return self._text(node, text)
         written = str(node.this)
@@ -89,7 +96,8 @@ class Nodes(ABC):
             type_ = "INT" if number < 2**31 else "BIGINT" if number < 2**63 else None
             if type_ is None:
                 raise self.refused(node, "a literal of so many digits")
-            return Value(cast(written, type_), type_, literal=number, simple=True)
+            digits = None if self._has_plus(node) else len(str(number))
+            return Value(cast(written, type_), type_, literal=number, simple=True, digits=digits)
         if "e" in written.lower():
             return Value(f"CAST({duckdb_text(written)} AS DOUBLE)", "DOUBLE", literal=float(written), simple=True)
         whole, _, fraction = written.partition(".")
@@ -98,6 +106,11 @@ class Nodes(ABC):
         digits, scale = len((whole.lstrip("0") + fraction) if whole.strip("0") else fraction), len(fraction)
         type_ = f"DECIMAL({max(digits, scale, 1)},{scale})"
         return Value(f"CAST({duckdb_text(written)} AS {type_})", type_, literal=written, simple=True)
+
+    def _has_plus(self, node: Tree) -> bool:
+        """Whether a number has a sign that the parser leaves out: in Spark, it is a literal no longer."""
+        before = self.text[: node.meta["start"]].rstrip()
+        return before.endswith("+") and not re.search(r"[\w)\]'\"`]\Z", before[:-1].rstrip().removeprefix("SELECT"))
 
     def _text(self, node: Tree, text: str) -> Value:
         if "\0" in text:
@@ -170,9 +183,10 @@ class Nodes(ABC):
         self._only(node, "this", "to", "safe", "_type")
         sqltypes.check_known(node.to, str(node.to.sql("spark")))
         to = sqltypes.of_tree(node.to)
-        found = self.casted(self.value(node.this), to, node)
+        value = self.value(node.this)
+        found = self.casted(value, to, node)
         # What a TRY is around must not have failed before it.
-        if trying and self.value(node.this).fails:
+        if trying and value.fails:
             raise self.refused(node, "try_cast of what may fail by itself")
         if trying:
             return Value(f"struct_extract(TRY({{'v': {found.sql}}}), 'v')", to)
@@ -183,8 +197,11 @@ class Nodes(ABC):
         if to == "DOUBLE" and isinstance(value.literal, str) and decimal(value.type):
             # The digits are read as they are written.
             return Value(f"CAST({duckdb_text(value.literal)} AS DOUBLE)", to, literal=float(value.literal), simple=True)
+        # A letter after an integer says of which type it is written.
+        suffixed = isinstance(node, exp.Cast) and self._has_suffix(node.this)
+        digits = value.digits if suffixed else None
         if value.type == to or value.type == "VOID":
-            return Value(cast(value.sql, to), to, value.fails, value.literal, simple=value.simple)
+            return Value(cast(value.sql, to), to, value.fails, value.literal, simple=value.simple, digits=digits)
         for (given, wanted), rule in CASTS.items():
             bound: dict[str, str | None] = {}
             to_fits = wanted == to or (wanted in "IFD" and bind_kind(wanted, to, bound))
@@ -192,8 +209,17 @@ class Nodes(ABC):
             if to_fits and from_fits:
                 literal = value.literal if isinstance(value.literal, int) and to in sqltypes.INTEGERS else None
                 text = self._written(node, rule, [value], to, f"CAST({value.type} AS {to})")
-                return Value(text, to, fails=not isinstance(literal, int), literal=literal, simple=value.simple)
+                fails = not isinstance(literal, int) and not self._is_instant(value, to)
+                return Value(text, to, fails, literal=literal, simple=value.simple, digits=digits)
         raise self.refused(node, f"CAST({self._said(value)} AS {to})")
+
+    def _has_suffix(self, node: Tree) -> bool:
+        return isinstance(node, exp.Literal) and self.text[node.meta.get("end", 0)].upper() in "LSY"
+
+    def _is_instant(self, value: Value, to: str) -> bool:
+        """Whether a text is known to be an instant."""
+        known = to in INSTANTS and isinstance(value.literal, str) and value.type == "STRING"
+        return known and read_instant(value.literal, zoned=INSTANTS[to]) is not None
 
     def widened(self, value: Value, to: str | None, node: Tree) -> Value:
         """Return a value of the type to which Spark turns it by itself."""
@@ -208,22 +234,13 @@ class Nodes(ABC):
 
     def _written(self, node: Tree, rule: Rule, values: Sequence[Value | Lambda], gives: str | None, name: str) -> str:
         """Return what a rule makes of arguments, cast to the type that it gives."""
-        bare: list[Value | Lambda] = []
-        lets: list[tuple[str, str]] = []
-        for value in values:
-            if (
-                isinstance(value, Value)
-                and not value.simple
-                and len(value.sql) > _SHORT
-                and self._repeats(rule, len(bare))
-            ):
-                own = f"__v{next(self._numbers)}"
-                lets.append((value.sql, own))
-                bare.append(Value(own, value.type, value.fails, value.literal))
-            elif isinstance(value, Value) and not value.simple:
-                bare.append(Value(f"({value.sql})", value.type, value.fails, value.literal))
-            else:
-                bare.append(value)
+        lets: Lets = []
+        bare = [
+            self.named(value, lets, most=_SHORT if self._repeats(rule, i) else None)
+            if isinstance(value, Value)
+            else value
+            for i, value in enumerate(values)
+        ]
         given = Given(bare, gives, name)
         try:
             if callable(rule):
@@ -233,10 +250,17 @@ class Nodes(ABC):
                 text = rule.format(*(value.sql for value in bare), all=every, fail=_Fail(gives))
         except Unlike as error:
             raise self.refused(node, name, str(error)) from None
-        text = cast(text, gives)
-        for sql, own in reversed(lets):
-            text = let(sql, own, text)
-        return text
+        return let_all(lets, cast(text, gives))
+
+    def named(self, value: Value, lets: Lets, *, most: int | None = _SHORT) -> Value:
+        """Return a value that may be written several times: if it is longer than ``most``, it gets a name."""
+        if value.simple:
+            return value
+        if most is None or len(value.sql) <= most:
+            return Value(f"({value.sql})", value.type, value.fails, value.literal)
+        own = f"__λ{next(self._numbers)}"
+        lets.append((value.sql, own))
+        return Value(own, value.type, value.fails, value.literal)
 
     def _repeats(self, rule: Rule, i: int) -> bool:
         return callable(rule) or rule.count(f"{{{i}}}") > 1

@@ -123,7 +123,7 @@ class _Query:
             texts.append(f"{cast(value.sql, value.type)} AS {quoted_name(own)}")
         sql = f"SELECT {'DISTINCT ' if distinct is not None else ''}{', '.join(texts)}{source}"
         if where := node.args.get("where"):
-            sql += f" WHERE {self.compiler().condition(where.this).sql}"
+            sql += f" WHERE {self.compiler().of_rows(where.this).sql}"
         if group := node.args.get("group"):
             self.only(group, "expressions")
             sql += f" GROUP BY {', '.join(self._grouped(part) for part in group.expressions)}"
@@ -162,7 +162,7 @@ class _Query:
         before = dict(self.relations)
         table = self._relation(node.this)
         on = node.args.get("on")
-        condition = self.compiler().condition(on).sql if on is not None else "true"
+        condition = self.compiler().of_rows(on).sql if on is not None else "true"
         if how in ("SEMI JOIN", "ANTI JOIN"):
             self.relations = before
         return f"{how} {table}" if how == "CROSS JOIN" else f"{how} {table} ON {condition}"
