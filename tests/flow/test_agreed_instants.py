@@ -122,5 +122,5 @@ def test_a_literal_beside_an_instant_does_not_fail() -> None:
     """A condition with a literal that is an instant can be used to find rows; the other one shows its place."""
     assert not compiled("ts >= '2026-01-01'", {"ts": "TIMESTAMP"}).fails
     assert compiled("ts >= '2026-01-01 25:00'", {"ts": "TIMESTAMP"}).fails
-    with pytest.raises(NotSupported, match="ts >= 'now'\n +\\^"):
+    with pytest.raises(NotSupported, match=r"ts >= 'now'\n +\^"):
         admitted("i > 0 AND ts >= 'now'", {"i": "INT", "ts": "TIMESTAMP"})

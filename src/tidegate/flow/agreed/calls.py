@@ -39,7 +39,7 @@ _OF_NUMBERS = ("timestamp_micros", "date_from_unix_date", "timestampadd")
 class Calls(Conditions):
     """Translates calls."""
 
-    def _anonymous(self, node: Tree) -> Value:
+    def visit_anonymous(self, node: Tree) -> Value:
         name = node.name.lower()
         if name in ("struct", "named_struct"):
             return self._struct(node, name)
@@ -96,6 +96,8 @@ class Calls(Conditions):
                     raise self.refused(part, f"{entry.name} with an argument that is no literal")
             elif not bind_kind(kind, value.type, bound):
                 return None
+        if entry.gives == "round" and values[0].type == "VOID":
+            return None
         gives = self._gives(entry, values, bound)
         widened = [
             self._argument(entry, value, i, bound, node) if isinstance(value, Value) else value

@@ -57,7 +57,7 @@ class Compiler(Calls):
             return self._binary(node, BINARY[name])
         if name in UNARY:
             return self._unary(node, UNARY[name])
-        visit: Callable[[Any], Value] | None = getattr(self, f"_{name.lower()}", None)
+        visit: Callable[[Any], Value] | None = getattr(self, f"visit_{name.lower()}", None)
         if visit is None:
             raise self.refused(node, name.lower() if not isinstance(node, exp.Func) else node.sql_name().lower())
         return visit(node)

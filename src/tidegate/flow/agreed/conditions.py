@@ -19,15 +19,17 @@ T = TypeVar("T")
 
 #: A condition that is longer is computed once, by a name, if what follows it depends on it: that costs time.
 _LONG = 400
+#: So many conditions stand beside each other.
+_FEW = 8
 
 
 class Conditions(Operators):
     """Translates conditions and CASE."""
 
-    def _and(self, node: Tree) -> Value:
+    def visit_and(self, node: Tree) -> Value:
         return self._connected([self.condition(part) for part in _chain(node, exp.And)], "AND")
 
-    def _or(self, node: Tree) -> Value:
+    def visit_or(self, node: Tree) -> Value:
         return self._connected([self.condition(part) for part in _chain(node, exp.Or)], "OR")
 
     def _connected(self, parts: Sequence[Value], word: str) -> Value:
@@ -37,17 +39,21 @@ class Conditions(Operators):
         return Value(f"({_joined(parts, word)})", "BOOLEAN", parts[0].fails)
 
     def _one_by_one(self, parts: Sequence[Value], word: str) -> str:
-        """Return conditions that are computed in turn; what is long is written only once, so that it can be nested."""
-        *before, last = parts
-        if not before:
-            return last.sql
+        """Return conditions that are computed in turn.
+
+        What is long is written only once, so that it can be nested; of many, one half is computed after the other, since
+        DuckDB needs much memory for what is nested deeply.
+        """
+        if len(parts) == 1:
+            return parts[0].sql
         no, end = ("NOT ", "false") if word == "AND" else ("", "true")
-        if all(len(part.sql) <= _LONG for part in before):
-            decided = " ".join(f"WHEN {no}{part.sql} THEN {end}" for part in before)
+        if len(parts) <= _FEW and all(len(part.sql) <= _LONG for part in parts[:-1]):
+            decided = " ".join(f"WHEN {no}{part.sql} THEN {end}" for part in parts[:-1])
             return f"CASE {decided} ELSE {_joined(parts, word)} END"
+        half = len(parts) // 2
         lets: Lets = []
-        first = self.named(before[0], lets, most=_LONG).sql
-        others = self._one_by_one(parts[1:], word)
+        first = self.named(Value(self._one_by_one(parts[:half], word), "BOOLEAN"), lets, most=_LONG).sql
+        others = self._one_by_one(parts[half:], word)
         return let_all(lets, f"CASE WHEN {no}{first} THEN {end} ELSE {first} {word} ({others}) END")
 
     def of_rows(self, node: Tree) -> Value:
@@ -70,11 +76,11 @@ class Conditions(Operators):
             raise self.refused(node, f"{self._said(value)} as a condition")
         return Value(f"({value.sql})", "BOOLEAN", value.fails, value.literal)
 
-    def _not(self, node: Tree) -> Value:
+    def visit_not(self, node: Tree) -> Value:
         inner = self.condition(node.this)
         return Value(f"(NOT {inner.sql})", "BOOLEAN", inner.fails)
 
-    def _is(self, node: Tree) -> Value:
+    def visit_is(self, node: Tree) -> Value:
         self._only(node, "this", "expression")
         inner = self.value(node.this)
         if isinstance(node.expression, exp.Null):
@@ -83,7 +89,7 @@ class Conditions(Operators):
             return Value(f"({inner.sql} IS {'TRUE' if node.expression.this else 'FALSE'})", "BOOLEAN", inner.fails)
         raise self.refused(node, f"{self._said(inner)} IS")
 
-    def _in(self, node: Tree) -> Value:
+    def visit_in(self, node: Tree) -> Value:
         self._only(node, "this", "expressions")
         given = [self.value(part) for part in (node.this, *node.expressions)]
         first, *others = (self._of_text(value, given[0], node) for value in given)
@@ -98,7 +104,7 @@ class Conditions(Operators):
         texts = [self.widened(value, wide, node).sql for value in (first, *others)]
         return Value(f"({texts[0]} IN ({', '.join(texts[1:])}))", "BOOLEAN", any(v.fails for v in given))
 
-    def _between(self, node: Tree) -> Value:
+    def visit_between(self, node: Tree) -> Value:
         self._only(node, "this", "low", "high")
         x, low, high = (self.value(node.args[name]) for name in ("this", "low", "high"))
         lets: Lets = []
@@ -111,7 +117,7 @@ class Conditions(Operators):
     def _let(self, lets: Lets, value: Value) -> Value:
         return Value(let_all(lets, value.sql), value.type, value.fails)
 
-    def _like(self, node: Tree, escape: str = "\\") -> Value:
+    def visit_like(self, node: Tree, escape: str = "\\") -> Value:
         self._only(node, "this", "expression", "negate")
         pattern = self._pattern(node, "LIKE", lambda text: like_pattern(text, escape))
         text = self.value(node.this)
@@ -129,13 +135,13 @@ class Conditions(Operators):
         except Unlike as error:
             raise self.refused(node.expression, f"{word} with this pattern", str(error)) from None
 
-    def _escape(self, node: Tree) -> Value:
+    def visit_escape(self, node: Tree) -> Value:
         escape = self.value(node.expression).literal
         if not isinstance(node.this, exp.Like) or not isinstance(escape, str) or len(escape) != 1 or escape in "%_":
             raise self.refused(node, "ESCAPE")
-        return self._like(node.this, escape)
+        return self.visit_like(node.this, escape)
 
-    def _regexplike(self, node: Tree) -> Value:
+    def visit_regexplike(self, node: Tree) -> Value:
         self._only(node, "this", "expression")
         regex = self._pattern(node, "RLIKE", java_regex)
         text = self.value(node.this)
@@ -145,7 +151,7 @@ class Conditions(Operators):
         named = self.named(text, lets) if regex.found is None else text
         return self._let(lets, Value(found_in(named.sql, regex), "BOOLEAN", text.fails))
 
-    def _case(self, node: Tree) -> Value:
+    def visit_case(self, node: Tree) -> Value:
         self._only(node, "this", "ifs", "default")
         whens = [(part.this, part.args["true"]) for part in node.args["ifs"]]
         lets: Lets = []

@@ -64,7 +64,8 @@ class Nodes(ABC):
     def refused(self, node: Tree, what: str, why: str = "") -> Refused:
         """Build the refusal of a node."""
         own = node.meta
-        start, end = (own["start"], own["end"] + 1) if "start" in own else span_of(node)
+        known = (own["start"], own["end"] + 1) if "start" in own else span_of(node)
+        start, end = known or (self.before, len(self.text))
         return Refused(what, (max(0, start - self.before), max(1, end - self.before)), why)
 
     def _only(self, node: Tree, *names: str) -> None:
@@ -73,17 +74,17 @@ class Nodes(ABC):
         if others:
             raise self.refused(node, f"{type(node).__name__.lower()} with {', '.join(others)}")
 
-    def _paren(self, node: Tree) -> Value:
+    def visit_paren(self, node: Tree) -> Value:
         self._only(node, "this")
         return self.value(node.this)
 
-    def _null(self, node: Tree) -> Value:  # noqa: ARG002
+    def visit_null(self, node: Tree) -> Value:  # noqa: ARG002
         return Value("NULL", "VOID", simple=True)
 
-    def _boolean(self, node: Tree) -> Value:
+    def visit_boolean(self, node: Tree) -> Value:
         return Value("true" if node.this else "false", "BOOLEAN", literal=bool(node.this), simple=True)
 
-    def _literal(self, node: Tree) -> Value:
+    def visit_literal(self, node: Tree) -> Value:
         if node.is_string:
             if "start" not in node.meta:
                 # The parser has made a text of a number.
@@ -117,12 +118,12 @@ class Nodes(ABC):
             raise self.refused(node, "a text with the character 0")
         return Value(duckdb_text(text), "STRING", literal=text, simple=True)
 
-    def _rawstring(self, node: Tree) -> Value:
+    def visit_rawstring(self, node: Tree) -> Value:
         return self._text(node, str(node.this))
 
-    def _concat(self, node: Tree) -> Value:
+    def visit_concat(self, node: Tree) -> Value:
         """Literals one after the other are one; where they touch, the quote was doubled."""
-        start, _ = span_of(node)
+        start, _ = span_of(node) or (0, 0)
         tokens = tokenize(self.text)
         first = next(i for i, token in enumerate(tokens) if token.start == start)
         found, end = "", None
@@ -132,7 +133,7 @@ class Nodes(ABC):
             end = token.end
         return self._text(node, found)
 
-    def _column(self, node: exp.Column) -> Value:
+    def visit_column(self, node: exp.Column) -> Value:
         parts = list(node.parts)
         if not all(isinstance(part, exp.Identifier) for part in parts):
             raise self.refused(node, "a star")
@@ -147,7 +148,7 @@ class Nodes(ABC):
         spelled = ".".join(quoted_name(part.name) for part in parts[:taken])
         return self._fields(Value(spelled, self.types[name], simple=True), parts[taken:], node)
 
-    def _identifier(self, node: Tree) -> Value:
+    def visit_identifier(self, node: Tree) -> Value:
         if node.name.lower() not in self.parameters:
             raise self.refused(node, f"the name {node.name}")
         return self.parameters[node.name.lower()]
@@ -166,17 +167,17 @@ class Nodes(ABC):
             value = Value(sql, fields[found], value.fails, simple=value.simple)
         return value
 
-    def _dot(self, node: Tree) -> Value:
+    def visit_dot(self, node: Tree) -> Value:
         if not isinstance(node.expression, exp.Identifier):
             raise self.refused(node, "what follows the dot")
         return self._fields(self.value(node.this), [node.expression], node)
 
     # Casts.
 
-    def _cast(self, node: exp.Cast) -> Value:
+    def visit_cast(self, node: exp.Cast) -> Value:
         return self._casts(node, trying=False)
 
-    def _trycast(self, node: exp.TryCast) -> Value:
+    def visit_trycast(self, node: exp.TryCast) -> Value:
         return self._casts(node, trying=True)
 
     def _casts(self, node: exp.Cast, *, trying: bool) -> Value:

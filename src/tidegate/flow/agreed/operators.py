@@ -150,7 +150,7 @@ class Operators(Nodes):
         fails = gives != "BOOLEAN" or any(value.fails for value in values)
         return Value(self._written(node, OPERATORS[entry], given, gives, entry), gives, fails)
 
-    def _bracket(self, node: Tree) -> Value:
+    def visit_bracket(self, node: Tree) -> Value:
         self._only(node, "this", "expressions")
         if len(node.expressions) != 1:
             raise self.refused(node, "several subscripts")

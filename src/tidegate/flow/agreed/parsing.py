@@ -50,11 +50,11 @@ def parse_plain_query(sql: str) -> Tree:
     return parse_one(sql, dialect=_Plain)
 
 
-def span_of(node: Tree) -> tuple[int, int]:
-    """Return where a node begins and ends in the text that was parsed."""
+def span_of(node: Tree) -> tuple[int, int] | None:
+    """Return where a node begins and ends in the text that was parsed, or what is around it; None if that is all."""
     known = [inner.meta for inner in node.walk() if "start" in inner.meta]
     if not known:
-        return (0, 1) if node.parent is None else span_of(node.parent)
+        return None if node.parent is None else span_of(node.parent)
     return min(meta["start"] for meta in known), max(meta["end"] for meta in known) + 1
 
 
