@@ -15,7 +15,7 @@ from tidegate.errors import TidegateError
 from tidegate.flow.errors import NotSupported
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import Plan, Source, Table
-from tidegate.local_engine.admitted import check_expressions
+from tidegate.local_engine.admitted import check_expressions, check_macros
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.inputs import given_as
 from tidegate.local_engine.relation import local
@@ -40,7 +40,9 @@ def compute(
             )
         check_expressions(flow)
         check_names(flow, inputs, "rows", "table")
-        backend = LocalBackend(cursor_of(session))
+        connection = cursor_of(session)
+        check_macros(connection)
+        backend = LocalBackend(connection)
     except TidegateError as error:
         raise error.at(f"flow {flow.name!r}") from None
     given: dict[str, Relation] = {}
