@@ -18,7 +18,7 @@ TEXTS = ["".join(letters) for size in range(5) for letters in product("ab \r\n\x
 DOLLAR = "(?:\\Z|(?=\r\n\\Z)|(?<!\r)(?=\n\\Z)|(?=[\r\x85\u2028\u2029]\\Z))"
 IN_PYTHON = {r"\s": r"[\t\n\v\f\r ]", r"\D": "[^0-9]", ".": "[^\n\r\x85\u2028\u2029]"}
 ATOMS = ["a", "b", r"\s", "[^a]", "[^b]", ".", r"[\r]", r"[\n]", r"[a\n]", r"\D", "(a)", r"(\s)", "[ab]"]
-ATOMS += [r"(?:a\s*)", r"(?:\s+b)", r"(\s+)"]
+ATOMS += [r"(?:a\s*)", r"(?:\s+b)", r"(\s+)", r"(?:\s+b\s*)", r"(?:a?\s+)"]
 QUANTIFIERS = ["", "", "", "+", "*", "?", "+?", "{2,}", "{1,2}"]
 PATTERNS = st.lists(st.tuples(st.sampled_from(ATOMS), st.sampled_from(QUANTIFIERS)), min_size=1, max_size=3)
 

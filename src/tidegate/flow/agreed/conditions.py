@@ -41,7 +41,7 @@ class Conditions(Operators):
     def _one_by_one(self, parts: Sequence[Value], word: str) -> str:
         """Return conditions that are computed in turn.
 
-        What is long is written only once, so that it can be nested; of many, one half is computed after the other, since
+        What is long is written only once, so that it can be nested; of many, one half is computed after the other:
         DuckDB needs much memory for what is nested deeply.
         """
         if len(parts) == 1:

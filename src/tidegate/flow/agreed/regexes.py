@@ -242,8 +242,11 @@ def _lines(atom: _Part, quantifier: str, *, single: bool) -> Lines:
         # A character that is matched once leaves an end of line behind it that could be matched again.
         return atom.lines
     most = quantifier in ("*", "+") or quantifier.endswith(",}")
-    ends = _matched(atom.text) if single else ""
-    return Lines.AT_ITS_END if single and most and ("\r" in ends) == ("\n" in ends) else Lines.ANYWHERE
+    if not single:
+        # What a group ends with is as long as it can be, however often the group comes.
+        return atom.lines if most or quantifier == "?" else Lines.ANYWHERE
+    ends = _matched(atom.text)
+    return Lines.AT_ITS_END if most and ("\r" in ends) == ("\n" in ends) else Lines.ANYWHERE
 
 
 def _plain(c: str) -> str:
