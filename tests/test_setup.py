@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -114,3 +115,15 @@ def test_an_unfit_python_is_refused(bare):
     (Path(bare["PATH"]) / "python3").symlink_to(shutil.which("python3") or pytest.skip("no python3 here"))
     for named in (bare["HOME"] + "/python", unfit.replace("true", "false")):
         assert f"PYTHON={named} is no Python 3.11 or newer" in complaint(bare | {"PYTHON": named})
+
+
+@pytest.mark.parametrize("name", ["duckdb", "sqlglot"])
+def test_what_expressions_are_translated_by_is_pinned_to_a_minor_version(name: str) -> None:
+    """Users get the minor version for which agreement with Spark was shown, and no later one."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (found,) = (r for r in map(Requirement, project["dependencies"]) if r.name == name)
+    major, minor, *_ = map(int, pinned()[name].split("."))
+    assert pinned()[name] in found.specifier
+    assert f"{major}.{minor}.999" in found.specifier
+    assert f"{major}.{minor + 1}.0" not in found.specifier
+    assert f"{major}.{minor - 1}.999" not in found.specifier if minor else f"{major - 1}.999" not in found.specifier

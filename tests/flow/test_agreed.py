@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,8 @@ def compiled(text: str) -> Value:
 def by_duckdb(table: pa.Table, texts: Sequence[str]) -> dict[str, list[Any]]:
     """Compute expressions: for each row a list with the value, or None where it fails."""
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+        # It pulls what may fail out of what tries it.
+        connection.execute("SET disabled_optimizers = 'common_subexpressions'")
         connection.register("rows_", table.append_column("__row", pa.array(range(table.num_rows))))
         found = {}
         for text in texts:
@@ -253,6 +256,17 @@ REFUSED = {
     "array_sort(arr, (x, y) -> x - y)": "array_sort(ARRAY<INT>, a function)",
     "trim(i)": "trim(INT)",
     "current_date": "the column current_date",
+    "named_struct('a')": "named_struct with a name that has no value",
+    "named_struct('a', 1, 'b')": "named_struct with a name that has no value",
+    "named_struct()": "named_struct without fields",
+    "named_struct('a', 1, 'A', 2)": "named_struct with fields of one name",
+    "struct(x -> x)": "lambda",
+    "1.5BD": "the literal 1.5BD",
+    "NULL + NULL": "+ of NULL and NULL",
+    "round(NULL, 2)": "round(NULL, INT)",
+    "regexp_replace(s, '\\\\s$', '')": "regexp_replace",
+    "try_cast(i / n AS INT)": "try_cast of what may fail by itself",
+    "s AND bo": "STRING as a condition",
 }
 
 
@@ -272,6 +286,49 @@ def test_a_function_is_refused_by_its_name(text: str) -> None:
     check_functions("upper(s) || string(i)")
     with pytest.raises(NotSupported, match=f"has no {text.partition('(')[0]} that is known to mean"):
         check_functions(text)
+
+
+#: Expressions, the types that they have in Spark, and what they give there.
+LITERALS = {
+    r"'\ud83d\ude00'": ("STRING", "😀"),
+    r"'a\ud83dx\U0001F600'": ("STRING", "a?x😀"),
+    r"'\U00110000'": ("STRING", "??"),
+    "5 + 1.5": ("DECIMAL(3,1)", Decimal("6.5")),
+    "5L + 1.5": ("DECIMAL(3,1)", Decimal("6.5")),
+    "-5S + 1.5": ("DECIMAL(3,1)", Decimal("-3.5")),
+    "1.5 * -5": ("DECIMAL(4,1)", Decimal("-7.5")),
+    "1.5 + (5)": ("DECIMAL(3,1)", Decimal("6.5")),
+    "00005 + 1.5": ("DECIMAL(3,1)", Decimal("6.5")),
+    "-2147483648 + 1.5": ("DECIMAL(12,1)", Decimal("-2147483646.5")),
+    "CAST(5 AS BIGINT) + 1.5": ("DECIMAL(22,1)", Decimal("6.5")),
+    "bigint(5) * 1.5": ("DECIMAL(23,1)", Decimal("7.5")),
+    "CAST(5 AS SMALLINT) + 1.5": ("DECIMAL(7,1)", Decimal("6.5")),
+    "+5 + 1.5": ("DECIMAL(12,1)", Decimal("6.5")),
+    "1.5 - - 5": ("DECIMAL(3,1)", Decimal("6.5")),
+    "nullif(9007199254740993L, 1D)": ("BIGINT", 9007199254740993),
+    "nullif(9007199254740993L, 9007199254740992D)": ("BIGINT", None),
+    "nullif(5, 1.50)": ("INT", 5),
+    "nullif(DATE'2020-01-01', TIMESTAMP'2020-01-01 00:00:00')": ("DATE", None),
+    "nullif(1.5, 1.50)": ("DECIMAL(2,1)", None),
+    "unix_date(CAST('-2020-03-01' AS DATE))": ("INT", -1457258),
+    "unix_date(CAST('1234567-01-01' AS DATE))": ("INT", 450196810),
+    "CAST(CAST('12020-03-01' AS DATE) AS STRING)": ("STRING", "+12020-03-01"),
+}
+
+
+@pytest.mark.parametrize("text", LITERALS)
+def test_literals_are_sparks(text: str) -> None:
+    """Literals, and decimals beside them, have the values and the types that Spark 4.3 gives them."""
+    value = compiled(text)
+    found = duckdb.sql(f"SELECT {value.sql} AS x").fetchall()[0][0]  # type: ignore[index]
+    assert (value.type, found) == LITERALS[text]
+
+
+def test_a_refusal_in_a_call_points_at_the_place() -> None:
+    """What is refused in an argument of an aggregate is shown where it stands in the call."""
+    calls = aggregation((), ["max(i) + sum(length(initcap(s))) AS x"], {}, SCHEMA)
+    with pytest.raises(NotSupported, match=r"has no initcap .*\n  sum\(length\(initcap\(s\)\)\)\n             \^{7}\n"):
+        Duck().aggregates([[]], SCHEMA, calls, [{}], ())
 
 
 def test_a_refusal_points_at_the_place() -> None:
@@ -299,6 +356,34 @@ def test_the_page_lists_what_is_admitted() -> None:
     """The list in the documentation is the one that the table gives."""
     page = (Path(__file__).parents[2] / "docs" / "local.md").read_text(encoding="utf-8")
     assert listing() in page, "run python -m tests.flow.test_agreed"
+
+
+PLACE = Path(__file__).parent
+TRANSLATIONS = PLACE / "agreed_translations.txt"
+
+
+def test_translations_are_known() -> None:
+    """What DuckDB is given for every expression is in a file: whoever changes a translation sees all that changes."""
+    assert TRANSLATIONS.read_text(encoding="utf-8") == translations(), "run python -m tests.flow.test_agreed"
+
+
+def translations() -> str:
+    """Return every expression with its type and its form in DuckDB's SQL."""
+    found = []
+    for text in dict.fromkeys([*EXPRESSIONS, *LITERALS]):
+        value = compiled(text)
+        fails = ", may fail" if value.fails else ""
+        # Of a hundred letters that Java maps otherwise, one says enough.
+        sql = re.sub(r"(MAP \{'ß': 'SS'), .*?\}|('\[ß)[^\]]*\]", r"\1\2 …", value.sql)
+        found.append(f"{text}\n  {value.type}{fails}\n  {sql}\n".replace("\r", "\\r"))
+    return "\n".join(found)
+
+
+def test_names_of_parameters_are_no_columns() -> None:
+    """All parameters of functions in translations begin as no column does."""
+    names = re.findall(r"lambda ([^:]*):", translations())
+    assert len(names) > 100
+    assert all(name.strip().startswith("__λ") for found in names for name in found.split(","))
 
 
 def listing() -> str:
@@ -331,3 +416,4 @@ def write_page() -> None:
 
 if __name__ == "__main__":
     write_page()
+    TRANSLATIONS.write_text(translations(), encoding="utf-8")

@@ -9,11 +9,11 @@ from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.aggregates import AggregateCall
 from tidegate.flow.agreed.aggregates import STAR, Unsuited, aggregated, prepared
 from tidegate.flow.agreed.calls import CASTING
-from tidegate.flow.agreed.compile import Refused, Types, compiled
+from tidegate.flow.agreed.compile import Refused, Types, compiled, compiled_condition
 from tidegate.flow.agreed.nodes import quoted_name as duckdb_name
 from tidegate.flow.agreed.queries import compiled_query
 from tidegate.flow.agreed.table import FUNCTIONS
-from tidegate.flow.agreed.values import duckdb_type
+from tidegate.flow.agreed.values import Value, duckdb_type
 from tidegate.flow.errors import NotSupported, pointed
 from tidegate.flow.loops.query import Query
 from tidegate.flow.schema import Column
@@ -28,6 +28,7 @@ __all__ = [
     "duckdb_scalar",
     "duckdb_type",
     "translated",
+    "translated_condition",
     "translated_query",
     "unsuited",
 ]
@@ -87,20 +88,40 @@ def translated(sql: str, types: Types) -> tuple[str, str | None]:
     return value.sql, value.type
 
 
+def translated_condition(sql: str, types: Types) -> str:
+    """Return the condition by which rows are chosen or joined, in DuckDB's SQL.
+
+    >>> translated_condition("a > 2 AND b", {"a": "INT", "b": "BOOLEAN"})
+    '((CAST("a" > CAST(2 AS INT) AS BOOLEAN)) AND ("b"))'
+    """
+    try:
+        return compiled_condition(sql, types, engine=True).sql
+    except Refused as refused:
+        raise _unsupported(sql, refused, _LOCAL) from None
+
+
 def duckdb_aggregate(call: AggregateCall, types: Types, *, order: str) -> str:
     """Return a call of an aggregate function in DuckDB's SQL, with rows in the order of the column ``order``."""
+    given = [STAR if argument == "*" else _part_of(call, argument, types) for argument in call.arguments]
+    chosen = [_part_of(call, call.where, types, condition=True).sql] if call.where else []
     try:
-        given = [STAR if argument == "*" else compiled(argument, types) for argument in call.arguments]
-        chosen = [compiled(call.where, types).sql] if call.where else []
         found = prepared(call.definition, call.function, given, call.rest)
     except Unsuited as error:
         raise unsuited(call, error, _REFERENCE) from None
-    except Refused as refused:
-        # The arguments are pieces of the call; what is refused is shown where it stands in all of it.
-        raise _unsupported(call.sql, Refused(refused.what, (0, len(call.sql)), refused.why), _REFERENCE) from None
     return aggregated(
         call.definition, found, distinct=call.distinct, chosen=chosen, tie=order, order=f"ORDER BY {order}"
     )
+
+
+def _part_of(call: AggregateCall, sql: str, types: Types, *, condition: bool = False) -> Value:
+    """Return an argument or the condition of a call; what is refused is shown where it stands in all of the call."""
+    try:
+        return compiled_condition(sql, types) if condition else compiled(sql, types)
+    except Refused as refused:
+        at = call.sql.find(sql)
+        start, end = refused.span if at >= 0 else (0, len(call.sql))
+        span = (start + max(at, 0), end + max(at, 0))
+        raise _unsupported(call.sql, Refused(refused.what, span, refused.why), _REFERENCE) from None
 
 
 def unsuited(call: AggregateCall, error: Unsuited, who: str = _LOCAL) -> NotSupported:

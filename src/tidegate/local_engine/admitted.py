@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
+import duckdb
+
 from tidegate.errors import TidegateError
 from tidegate.flow.aggregates import Aggregation
+from tidegate.flow.errors import NotSupported
 from tidegate.flow.expressions import Expression
 from tidegate.flow.loops.query import Query
 from tidegate.flow.plan import Operator, Plan, Source
 from tidegate.flow.translate import check_functions
 from tidegate.flow.watermarks import Punctuated
 
-__all__ = ["check_expressions"]
+__all__ = ["check_expressions", "check_macros"]
 
 
 def check_expressions(flow: Plan) -> None:
@@ -25,6 +28,26 @@ def check_expressions(flow: Plan) -> None:
                 check_functions(sql)
             except TidegateError as error:
                 raise error.at(f"{operator.verb}(…), {operator.id}") from None
+
+
+#: Functions of DuckDB that users have replaced where our queries would find theirs.
+_REPLACED = """
+SELECT lower(function_name) AS name FROM duckdb_functions() GROUP BY name
+HAVING bool_or(internal)
+AND bool_or(NOT internal AND schema_name = current_schema() AND database_name = current_database())
+ORDER BY name
+"""
+
+
+def check_macros(connection: duckdb.DuckDBPyConnection) -> None:
+    """Raise if a connection has macros with names of DuckDB's functions: expressions would mean something else."""
+    found = [name for (name,) in connection.execute(_REPLACED).fetchall()]
+    if found:
+        raise NotSupported(
+            f"expected a connection in which DuckDB's functions are its own, got macros called {', '.join(found)}: "
+            "with them, expressions mean something else",
+            hint=f"DROP MACRO {found[0]}, give the macro another name, or tg.local()",
+        )
 
 
 def _texts(operator: Operator) -> Iterator[str]:

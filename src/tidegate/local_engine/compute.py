@@ -16,7 +16,7 @@ from tidegate.flow.agreed.zones import in_zone
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.translate import duckdb_name
-from tidegate.local_engine.admitted import check_expressions
+from tidegate.local_engine.admitted import check_expressions, check_macros
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.inputs import given_as
 from tidegate.local_engine.relation import local
@@ -62,7 +62,9 @@ def compute(flow: Plan, session: Local | duckdb.DuckDBPyConnection, inputs: Mapp
         flow.check_sinks()
         check_expressions(flow)
         check_names(flow, inputs, "rows", "table")
-        backend = LocalBackend(cursor_of(session))
+        connection = cursor_of(session)
+        check_macros(connection)
+        backend = LocalBackend(connection)
     except TidegateError as error:
         raise error.at(f"flow {flow.name!r}") from None
     given: dict[str, Relation] = {}

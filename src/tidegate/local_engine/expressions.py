@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from tidegate.engine.relation import Call
 from tidegate.flow.aggregate_functions import AS_WRITTEN
-from tidegate.flow.agreed.aggregates import STAR, Unsuited, prepared
+from tidegate.flow.agreed.aggregates import STAR, Unsuited, guarded, prepared
 from tidegate.flow.agreed.compile import compiled
 from tidegate.flow.agreed.rules import key
-from tidegate.flow.translate import duckdb_type, translated, unsuited
+from tidegate.flow.translate import duckdb_type, translated, translated_condition, unsuited
 
 __all__ = ["Scope", "compared", "key"]
 
@@ -55,8 +55,8 @@ class Scope:
         return f"CAST({text} AS {duckdb_type(type_)})", type_
 
     def condition(self, sql: str) -> str:
-        """Return a condition in DuckDB's SQL."""
-        return translated(sql, self.types)[0]
+        """Return the condition by which rows are chosen or joined, in DuckDB's SQL; it has to be a truth value."""
+        return translated_condition(sql, self.types)
 
     def sorted_by(self, order: Sequence[str], *, descending: bool = False) -> str:
         """Return what to sort by: NULL is the least, at any depth."""
@@ -77,8 +77,8 @@ class Scope:
             own = _OF_WINDOWS[call.function] or found[0][1]
             return f"{call.function}({', '.join(sql for sql, _ in found)}){over}", own
         record = call.definition
-        found, type_ = self._arguments(call)
         chosen = [self.condition(call.where)] if call.where else []
+        found, type_ = self._arguments(call, chosen)
         x, x_type = found[0]
         if call.function in _COMPARING and key(x, x_type) != x and not call.distinct:
             return f"{_COMPARING[call.function]}({x}, {key(x, x_type)}){_filter(chosen)}{over}", type_
@@ -116,8 +116,8 @@ class Scope:
             type_,
         )
 
-    def _arguments(self, call: Call) -> tuple[list[tuple[str, str]], str | None]:
-        """Return the arguments of a call in DuckDB's SQL with their types, and the type of the call."""
+    def _arguments(self, call: Call, chosen: Sequence[str]) -> tuple[list[tuple[str, str]], str | None]:
+        """Return the arguments of a call on chosen rows in DuckDB's SQL with their types, and the type of the call."""
         given = []
         for argument in call.arguments:
             if argument == "*":
@@ -129,7 +129,8 @@ class Scope:
             ready = prepared(call.definition, call.function, given, call.rest)
         except Unsuited as error:
             raise unsuited(call, error) from None
-        return [(value.sql, value.type or "") for value in ready.arguments], ready.type
+        found = [guarded(value, chosen) for value in ready.arguments]
+        return [(value.sql, value.type or "") for value in found], ready.type
 
     def _is_column(self, text: str, type_: str) -> bool:
         return any(text == f'"{name}"' and own == type_ for name, own in self.types.items())

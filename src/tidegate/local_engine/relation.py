@@ -141,7 +141,7 @@ class LocalRelation:
         """Return rows with columns that are calls over others."""
         rows, calls = self._with_keys(calls)
         scope, types = rows._scope(), _types(like)
-        parts = [f"PARTITION BY {', '.join(scope.condition(sql) for sql in by)}"] if by else []
+        parts = [f"PARTITION BY {', '.join(scope.scalar(sql)[0] for sql in by)}"] if by else []
         parts += [f"ORDER BY {scope.sorted_by(order, descending=descending)}"] if order else []
         window = " ".join(parts)
         found = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidegate.flow.aggregate_functions import AS_WRITTEN, AggregateFunction
 from tidegate.flow.agreed.calls import LITERALS, literal_fits
@@ -11,7 +11,7 @@ from tidegate.flow.agreed.kinds import bind_kind, filled
 from tidegate.flow.agreed.rules import key
 from tidegate.flow.agreed.values import Value, cast
 
-__all__ = ["STAR", "Aggregated", "Unsuited", "aggregated", "filtered", "prepared"]
+__all__ = ["STAR", "Aggregated", "Unsuited", "aggregated", "filtered", "guarded", "prepared"]
 
 #: What ``count(*)`` is given.
 STAR = Value("*", "BIGINT", simple=True)
@@ -93,6 +93,7 @@ def aggregated(
     ``chosen`` are conditions of rows, ``tie`` is by what rows are compared that are otherwise equal, ``order`` is the
     clause that sorts them.
     """
+    call = replace(call, arguments=tuple(guarded(value, chosen) for value in call.arguments))
     x = call.arguments[0]
     known = [*chosen, f"{x.sql} IS NOT NULL"]
     rows = known if call.ignores_nulls else list(chosen)
@@ -120,6 +121,14 @@ def aggregated(
         f=filtered(rows),
         n=filtered(known),
     )
+
+
+def guarded(value: Value, chosen: Sequence[str]) -> Value:
+    """Return an argument that is computed for chosen rows only: DuckDB computes arguments before it chooses."""
+    if not chosen or not value.fails:
+        return value
+    met = " AND ".join(f"({condition})" for condition in chosen)
+    return replace(value, sql=f"CASE WHEN {met} THEN {value.sql} END")
 
 
 def _counts(record: AggregateFunction) -> bool:

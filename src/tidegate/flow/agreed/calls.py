@@ -10,7 +10,7 @@ from tidegate.flow.agreed.conditions import Conditions
 from tidegate.flow.agreed.kinds import EMPTY, Signature, bind_kind, filled, signature
 from tidegate.flow.agreed.nodes import Refused
 from tidegate.flow.agreed.rules import round_type
-from tidegate.flow.agreed.values import Lambda, Rule, Value, cast, duckdb_text
+from tidegate.flow.agreed.values import Lambda, Lets, Rule, Value, cast, duckdb_text, let_all
 from tidegate.flow.parser import Tree, exp
 
 __all__ = ["CASTING", "LITERALS", "Calls", "literal_fits"]
@@ -30,6 +30,8 @@ def literal_fits(kind: str, literal: Any) -> bool:
     return isinstance(literal, LITERALS[kind]) and (kind == "truth" or not isinstance(literal, bool))
 
 
+#: Functions of which later arguments are computed only if the earlier ones are NULL.
+_LAZY = ("coalesce", "nvl", "ifnull")
 #: Functions that make dates and instants of whole numbers.
 _OF_NUMBERS = ("timestamp_micros", "date_from_unix_date", "timestampadd")
 
@@ -37,7 +39,7 @@ _OF_NUMBERS = ("timestamp_micros", "date_from_unix_date", "timestampadd")
 class Calls(Conditions):
     """Translates calls."""
 
-    def _anonymous(self, node: Tree) -> Value:
+    def visit_anonymous(self, node: Tree) -> Value:
         name = node.name.lower()
         if name in ("struct", "named_struct"):
             return self._struct(node, name)
@@ -94,23 +96,34 @@ class Calls(Conditions):
                     raise self.refused(part, f"{entry.name} with an argument that is no literal")
             elif not bind_kind(kind, value.type, bound):
                 return None
-        self._rebind(entry, values, bound)
+        if entry.gives == "round" and values[0].type == "VOID":
+            return None
         gives = self._gives(entry, values, bound)
         widened = [
-            self._argument(value, entry.kind(i), bound, node) if isinstance(value, Value) else value
+            self._argument(entry, value, i, bound, node) if isinstance(value, Value) else value
             for i, value in enumerate(values)
         ]
         # The bounds of time are instants that are made of numbers: they do not fail, and conditions on them are many.
         bound_of_time = entry.name in _OF_NUMBERS and node.find(exp.Identifier) is None
+        if entry.name in _LAZY and any(value.fails for value in widened[1:] if isinstance(value, Value)):
+            known = self._first_known([value for value in widened if isinstance(value, Value)])
+            return Value(cast(known, gives), gives, fails=True)
         return Value(self._written(node, rule, widened, gives, entry.name), gives, fails=not bound_of_time)
 
-    def _rebind(self, entry: Signature, values: Sequence[Value | Lambda], bound: dict[str, str | None]) -> None:
-        """Give letters of which only NULL was seen no type."""
-        if entry.name == "nullif" and values[0].type == "VOID":
-            bound["A"] = "VOID"
+    def _first_known(self, values: Sequence[Value]) -> str:
+        """Return the first of some values that is not NULL.
 
-    def _argument(self, value: Value, kind: str, bound: dict[str, str | None], node: Tree) -> Value:
-        if kind in LITERALS or kind in ("word", "anything"):
+        What follows it is not computed; DuckDB pulls what stands in it twice out of its own ``coalesce``.
+        """
+        if len(values) == 1:
+            return values[0].sql
+        lets: Lets = []
+        first = self.named(values[0], lets).sql
+        return let_all(lets, f"CASE WHEN {first} IS NOT NULL THEN {first} ELSE {self._first_known(values[1:])} END")
+
+    def _argument(self, entry: Signature, value: Value, i: int, bound: dict[str, str | None], node: Tree) -> Value:
+        kind = entry.kind(i)
+        if kind in LITERALS or kind in ("word", "anything") or entry.gives == "the first":
             return value
         wanted = filled(kind.removeprefix("exactly "), bound) if kind != "W" else value.type
         if wanted is None or wanted == value.type or wanted == "VOID":
@@ -138,7 +151,7 @@ class Calls(Conditions):
         own = {
             # Spark counts elements from 0, DuckDB from 1.
             name.lower(): Value(
-                f"CAST(__p{number}_{i} - 1 AS INT)" if part == "INT" else f"__p{number}_{i}", filled(part, bound)
+                f"CAST(__λ{number}_{i} - 1 AS INT)" if part == "INT" else f"__λ{number}_{i}", filled(part, bound)
             )
             for i, (name, part) in enumerate(zip(names, kinds, strict=True))
         }
@@ -152,11 +165,11 @@ class Calls(Conditions):
         if gives in bound and known is not None and body.type != known:
             if body.type != "VOID":
                 raise self.refused(node, f"a function that gives {self._said(body)} where {known} is needed")
-            body = Value(cast(body.sql, known), known)
+            body = Value(cast(body.sql, known), known, body.fails)
         elif not bind_kind(gives, body.type, bound):
             return None
-        parameters = tuple(f"__p{number}_{i}" for i in range(len(names)))
-        return Lambda(parameters, cast(body.sql, body.type), body.type)
+        parameters = tuple(f"__λ{number}_{i}" for i in range(len(names)))
+        return Lambda(parameters, cast(body.sql, body.type), body.type, body.fails)
 
     def _zipped(self, node: Tree, given: Sequence[Tree]) -> Value:
         """Lists, element by element in structs: fields have the names of columns, or else their numbers."""
@@ -168,17 +181,21 @@ class Calls(Conditions):
         fields = dict(zip((name or str(i) for i, name in enumerate(named)), types, strict=False))
         if not plain or None in types or len(fields) < len(given):
             raise self.refused(node, f"arrays_zip({', '.join(self._said(value) for value in values)})")
+        lets: Lets = []
+        values = [self.named(value, lets) for value in values]
         known = " AND ".join(f"{value.sql} IS NOT NULL" for value in values)
-        parts = ", ".join(f"{duckdb_text(name)}: struct_extract(__z, {i + 1})" for i, name in enumerate(fields))
+        parts = ", ".join(f"{duckdb_text(name)}: struct_extract(__λz, {i + 1})" for i, name in enumerate(fields))
         zipped = f"list_zip({', '.join(value.sql for value in values)})"
         type_ = f"ARRAY<{sqltypes.struct(**{name: inner or '' for name, inner in fields.items()})}>"
-        sql = f"CASE WHEN {known} THEN list_transform({zipped}, lambda __z: {{{parts}}}) END"
-        return Value(cast(sql, type_), type_, fails=True)
+        sql = f"CASE WHEN {known} THEN list_transform({zipped}, lambda __λz: {{{parts}}}) END"
+        return Value(let_all(lets, cast(sql, type_)), type_, fails=True)
 
     def _struct(self, node: Tree, name: str) -> Value:
         fields: dict[str, Value] = {}
         if name == "named_struct":
             given = node.expressions
+            if len(given) % 2:
+                raise self.refused(node, f"{name} with a name that has no value")
             for label, part in zip(given[::2], given[1::2], strict=True):
                 text = self.value(label).literal
                 if not isinstance(text, str):
@@ -194,7 +211,9 @@ class Calls(Conditions):
                 own = own or (inner.name if isinstance(inner, exp.Identifier) else "")
                 fields[alias or own or f"col{i + 1}"] = self.value(inner)
             count_ = len(node.expressions)
-        if len({field.lower() for field in fields}) != count_ or not fields:
+        if not fields:
+            raise self.refused(node, f"{name} without fields")
+        if len({field.lower() for field in fields}) != count_:
             raise self.refused(node, f"{name} with fields of one name")
         if any(value.type == "VOID" for value in fields.values()):
             raise self.refused(node, f"{name} with a NULL that has no type")

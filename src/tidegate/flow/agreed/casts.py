@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tidegate.flow.agreed.instants import check_word
 from tidegate.flow.agreed.kinds import decimal
 from tidegate.flow.agreed.regexes import Unlike
 from tidegate.flow.agreed.values import Given, duckdb_type, failing, let
 
 __all__ = [
-    "date_of_text", "double_of_text", "exact_double", "instant_of_text", "integer_of_text", "narrowed", "text_of_date",
-    "text_of_instant", "truncated", "truth_of_text",
+    "date_of_text", "double_of_text", "exact_double", "integer_of_text", "narrowed", "text_of_date", "text_of_instant",
+    "truncated", "truth_of_text",
 ]  # fmt: skip
 
 _LAST = "9223372036854775807"
@@ -53,8 +54,9 @@ def _parts(given: Given, pattern: str, body: Callable[[str], str], why: str) -> 
     """Return what is made of a trimmed text that has a pattern; others fail."""
     trimmed = f"regexp_extract({given[0]}, '(?s)\\A{_SPACE}(.*?){_SPACE}\\z', 1)"
     fail = failing(f"no {why}", given.gives)
-    inner = f"CASE WHEN __s IS NULL THEN NULL WHEN regexp_matches(__s, '{pattern}') THEN {body('__s')} ELSE {fail} END"
-    return let(f"CASE WHEN {given[0]} IS NOT NULL THEN {trimmed} END", "__s", inner)
+    s = "__λs"
+    inner = f"CASE WHEN {s} IS NULL THEN NULL WHEN regexp_matches({s}, '{pattern}') THEN {body(s)} ELSE {fail} END"
+    return let(f"CASE WHEN {given[0]} IS NOT NULL THEN {trimmed} END", s, inner)
 
 
 def integer_of_text(given: Given) -> str:
@@ -81,11 +83,14 @@ def truth_of_text(given: Given) -> str:
     return _parts(given, words, lambda s: f"lower({s}) IN ('t', 'true', 'y', 'yes', '1')", "truth value")
 
 
-_DATE = r"\A([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T](?s:.*))?)?)?\z"
+_DATE = r"\A([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T](?s:.*))?)?)?\z"
 
 
 def date_of_text(given: Given) -> str:
     """Return the date that a text begins with: of a year alone, its first day."""
+    literal = given.literal(0)
+    if isinstance(literal, str):
+        check_word(literal)
 
     def read(s: str) -> str:
         parts = [f"regexp_extract({s}, '{_DATE}', {i})" for i in (1, 2, 3)]
@@ -93,30 +98,6 @@ def date_of_text(given: Given) -> str:
         return f"make_date({', '.join(numbers)})"
 
     return _parts(given, _DATE, read, "date")
-
-
-_INSTANT = (
-    r"\A([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
-    r"(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?\z"
-)
-
-
-def instant_of_text(given: Given) -> str:
-    """Return the instant that a text says, in UTC unless it says otherwise."""
-    if given.literal(0) is None:
-        raise Unlike("only a literal is cast to an instant")
-    return _parts(given, _INSTANT, _instant, "instant")
-
-
-def _instant(s: str) -> str:
-    part = [f"regexp_extract({s}, '{_INSTANT}', {i})" for i in range(9)]
-    numbers = [f"CAST(CASE WHEN {part[i]} = '' THEN '0' ELSE {part[i]} END AS BIGINT)" for i in range(1, 7)]
-    micros = f"CAST(rpad(left({part[7]}, 6), 6, '0') AS BIGINT)"
-    local = f"make_timestamp({', '.join(numbers)})"
-    hours, minutes = (f"CAST(substring({part[8]}, {at}, 2) AS INT)" for at in (2, 5))
-    away = f"({hours} * 60 + {minutes}) * CASE WHEN left({part[8]}, 1) = '-' THEN -1 ELSE 1 END"
-    offset = f"CASE WHEN length({part[8]}) = 6 THEN {away} ELSE 0 END"
-    return f"({local} + to_microseconds({micros}) - to_minutes({offset}))"
 
 
 def text_of_date(given: Given) -> str:

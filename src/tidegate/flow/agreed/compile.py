@@ -22,30 +22,43 @@ from tidegate.flow.agreed.values import Value
 from tidegate.flow.agreed.zones import elsewhere
 from tidegate.flow.parser import Tree, exp
 
-__all__ = ["PREFIX", "Compiler", "Refused", "Types", "compiled"]
+__all__ = ["PREFIX", "Compiler", "Refused", "Types", "compiled", "compiled_condition"]
 
 
 @lru_cache(maxsize=4096)
-def _compiled(sql: str, types: tuple[tuple[str, str | None], ...], engine: bool, _elsewhere: bool) -> Value:
-    return Compiler(PREFIX + sql, len(PREFIX), dict(types), engine=engine).value(parse_plain(sql))
+def _compiled(sql: str, types: tuple[tuple[str, str | None], ...], engine: bool, rows: bool, _elsewhere: bool) -> Value:
+    compiler = Compiler(PREFIX + sql, len(PREFIX), dict(types), engine=engine)
+    return compiler.of_rows(parse_plain(sql)) if rows else compiler.value(parse_plain(sql))
 
 
 def compiled(sql: str, types: Types, *, engine: bool = False) -> Value:
     """Return an expression in DuckDB's SQL, or raise `Refused`; the engine's own texts may use a few functions more."""
-    return _compiled(sql, tuple(types.items()), engine, elsewhere())
+    return _compiled(sql, tuple(types.items()), engine, False, elsewhere())
+
+
+def compiled_condition(sql: str, types: Types, *, engine: bool = False) -> Value:
+    """Return the condition by which rows are chosen or joined in DuckDB's SQL, or raise `Refused`."""
+    return _compiled(sql, tuple(types.items()), engine, True, elsewhere())
 
 
 class Compiler(Calls):
     """Translates all nodes: what has no method here, or in a class above, is refused."""
 
     def value(self, node: Tree) -> Value:
-        """Return the translation of a node."""
+        """Return the translation of a node: the entries of a function ask for that of an argument one after another."""
+        key = (id(node), id(self.parameters))
+        if key not in self._known:
+            # The parameters are held, so that none that come later are taken for them.
+            self._known[key] = (self._value(node), self.parameters)
+        return self._known[key][0]
+
+    def _value(self, node: Tree) -> Value:
         name = type(node).__name__
         if name in BINARY:
             return self._binary(node, BINARY[name])
         if name in UNARY:
             return self._unary(node, UNARY[name])
-        visit: Callable[[Any], Value] | None = getattr(self, f"_{name.lower()}", None)
+        visit: Callable[[Any], Value] | None = getattr(self, f"visit_{name.lower()}", None)
         if visit is None:
             raise self.refused(node, name.lower() if not isinstance(node, exp.Func) else node.sql_name().lower())
         return visit(node)

@@ -3,41 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from tidegate.flow.agreed.kinds import bind_kind
 from tidegate.flow.agreed.operators import Operators
 from tidegate.flow.agreed.regexes import Unlike, java_regex, like_pattern
-from tidegate.flow.agreed.values import Value, duckdb_text
+from tidegate.flow.agreed.rules import found_in
+from tidegate.flow.agreed.values import Lets, Value, duckdb_text, let_all
 from tidegate.flow.parser import Tree, exp
 
 __all__ = ["Conditions"]
+
+T = TypeVar("T")
+
+
+#: A condition that is longer is computed once, by a name, if what follows it depends on it: that costs time.
+_LONG = 400
+#: So many conditions stand beside each other.
+_FEW = 8
 
 
 class Conditions(Operators):
     """Translates conditions and CASE."""
 
-    def _and(self, node: Tree) -> Value:
-        return self._connected(node, "AND", "false", exp.And)
+    def visit_and(self, node: Tree) -> Value:
+        return self._connected([self.condition(part) for part in _chain(node, exp.And)], "AND")
 
-    def _or(self, node: Tree) -> Value:
-        return self._connected(node, "OR", "true", exp.Or)
+    def visit_or(self, node: Tree) -> Value:
+        return self._connected([self.condition(part) for part in _chain(node, exp.Or)], "OR")
 
-    def _connected(self, node: Tree, word: str, end: str, class_: type) -> Value:
+    def _connected(self, parts: Sequence[Value], word: str) -> Value:
         """Conditions one after the other: as in Spark, what follows the one that decides is not computed."""
-        parts = [self.condition(part) for part in self._chain(node, class_)]
-        if not any(part.fails for part in parts):
-            return Value("(" + f" {word} ".join(p.sql for p in parts) + ")", "BOOLEAN")
-        # Spark computes first what is cheap, and so can decide without what would fail.
-        parts.sort(key=lambda part: part.fails)
-        safe = [part.sql for part in parts if not part.fails]
-        decided = " ".join(f"WHEN {'NOT ' if word == 'AND' else ''}({p.sql}) THEN {end}" for p in parts)
-        whole = f"CASE {decided} ELSE {f' {word} '.join(f'({p.sql})' for p in parts)} END"
-        return Value("(" + f" {word} ".join([*safe, whole]) + ")", "BOOLEAN", fails=True)
+        if any(part.fails for part in parts[1:]):
+            return Value(f"({self._one_by_one(parts, word)})", "BOOLEAN", fails=True)
+        return Value(f"({_joined(parts, word)})", "BOOLEAN", parts[0].fails)
 
-    def _chain(self, node: Tree, class_: type) -> list[Tree]:
-        if not isinstance(node, class_):
-            return [node]
-        return [*self._chain(node.this, class_), *self._chain(node.expression, class_)]
+    def _one_by_one(self, parts: Sequence[Value], word: str) -> str:
+        """Return conditions that are computed in turn.
+
+        What is long is written only once, so that it can be nested; of many, one half is computed after the other:
+        DuckDB needs much memory for what is nested deeply.
+        """
+        if len(parts) == 1:
+            return parts[0].sql
+        no, end = ("NOT ", "false") if word == "AND" else ("", "true")
+        if len(parts) <= _FEW and all(len(part.sql) <= _LONG for part in parts[:-1]):
+            decided = " ".join(f"WHEN {no}{part.sql} THEN {end}" for part in parts[:-1])
+            return f"CASE {decided} ELSE {_joined(parts, word)} END"
+        half = len(parts) // 2
+        lets: Lets = []
+        first = self.named(Value(self._one_by_one(parts[:half], word), "BOOLEAN"), lets, most=_LONG).sql
+        others = self._one_by_one(parts[half:], word)
+        return let_all(lets, f"CASE WHEN {no}{first} THEN {end} ELSE {first} {word} ({others}) END")
+
+    def of_rows(self, node: Tree) -> Value:
+        """Return the condition by which rows are chosen or joined.
+
+        As in Spark, those of its parts come first that do not fail, and rows are found by them.
+        """
+        parts = sorted((self.condition(part) for part in _chain(node, exp.And)), key=lambda part: part.fails)
+        safe = [part for part in parts if not part.fails]
+        if not safe or len(safe) == len(parts):
+            return self._connected(parts, "AND")
+        both = Value(f"({_joined(safe, 'AND')})", "BOOLEAN")
+        guarded = self._connected([both, *parts[len(safe) :]], "AND")
+        return Value(f"({_joined([*safe, guarded], 'AND')})", "BOOLEAN", fails=True)
 
     def condition(self, node: Tree) -> Value:
         """Return the translation of what has to be a truth value."""
@@ -46,11 +76,11 @@ class Conditions(Operators):
             raise self.refused(node, f"{self._said(value)} as a condition")
         return Value(f"({value.sql})", "BOOLEAN", value.fails, value.literal)
 
-    def _not(self, node: Tree) -> Value:
+    def visit_not(self, node: Tree) -> Value:
         inner = self.condition(node.this)
         return Value(f"(NOT {inner.sql})", "BOOLEAN", inner.fails)
 
-    def _is(self, node: Tree) -> Value:
+    def visit_is(self, node: Tree) -> Value:
         self._only(node, "this", "expression")
         inner = self.value(node.this)
         if isinstance(node.expression, exp.Null):
@@ -59,24 +89,35 @@ class Conditions(Operators):
             return Value(f"({inner.sql} IS {'TRUE' if node.expression.this else 'FALSE'})", "BOOLEAN", inner.fails)
         raise self.refused(node, f"{self._said(inner)} IS")
 
-    def _in(self, node: Tree) -> Value:
+    def visit_in(self, node: Tree) -> Value:
         self._only(node, "this", "expressions")
         given = [self.value(part) for part in (node.this, *node.expressions)]
-        first, *others = (self._of_text(value, given[0]) for value in given)
+        first, *others = (self._of_text(value, given[0], node) for value in given)
         wide = self._common(node, [first, *others], "IN")
         if not bind_kind("A", wide, {}) or wide == "VOID":
             raise self.refused(node, f"IN of {self._said(first)}")
+        if any(value.fails for value in others[1:]):
+            # As in Spark, what follows an equal one is not computed.
+            lets: Lets = []
+            named = self.named(first, lets)
+            return self._let(lets, self._connected([self._operated(node, "=", named, v) for v in others], "OR"))
         texts = [self.widened(value, wide, node).sql for value in (first, *others)]
         return Value(f"({texts[0]} IN ({', '.join(texts[1:])}))", "BOOLEAN", any(v.fails for v in given))
 
-    def _between(self, node: Tree) -> Value:
+    def visit_between(self, node: Tree) -> Value:
         self._only(node, "this", "low", "high")
         x, low, high = (self.value(node.args[name]) for name in ("this", "low", "high"))
-        above = self._operated(node, ">=", x, low)
-        below = self._operated(node, "<=", x, high)
-        return Value(f"({above.sql} AND {below.sql})", "BOOLEAN", x.fails or low.fails or high.fails)
+        lets: Lets = []
+        named = self.named(x, lets)
+        sides = [self._operated(node, ">=", named, low), self._operated(node, "<=", named, high)]
+        if not low.fails and not high.fails:
+            return self._let(lets, Value(f"({_joined(sides, 'AND')})", "BOOLEAN", x.fails))
+        return self._let(lets, self._connected(sides, "AND"))
 
-    def _like(self, node: Tree, escape: str = "\\") -> Value:
+    def _let(self, lets: Lets, value: Value) -> Value:
+        return Value(let_all(lets, value.sql), value.type, value.fails)
+
+    def visit_like(self, node: Tree, escape: str = "\\") -> Value:
         self._only(node, "this", "expression", "negate")
         pattern = self._pattern(node, "LIKE", lambda text: like_pattern(text, escape))
         text = self.value(node.this)
@@ -85,7 +126,7 @@ class Conditions(Operators):
         sql = f"({text.sql} LIKE {duckdb_text(pattern)} ESCAPE '\\')"
         return Value(f"(NOT {sql})" if node.args.get("negate") else sql, "BOOLEAN", text.fails)
 
-    def _pattern(self, node: Tree, word: str, read: Callable[[str], str]) -> str:
+    def _pattern(self, node: Tree, word: str, read: Callable[[str], T]) -> T:
         value = self.value(node.expression)
         if not isinstance(value.literal, str):
             raise self.refused(node.expression, f"{word} with a pattern that is no literal")
@@ -94,25 +135,28 @@ class Conditions(Operators):
         except Unlike as error:
             raise self.refused(node.expression, f"{word} with this pattern", str(error)) from None
 
-    def _escape(self, node: Tree) -> Value:
+    def visit_escape(self, node: Tree) -> Value:
         escape = self.value(node.expression).literal
         if not isinstance(node.this, exp.Like) or not isinstance(escape, str) or len(escape) != 1 or escape in "%_":
             raise self.refused(node, "ESCAPE")
-        return self._like(node.this, escape)
+        return self.visit_like(node.this, escape)
 
-    def _regexplike(self, node: Tree) -> Value:
+    def visit_regexplike(self, node: Tree) -> Value:
         self._only(node, "this", "expression")
-        pattern = self._pattern(node, "RLIKE", lambda text: java_regex(text).found)
+        regex = self._pattern(node, "RLIKE", java_regex)
         text = self.value(node.this)
         if text.type != "STRING":
             raise self.refused(node, f"{self._said(text)} RLIKE")
-        return Value(f"regexp_matches({text.sql}, {duckdb_text(pattern)})", "BOOLEAN", text.fails)
+        lets: Lets = []
+        named = self.named(text, lets) if regex.found is None else text
+        return self._let(lets, Value(found_in(named.sql, regex), "BOOLEAN", text.fails))
 
-    def _case(self, node: Tree) -> Value:
+    def visit_case(self, node: Tree) -> Value:
         self._only(node, "this", "ifs", "default")
         whens = [(part.this, part.args["true"]) for part in node.args["ifs"]]
+        lets: Lets = []
         if node.this is not None:
-            compared = self.value(node.this)
+            compared = self.named(self.value(node.this), lets)
             tests = [self._operated(node, "=", compared, self.value(when)) for when, _ in whens]
         else:
             tests = [self.condition(when) for when, _ in whens]
@@ -122,8 +166,21 @@ class Conditions(Operators):
         wide = self._same_or_wider(node, branches, "CASE")
         *thens, otherwise = (self.widened(branch, wide, node).sql for branch in branches)
         texts = " ".join(f"WHEN {test.sql} THEN {then}" for test, then in zip(tests, thens, strict=True))
-        return Value(f"CASE {texts} ELSE {otherwise} END", wide, fails=True)
+        return Value(let_all(lets, f"CASE {texts} ELSE {otherwise} END"), wide, fails=True)
 
     def _same_or_wider(self, node: Tree, values: Sequence[Value], what: str) -> str | None:
         known = {value.type for value in values if value.type != "VOID"}
         return None if known == {None} else self._common(node, values, what)
+
+
+def _chain(node: Tree, class_: type) -> list[Tree]:
+    """Return conditions that one word connects, from left to right."""
+    found: list[Tree] = []
+    while isinstance(node, class_):
+        found.append(node.expression)
+        node = node.this
+    return [node, *reversed(found)]
+
+
+def _joined(parts: Sequence[Value], word: str) -> str:
+    return f" {word} ".join(part.sql for part in parts)

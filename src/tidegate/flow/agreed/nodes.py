@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import count
 
 from tidegate.flow import sqltypes
+from tidegate.flow.agreed.instants import INSTANTS, read_instant
 from tidegate.flow.agreed.kinds import bind_kind, common, decimal, implicit
 from tidegate.flow.agreed.parsing import span_of, text_of
 from tidegate.flow.agreed.regexes import Unlike
 from tidegate.flow.agreed.table import CASTS, ENGINE, FUNCTIONS
-from tidegate.flow.agreed.values import Given, Lambda, Rule, Value, cast, duckdb_text, failing, let
+from tidegate.flow.agreed.values import Given, Lambda, Lets, Rule, Value, cast, duckdb_text, failing, let_all
 from tidegate.flow.agreed.zones import depends_on_zone, elsewhere
 from tidegate.flow.parser import Tree, exp, tokenize
 
@@ -54,6 +56,8 @@ class Nodes(ABC):
         self.table = {**FUNCTIONS, **ENGINE} if engine else FUNCTIONS
         self._numbers = count(1)
         self.elsewhere = elsewhere()
+        #: What nodes were translated to, each with the parameters around it.
+        self._known: dict[tuple[int, int], tuple[Value, dict[str, Value]]] = {}
 
     @abstractmethod
     def value(self, node: Tree) -> Value:
@@ -62,7 +66,8 @@ class Nodes(ABC):
     def refused(self, node: Tree, what: str, why: str = "") -> Refused:
         """Build the refusal of a node."""
         own = node.meta
-        start, end = (own["start"], own["end"] + 1) if "start" in own else span_of(node)
+        known = (own["start"], own["end"] + 1) if "start" in own else span_of(node)
+        start, end = known or (self.before, len(self.text))
         return Refused(what, (max(0, start - self.before), max(1, end - self.before)), why)
 
     def _only(self, node: Tree, *names: str) -> None:
@@ -71,18 +76,21 @@ class Nodes(ABC):
         if others:
             raise self.refused(node, f"{type(node).__name__.lower()} with {', '.join(others)}")
 
-    def _paren(self, node: Tree) -> Value:
+    def visit_paren(self, node: Tree) -> Value:
         self._only(node, "this")
         return self.value(node.this)
 
-    def _null(self, node: Tree) -> Value:  # noqa: ARG002
+    def visit_null(self, node: Tree) -> Value:  # noqa: ARG002
         return Value("NULL", "VOID", simple=True)
 
-    def _boolean(self, node: Tree) -> Value:
+    def visit_boolean(self, node: Tree) -> Value:
         return Value("true" if node.this else "false", "BOOLEAN", literal=bool(node.this), simple=True)
 
-    def _literal(self, node: Tree) -> Value:
+    def visit_literal(self, node: Tree) -> Value:
         if node.is_string:
+            if "start" not in node.meta:
+                # The parser has made a text of a number.
+                raise self.refused(node, f"the literal {node.this}BD")
             text = text_of(self.text[node.meta["start"] : node.meta["end"] + 1])
             return self._text(node, text)
         written = str(node.this)
@@ -91,7 +99,8 @@ class Nodes(ABC):
             type_ = "INT" if number < 2**31 else "BIGINT" if number < 2**63 else None
             if type_ is None:
                 raise self.refused(node, "a literal of so many digits")
-            return Value(cast(written, type_), type_, literal=number, simple=True)
+            digits = None if self._has_plus(node) else len(str(number))
+            return Value(cast(written, type_), type_, literal=number, simple=True, digits=digits)
         if "e" in written.lower():
             return Value(f"CAST({duckdb_text(written)} AS DOUBLE)", "DOUBLE", literal=float(written), simple=True)
         whole, _, fraction = written.partition(".")
@@ -101,17 +110,22 @@ class Nodes(ABC):
         type_ = f"DECIMAL({max(digits, scale, 1)},{scale})"
         return Value(f"CAST({duckdb_text(written)} AS {type_})", type_, literal=written, simple=True)
 
+    def _has_plus(self, node: Tree) -> bool:
+        """Whether a number has a sign that the parser leaves out: in Spark, it is a literal no longer."""
+        before = self.text[: node.meta["start"]].rstrip()
+        return before.endswith("+") and not re.search(r"[\w)\]'\"`]\Z", before[:-1].rstrip().removeprefix("SELECT"))
+
     def _text(self, node: Tree, text: str) -> Value:
         if "\0" in text:
             raise self.refused(node, "a text with the character 0")
         return Value(duckdb_text(text), "STRING", literal=text, simple=True)
 
-    def _rawstring(self, node: Tree) -> Value:
+    def visit_rawstring(self, node: Tree) -> Value:
         return self._text(node, str(node.this))
 
-    def _concat(self, node: Tree) -> Value:
+    def visit_concat(self, node: Tree) -> Value:
         """Literals one after the other are one; where they touch, the quote was doubled."""
-        start, _ = span_of(node)
+        start, _ = span_of(node) or (0, 0)
         tokens = tokenize(self.text)
         first = next(i for i, token in enumerate(tokens) if token.start == start)
         found, end = "", None
@@ -121,7 +135,7 @@ class Nodes(ABC):
             end = token.end
         return self._text(node, found)
 
-    def _column(self, node: exp.Column) -> Value:
+    def visit_column(self, node: exp.Column) -> Value:
         parts = list(node.parts)
         if not all(isinstance(part, exp.Identifier) for part in parts):
             raise self.refused(node, "a star")
@@ -136,7 +150,7 @@ class Nodes(ABC):
         spelled = ".".join(quoted_name(part.name) for part in parts[:taken])
         return self._fields(Value(spelled, self.types[name], simple=True), parts[taken:], node)
 
-    def _identifier(self, node: Tree) -> Value:
+    def visit_identifier(self, node: Tree) -> Value:
         if node.name.lower() not in self.parameters:
             raise self.refused(node, f"the name {node.name}")
         return self.parameters[node.name.lower()]
@@ -155,26 +169,27 @@ class Nodes(ABC):
             value = Value(sql, fields[found], value.fails, simple=value.simple)
         return value
 
-    def _dot(self, node: Tree) -> Value:
+    def visit_dot(self, node: Tree) -> Value:
         if not isinstance(node.expression, exp.Identifier):
             raise self.refused(node, "what follows the dot")
         return self._fields(self.value(node.this), [node.expression], node)
 
     # Casts.
 
-    def _cast(self, node: exp.Cast) -> Value:
+    def visit_cast(self, node: exp.Cast) -> Value:
         return self._casts(node, trying=False)
 
-    def _trycast(self, node: exp.TryCast) -> Value:
+    def visit_trycast(self, node: exp.TryCast) -> Value:
         return self._casts(node, trying=True)
 
     def _casts(self, node: exp.Cast, *, trying: bool) -> Value:
         self._only(node, "this", "to", "safe", "_type")
         sqltypes.check_known(node.to, str(node.to.sql("spark")))
         to = sqltypes.of_tree(node.to)
-        found = self.casted(self.value(node.this), to, node)
+        value = self.value(node.this)
+        found = self.casted(value, to, node)
         # What a TRY is around must not have failed before it.
-        if trying and self.value(node.this).fails:
+        if trying and value.fails:
             raise self.refused(node, "try_cast of what may fail by itself")
         if trying:
             return Value(f"struct_extract(TRY({{'v': {found.sql}}}), 'v')", to)
@@ -185,8 +200,11 @@ class Nodes(ABC):
         if to == "DOUBLE" and isinstance(value.literal, str) and decimal(value.type):
             # The digits are read as they are written.
             return Value(f"CAST({duckdb_text(value.literal)} AS DOUBLE)", to, literal=float(value.literal), simple=True)
+        # A letter after an integer says of which type it is written.
+        suffixed = isinstance(node, exp.Cast) and self._has_suffix(node.this)
+        digits = value.digits if suffixed else None
         if value.type == to or value.type == "VOID":
-            return Value(cast(value.sql, to), to, value.fails, value.literal, simple=value.simple)
+            return Value(cast(value.sql, to), to, value.fails, value.literal, simple=value.simple, digits=digits)
         for (given, wanted), rule in CASTS.items():
             bound: dict[str, str | None] = {}
             to_fits = wanted == to or (wanted in "IFD" and bind_kind(wanted, to, bound))
@@ -194,8 +212,17 @@ class Nodes(ABC):
             if to_fits and from_fits:
                 literal = value.literal if isinstance(value.literal, int) and to in sqltypes.INTEGERS else None
                 text = self._written(node, rule, [value], to, f"CAST({value.type} AS {to})")
-                return Value(text, to, fails=not isinstance(literal, int), literal=literal, simple=value.simple)
+                fails = not isinstance(literal, int) and not self._is_instant(value, to)
+                return Value(text, to, fails, literal=literal, simple=value.simple, digits=digits)
         raise self.refused(node, f"CAST({self._said(value)} AS {to})")
+
+    def _has_suffix(self, node: Tree) -> bool:
+        return isinstance(node, exp.Literal) and self.text[node.meta.get("end", 0)].upper() in "LSY"
+
+    def _is_instant(self, value: Value, to: str) -> bool:
+        """Whether a text is known to be an instant."""
+        known = to in INSTANTS and isinstance(value.literal, str) and value.type == "STRING"
+        return known and read_instant(value.literal, zoned=INSTANTS[to]) is not None
 
     def widened(self, value: Value, to: str | None, node: Tree) -> Value:
         """Return a value of the type to which Spark turns it by itself."""
@@ -214,22 +241,13 @@ class Nodes(ABC):
         """Return what a rule makes of arguments, cast to the type that it gives."""
         if depends_on_zone(name, {value.type for value in values}, gives):
             self._in_utc(node, name)
-        bare: list[Value | Lambda] = []
-        lets: list[tuple[str, str]] = []
-        for value in values:
-            if (
-                isinstance(value, Value)
-                and not value.simple
-                and len(value.sql) > _SHORT
-                and self._repeats(rule, len(bare))
-            ):
-                own = f"__v{next(self._numbers)}"
-                lets.append((value.sql, own))
-                bare.append(Value(own, value.type, value.fails, value.literal))
-            elif isinstance(value, Value) and not value.simple:
-                bare.append(Value(f"({value.sql})", value.type, value.fails, value.literal))
-            else:
-                bare.append(value)
+        lets: Lets = []
+        bare = [
+            self.named(value, lets, most=_SHORT if self._repeats(rule, i) else None)
+            if isinstance(value, Value)
+            else value
+            for i, value in enumerate(values)
+        ]
         given = Given(bare, gives, name)
         try:
             if callable(rule):
@@ -239,10 +257,17 @@ class Nodes(ABC):
                 text = rule.format(*(value.sql for value in bare), all=every, fail=_Fail(gives))
         except Unlike as error:
             raise self.refused(node, name, str(error)) from None
-        text = cast(text, gives)
-        for sql, own in reversed(lets):
-            text = let(sql, own, text)
-        return text
+        return let_all(lets, cast(text, gives))
+
+    def named(self, value: Value, lets: Lets, *, most: int | None = _SHORT) -> Value:
+        """Return a value that may be written several times: if it is longer than ``most``, it gets a name."""
+        if value.simple:
+            return value
+        if most is None or len(value.sql) <= most:
+            return Value(f"({value.sql})", value.type, value.fails, value.literal)
+        own = f"__λ{next(self._numbers)}"
+        lets.append((value.sql, own))
+        return Value(own, value.type, value.fails, value.literal)
 
     def _in_utc(self, node: Tree, what: str) -> None:
         """Raise for what depends on the zone, unless that is UTC."""

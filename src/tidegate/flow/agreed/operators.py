@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidegate.flow import sqltypes
+from tidegate.flow.agreed.instants import INSTANTS
 from tidegate.flow.agreed.kinds import bind_kind, common, decimal, filled, implicit
 from tidegate.flow.agreed.nodes import Nodes
 from tidegate.flow.agreed.table import OPERATORS
@@ -30,10 +31,11 @@ class Operators(Nodes):
 
     def _unary(self, node: Tree, sign: str) -> Value:
         if sign == "-" and isinstance(node.this, exp.Literal) and node.this.name == str(2**31):
-            return Value("CAST(-2147483648 AS INT)", "INT", literal=-(2**31), simple=True)
+            return Value("CAST(-2147483648 AS INT)", "INT", literal=-(2**31), simple=True, digits=10)
         inner = self.value(node.this)
-        if sign == "-" and isinstance(node.this, exp.Literal) and inner.type in ("INT", "BIGINT", "DOUBLE"):
-            return Value(f"(-{inner.sql})", inner.type, literal=-inner.literal, simple=True)
+        number = isinstance(node.this, exp.Literal) or (isinstance(node.this, exp.Cast) and inner.digits)
+        if sign == "-" and number and inner.literal is not None and inner.type in (*sqltypes.INTEGERS, "DOUBLE"):
+            return Value(f"(-{inner.sql})", inner.type, literal=-inner.literal, simple=True, digits=inner.digits)
         for kind in "IFD":
             bound: dict[str, str | None] = {}
             if f"{sign} {kind}" in OPERATORS and inner.type != "VOID" and bind_kind(kind, inner.type, bound):
@@ -76,7 +78,7 @@ class Operators(Nodes):
             if entry in OPERATORS and "MAP" not in (left.type or ""):
                 return self._applied(node, entry, [left, right], [left.type, left.type], "BOOLEAN")
         if sign in _COMPARISONS:
-            left, right = self._of_text(left, right), self._of_text(right, left)
+            left, right = self._of_text(left, right, node), self._of_text(right, left, node)
         wide = self._common(node, [left, right], sign)
         for kind in ("A",) if sign in _COMPARISONS else ("I", "F", "D"):
             if f"{kind} {sign} {kind}" in OPERATORS and bind_kind(kind, wide, {}) and wide != "VOID":
@@ -90,11 +92,11 @@ class Operators(Nodes):
     def _divides(self, value: Value, wide: str) -> bool:
         return value.type is not None and implicit(value.type, wide)
 
-    def _of_text(self, value: Value, other: Value) -> Value:
+    def _of_text(self, value: Value, other: Value, node: Tree) -> Value:
         """Return a literal as the date or instant with which it is compared."""
-        if value.literal is None or value.type != "STRING" or other.type not in ("DATE", "TIMESTAMP"):
+        if value.literal is None or value.type != "STRING" or other.type not in ("DATE", *INSTANTS):
             return value
-        return self.casted(value, other.type, exp.Null())
+        return self.casted(value, other.type, node)
 
     def _common(self, node: Tree, values: Sequence[Value], what: str) -> str:
         # A literal with a fraction is a decimal, but beside a double it is one too.
@@ -118,9 +120,8 @@ class Operators(Nodes):
         return takes, gives
 
     def _size(self, node: Tree, value: Value) -> tuple[int, int]:
-        # A literal integer is a decimal of just its digits.
-        if isinstance(value.literal, int) and value.type in sqltypes.INTEGERS:
-            return len(str(abs(value.literal))), 0
+        if value.digits is not None:
+            return value.digits, 0
         size = decimal(value.type)
         if size is None:
             raise self.refused(node, f"a decimal beside {self._said(value)}")
@@ -151,7 +152,7 @@ class Operators(Nodes):
         fails = gives != "BOOLEAN" or any(value.fails for value in values)
         return Value(self._written(node, OPERATORS[entry], given, gives, entry), gives, fails)
 
-    def _bracket(self, node: Tree) -> Value:
+    def visit_bracket(self, node: Tree) -> Value:
         self._only(node, "this", "expressions")
         if len(node.expressions) != 1:
             raise self.refused(node, "several subscripts")

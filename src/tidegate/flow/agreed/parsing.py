@@ -7,6 +7,7 @@ r"""Spark SQL as a tree that says what was written: functions by their names wit
 from __future__ import annotations
 
 import re
+import sys
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -49,11 +50,11 @@ def parse_plain_query(sql: str) -> Tree:
     return parse_one(sql, dialect=_Plain)
 
 
-def span_of(node: Tree) -> tuple[int, int]:
-    """Return where a node begins and ends in the text that was parsed."""
+def span_of(node: Tree) -> tuple[int, int] | None:
+    """Return where a node begins and ends in the text that was parsed, or what is around it; None if that is all."""
     known = [inner.meta for inner in node.walk() if "start" in inner.meta]
     if not known:
-        return (0, 1) if node.parent is None else span_of(node.parent)
+        return None if node.parent is None else span_of(node.parent)
     return min(meta["start"] for meta in known), max(meta["end"] for meta in known) + 1
 
 
@@ -64,15 +65,15 @@ _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\([0-3][0-7]{2}
 def text_of(written: str) -> str:
     r"""Return the text that a literal of Spark SQL stands for.
 
-    >>> text_of(r"'a\\d\n'") == "a\\d\n", text_of("r'a\\d'")
-    (True, 'a\\d')
+    >>> text_of(r"'a\\d\n'") == "a\\d\n", text_of("r'a\\d'"), text_of(r"'\ud83d\ude00 \ud83d'")
+    (True, 'a\\d', '😀 ?')
     """
     if written[:1] in "rR":
         return written[2:-1]
 
     def read(found: re.Match[str]) -> str:
         if code := found[1] or found[2]:
-            return chr(int(code, 16))
+            return chr(int(code, 16)) if int(code, 16) <= sys.maxunicode else "??"
         if found[3]:
             return chr(int(found[3], 8))
         if doubled := found[5]:
@@ -80,4 +81,6 @@ def text_of(written: str) -> str:
             return doubled[0] if doubled[0] == written[0] else doubled
         return _ESCAPES.get(found[4], found[4])
 
-    return _ESCAPED.sub(read, written[1:-1])
+    # Two halves of a character are one; Spark writes a question mark for half a character.
+    whole = _ESCAPED.sub(read, written[1:-1]).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return re.sub("[\ud800-\udfff]", "?", whole)

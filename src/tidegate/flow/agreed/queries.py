@@ -123,7 +123,7 @@ class _Query:
             texts.append(f"{cast(value.sql, value.type)} AS {quoted_name(own)}")
         sql = f"SELECT {'DISTINCT ' if distinct is not None else ''}{', '.join(texts)}{source}"
         if where := node.args.get("where"):
-            sql += f" WHERE {self.compiler().condition(where.this).sql}"
+            sql += f" WHERE {self.compiler().of_rows(where.this).sql}"
         if group := node.args.get("group"):
             self.only(group, "expressions")
             sql += f" GROUP BY {', '.join(self._grouped(part) for part in group.expressions)}"
@@ -162,7 +162,7 @@ class _Query:
         before = dict(self.relations)
         table = self._relation(node.this)
         on = node.args.get("on")
-        condition = self.compiler().condition(on).sql if on is not None else "true"
+        condition = self.compiler().of_rows(on).sql if on is not None else "true"
         if how in ("SEMI JOIN", "ANTI JOIN"):
             self.relations = before
         return f"{how} {table}" if how == "CROSS JOIN" else f"{how} {table} ON {condition}"
@@ -207,12 +207,12 @@ class _OfQuery(Compiler):
         super().__init__(text, 0, types)
         self._ask = ask
 
-    def _anonymous(self, node: Tree) -> Value:
+    def visit_anonymous(self, node: Tree) -> Value:
         if node.name.lower() in AGGREGATE_FUNCTIONS:
             return self._aggregated(node, [])
-        return super()._anonymous(node)
+        return super().visit_anonymous(node)
 
-    def _filter(self, node: Tree) -> Value:
+    def visit_filter(self, node: Tree) -> Value:
         if not isinstance(node.this, exp.Anonymous):
             raise self.refused(node, "FILTER")
         return self._aggregated(node.this, [self.condition(node.expression.this).sql])
@@ -233,10 +233,10 @@ class _OfQuery(Compiler):
         sql = aggregated(record, call, distinct=distinct, chosen=chosen, tie="", order="")
         return Value(cast(sql, call.type), call.type, fails=True)
 
-    def _in(self, node: Tree) -> Value:
+    def visit_in(self, node: Tree) -> Value:
         query = node.args.get("query")
         if query is None:
-            return super()._in(node)
+            return super().visit_in(node)
         self._only(node, "this", "query")
         sql, columns = self._ask(query)
         value = self.value(node.this)
@@ -247,11 +247,11 @@ class _OfQuery(Compiler):
         name = quoted_name(next(iter(columns)))
         return Value(f"({cast(value.sql, wide)} IN (SELECT {cast(name, wide)} FROM ({sql})))", "BOOLEAN")
 
-    def _exists(self, node: Tree) -> Value:
+    def visit_exists(self, node: Tree) -> Value:
         self._only(node, "this")
         return Value(f"EXISTS ({self._ask(node.this)[0]})", "BOOLEAN")
 
-    def _subquery(self, node: Tree) -> Value:
+    def visit_subquery(self, node: Tree) -> Value:
         self._only(node, "this")
         sql, columns = self._ask(node.this)
         if len(columns) != 1:

@@ -6,13 +6,17 @@ True
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from enum import IntEnum
 
-__all__ = ["Regex", "Unlike", "java_regex", "java_replacement", "like_pattern"]
+__all__ = ["BEFORE_LAST_END", "Lines", "Regex", "Unlike", "java_regex", "java_replacement", "like_pattern"]
 
 #: What ends a line in Java: ``.`` does not match it, and ``$`` matches before the last one.
 _ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _LAST_END = rf"\r\n|[{_ENDS}]"
+#: What is before the end of line at the end of a text, if there is one: all of it in a group.
+BEFORE_LAST_END = rf"(?s)\A(.*?)(?:{_LAST_END})?\z"
 #: Java counts the vertical tab as a space; RE2 does not.
 _SPACES = r"\t\n\v\f\r "
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
@@ -22,6 +26,27 @@ _MOST = 1000
 
 class Unlike(ValueError):
     """A pattern that is not known to mean the same in both."""
+
+
+class Lines(IntEnum):
+    """Where a pattern may match ends of lines: ``$`` looks past one that may also be matched before it.
+
+    Those do not count after which it always matches another character.
+    """
+
+    NOWHERE = 0
+    #: In what it ends with: as many of some characters as there are, among them both of CR and LF or none.
+    AT_ITS_END = 1
+    ANYWHERE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a pattern in RE2's form, whether it may match nothing at all, and where it may match ends of lines."""
+
+    text: str
+    empty: bool
+    lines: Lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +62,23 @@ class Regex:
     empty: bool
     repeated: bool
     to_end: bool
+    lines: Lines
 
     @property
-    def found(self) -> str:
-        """The pattern that is found wherever the Java one is found; what it matches may be longer by an end of line."""
-        return rf"{self.text}(?:{_LAST_END})?\z" if self.to_end else self.text
+    def found(self) -> str | None:
+        """The pattern that is found wherever the Java one is found; what it matches may be longer by an end of line.
+
+        There is none for some: ``$`` does not match between CR and LF, and RE2 cannot look back.
+        """
+        if not self.to_end:
+            return self.text
+        return None if self.lines == Lines.ANYWHERE else rf"{self.text}(?:{_LAST_END})?\z"
 
     @property
     def grouped(self) -> str:
         """The pattern as a group, and the end of line that ``$`` looks past as the last group."""
+        if self.to_end and self.lines == Lines.ANYWHERE:
+            raise Unlike("$ comes after what matches ends of lines")
         return rf"({self.text})({_LAST_END}|)\z" if self.to_end else f"({self.text})()"
 
 
@@ -68,21 +101,23 @@ class _Parser:
         self.at += 1
         return self.pattern[self.at - 1]
 
-    def alternatives(self, *, top: bool) -> tuple[str, bool]:
+    def alternatives(self, *, top: bool) -> _Part:
         found = [self.sequence(top=top)]
         while self.peek() == "|":
             self.at += 1
             if self.to_end:
                 raise Unlike("$ stands in one of several alternatives")
             found.append(self.sequence(top=False))
-        text = "|".join(text for text, _ in found)
         if top and self.to_end and len(found) > 1:
             raise Unlike("$ stands in one of several alternatives")
-        return text, any(empty for _, empty in found)
+        if len(found) == 1:
+            return found[0]
+        lines = Lines.ANYWHERE if any(part.lines for part in found) else Lines.NOWHERE
+        return _Part("|".join(part.text for part in found), any(part.empty for part in found), lines)
 
-    def sequence(self, *, top: bool) -> tuple[str, bool]:
+    def sequence(self, *, top: bool) -> _Part:
         parts: list[str] = []
-        empty = True
+        empty, lines = True, Lines.NOWHERE
         while (c := self.peek()) and c not in "|)":
             if c == "^":
                 if parts:
@@ -97,15 +132,19 @@ class _Parser:
                 self.to_end = True
                 break
             groups = self.groups
-            atom, atom_empty = self.atom()
+            single = c not in "("
+            atom = self.atom()
             quantifier, optional = self.quantifier()
             if quantifier[:1] not in ("", "?") and self.groups > groups:
                 self.repeated = True
-            parts.append(atom + quantifier)
-            empty = empty and (atom_empty or optional)
-        return "".join(parts), empty
+            parts.append(atom.text + quantifier)
+            empty = empty and (atom.empty or optional)
+            own = _lines(atom, quantifier, single=single)
+            always = not own and not atom.empty and not optional
+            lines = Lines.NOWHERE if always else Lines.ANYWHERE if lines else own
+        return _Part("".join(parts), empty, lines)
 
-    def atom(self) -> tuple[str, bool]:
+    def atom(self) -> _Part:
         c = self.take()
         if c == "(":
             opening = "("
@@ -116,19 +155,16 @@ class _Parser:
                 opening = "(?:"
             else:
                 self.groups += 1
-            inner, empty = self.alternatives(top=False)
+            inner = self.alternatives(top=False)
             if self.take() != ")":
                 raise Unlike("a parenthesis is not closed")
-            return f"{opening}{inner})", empty
-        if c == "[":
-            return self.choice(), False
-        if c == ".":
-            return f"[^{_ENDS}]", False
-        if c == "\\":
-            return self.escape(), False
+            return _Part(f"{opening}{inner.text})", inner.empty, inner.lines)
         if c in "*+?{}]":
             raise Unlike(f"{c} stands alone")
-        return _plain(c), False
+        text = _plain(c)
+        if c in ".[\\":
+            text = f"[^{_ENDS}]" if c == "." else self.choice() if c == "[" else self.escape()
+        return _Part(text, empty=False, lines=Lines.ANYWHERE if _matched(text) else Lines.NOWHERE)
 
     def escape(self, *, inside: bool = False) -> str:
         c = self.take()
@@ -194,6 +230,25 @@ class _Parser:
         return text, optional
 
 
+def _matched(text: str) -> str:
+    """Return the ends of lines that a pattern of one character matches."""
+    here = re.sub(r"\\x\{([0-9a-f]+)\}", lambda found: re.escape(chr(int(found[1], 16))), text)
+    return "".join(re.findall(here, "\n\r\x85\u2028\u2029", re.ASCII))
+
+
+def _lines(atom: _Part, quantifier: str, *, single: bool) -> Lines:
+    """Return where a part that is repeated may match ends of lines, if none before it does."""
+    if not atom.lines or not quantifier:
+        # A character that is matched once leaves an end of line behind it that could be matched again.
+        return atom.lines
+    most = quantifier in ("*", "+") or quantifier.endswith(",}")
+    if not single:
+        # What a group ends with is as long as it can be, however often the group comes.
+        return atom.lines if most or quantifier == "?" else Lines.ANYWHERE
+    ends = _matched(atom.text)
+    return Lines.AT_ITS_END if most and ("\r" in ends) == ("\n" in ends) else Lines.ANYWHERE
+
+
 def _plain(c: str) -> str:
     """Return a pattern that matches one character."""
     if c.isascii() and (c.isalnum() or c == " "):
@@ -206,10 +261,11 @@ def _plain(c: str) -> str:
 def java_regex(pattern: str) -> Regex:
     """Return RE2's form of a pattern of Java, or raise `Unlike`."""
     parser = _Parser(pattern)
-    text, empty = parser.alternatives(top=True)
+    part = parser.alternatives(top=True)
     if parser.at < len(pattern):
         raise Unlike("a parenthesis is closed twice")
-    return Regex(f"(?:{text})" if "|" in text else text, parser.groups, empty, parser.repeated, parser.to_end)
+    text = f"(?:{part.text})" if "|" in part.text else part.text
+    return Regex(text, parser.groups, part.empty, parser.repeated, parser.to_end, part.lines)
 
 
 def java_replacement(text: str, groups: int) -> str:

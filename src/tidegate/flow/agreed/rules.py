@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tidegate.flow import sqltypes
 from tidegate.flow.agreed.formats import strftime_of
-from tidegate.flow.agreed.kinds import decimal
+from tidegate.flow.agreed.kinds import common, decimal
 from tidegate.flow.agreed.letters import LOWER, UPPER
-from tidegate.flow.agreed.regexes import Regex, Unlike, java_regex, java_replacement
-from tidegate.flow.agreed.values import Given, Lambda, Rule, Value, duckdb_text, duckdb_type, let
+from tidegate.flow.agreed.regexes import BEFORE_LAST_END, Regex, Unlike, java_regex, java_replacement
+from tidegate.flow.agreed.values import Given, Lambda, Rule, Value, cast, duckdb_text, duckdb_type, let
 
-__all__ = ["REMAINDER", "Rule", "key", "strict"]
+__all__ = ["REMAINDER", "Rule", "found_in", "key", "strict"]
 
 _NAN = "CAST('nan' AS DOUBLE)"
 _LAST = "9223372036854775807"
@@ -72,8 +74,8 @@ def _mapped(text: str, function: str, others: dict[str, str]) -> str:
     """Return a text with each letter mapped by a function of DuckDB, but some letters otherwise."""
     found = duckdb_text(f"[{''.join(others)}]")
     mapped = ", ".join(f"{duckdb_text(c)}: {duckdb_text(to)}" for c, to in others.items())
-    each = f"coalesce(list_extract(map_extract(MAP {{{mapped}}}, __c), 1), {function}(__c))"
-    letters = f"list_transform(regexp_extract_all({text}, '(?s).'), lambda __c: {each})"
+    each = f"coalesce(list_extract(map_extract(MAP {{{mapped}}}, __λc), 1), {function}(__λc))"
+    letters = f"list_transform(regexp_extract_all({text}, '(?s).'), lambda __λc: {each})"
     return f"CASE WHEN regexp_matches({text}, {found}) THEN array_to_string({letters}, '') ELSE {function}({text}) END"
 
 
@@ -83,7 +85,17 @@ def _regex(given: Given, i: int) -> Regex:
 
 def rlike(given: Given) -> str:
     """Return whether a pattern is found in a text."""
-    return f"regexp_matches({given[0]}, {duckdb_text(_regex(given, 1).found)})"
+    return found_in(given[0], _regex(given, 1))
+
+
+def found_in(text: str, regex: Regex) -> str:
+    """Return whether a pattern is found in a text, which may be written twice."""
+    if regex.found is not None:
+        return f"regexp_matches({text}, {duckdb_text(regex.found)})"
+    # It ends where the text ends, or before the end of line there.
+    to_end = duckdb_text(rf"{regex.text}\z")
+    before = f"regexp_extract({text}, {duckdb_text(BEFORE_LAST_END)}, 1)"
+    return f"(regexp_matches({text}, {to_end}) OR regexp_matches({before}, {to_end}))"
 
 
 def split(given: Given) -> str:
@@ -120,6 +132,16 @@ def regexp_extract(given: Given) -> str:
 
 
 # Numbers.
+
+
+def nullif(given: Given) -> str:
+    """Return the first of two values unless they are equal: they are compared as values of one type, it is of its own.
+
+    A BIGINT would lose digits on its way through DOUBLE.
+    """
+    x, y = given.arguments
+    wide = common([x.type, y.type])
+    return f"CASE WHEN {cast(x.sql, wide)} = {cast(y.sql, wide)} THEN NULL ELSE {x.sql} END"
 
 
 def whole(function: str) -> Rule:
@@ -225,6 +247,17 @@ def hashed(given: Given) -> str:
     return f"hash({', '.join(argument.sql for argument in given.arguments)}) >> 1"
 
 
+def in_micros(template: str) -> Rule:
+    """Return the rule of what counts in microseconds, and in no other unit."""
+
+    def rule(given: Given) -> str:
+        if given[0].upper() != "MICROSECOND":
+            raise Unlike("it counts in microseconds only")
+        return template.format(*(argument.sql for argument in given.arguments))
+
+    return rule
+
+
 # Lists.
 
 
@@ -243,7 +276,7 @@ def key(sql: str, type_: str, depth: int = 0) -> str:
             parts.append(f"'n{i}': {part} IS NOT NULL, 'v{i}': {key(part, inner, depth)}")
         return f"CASE WHEN {sql} IS NOT NULL THEN {{{', '.join(parts)}}} END"
     if type_.startswith("ARRAY"):
-        name = f"__x{depth or ''}"
+        name = f"__λx{depth or ''}"
         inner = key(name, sqltypes.element(type_) or "", depth + 1)
         each = f"{{'n': {name} IS NOT NULL, 'v': {inner}}}"
         return f"CASE WHEN {sql} IS NOT NULL THEN list_transform({sql}, lambda {name}: {each}) END"
@@ -265,35 +298,42 @@ def sorted_list(given: Given) -> str:
     inner = _element(given)
     if key("x", inner) == "x":
         return f"list_sort({given[0]}, {how}, {nulls})"
-    pair = f"CASE WHEN __e IS NOT NULL THEN {{'k': {key('__e', inner)}, 'v': __e}} END"
-    keyed = f"list_transform({given[0]}, lambda __e: {pair})"
-    return f"list_transform(list_sort({keyed}, {how}, {nulls}), lambda __e: __e['v'])"
+    pair = f"CASE WHEN __λe IS NOT NULL THEN {{'k': {key('__λe', inner)}, 'v': __λe}} END"
+    keyed = f"list_transform({given[0]}, lambda __λe: {pair})"
+    return f"list_transform(list_sort({keyed}, {how}, {nulls}), lambda __λe: __λe['v'])"
 
 
 def array_distinct(given: Given) -> str:
     """Return each element once, where it comes first."""
     if "MAP" in (given.gives or ""):
         raise Unlike("maps are not compared")
-    return f"list_filter({given[0]}, lambda __e, __i: list_position({given[0]}, __e) = __i)"
-
-
-def _truths(given: Given) -> str:
-    return f"list_transform({given[0]}, {given[1]})"
+    return f"list_filter({given[0]}, lambda __λe, __λi: list_position({given[0]}, __λe) = __λi)"
 
 
 def exists(given: Given) -> str:
     """Return whether a condition holds of an element: NULL if that is not known of one, and of no other."""
-    return (
-        f"CASE WHEN {given[0]} IS NULL THEN NULL WHEN list_contains({_truths(given)}, true) THEN true "
-        f"WHEN len({given[0]}) > list_count({_truths(given)}) THEN NULL ELSE false END"
-    )
+    return _decided(given, "true", "OR", "false")
 
 
 def forall(given: Given) -> str:
     """Return whether a condition holds of all elements."""
+    return _decided(given, "false", "AND", "true")
+
+
+def _decided(given: Given, decides: str, word: str, otherwise: str) -> str:
+    """Return what conditions on elements say together; those that follow the one that decides are not computed."""
+    elements, condition = given[0], given.arguments[1]
+    assert isinstance(condition, Lambda)
+    if condition.fails:
+        # What is known so far is not what decides, or it stays so.
+        known, (element,) = "__λd", condition.parameters
+        body = f"CASE WHEN {known} IS {decides} THEN {decides} ELSE ({condition.body}) {word} {known} END"
+        result = _folded(elements, (known, element), body, otherwise, "BOOLEAN")
+        return f"CASE WHEN {elements} IS NOT NULL THEN {result} END"
+    truths = f"list_transform({elements}, {condition.sql})"
     return (
-        f"CASE WHEN {given[0]} IS NULL THEN NULL WHEN list_contains({_truths(given)}, false) THEN false "
-        f"WHEN len({given[0]}) > list_count({_truths(given)}) THEN NULL ELSE true END"
+        f"CASE WHEN {elements} IS NULL THEN NULL WHEN list_contains({truths}, {decides}) THEN {decides} "
+        f"WHEN len({elements}) > list_count({truths}) THEN NULL ELSE {otherwise} END"
     )
 
 
@@ -302,20 +342,22 @@ def reduce(given: Given) -> str:
     start, step = given.arguments[1], given.arguments[2]
     assert isinstance(start, Value)
     assert isinstance(step, Lambda)
-    state, element = step.parameters
-    # DuckDB has one type for elements and values: they are in one struct.
-    type_ = duckdb_type(start.type or "")
-    body = step.body
-    inner = f"{{'e': NULL, 's': CAST({body} AS {type_})}}"
-    elements = f"list_transform({given[0]}, lambda {element}: {{'e': {element}, 's': CAST(NULL AS {type_})}})"
-    inner = inner.replace("'e': NULL", "'e': __r2['e']")
-    changed = let("__r1['s']", state, let("__r2['e']", element, inner))
-    first = f"{{'e': list_extract({given[0]}, 1), 's': CAST({start.sql} AS {type_})}}"
-    result = f"(list_reduce({elements}, lambda __r1, __r2: {changed}, {first}))['s']"
+    result = _folded(given[0], step.parameters, step.body, start.sql, duckdb_type(start.type or ""))
     finish = given.arguments[3] if len(given.arguments) > 3 else None
     if isinstance(finish, Lambda):
         result = let(result, finish.parameters[0], finish.body)
     return f"CASE WHEN {given[0]} IS NOT NULL THEN {result} END"
+
+
+def _folded(elements: str, names: Sequence[str], body: str, start: str, type_: str) -> str:
+    """Return a value that every element changes in turn; ``names`` are those of the value and of an element."""
+    state, element = names
+    # DuckDB has one type for elements and values: they are in one struct.
+    inner = f"{{'e': __λr2['e'], 's': CAST({body} AS {type_})}}"
+    both = f"list_transform({elements}, lambda {element}: {{'e': {element}, 's': CAST(NULL AS {type_})}})"
+    changed = let("__λr1['s']", state, let("__λr2['e']", element, inner))
+    first = f"{{'e': list_extract({elements}, 1), 's': CAST({start} AS {type_})}}"
+    return f"(list_reduce({both}, lambda __λr1, __λr2: {changed}, {first}))['s']"
 
 
 def zip_with(given: Given) -> str:
@@ -323,6 +365,6 @@ def zip_with(given: Given) -> str:
     function = given.arguments[2]
     assert isinstance(function, Lambda)
     a, b = function.parameters
-    body = let("struct_extract(__z, 1)", a, let("struct_extract(__z, 2)", b, function.body))
-    zipped = f"list_transform(list_zip({given[0]}, {given[1]}), lambda __z: {body})"
+    body = let("struct_extract(__λz, 1)", a, let("struct_extract(__λz, 2)", b, function.body))
+    zipped = f"list_transform(list_zip({given[0]}, {given[1]}), lambda __λz: {body})"
     return f"CASE WHEN {given[0]} IS NOT NULL AND {given[1]} IS NOT NULL THEN {zipped} END"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tidegate.flow.agreed import casts, rules
+from tidegate.flow.agreed import casts, instants, rules
 from tidegate.flow.agreed.rules import Rule, strict
 
 __all__ = ["CASTS", "ENGINE", "FUNCTIONS", "OPERATORS"]
@@ -127,7 +127,7 @@ CHOICES: Final[dict[str, Rule]] = {
     "nvl(T, T) T": "coalesce({0}, {1})",
     "ifnull(T, T) T": "coalesce({0}, {1})",
     "nvl2(T, U, U) U": "CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END",
-    "nullif(A, A) the first": "CASE WHEN {0} = {1} THEN NULL ELSE {0} END",
+    "nullif(A, A) the first": rules.nullif,
     "if(BOOLEAN, T, T) T": "CASE WHEN {0} THEN {1} ELSE {2} END",
     "isnull(T) BOOLEAN": "{0} IS NULL",
     "isnotnull(T) BOOLEAN": "{0} IS NOT NULL",
@@ -200,7 +200,7 @@ LISTS: Final[dict[str, Rule]] = {
     "array_sort(ARRAY<T>) ARRAY<T>": rules.sorted_list,
     "sort_array(ARRAY<T>) ARRAY<T>": rules.sorted_list,
     "sort_array(ARRAY<T>, truth) ARRAY<T>": rules.sorted_list,
-    "array_repeat(T, INT) ARRAY<T>": "list_transform(range({1}), lambda __n: {0})",
+    "array_repeat(T, INT) ARRAY<T>": "list_transform(range({1}), lambda __λn: {0})",
     "reverse(ARRAY<T>) ARRAY<T>": "list_reverse({0})",
     "concat(ARRAY<T>…) ARRAY<T>": rules.piped,
     "flatten(ARRAY<ARRAY<T>>) ARRAY<T>": f"CASE WHEN {_KNOWN} THEN flatten({{0}}) END",
@@ -240,8 +240,8 @@ FUNCTIONS: Final[dict[str, Rule]] = {**TEXTS, **NUMBERS, **CHOICES, **DATES, **L
 #: What the engine alone writes in its own texts: it needs no particular value of these.
 ENGINE: Final[dict[str, Rule]] = {
     "xxhash64(anything…) BIGINT": rules.hashed,
-    "timestampdiff(word, TIMESTAMP_NTZ, TIMESTAMP_NTZ) BIGINT": "epoch_us({2}) - epoch_us({1})",
-    "timestampadd(word, BIGINT, TIMESTAMP_NTZ) TIMESTAMP_NTZ": "make_timestamp(epoch_us({2}) + {1})",
+    "timestampdiff(word, TIMESTAMP_NTZ, TIMESTAMP_NTZ) BIGINT": rules.in_micros("epoch_us({2}) - epoch_us({1})"),
+    "timestampadd(word, BIGINT, TIMESTAMP_NTZ) TIMESTAMP_NTZ": rules.in_micros("make_timestamp(epoch_us({2}) + {1})"),
 }
 
 #: Operators, by how they are written.
@@ -318,8 +318,8 @@ CASTS: Final[dict[tuple[str, str], Rule]] = {
     ("STRING", "DOUBLE"): casts.double_of_text,
     ("STRING", "BOOLEAN"): casts.truth_of_text,
     ("STRING", "DATE"): casts.date_of_text,
-    ("STRING", "TIMESTAMP"): casts.instant_of_text,
-    ("STRING", "TIMESTAMP_NTZ"): casts.instant_of_text,
+    ("STRING", "TIMESTAMP"): instants.instant_of_text,
+    ("STRING", "TIMESTAMP_NTZ"): instants.instant_of_text,
     ("DATE", "STRING"): casts.text_of_date,
     ("DATE", "TIMESTAMP"): "{0}",
     ("DATE", "TIMESTAMP_NTZ"): "{0}",

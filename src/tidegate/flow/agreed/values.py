@@ -10,7 +10,9 @@ from typing import Any, TypeAlias
 from tidegate.flow import sqltypes
 from tidegate.flow.parser import Tree, exp
 
-__all__ = ["Given", "Lambda", "Rule", "Value", "cast", "duckdb_text", "duckdb_type", "failing", "let"]
+__all__ = [
+    "Given", "Lambda", "Lets", "Rule", "Value", "cast", "duckdb_text", "duckdb_type", "failing", "let", "let_all",
+]  # fmt: skip
 
 
 @lru_cache(maxsize=1024)
@@ -34,7 +36,8 @@ def _naive(tree: Tree) -> Tree:
 class Value:
     """An expression of DuckDB: its SQL, its type in Spark (None if that is not known), and whether it may fail.
 
-    ``literal`` is the value of a literal, and `simple` says that it may be written several times.
+    ``literal`` is the value of a literal, `simple` says that it may be written several times, and `digits` how many an
+    integer has that is written out: beside a decimal, it is one of just these.
     """
 
     sql: str
@@ -42,15 +45,17 @@ class Value:
     fails: bool = False
     literal: Any = None
     simple: bool = False
+    digits: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Lambda:
-    """A function of elements: from SQL of its parameters to its SQL; and the type of what it gives."""
+    """A function of elements: from SQL of its parameters to its SQL; the type of what it gives; whether it may fail."""
 
     parameters: tuple[str, ...]
     body: str
     type: str | None
+    fails: bool = True
 
     @property
     def sql(self) -> str:
@@ -112,6 +117,21 @@ def cast(sql: str, type_: str | None) -> str:
     return sql if type_ is None or "VOID" in type_ else f"CAST({sql} AS {duckdb_type(type_)})"
 
 
+#: Expressions, and the names by which they are read.
+Lets: TypeAlias = list[tuple[str, str]]
+
+
+def let_all(lets: Lets, body: str) -> str:
+    """Return an expression that reads others by their names."""
+    for sql, name in reversed(lets):
+        body = let(sql, name, body)
+    return body
+
+
 def let(sql: str, name: str, body: str) -> str:
-    """Return an expression that reads another by a name: it is written, and computed, only once."""
+    """Return an expression that reads another by a name: it is written, and computed, only once.
+
+    Such names, as all parameters of functions in what is translated, begin with ``__λ``: no column is called so.
+    Columns of users do not begin with two underscores, and those of the engine go on with a plain letter or a digit.
+    """
     return f"list_extract(list_transform([{sql}], lambda {name}: {body}), 1)"

@@ -26,7 +26,7 @@ from tidegate.flow.arguments import checked_directory
 from tidegate.flow.errors import BadArgument, BadInput, BadSpan, nearest
 from tidegate.flow.plan import Plan
 from tidegate.flow.spans import parse_span
-from tidegate.local_engine.admitted import check_expressions
+from tidegate.local_engine.admitted import check_expressions, check_macros
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.compute import check_operators
 from tidegate.local_engine.inputs import given_as
@@ -89,7 +89,9 @@ def prepare(
     check_expressions(flow)
     check_names(flow, inputs, "stream", "stream")
     places = checked_outputs(flow, outputs)
-    backend = LocalBackend(cursor_of(session))
+    connection = cursor_of(session)
+    check_macros(connection)
+    backend = LocalBackend(connection)
     tables, feeds = {}, {}
     for table in flow.tables:
         with _told(f"{table.verb} {table.id!r}"):

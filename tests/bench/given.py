@@ -1,0 +1,59 @@
+"""Rows for the 24 queries, few and awkward, and what of their answers no engine differs in."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import islice
+from random import Random
+from typing import Any
+
+from bench.aggregates.queries import draw_scans, draw_texts
+
+__all__ = ["QUICK", "given", "rounded", "scans", "texts"]
+
+START = datetime(2026, 1, 1)
+AWKWARD = [
+    (START, " leading and  double ", "", "   "),
+    (START, "b a B a b", "x", "x x y"),
+    (START, "", " ", "a"),
+    (START, "aaaaaaaaaaaa", "bbbbbbbbbb c bbbbbbbbbb", "cccccccccc"),
+]
+#: One of each kind and cost on each kind of data runs in every test run, the others in the long one.
+QUICK = ("LLM", "HHM", "ALJ", "lhm", "hlm", "hlj")
+
+
+def texts(name: str) -> list[Any]:
+    """Texts of which some match, or have no words."""
+    apart = timedelta(milliseconds=400)
+    if name.endswith("M"):
+        return [*AWKWARD, *islice(draw_texts(Random(2), apart=apart), 12)]
+    rows = [row for row in islice(draw_texts(Random(3), apart=apart), 60) if len(row[1]) > 100][:16]
+    rows += [(ts, orig.upper(), change, updated) for ts, orig, change, updated in rows[:3]]
+    return rows + [(ts, orig[::-1], change, updated) for ts, orig, change, updated in rows[:16]]
+
+
+def scans(name: str) -> list[Any]:
+    """Scans of which some are far, and some are alike."""
+    rows = list(islice(draw_scans(Random(4), apart=timedelta(milliseconds=150)), 6))
+    if name.endswith("m"):
+        return [(ts, n, [d - dist[0] + 1.5 + 2 * (n % 3) for d in dist]) for ts, n, dist in rows]
+    return (
+        rows
+        + [(ts, n + 10, [d + 0.0085 for d in dist]) for ts, n, dist in rows[:3]]
+        + [(ts, n + 20, [d + 0.0072 for d in dist]) for ts, n, dist in rows[:2]]
+        + [(ts, n + 30, [d + 0.006 for d in dist]) for ts, n, dist in rows[:2]]
+    )
+
+
+def given(name: str) -> dict[str, list[Any]]:
+    """The rows of the source of a query, by its name."""
+    return {"texts": texts(name)} if name.isupper() else {"scans": scans(name)}
+
+
+def rounded(row: Any) -> Any:
+    """A row whose fractions are cut to what no engine differs in."""
+    if isinstance(row, dict):
+        return tuple(rounded(value) for value in row.values())
+    if isinstance(row, list | tuple):
+        return tuple(rounded(value) for value in row)
+    return round(row, 7) + 0.0 if isinstance(row, float) else row

@@ -1,0 +1,28 @@
+"""The 24 queries on the local engine give what a few lines of plain Python give, as on Spark, and in every form."""
+
+from __future__ import annotations
+
+import pytest
+from bench.aggregates.queries import QUERIES
+from tests.bench.given import QUICK, given, rounded
+from tests.flow.case import assert_same_rows
+from tests.flow.plain import plain
+from tests.local_engine.engine import by_local
+
+
+@pytest.mark.parametrize(
+    ("name", "using"),
+    [
+        pytest.param(name, using, marks=[] if name in QUICK and not using else pytest.mark.slow)
+        for name in QUERIES
+        for using in ("", "A", "A+")
+    ],
+)
+def test_queries_give_what_plain_python_gives(name: str, using: str) -> None:
+    """Dedicated, and composed of A or of A+: the rows that Spark has to give for the same input."""
+    rows = given(name)
+    expected = plain(name, *rows.values())
+    assert expected
+    flow = QUERIES[name]()
+    found = by_local(flow.to_aggregates(using=using) if using else flow, rows)
+    assert_same_rows(sorted(map(rounded, found)), sorted(map(rounded, expected)))
