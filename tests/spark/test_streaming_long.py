@@ -94,6 +94,7 @@ def compiling(spark: SparkSession) -> Iterator[SparkSession]:
         spark.conf.set(name, value)
 
 
+@pytest.mark.slow
 def test_steps_compile_nothing_anew(compiling: SparkSession, tmp_path: Path) -> None:
     """Frontiers move with each step, and the code that Spark generates stays the same."""
     plan = flow("compiled")
