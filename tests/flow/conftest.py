@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.flow.case import Engine
+from tests.flow.short_run import LOOPS_ON_SPARK, ON_STREAMS
 from tests.local_engine.engine import by_local
 from tests.local_engine.steps import by_local_steps
 from tests.spark.engine import by_spark
@@ -58,16 +59,12 @@ ENGINES: dict[str, Engine] = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave most cases on streams, and of loops, to the long run: each takes several jobs of Spark a step or round."""
-    cases = [i for i in items if getattr(i, "callspec", None) and "case" in i.callspec.params]
-    streaming = [i for i in cases if i.callspec.params.get("engine") == "streaming"]
-    loops = [
-        i for i in cases if i.callspec.params.get("engine") == "spark" and "[iterate: " in i.name.replace("spark-", "")
-    ]
-    for some in (streaming, loops):
-        for number, item in enumerate(some):
-            if number % 8:
-                item.add_marker(pytest.mark.slow)
+    """Leave most cases on streams, and of loops, to the long run."""
+    for item in items:
+        engine, _, case = getattr(getattr(item, "callspec", None), "id", "").partition("-")
+        loop = engine == "spark" and case.startswith("iterate: ")
+        if (engine == "streaming" and case not in ON_STREAMS) or (loop and case not in LOOPS_ON_SPARK):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(

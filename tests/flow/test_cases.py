@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.flow.case import Case, Engine, run_case
 from tests.flow.cases import accumulate, aggregate, edges, held, iterate, joined, names, process, rowwise, window
+from tests.flow.short_run import LOOPS_ON_SPARK, ON_STREAMS
 
 TABLES = {
     module.__name__.rsplit(".", 1)[-1]: module.CASES
@@ -20,3 +21,10 @@ def test_case(case: Case, engine: tuple[str, Engine]) -> None:
     if name in case.except_on:
         pytest.skip(case.except_on[name])
     run_case(case, run)
+
+
+def test_each_table_has_cases_in_the_short_run() -> None:
+    """The names that are listed for it are those of cases, and some are of each table."""
+    known = {param.id for param in CASES}
+    assert known >= ON_STREAMS | LOOPS_ON_SPARK
+    assert {name.partition(":")[0] for name in ON_STREAMS} == set(TABLES)

@@ -113,7 +113,7 @@ class Report:
 
 
 def plan(name: str, seed: int, *, steps: int = STEPS) -> list[Point]:
-    """Answer where the processes that run a flow die: once in each step, after some of those while recovering.
+    """Return where the processes that run a flow die: once in each step, after some of those while recovering.
 
     Every named point comes, from a step on that the seed chooses; rounds, too. The end of the input is a step too.
     """
@@ -123,7 +123,9 @@ def plan(name: str, seed: int, *, steps: int = STEPS) -> list[Point]:
         if name == "loops" and step in (3, 6):
             places.append(("round", step))
         places.append((point, step))
-        if POINTS.index(point) > POINTS.index("during commit") or rng.random() < 0.25:
+        committed = POINTS.index(point) > POINTS.index("during commit")
+        # Before the first commit there is nothing to recover from: the process would run to the end of the input.
+        if committed or (rng.random() < 0.25 and step):
             places.append((rng.choice(RECOVERY), -1))
         if rng.random() < 0.3:
             places.append(("", rng.uniform(0.2, 0.6)))
@@ -143,13 +145,19 @@ def torment(
         calm = time.monotonic() - started
         assert expected is not None, "the undisturbed run was killed"
         places: Counter[str] = Counter()
-        for point, where in [*points, ("never", 0.0)]:
-            die = (point, where if point else where * calm)
+        for number, (point, where) in enumerate([*points, ("never", 0.0)]):
+            die = (point, where) if point else ("", where * calm, _next_step(points[number:], steps))
             found = _run(name, directory, "killed", die, dsn, spared if spare else None)
-            if found is not None:
-                break
-            places[point or "at random"] += 1
+            # Whoever has come to the end leaves the points of recoveries to the next.
+            if found is None:
+                places[point or "at random"] += 1
+        assert found is not None, "the last process was killed"
         return Report(name, seed, places.total(), dict(places), _same(name, expected, found))
+
+
+def _next_step(points: list[Point], steps: int) -> int:
+    """Return the step that the next process is to die in: whoever dies at random must not run beyond it."""
+    return next((int(where) for point, where in points if point and where >= 0), steps)
 
 
 def _same(name: str, expected: dict[str, Any], found: dict[str, Any]) -> bool:
@@ -227,11 +235,19 @@ def _signal(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
-def _run(name: str, directory: Path, place: str, point: Point | None, dsn: str, spared: _Spared | None = None) -> Any:
-    """Run a flow in a process of its own; answer what came out, or None if it was killed."""
+def _run(
+    name: str,
+    directory: Path,
+    place: str,
+    point: Point | tuple[str, float, int] | None,
+    dsn: str,
+    spared: _Spared | None = None,
+) -> Any:
+    """Run a flow in a process of its own; return what came out, or None if it was killed."""
     command = [sys.executable, "-m", "tests.spark.crashes", "--work", str(directory), "--flow", name, "--place", place]
     if point is not None:
         command += ["--point", point[0], "--at", str(point[1])]
+        command += [f"--before={step}" for step in point[2:]]
     if spared:
         command.append("--spare")
     root = Path(__file__).parents[2]
@@ -266,7 +282,7 @@ def _kill(jvm: int | None) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _work(directory: Path, name: str, place: str, point: str | None, where: float, *, spare: bool) -> None:
+def _work(directory: Path, name: str, place: str, point: str | None, where: float, before: int, *, spare: bool) -> None:
     from tests.spark.sessions import quick_session
 
     from tidegate.engine.storage.errors import CheckpointClosed
@@ -293,7 +309,7 @@ def _work(directory: Path, name: str, place: str, point: str | None, where: floa
 
     def probe(at: str, number: int) -> None:
         # Not every step comes to every point: one that completes nothing has nothing to publish.
-        if at == point and number >= where:
+        if (at == point and number >= where) or (point == "" and at == "begin" and number >= before):
             _kill(jvm)
 
     if point == "":
@@ -336,9 +352,10 @@ def _main() -> None:
     for option in ("work", "flow", "place", "point"):
         parser.add_argument(f"--{option}", help=argparse.SUPPRESS)
     parser.add_argument("--at", type=float, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--before", type=int, default=0, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
-        _work(Path(given.work), given.flow, given.place, given.point, given.at, spare=given.spare)
+        _work(Path(given.work), given.flow, given.place, given.point, given.at, given.before, spare=given.spare)
         return
     lines = given.report.read_text().splitlines() if given.report and given.report.exists() else []
     done = [Report(**json.loads(line)) for line in lines]

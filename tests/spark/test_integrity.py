@@ -354,7 +354,9 @@ def _moved_of_format_1(path: Path) -> Path:
     return _moved(path)
 
 
-@pytest.mark.parametrize("move", [_moved, _linked, _moved_of_format_1])
+@pytest.mark.parametrize(
+    "move", [_moved, *(pytest.param(move, marks=pytest.mark.slow) for move in (_linked, _moved_of_format_1))]
+)
 def test_rows_that_wait_go_with_their_checkpoint(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, move: Callable[[Path], Path]
 ) -> None:
@@ -546,6 +548,7 @@ def test_checks_that_are_left_out_let_damages_through(steps: Steps, monkeypatch:
             steps.engine()
 
 
+@pytest.mark.slow
 def test_rows_that_nobody_looks_for_are_lost(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the sum of rows, a file on a worker's disk is missing in the answers."""
     real = parts_module.measured
@@ -562,6 +565,7 @@ def test_rows_that_nobody_looks_for_are_lost(steps: Steps, monkeypatch: pytest.M
     assert 0 < len(steps.rows()) < len(KEYS)
 
 
+@pytest.mark.slow
 def test_a_sink_without_a_record_loses_a_step(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

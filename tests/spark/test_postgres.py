@@ -90,7 +90,9 @@ def test_a_table_has_the_latest_row_of_each_key(place: Place, database: Database
     ]
 
 
-@pytest.mark.parametrize("point", ["during commit", "publishing", "handed over"])
+@pytest.mark.parametrize(
+    "point", ["handed over", *(pytest.param(p, marks=pytest.mark.slow) for p in ("during commit", "publishing"))]
+)
 def test_rows_are_added_once_whatever_point_a_run_dies_at(
     spark: SparkSession, tmp_path: Path, database: Database, point: str
 ) -> None:
@@ -101,6 +103,7 @@ def test_rows_are_added_once_whatever_point_a_run_dies_at(
     assert database.sql(f"SELECT * FROM {table}") == [(1, "a", 1), (2, "a", 1), (2, "b", 1), (3, "b", 2)]
 
 
+@pytest.mark.slow
 def test_a_sink_that_forgets_the_number_of_a_step_is_caught(
     spark: SparkSession, tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -390,6 +393,7 @@ def test_a_row_that_postgresql_cannot_take_fails_its_step_before_the_commit_and_
     assert database.sql("SELECT t, k, n FROM texts") == [(1, "a", 1), (5, "a", 1), (6, "ab", 1)]
 
 
+@pytest.mark.slow
 def test_a_sink_that_does_not_look_is_caught(place: Place, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the look before the commit, the step is committed; what the error then names is a way on all the same."""
     monkeypatch.setattr(Postgres, "refuses", lambda self, schema: [])
@@ -458,7 +462,7 @@ def _url(database: Database) -> str:
     return f"postgresql://tidegate:{quote(PASSWORD, safe='')}@/postgres?host={quote(host, safe='')}"
 
 
-@pytest.mark.parametrize("way", ["url", "function"])
+@pytest.mark.parametrize("way", ["url", pytest.param("function", marks=pytest.mark.slow)])
 def test_a_password_is_nowhere_to_be_seen(
     place: Place,
     database: Database,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 # A flow takes Spark about a second: fewer are drawn than elsewhere.
-FLOWS = 500 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 40
+FLOWS = 500 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 25
 
 
 def compare(spark: SparkSession, drawn: DrawnFlow) -> None:

@@ -216,13 +216,17 @@ def _swept(monkeypatch: pytest.MonkeyPatch) -> Any:
     return Killer("published", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mutant",
     [
         _output_after_commit,
         _publish_once,
         _again,
-        *(pytest.param(mutant, marks=pytest.mark.slow) for mutant in (_old_state, _early_watermark, _no_delay, _swept)),
+        _old_state,
+        _early_watermark,
+        _no_delay,
+        _swept,
     ],
 )
 def test_broken_engines_are_caught(
@@ -246,6 +250,7 @@ def test_broken_engines_are_caught(
     assert found != undisturbed
 
 
+@pytest.mark.slow
 def test_killed_processes_are_continued_by_the_next(tmp_path: Path) -> None:
     """SIGKILL during the commit and while publishing: the output is that of an undisturbed run."""
     points: list[crashes.Point] = [("during commit", 0), ("publishing", 1)]

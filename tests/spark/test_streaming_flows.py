@@ -26,7 +26,7 @@ pytestmark = pytest.mark.spark
 
 # A flow takes several jobs of Spark a step.
 FORMS = st.sampled_from(["dedicated", "dedicated", "A", "A+", "A optimised", "A+ optimised"])
-FLOWS = 150 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 8
+FLOWS = 150 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 4
 
 
 def shuffled(events: list[Any], rng: random.Random) -> list[Any]:

@@ -136,6 +136,7 @@ def test_a_part_that_is_counted_twice_is_found(spark: SparkSession, tmp_path: Pa
         both(spark, flow, rows, tmp_path / "mutant")
 
 
+@pytest.mark.slow
 def test_panes_that_are_too_long_are_found(spark: SparkSession, tmp_path: Path) -> None:
     """The comparison can fail: with panes as long as windows, rows are in windows that they should not be in."""
     flow, rows = small_windows()
@@ -143,6 +144,7 @@ def test_panes_that_are_too_long_are_found(spark: SparkSession, tmp_path: Path) 
         both(spark, flow, rows, tmp_path)
 
 
+@pytest.mark.slow
 def test_parts_that_are_left_out_too_early_are_found(spark: SparkSession, tmp_path: Path) -> None:
     """The comparison can fail: if a part is outlived when its rows are complete, windows lose rows."""
     flow, rows = small_windows()

@@ -1,0 +1,45 @@
+"""The cases that `make test` runs where each takes many jobs of Spark; `make check` runs all of them."""
+
+from __future__ import annotations
+
+__all__ = ["LOOPS_ON_SPARK", "ON_STREAMS"]
+
+#: On streams: of each operator, what it keeps and how it answers.
+ON_STREAMS = frozenset(
+    {
+        "rowwise: where keeps rows of which the condition is true, not null",
+        "rowwise: explode makes a row of each element, none of an empty or null array",
+        "rowwise: map_batches drops rows and changes columns",
+        "aggregate: one row for each time and group that has rows; a null group is a group",
+        "aggregate: filters and distinct values",
+        "aggregate: on a product, only equal times belong together",
+        "held: gate changes nothing but when rows come",
+        "held: distinct keeps each row once, nulls too",
+        "held: deduplicate keeps the first of each span, which begins at what was kept",
+        "window: windows overlap",
+        "window: windows of hours end a microsecond before the next",
+        "window: a function on each window",
+        "window: sessions end a gap after their last row; a row at the end begins a new one",
+        "accumulate: update: each time and group that has a row at exactly that time",
+        "accumulate: complete on a product: groups that have a row at or below",
+        "accumulate: with every, answers at the ends of periods that have rows",
+        "joined: union matches columns by name, whatever their case",
+        "joined: full join: the time is never null",
+        "joined: left join with a table",
+        "joined: left: rows without a match stay",
+        "joined: in windows that overlap, a pair may come twice",
+        "process: an operator that changes itself",
+        "iterate: a chain that comes from its far end: old facts go through new edges, and new facts through old edges",
+        "iterate: rounds: known is replaced, and after so many rounds it is what it is",
+        "names: joined in windows",
+        "edges: without windows, the first and the last time are times like others",
+    }
+)
+#: Of loops on bounded data; of all other operators, every case is run.
+LOOPS_ON_SPARK = frozenset(
+    {
+        "iterate: update: the facts that are new or better at a time",
+        "iterate: on a product: what follows at a time that carries no row is said at the times above it that do",
+        "iterate: rounds: known is replaced, and after so many rounds it is what it is",
+    }
+)
