@@ -197,16 +197,11 @@ class LocalBackend:
         name = self.held(rows)
         held = self._read(name, rows.columns)
         seen = held.group({}, {"rows": call("count", "*"), **counts}).fetch().to_pylist()
-        found = (
-            seen[0]
-            if seen
-            else {"rows": 0} | {n: 0 if one.function.startswith("count") else None for n, one in counts.items()}
-        )
-        return Kept(held, lambda: self.drop(name), found)
+        return Kept(held, lambda: self.drop(name), seen[0] if seen else {"rows": 0, **_of_none(counts)})
 
     def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[Relation, Callable[[], Mapping[str, Any]]]:
-        """Return rows that are worked out when they are first read, and what looks at them then."""
-        return rows, lambda: next(iter(self._looked(Look(rows, calls))), {})
+        """Return the same rows, and what looks at them."""
+        return rows, lambda: next(iter(self._looked(Look(rows, calls))), _of_none(calls))
 
     def looked(self, looks: Mapping[str, Look]) -> dict[str, list[Mapping[str, Any]]]:
         """See one after the other."""
@@ -301,7 +296,8 @@ class LocalBackend:
         try:
             yield names
         finally:
-            for kept in held.values():
+            for name, kept in held.items():
+                self._made.pop(("view", names.get(name)), None)
                 kept.release()
 
     def joined(
@@ -324,6 +320,11 @@ def _null(type_: str | None) -> str:
 
 def _types_of(rows: LocalRelation) -> dict[str, str | None]:
     return {column.name: column.type for column in rows.columns}
+
+
+def _of_none(calls: Mapping[str, Call]) -> dict[str, Any]:
+    """Return what calls give over no rows."""
+    return {name: 0 if one.function.startswith("count") else None for name, one in calls.items()}
 
 
 def _key_text(value: Any) -> str | None:

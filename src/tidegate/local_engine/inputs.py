@@ -8,18 +8,22 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tidegate.engine.formats import checked_input, data_files
 from tidegate.engine.inputs import check_columns
+from tidegate.engine.relation import united
 from tidegate.engine.steps.taken import TEXT
+from tidegate.errors import TidegateError
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source, Table
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
-from tidegate.local_engine.lines import UNPARSED, InputRows, csv_rows, file_list, json_rows
-from tidegate.local_engine.relation import LocalRelation
+from tidegate.local_engine.lines import UNPARSED, InputRows, csv_rows, json_rows
+from tidegate.local_engine.paths import file_list
+from tidegate.local_engine.relation import LocalRelation, local
 from tidegate.local_engine.types import spark_type, unzoned
 
 __all__ = ["given_as", "rows_in_memory", "rows_of_files"]
@@ -51,7 +55,26 @@ def _of_kind(backend: LocalBackend, operator: Source | Table, kind: str, place: 
         return csv_rows(backend, operator, place, files)
     if kind == "json":
         return json_rows(backend, operator, files)
-    return InputRows(_declared(backend, operator, f"read_parquet({file_list(files)}, hive_partitioning = false)"))
+    # DuckDB would cast what the others have to what the first file has.
+    alike: dict[str, list[str]] = {}
+    for file in files:
+        alike.setdefault(_schema_of(file), []).append(file)
+    parts = [_parquet(backend, operator, found) for found in alike.values()]
+    return InputRows(local(united(parts)) if parts else backend.nothing(operator.schema.columns))
+
+
+def _schema_of(file: str) -> str:
+    try:
+        return str(pq.read_schema(file).remove_metadata())
+    except (pa.ArrowException, OSError) as error:
+        raise BadInput(f"expected a Parquet file, got {file}, which cannot be read: {error}", hint=_HINT) from None
+
+
+def _parquet(backend: LocalBackend, operator: Source | Table, files: Sequence[str]) -> LocalRelation:
+    try:
+        return _declared(backend, operator, f"read_parquet({file_list(files)}, hive_partitioning = false)")
+    except TidegateError as error:
+        raise error.at(files[0]) from None
 
 
 def rows_in_memory(backend: LocalBackend, source: Source, given: pa.Table) -> LocalRelation:

@@ -11,10 +11,11 @@ from tidegate.flow.plan import Source, Table
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type
 from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.paths import file_list
 from tidegate.local_engine.relation import LocalRelation
 from tidegate.local_engine.texts import Json, json_fits, json_path, json_value, text_value
 
-__all__ = ["UNPARSED", "InputRows", "csv_rows", "file_list", "json_rows"]
+__all__ = ["UNPARSED", "InputRows", "csv_rows", "json_rows"]
 
 #: What the reason of a row that does not parse begins with; its text follows.
 UNPARSED = "does not parse: "
@@ -34,16 +35,6 @@ class InputRows:
 
     rows: LocalRelation
     unreadable: LocalRelation | None = None
-
-
-def file_list(files: Sequence[str]) -> str:
-    """Return the names of files as DuckDB takes them.
-
-    >>> file_list(["a.csv", "it's.csv"])
-    "['a.csv', 'it''s.csv']"
-    """
-    quoted = [file.replace("'", "''") for file in files]
-    return "[" + ", ".join(f"'{file}'" for file in quoted) + "]"
 
 
 def csv_rows(backend: LocalBackend, operator: Source | Table, place: str, files: Sequence[str]) -> InputRows:

@@ -41,7 +41,9 @@ def units_of_versions(operator: Iterate, versions: Relation) -> list[tuple[int, 
 def extent(operator: Iterate, timed: Sequence[Relation]) -> list[tuple[int, int]]:
     """Return the least and the greatest unit in each time column, nothing without rows; this computes them."""
     times = {f"__{i}": units_of(operator.schema, name) for i, name in enumerate(operator.schema.time)}
-    ends = {f"{end}{name}": call(end, name) for name in times for end in ("min", "max")}
+    ends = {}
+    for name in times:
+        ends |= {f"least{name}": call("min", name), f"most{name}": call("max", name)}
     found = united([rows.select(times) for rows in timed]).group({}, ends).fetch()
     values = [value for column in found.columns for value in column.to_pylist()]
     return list(zip(values[::2], values[1::2], strict=True))

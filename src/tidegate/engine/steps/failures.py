@@ -50,6 +50,8 @@ def in_step(flow: Plan, number: int, said: Speaks, committed: Callable[[], bool]
 
 def between_steps(flow: Plan, error: BaseException, said: Speaks, *, hint: str) -> BaseException:
     """Return the error for what a run failed with outside of steps; one of ours is what it is."""
+    if isinstance(error, TidegateError) and not any(place.startswith("flow ") for place in error.places):
+        error.at(f"flow {flow.name!r}")
     if isinstance(error, TidegateError) or not isinstance(error, Exception):
         return error
     failed = _failed(flow, said(error), frozenset())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from tidegate.engine.outputs import Fields, Results
@@ -34,6 +35,10 @@ class Host(Protocol):
     @property
     def tables(self) -> Mapping[str, Relation]:
         """The rows of the flow's tables."""
+        ...
+
+    def lowering(self, flow: Plan) -> AbstractContextManager[None]:
+        """Make ready for plans of a flow, which may be in another time zone."""
         ...
 
     def shape(self, columns: Sequence[Column]) -> Any:

@@ -78,7 +78,8 @@ def prepared(
     keys = state_keys(flow, keepers, origins)
     # On no rows: what the engine refuses is refused before anything runs.
     inputs = {s.id: host.backend.nothing(host.shape(s.schema.columns)) for s in flow.sources}
-    shapes = {id_: rows.shape for id_, rows in lower(flow, {**inputs, **host.tables}).items()}
+    with host.lowering(flow):
+        shapes = {id_: rows.shape for id_, rows in lower(flow, {**inputs, **host.tables}).items()}
     kept = {}
     for id_, keeper in keepers.items():
         types = Types(tuple(shapes[name] for name in flow[id_].inputs), shapes[id_])

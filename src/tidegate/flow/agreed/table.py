@@ -240,6 +240,9 @@ FUNCTIONS: Final[dict[str, Rule]] = {**TEXTS, **NUMBERS, **CHOICES, **DATES, **L
 #: What the engine alone writes in its own texts: it needs no particular value of these.
 ENGINE: Final[dict[str, Rule]] = {
     "xxhash64(anything…) BIGINT": rules.hashed,
+    "chr(INT) STRING": "chr({0})",
+    # DuckDB has no other texts.
+    "is_valid_utf8(STRING) BOOLEAN": "CASE WHEN {0} IS NOT NULL THEN true END",
     "timestampdiff(word, TIMESTAMP_NTZ, TIMESTAMP_NTZ) BIGINT": rules.in_micros("epoch_us({2}) - epoch_us({1})"),
     "timestampadd(word, BIGINT, TIMESTAMP_NTZ) TIMESTAMP_NTZ": rules.in_micros("make_timestamp(epoch_us({2}) + {1})"),
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -20,17 +22,22 @@ from tidegate.engine.steps.publishing import publish
 from tidegate.engine.steps.running import Running
 from tidegate.engine.steps.step import Batch
 from tidegate.engine.steps.taken import taken_of
+from tidegate.engine.storage.errors import FlowChanged, RunFailed
 from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.log import Log
 from tidegate.engine.storage.state import State, fold_from
+from tidegate.errors import TidegateError
+from tidegate.flow.agreed.zones import in_zone
 from tidegate.flow.limits import limits
 from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.streaming.feeds import Feed, Taking
-from tidegate.local_engine.streaming.host import LocalHost
+from tidegate.local_engine.streaming.host import LocalHost, said
 from tidegate.local_engine.streaming.parts import LocalParts
 
 __all__ = ["Engine"]
+
+_LOG = logging.getLogger("tidegate")
 
 
 class Engine(Running):
@@ -59,9 +66,21 @@ class Engine(Running):
         #: How often, in microseconds, a step is made without rows so that silence is heard; None if nobody listens.
         self._pulse = max(1_000_000, period(min(idle))) if idle else None
         self._takings: dict[str, Taking] = {}
+        #: How long it took to see whether there is something new.
+        self._looked = 0.0
         positions = last.origin.positions if last else {}
         for name, feed in self._feeds.items():
-            feed.resume(positions.get(run.origins[name]), self._noted(name))
+            with _of_source(name):
+                self._resume(feed, positions.get(run.origins[name]), name)
+
+    def _resume(self, feed: Feed, found: Any, name: str) -> None:
+        """Let a feed go on behind the position that a commit has for it."""
+        if found is not None and found["kind"] != feed.kind:
+            raise FlowChanged(
+                f"the checkpoint has read from {found['kind']}, and got {feed.kind}, which cannot go on from there",
+                hint="go on with what it was; or begin with a new checkpoint and other outputs",
+            )
+        feed.resume(found["at"] if found else None, self._noted(name))
 
     @property
     def ended(self) -> bool:
@@ -73,6 +92,12 @@ class Engine(Running):
         """Whether all that there is now was taken, if a step found nothing."""
         return all(feed.resting for feed in self._feeds.values())
 
+    def bound(self) -> None:
+        """Take what the sources have now for all there is."""
+        for name, feed in self._feeds.items():
+            with _of_source(name):
+                feed.bound()
+
     def wait(self, seconds: float) -> None:
         """Wait until something may be new, at most so long."""
         until = time.monotonic() + seconds
@@ -80,14 +105,21 @@ class Engine(Running):
             next(iter(self._feeds.values())).wait(seconds)
         left = until - time.monotonic()
         if left > 0 and not self.ended:
-            time.sleep(min(left, _POLL))
+            # Who has many files to look through looks less often.
+            time.sleep(min(left, max(_POLL, 2 * self._looked)))
 
     def step(self) -> bool:
         """Make a step of what is new; return whether there was something."""
         began = time.monotonic()
-        with self.in_step():
-            takings = {name: taking for name, feed in self._feeds.items() if (taking := feed.take()) is not None}
+        with self.in_step(), in_zone(self.flow.timezone):
+            takings = {}
+            for name, feed in self._feeds.items():
+                with _of_source(name):
+                    taking = feed.take()
+                if taking is not None:
+                    takings[name] = taking
             beat = self._beat()
+            self._looked = time.monotonic() - began
             if not takings and beat is None:
                 return False
             with self.replaceable():
@@ -96,10 +128,10 @@ class Engine(Running):
 
     def finish(self) -> None:
         """Complete everything: the end of the input is a step of its own, and closes the checkpoint."""
-        with self.in_step(), self.replaceable():
+        with self.in_step(), in_zone(self.flow.timezone), self.replaceable():
             if self.last is not None:
                 publish(self.run, self.last)
-            origin = self.last.origin if self.last else Origin("local")
+            origin = self._origin({})
             try:
                 self.go(self._attempt(), Batch({}, origin, ended=True))
             finally:
@@ -108,8 +140,12 @@ class Engine(Running):
     def close(self) -> None:
         """Let go of all that is held."""
         for feed in self._feeds.values():
-            feed.close()
-        self._parts.forget()
+            try:
+                feed.close()
+            except Exception as error:
+                # It is over, whatever a reader thinks of that.
+                _LOG.warning("source %r could not be closed: %s", feed.source.id, error)
+        self._backend.connection.close()
 
     def forget(self) -> None:
         """Drop the tables that hold state: the next step reads the parts that the last commit names."""
@@ -127,16 +163,18 @@ class Engine(Running):
     def committed(self, before: Commit | None, commit: Commit) -> None:  # noqa: ARG002
         """Let the sources know, before anything is published."""
         self._parts.forget(commit.paths)
-        for name, taking in self._takings.items():
-            self._feeds[name].committed(taking)
-        self._takings = {}
+        takings, self._takings = self._takings, {}
+        for name, taking in takings.items():
+            with _of_source(name):
+                self._feeds[name].committed(taking)
 
     def _step(self, takings: Mapping[str, Taking], beat: Beat | None, began: float) -> None:
         attempt, kept = self._attempt(), dict[str, Kept]()
         try:
             for name, taking in takings.items():
-                kept[name] = self._backend.kept(taking.rows)
-                self._feeds[name].check_read(taking)
+                with _of_source(name):
+                    kept[name] = self._backend.kept(taking.rows)
+                    self._feeds[name].check_read(taking)
             self._takings = dict(takings)
             rows = {name: found.rows for name, found in kept.items()}
             batch = Batch(
@@ -163,9 +201,14 @@ class Engine(Running):
         return taken_of(self._backend, source, self._bounds[name], given, frontier, observed=seen)
 
     def _origin(self, takings: Mapping[str, Taking]) -> Origin:
-        before = dict(self.last.origin.positions) if self.last else {}
-        moved = {self.run.origins[name]: taking.position for name, taking in takings.items()}
-        return Origin("local", positions=before | moved)
+        positions = {
+            self.run.origins[name]: {
+                "kind": feed.kind,
+                "at": takings[name].position if name in takings else feed.position,
+            }
+            for name, feed in self._feeds.items()
+        }
+        return Origin("local", positions=positions)
 
     # What positions have that is too large for a commit.
 
@@ -226,6 +269,17 @@ class Engine(Running):
             self._host.tables,
             watch=self.turned,
         )
+
+
+@contextmanager
+def _of_source(name: str) -> Iterator[None]:
+    """Say of what fails inside from which source it comes."""
+    try:
+        yield
+    except TidegateError as error:
+        raise error.at(f"source {name!r}") from None
+    except Exception as error:
+        raise RunFailed(said(error).text).at(f"source {name!r}") from error
 
 
 #: How long a run sleeps before it looks for new files again, in seconds.

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tidegate.engine.outputs import Fields
 from tidegate.engine.relation import Relation
 from tidegate.engine.said import Said, plainly
 from tidegate.engine.storage.files import Files
+from tidegate.flow.agreed.zones import in_zone
+from tidegate.flow.errors import BadArgument, NotSupported
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Column
 from tidegate.flow.schema_json import schema_json
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.paths import file_list
 from tidegate.local_engine.streaming.json_values import json_text
 from tidegate.local_engine.types import of_arrow, zoned_type
 
-__all__ = ["LocalHost", "LocalResults", "fields_of"]
+__all__ = ["LocalHost", "LocalResults", "fields_of", "said"]
 
 _BATCH = 8192
+#: What tables that `memory` makes say of themselves.
+_COLLECTED = "collected by tidegate"
 
 
 class LocalHost:
@@ -38,6 +43,10 @@ class LocalHost:
         #: Where users find what `memory` collects.
         self._shown = shown
 
+    def lowering(self, flow: Plan) -> AbstractContextManager[None]:
+        """Translate for the time zone of the flow."""
+        return in_zone(flow.timezone)
+
     def shape(self, columns: Sequence[Column]) -> tuple[Column, ...]:
         """Return the columns: they are what a shape is here."""
         return tuple(columns)
@@ -48,9 +57,10 @@ class LocalHost:
 
     def results(self, files: Files, path: str) -> LocalResults:
         """Return the rows of a step."""
-        place = files.here / path
-        names = [str(place / name) for name in files.names(path)]
-        return LocalResults(pa.concat_tables([pq.read_table(name) for name in names]), self._shown)
+        names = file_list(files.here / path / name for name in files.names(path))
+        # Not by Arrow: what has no NULL in a file would be a column that takes none.
+        rows = self.backend.run(f"SELECT * FROM read_parquet({names}, hive_partitioning = false)")
+        return LocalResults(rows.to_arrow_table(), self._shown)
 
     def records(self, files: Files) -> list[str]:  # noqa: ARG002
         """Return nothing: all that is to be known is in the commit."""
@@ -58,13 +68,18 @@ class LocalHost:
 
     def said(self, error: BaseException) -> Said:
         """Return what an error says."""
-        if isinstance(error, duckdb.Error):
-            return Said(f"DuckDB failed: {str(error).splitlines()[0]}")
-        return Said(plainly(error))
+        return said(error)
 
     def sees_all(self, flow: Plan, name: str, sources: Sequence[str], shapes: Any) -> bool:  # noqa: ARG002
         """Return that it does: what there is to see is looked at in a table that has all rows."""
         return True
+
+
+def said(error: BaseException) -> Said:
+    """Return what an error says, in one line."""
+    if isinstance(error, duckdb.Error):
+        return Said(f"DuckDB failed: {str(error).splitlines()[0]}")
+    return Said(plainly(error))
 
 
 class LocalResults:
@@ -111,13 +126,21 @@ class LocalResults:
         """Make a table of what was collected that all connections of the session see."""
         connection = self._shown.cursor()
         connection.register("__tidegate_collected", pa.concat_tables(collected))
-        own = duckdb_name(name.strip("`").replace("``", "`"))
+        bare = name.strip("`").replace("``", "`")
+        there = connection.execute("SELECT comment FROM duckdb_tables() WHERE table_name = ?", [bare]).fetchone()
+        if there is not None and there[0] != _COLLECTED:
+            raise BadArgument(f"there is a table {bare} that memory({name!r}) has not made", hint="choose another name")
+        own = duckdb_name(bare)
         connection.execute(f"CREATE OR REPLACE TABLE {own} AS SELECT * FROM __tidegate_collected")
+        connection.execute(f"COMMENT ON TABLE {own} IS '{_COLLECTED}'")
         connection.close()
 
 
 def fields_of(backend: LocalBackend, columns: Sequence[Column]) -> Fields:
     """Return columns, as outputs are told them."""
+    for column in columns:
+        if "VOID" in (column.type or "VOID"):
+            raise NotSupported(f"column {column.name} has no type", hint="cast it in a select(…) before the sink")
     nulls = ", ".join(f"CAST(NULL AS {zoned_type(c.type or '')}) AS {duckdb_name(c.name)}" for c in columns)
     schema = backend.run(f"SELECT {nulls} LIMIT 0").to_arrow_table().schema
     return Fields(tuple(columns), schema, schema_json(columns))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import struct
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -41,6 +42,8 @@ def _written(value: Any, type_: str) -> str:
         return "{" + ",".join(f"{json.dumps(name, ensure_ascii=False)}:{text}" for name, text in parts) + "}"
     if isinstance(value, float) and not math.isfinite(value):
         return json.dumps("NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity")
+    if type_ == "FLOAT":
+        return next(text for digits in range(6, 10) if _as_float(text := f"{value:.{digits}g}") == value)
     if isinstance(value, bool | int | float):
         return json.dumps(value)
     if isinstance(value, Decimal):
@@ -62,3 +65,8 @@ def _text(value: Any, type_: str) -> str:
         plain = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
         return plain.isoformat(timespec="microseconds") + ("Z" if type_ == "TIMESTAMP" else "")
     return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _as_float(text: str) -> float:
+    """Return a number with the precision of a FLOAT."""
+    return float(struct.unpack("f", struct.pack("f", float(text)))[0])

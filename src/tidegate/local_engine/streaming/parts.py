@@ -17,6 +17,7 @@ from tidegate.engine.storage.state import Part, check_part
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.paths import file_list
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
 from tidegate.local_engine.types import unzoned, zoned
 
@@ -46,21 +47,22 @@ class LocalParts:
     def write(self, files: Files, path: str, rows: Relation, times: Sequence[str] = ()) -> Part:
         """Write rows under a path that nobody else writes to; those of state stay in a table."""
         place = files.here / path
+        # What an attempt at the same step has left.
+        files.delete(path)
         place.mkdir(parents=True)
         if files is not self._files or not path.startswith("state/"):
             count = copy_rows(self._backend, local(rows), place / _FILE)
             return self._done(files, path, count)
-        table = self._backend.held(rows)
+        table = self._tables[path] = self._backend.held(rows)
         calls = {"rows": call("count", "*")}
         for i, sql in enumerate(times):
             calls |= {f"last{i}": call("max", sql), f"first{i}": call("min", sql)}
         held = self._backend.table_rows(table, local(rows).columns)
         seen = held.group({}, calls).fetch().to_pylist()
         if not seen:
-            self._backend.drop(table)
+            self._backend.drop(self._tables.pop(path))
             return self._done(files, path, 0)
         copy_rows(self._backend, held, place / _FILE)
-        self._tables[path] = table
         last, first = (tuple(seen[0][f"{end}{i}"] for i in range(len(times))) for end in ("last", "first"))
         known = bool(times) and None not in last
         return self._done(files, path, seen[0]["rows"], last if known else None, first if known else None)
@@ -102,11 +104,10 @@ def copy_rows(backend: LocalBackend, rows: LocalRelation, to: Path) -> int:
 
 def file_rows(backend: LocalBackend, paths: Sequence[Path], shape: Sequence[Column]) -> LocalRelation:
     """Return the rows of Parquet files of ours."""
-    names = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
     written = {"TIMESTAMP": "TIMESTAMP WITH TIME ZONE"}
     columns = [
         f"{unzoned(name, written.get(type_, ''), type_)} AS {name}"
         for name, type_ in ((duckdb_name(c.name), c.type or "") for c in shape)
     ]
-    body = f"SELECT {', '.join(columns) or NO_COLUMN} FROM read_parquet([{names}], hive_partitioning = false)"
+    body = f"SELECT {', '.join(columns) or NO_COLUMN} FROM read_parquet({file_list(paths)}, hive_partitioning = false)"
     return LocalRelation(backend, backend.fresh_name(), body, tuple(shape))

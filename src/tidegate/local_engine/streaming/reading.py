@@ -9,35 +9,58 @@ from typing import Any
 import duckdb
 
 from tidegate.engine.steps.published_steps import committed_steps
+from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
 from tidegate.flow.arguments import checked_path
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.schema_json import columns_of_json
 from tidegate.flow.translate import duckdb_name
+from tidegate.local_engine.paths import file_list, place_of
 from tidegate.local_engine.session import Local, cursor_of
 from tidegate.local_engine.streaming.feeds.published import PublishedStream
 from tidegate.local_engine.types import zoned_type
 
-__all__ = ["read", "read_stream"]
+__all__ = ["data_files", "read", "read_stream"]
+
+_TRIES = 5
 
 
 def read(session: Local | duckdb.DuckDBPyConnection, path: str | os.PathLike[str]) -> duckdb.DuckDBPyRelation:
     """Return the rows of an output as a relation of DuckDB."""
-    files = Files(Path(checked_path(path, "read(…)", hint='tg.read(tg.local(), "out/hourly")')))
-    schema, found = committed_steps(files)
+    files = Files(place_of(checked_path(path, "read(…)", hint='tg.read(tg.local(), "out/hourly")')))
+    schema, paths = committed_files(files)
     columns = [(duckdb_name(c.name), zoned_type(c.type or "")) for c in columns_of_json(schema)]
     cursor = cursor_of(session)
     nulls = ", ".join(f"CAST(NULL AS {type_}) AS {name}" for name, type_ in columns)
-    paths = [file for place in found for file in sorted(Path(place.removeprefix("file:")).glob("[!._]*"))]
     empty = f"SELECT {nulls} WHERE false"
     if not paths:
         return cursor.sql(empty)
-    names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in paths)
     picked = ", ".join(f"CAST({name} AS {type_}) AS {name}" for name, type_ in columns)
     # Columns that no file has are those of no rows.
-    files_of_ours = f"read_parquet([{names}], union_by_name = true, hive_partitioning = false)"
-    rows = f"{empty} UNION ALL BY NAME SELECT * FROM {files_of_ours}"
-    return cursor.sql(f"SELECT {picked} FROM ({rows})")
+    found = f"read_parquet({file_list(paths)}, union_by_name = true, hive_partitioning = false)"
+    return cursor.sql(f"SELECT {picked} FROM ({empty} UNION ALL BY NAME SELECT * FROM {found})")
+
+
+def committed_files(files: Files) -> tuple[str, list[Path]]:
+    """Return the schema of an output, in JSON, and the files that have its rows."""
+    for _ in range(_TRIES):
+        schema, found = committed_steps(files)
+        if (paths := data_files(found)) is not None:
+            return schema, paths
+        # What is committed and was not published yet was moved to its place meanwhile.
+    raise BadCheckpoint(f"{files.root} changes while it is read", hint="read it again")
+
+
+def data_files(found: list[str]) -> list[Path] | None:
+    """Return the files that some paths mean, which are files or directories of them; None if one is not there."""
+    paths: list[Path] = []
+    for name in found:
+        place = place_of(name)
+        inside = [place] if place.is_file() else sorted(place.glob("[!._]*"))
+        if not inside:
+            return None
+        paths += inside
+    return paths
 
 
 def read_stream(path: str | os.PathLike[str], **options: Any) -> PublishedStream:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
-from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, current_thread
 
 import duckdb
 
 from tidegate.engine.runs import Run
 from tidegate.engine.steps.failures import between_steps
-from tidegate.engine.storage.errors import RunStopped
+from tidegate.engine.storage.errors import BadCheckpoint, RunStopped
 from tidegate.engine.storage.lock import Lock
 from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.session import cursor_of
 from tidegate.local_engine.streaming.engine import Engine
+from tidegate.local_engine.streaming.host import said
 from tidegate.local_engine.streaming.parts import file_rows
+from tidegate.local_engine.streaming.reading import data_files
 
 __all__ = ["LocalRun", "Pace"]
 
@@ -28,11 +29,10 @@ _OUTSIDE = "it was not in a step: see that the sources can be read, and start ag
 class Pace:
     """When steps are made: at once, every so many seconds, or only of what there is."""
 
-    def __init__(self, *, seconds: float = 0.0, available: bool = False, once: bool = False) -> None:
+    def __init__(self, *, seconds: float = 0.0, available: bool = False) -> None:
         self.seconds = seconds
-        #: Whether the run is over when there is nothing new; with ``once``, after one step.
+        #: Whether the run is over when all that there was when it began is read.
         self.available = available
-        self.once = once
 
 
 class LocalRun(Run):
@@ -50,24 +50,30 @@ class LocalRun(Run):
         self._ends = ends
         self._stopping = Event()
         self._finishing = Event()
-        self._cancelled = False
+        self._ending = Event()
+        self._broken_off = False
         self._thread = Thread(target=self._go, name=f"tidegate {engine.flow.name}", daemon=True)
         self._thread.start()
 
     def stop(self, timeout: float | None = 20) -> bool:
         """Stop. Return whether the step that was running ended, or none was; the next start goes on after it."""
         self._stopping.set()
-        if not self._done.wait(timeout):
-            self._cancelled = True
-            while not self._done.wait(0.05):
+        if current_thread() is self._thread:
+            # From a function of the user's, in a step: it is the last one.
+            return True
+        if self._done.wait(timeout):
+            return True
+        while not self._done.wait(0.05):
+            # The step that ends the input is waited for.
+            if not self._ending.is_set():
                 self._engine.interrupt()
+        if self._broken_off:
             _LOG.warning(
                 "flow %r: the step that ran was cancelled after %s s; the next start runs it",
                 self._engine.flow.name,
                 timeout,
             )
-            return False
-        return True
+        return not self._broken_off
 
     def finish(self) -> None:
         """Take what the sources have now as the end of the input: everything becomes complete, and the run is over."""
@@ -83,12 +89,15 @@ class LocalRun(Run):
         try:
             self._steps()
         except BaseException as error:
-            if not self._cancelled:
-                self._failure = between_steps(self._engine.flow, error, self._engine.run.host.said, hint=_OUTSIDE)
+            self._broken_off = self._stopping.is_set() and _is_interrupt(error)
+            if not self._broken_off:
+                self._failure = between_steps(self._engine.flow, error, said, hint=_OUTSIDE)
         finally:
             try:
-                self._engine.close()
-                self._lock.release()
+                try:
+                    self._engine.close()
+                finally:
+                    self._lock.release()
             except Exception as error:
                 self._failure = self._failure or error
             self._done.set()
@@ -96,21 +105,28 @@ class LocalRun(Run):
     def _steps(self) -> None:
         """Make steps until the run is stopped, or there is nothing more."""
         engine, pace = self._engine, self._pace
+        if pace.available:
+            engine.bound()
         while not self._stopping.is_set():
             began = time.monotonic()
             if self._lock.lost:
                 raise self._lock.lost
             finishing = self._finishing.is_set()
             moved = engine.step()
-            if engine.complete or engine.ended or (finishing and not moved):
-                engine.finish()
-                return
-            if pace.available and (pace.once or (not moved and engine.resting)):
-                if self._ends:
-                    engine.finish()
-                return
+            nothing_left = not moved and engine.resting
+            # What has ended by itself is over, unless only what is there now was asked for.
+            if engine.complete or (nothing_left and finishing) or (engine.ended and not pace.available):
+                return self._end()
+            if nothing_left and pace.available:
+                return self._end() if self._ends else None
             if not moved or pace.seconds:
                 self._wait(pace.seconds - (time.monotonic() - began) if pace.seconds else _LONGEST)
+        return None
+
+    def _end(self) -> None:
+        """Complete everything."""
+        self._ending.set()
+        self._engine.finish()
 
     def _wait(self, seconds: float) -> None:
         """Wait for what is new, or for the next turn; not longer than it takes to see that the run is stopped."""
@@ -128,9 +144,18 @@ class LocalRun(Run):
 
     def _rows(self, paths: list[str], columns: list[Column], condition: str) -> duckdb.DuckDBPyRelation:
         backend = LocalBackend(cursor_of(self._session))
-        found = [file for path in paths for file in sorted(Path(path.removeprefix("file:")).glob("[!._]*"))]
+        found = data_files(paths)
+        if found is None:
+            raise BadCheckpoint("rows that were set aside are moved while they are read", hint="read them again")
         rows = file_rows(backend, found, columns) if found else backend.nothing(tuple(columns))
         return rows.where(condition).result()
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether an error comes of a query that was broken off."""
+    while error is not None and not isinstance(error, duckdb.InterruptException):
+        error = error.__cause__
+    return error is not None
 
 
 #: How long a run waits for something new before it looks around, in seconds.

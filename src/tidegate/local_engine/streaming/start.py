@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from os import PathLike
 from pathlib import Path
@@ -12,28 +13,34 @@ from typing import Any
 
 import duckdb
 
-from tidegate.engine.inputs import check_names
+from tidegate.engine.frontiers import start_of
+from tidegate.engine.inputs import STEP, check_names
 from tidegate.engine.outputs import Output, Transactional, checked_outputs
 from tidegate.engine.policies import policy_of
 from tidegate.engine.relation import Relation
 from tidegate.engine.steps.metrics import Reporter, StepMetrics, reporter
 from tidegate.engine.steps.resuming import check_ends, claim_outputs, identified, resumed
+from tidegate.engine.steps.taken import taken_of
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Lock
 from tidegate.errors import TidegateError
 from tidegate.flow.agreed.zones import in_zone
 from tidegate.flow.arguments import checked_directory
 from tidegate.flow.errors import BadArgument, BadInput, BadSpan, nearest
+from tidegate.flow.limits import limits
 from tidegate.flow.plan import Plan
+from tidegate.flow.schema import Column
 from tidegate.flow.spans import parse_span
 from tidegate.local_engine.admitted import check_expressions, check_macros
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.compute import check_operators
 from tidegate.local_engine.inputs import given_as
 from tidegate.local_engine.lines import InputRows
+from tidegate.local_engine.paths import place_of
 from tidegate.local_engine.session import Local, cursor_of
 from tidegate.local_engine.streaming.engine import Engine
 from tidegate.local_engine.streaming.feeds import feed_of
+from tidegate.local_engine.streaming.feeds.files import FileStream
 from tidegate.local_engine.streaming.host import LocalHost
 from tidegate.local_engine.streaming.run import LocalRun, Pace
 
@@ -58,8 +65,11 @@ def start(
     """Start a flow, or go on from its checkpoint. ``probe`` is called at the named points of each step."""
     try:
         report, pace = reporter(metrics), _pace(trigger)
+        if trigger and trigger.get("once"):
+            # As on Spark: all there is, at once.
+            inputs = {name: replace(i, per_step=None) if isinstance(i, FileStream) else i for name, i in inputs.items()}
         path = checked_directory(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
-        files = Files(Path(path))
+        files = Files(place_of(path))
         files.check_fit(path, "a checkpoint")
         lock = Lock(files)
         options: dict[str, Any] = {"allow_pickle": allow_pickle, "probe": probe, "report": report}
@@ -102,6 +112,7 @@ def prepare(
     nothing = {source.id: backend.nothing(source.schema.columns) for source in flow.sources}
     with in_zone(flow.timezone):
         check_operators(flow, backend, nothing | tables)
+        _check_conditions(flow, backend)
     for name, output in places.items():
         output.check(files, name)
     if lock:
@@ -113,12 +124,26 @@ def prepare(
         engine = Engine(run, host, feeds, log, last, lock=lock, report=report, clock=clock)
         claim_outputs(engine, lock)
     except BaseException:
+        for feed in feeds.values():
+            with suppress(Exception):
+                feed.close()
         # What it failed with counts, and not what followed from it.
         with suppress(Exception):
             if lock:
                 lock.release()
         raise
     return engine
+
+
+def _check_conditions(flow: Plan, backend: LocalBackend) -> None:
+    """Raise if a condition on new rows makes no sense here, on no rows."""
+    bounds = limits(flow)
+    for source in flow.sources:
+        policy = policy_of(source)
+        more = [Column(name, "BIGINT" if name == STEP else "STRING") for name in policy.extra]
+        rows = backend.nothing((*source.schema.columns, *more))
+        with _told(f"source {source.id!r}"):
+            taken_of(backend, source, bounds[source.id], rows, start_of(source.schema)).on_time.fetch()
 
 
 def _whole(given: InputRows) -> Relation:
@@ -164,4 +189,4 @@ def _pace(trigger: Any) -> Pace:
         return Pace(seconds=timedelta(microseconds=span).total_seconds())
     if value is not True:
         raise BadArgument(f"expected True for the trigger {name!r}, got {value!r}", hint=_HINT)
-    return Pace(available=True, once=name == "once")
+    return Pace(available=True)

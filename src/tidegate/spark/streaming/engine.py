@@ -55,8 +55,7 @@ def resume(
     """Return an engine that goes on from the last commit of a checkpoint, or begins if there is none."""
     host = SparkHost(runtime, tables)
     options: dict[str, Any] = {"allow_pickle": allow_pickle, "fold_from": fold_from, "probe": probe}
-    with runtime.settings(spark__sql__session__timeZone=flow.timezone):
-        run, log, last = resumed(flow, host, files, outputs, lock=lock, **options)
+    run, log, last = resumed(flow, host, files, outputs, lock=lock, **options)
     return Engine(run, host, log, last, lock=lock, report=report)
 
 

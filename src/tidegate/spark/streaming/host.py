@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,10 @@ class SparkHost:
     def tables(self) -> dict[str, Relation]:
         """Return the rows of the flow's tables."""
         return {name: self.backend.relation(frame) for name, frame in self.frames.items()}
+
+    def lowering(self, flow: Plan) -> AbstractContextManager[None]:
+        """Set the time zone of the flow."""
+        return self.runtime.settings(spark__sql__session__timeZone=flow.timezone)
 
     def shape(self, columns: Sequence[Column]) -> StructType:
         """Return the shape of rows with these columns."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-from tidegate.engine.storage.files import Files
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
 from tidegate.flow.watermarks import Published
@@ -29,7 +27,7 @@ def feed_of(source: Source, backend: LocalBackend, given: Any) -> Feed:
     """Return what a source is read from, from what a user gave; raise if it is none."""
     published = isinstance(source.watermark, Published)
     if isinstance(given, PublishedStream):
-        return PublishedFeed(source, backend, Files(Path(given.path)), follows=published)
+        return PublishedFeed(source, backend, given)
     if published:
         raise BadInput(
             f"expected the stream of an output that publishes its frontier, got {type(given).__name__}",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tidegate.engine.relation import united
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
@@ -25,12 +26,15 @@ _AHEAD = 64
 class BatchFeed(Feed):
     """A feed of Arrow batches or tables. A thread asks for them, so that a step never waits for one."""
 
+    kind = "batches"
+
     def __init__(self, source: Source, backend: LocalBackend, given: Iterable[Any] | Callable[[int], Any]) -> None:
         super().__init__(source, backend)
         self._given = given
         self._changed = Condition()
         self._waiting: deque[Any] = deque()
         self._taken = 0
+        self._begun = False
         self._over = False
         self._closed = False
         self._failure: BaseException | None = None
@@ -38,31 +42,41 @@ class BatchFeed(Feed):
     def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
         """Begin behind the batches that were taken; what is no function cannot."""
         self._taken = position["batches"] if position else 0
-        if callable(self._given):
-            batches = iter(self._given(self._taken))
-        elif position is not None:
+        if position is not None and self._taken and not callable(self._given):
             raise BadCheckpoint(
                 "expected a function of the number of batches that were taken, to go on behind "
                 f"{self._taken}, got an iterator, which has no position",
                 hint="def batches(taken): … that yields the batches from that number on",
             ).at(f"source {self.source.id!r}")
-        else:
-            batches = iter(self._given)
+
+    @property
+    def position(self) -> dict[str, int]:
+        """How many batches were taken."""
+        return {"batches": self._taken}
+
+    def _begin(self) -> None:
+        """Ask for the first batch: not before the run does, which may be refused."""
+        self._begun = True
+        batches = iter(self._given(self._taken) if callable(self._given) else self._given)
         Thread(target=self._fetch, args=(batches,), name=f"tidegate {self.source.id}", daemon=True).start()
 
     def take(self) -> Taking | None:
         """Return the rows of all batches that have come."""
+        if not self._begun:
+            self._begin()
         with self._changed:
-            if self._failure is not None:
-                raise self._failure
             found = list(self._waiting)
+            # What came before it failed is taken first.
+            if self._failure is not None and not found:
+                raise self._failure
         if not found:
             return None
-        tables = [_table(batch) for batch in found]
-        try:
-            rows = rows_in_memory(self.backend, self.source, pa.concat_tables(tables, promote_options="default"))
-        except pa.ArrowException as error:
-            raise BadInput(f"expected batches of the same columns, got others: {error}") from None
+        alike: dict[str, list[pa.Table]] = {}
+        for table in map(_table, found):
+            alike.setdefault(str(table.schema.remove_metadata()), []).append(table)
+        rows = united(
+            [rows_in_memory(self.backend, self.source, pa.concat_tables(tables)) for tables in alike.values()]
+        )
         return Taking(rows, {"batches": self._taken + len(found)}, own=len(found))
 
     def committed(self, taking: Taking) -> None:

@@ -34,6 +34,8 @@ class Taking:
 class Feed:
     """What a source is read from."""
 
+    #: What a commit calls it: a feed of another kind cannot go on from its position.
+    kind = ""
     #: What its position is kept in, besides the commit: columns of a table, none if it needs none.
     notes: Mapping[str, str] = {}
 
@@ -43,6 +45,14 @@ class Feed:
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:
         """Go on behind a position that was committed; None is the beginning."""
+
+    @property
+    def position(self) -> Any:
+        """Where it is by now, as JSON has it: what a commit says of a source that nothing came from."""
+        return None
+
+    def bound(self) -> None:
+        """Take what there is now for all there is: nothing that comes later is new."""
 
     def take(self) -> Taking | None:
         """Return what is new, and do not wait for it; None if nothing is. Without a commit, it is new again."""

@@ -8,18 +8,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from glob import iglob
-from pathlib import Path
+from glob import has_magic, iglob
 from typing import Any
 
 import pyarrow as pa
 
 from tidegate.engine.formats import file_format
+from tidegate.engine.relation import Relation
 from tidegate.flow.arguments import checked_path
 from tidegate.flow.errors import BadArgument, BadInput
 from tidegate.flow.plan import Source
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.inputs import rows_of_files
+from tidegate.local_engine.paths import place_of
 from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
 
 __all__ = ["FileFeed", "FileStream", "files"]
@@ -44,17 +45,17 @@ def files(pattern: str | os.PathLike[str], format: str | None = None, per_step: 
     that begin with ``.`` or ``_`` are not taken: write a file under such a name, and rename it when it is whole. A file
     that was taken may be deleted, and must not change.
 
-    >>> files("in/*.csv", per_step=10)
-    FileStream(pattern='in/*.csv', format=None, per_step=10)
+    >>> files("/data/*.csv", per_step=10)
+    FileStream(pattern='/data/*.csv', format=None, per_step=10)
     """
     path = checked_path(pattern, "files(…)", hint='tg.files("in/*.parquet")')
-    if "://" in path:
+    if "://" in path.removeprefix("file://"):
         raise BadArgument(f"expected a path on this machine in files(…), got {path}", hint='tg.files("in/*.parquet")')
     if format is not None and format not in _FORMATS:
         raise BadArgument(f"expected a format ({', '.join(_FORMATS)}) in files(…), got {format!r}")
     if per_step is not None and (not isinstance(per_step, int) or isinstance(per_step, bool) or per_step < 1):
         raise BadArgument(f"expected a number of files, 1 or more, as per_step of files(…), got {per_step!r}")
-    return FileStream(path, format, per_step)
+    return FileStream(os.path.abspath(place_of(path)), format, per_step)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -69,25 +70,43 @@ class _Found:
 class FileFeed(Feed):
     """A feed of files."""
 
+    kind = "files"
     notes = {"path": "STRING", "size": "BIGINT", "changed": "BIGINT"}  # noqa: RUF012
 
     def __init__(self, source: Source, backend: LocalBackend, given: FileStream) -> None:
         super().__init__(source, backend)
         self._given = given
         self._taken: dict[str, _Found] = {}
+        #: The files that count, if those that are there now are all there are.
+        self._bounds: set[str] | None = None
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
         """Know the files that were taken."""
         rows = noted.to_pylist() if noted is not None else []
         self._taken = {row["path"]: _Found(row["changed"], row["path"], row["size"]) for row in rows}
 
+    @property
+    def position(self) -> dict[str, int]:
+        """How many files were taken; which ones is noted apart."""
+        return {"files": len(self._taken)}
+
+    def bound(self) -> None:
+        """Take the files that are there now."""
+        self._bounds = {found.path for found in self._new()}
+
     def take(self) -> Taking | None:
         """Return the rows of files that are new."""
-        found = sorted(self._new())[: self._given.per_step]
+        new = (file for file in self._new() if self._bounds is None or file.path in self._bounds)
+        found = sorted(new)[: self._given.per_step]
         if not found:
             return None
-        kind = self._given.format or file_format(found[0].path)
-        rows = rows_of_files(self.backend, self.source, kind, [file.path for file in found])
+        kinds: dict[str, list[str]] = {}
+        for file in found:
+            kinds.setdefault(self._given.format or file_format(file.path), []).append(file.path)
+        parts = [rows_of_files(self.backend, self.source, kind, paths) for kind, paths in kinds.items()]
+        rows: Relation = parts[0]
+        for part in parts[1:]:
+            rows = rows.union(part, fill=True)
         noted = pa.table(
             {
                 "path": [file.path for file in found],
@@ -100,7 +119,7 @@ class FileFeed(Feed):
     def check_read(self, taking: Taking) -> None:
         """Raise if a file changed while it was read."""
         for file in taking.own:
-            now = _look(Path(file.path))
+            now = _look(file.path)
             if now != file:
                 raise self._changed(file, now)
 
@@ -127,36 +146,43 @@ class FileFeed(Feed):
             f"and was {became} when it was looked at again",
             hint="write a file under a name that begins with . or _, and rename it when it is whole; what a file that "
             "was taken has now, put into a new file",
-        ).at(f"source {self.source.id!r}")
+        )
 
 
-def _look(path: Path) -> _Found | None:
+def _look(path: str) -> _Found | None:
     try:
-        found = path.stat()
+        found = os.stat(path)
     except FileNotFoundError:
         return None
-    return _Found(found.st_mtime_ns, str(path), found.st_size)
+    return _Found(found.st_mtime_ns, path, found.st_size)
 
 
-def _listed(pattern: str) -> Iterator[Path]:
-    """Yield the files that a path, a directory or a pattern means, hidden ones left out."""
-    place = Path(pattern)
-    if place.is_dir():
-        meant: Iterator[str] = (
-            os.path.join(at, name)
-            for at, inner, names in os.walk(place)
-            for name in (*names, *_without_hidden(inner))
-            if name in names
-        )
+def _listed(pattern: str) -> Iterator[str]:
+    """Yield the files that a path, a directory or a pattern means, hidden ones left out, each by its one real path."""
+    if os.path.exists(pattern):
+        base, meant = pattern, iter([pattern])
     else:
-        meant = iter([pattern]) if place.is_file() else iglob(pattern, recursive=True)
-    for name in meant:
-        path = Path(name).absolute()
-        if not path.name.startswith((".", "_")) and path.is_file():
-            yield path
+        parts = pattern.split(os.sep)
+        wild = next((i for i, part in enumerate(parts) if has_magic(part)), len(parts))
+        base, meant = os.sep.join(parts[:wild]), iglob(pattern, recursive=True)
+    seen = set()
+    for found in meant:
+        below = os.path.relpath(found, base).split(os.sep) if found != base else [os.path.basename(found)]
+        if os.path.isdir(found):
+            below = [part for part in below if found != base]
+        if any(part.startswith((".", "_")) for part in below):
+            continue
+        for path in _files_in(found):
+            real = os.path.realpath(path)
+            if real not in seen:
+                seen.add(real)
+                yield real
 
 
-def _without_hidden(directories: list[str]) -> list[str]:
-    """Keep `os.walk` out of directories whose name begins with a dot or an underscore."""
-    directories[:] = [name for name in directories if not name.startswith((".", "_"))]
-    return []
+def _files_in(place: str) -> Iterator[str]:
+    """Yield a file, or the files in a directory that are not hidden."""
+    if os.path.isfile(place):
+        yield place
+    for at, inner, names in os.walk(place):
+        inner[:] = [name for name in inner if not name.startswith((".", "_"))]
+        yield from (os.path.join(at, name) for name in names if not name.startswith((".", "_")))

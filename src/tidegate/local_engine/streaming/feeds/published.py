@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from tidegate.engine.commits.by_step import MANIFEST, step_of
-from tidegate.engine.inputs import STEP
+from tidegate.engine.inputs import STEP, check_columns
 from tidegate.engine.policies.following import TOLD
-from tidegate.engine.relation import Relation
+from tidegate.engine.relation import Relation, as_they_are, united
+from tidegate.engine.steps.owner import owner_of
+from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
-from tidegate.engine.storage.manifest import check_files, decode_files
-from tidegate.engine.storage.published import PROMISES
+from tidegate.engine.storage.manifest import FileEntry, check_files, decode_files
+from tidegate.engine.storage.published import PROMISES, check_promises
+from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
 from tidegate.flow.schema import Column
+from tidegate.flow.schema_json import columns_of_json
+from tidegate.flow.watermarks import Published
 from tidegate.local_engine.backend import LocalBackend
-from tidegate.local_engine.inputs import rows_of_files
+from tidegate.local_engine.paths import place_of
 from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
+from tidegate.local_engine.streaming.parts import file_rows
 
 __all__ = ["PublishedFeed", "PublishedStream"]
+
+#: How many steps of the other flow one step takes at most.
+_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,67 +40,156 @@ class PublishedStream:
     path: str
 
 
-class PublishedFeed(Feed):
-    """A feed of the steps of another flow. Steps and frontiers appear in the order of their numbers."""
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A step of the other flow: its files, and how many rows came before it."""
 
-    def __init__(self, source: Source, backend: LocalBackend, files: Files, *, follows: bool) -> None:
+    number: int
+    files: tuple[FileEntry, ...]
+    before: int
+
+    @property
+    def rows(self) -> int:
+        return sum(entry.rows for entry in self.files)
+
+
+class PublishedFeed(Feed):
+    """A feed of the steps of another flow, in the order of their numbers.
+
+    A directory that is written to may be listed with a step and without the one before it. Each step says how many rows
+    came before: none is taken before all of those were.
+    """
+
+    kind = "published"
+
+    def __init__(self, source: Source, backend: LocalBackend, given: PublishedStream) -> None:
         super().__init__(source, backend)
-        self._files = files
+        self._files = Files(place_of(given.path))
+        owner = owner_of(self._files)
+        self._owner = owner["id"]
         #: Whether the source goes by the frontiers, and not by another strategy.
-        self._follows = follows
-        self._step = -1
-        self._promise = -1
+        self._follows = isinstance(source.watermark, Published)
+        if isinstance(source.watermark, Published):
+            _check_followed(source, source.watermark, self._files, owner["time"])
+        self._names = _declared(source, columns_of_json(owner["schema"]))
+        self._at = {"step": -1, "rows": 0, "frontier": -1}
+        self._last: int | None = None
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
         """Go on behind a step and a frontier."""
-        self._step, self._promise = (position["step"], position["frontier"]) if position else (-1, -1)
+        if not position:
+            return
+        if position["owner"] != self._owner:
+            raise BadCheckpoint(
+                f"expected the output that was followed in {self._files.root}, got that of another checkpoint",
+                hint="an output that begins anew is followed with a new checkpoint",
+            )
+        self._at = {name: position[name] for name in self._at}
+
+    @property
+    def position(self) -> dict[str, Any]:
+        """The step and the frontier that were taken last, and how many rows there were up to them."""
+        return {**self._at, "owner": self._owner}
+
+    def bound(self) -> None:
+        """Take the steps that are there now."""
+        self._last = max((step.number for step in self._steps(most=None)), default=-1)
 
     def take(self) -> Taking | None:
         """Return the rows of steps, and the frontiers, that are new."""
         # Frontiers first: the rows that one speaks of are there before it.
         promises = self._promises() if self._follows else []
-        steps = [step for step in self._steps() if step > self._step]
+        steps = self._steps(most=_AT_ONCE)
         if not steps and not promises:
             return None
-        rows: Relation = self.backend.nothing(self._columns)
-        for step in steps:
-            rows = rows.union(self._rows(step))
+        parts = [self.backend.nothing(self._columns), *map(self._rows, steps)]
+        rows: Relation = united(parts)
         if promises:
             lines = [self._files.text(f"{PROMISES}/{number}.json") for number in promises]
             batch = pa.RecordBatch.from_pydict({TOLD: pa.array(lines, pa.string())})
             rows = rows.union(self.backend.rows([batch], [Column(TOLD, "STRING")]), fill=True)
-        at = {"step": max([self._step, *steps]), "frontier": max([self._promise, *promises])}
-        return Taking(rows, at, own=at)
+        at = {
+            "step": max([self._at["step"], *(step.number for step in steps)]),
+            "rows": self._at["rows"] + sum(step.rows for step in steps),
+            "frontier": max([self._at["frontier"], *promises]),
+        }
+        return Taking(rows, {**at, "owner": self._owner}, own=at)
 
     def committed(self, taking: Taking) -> None:
         """Go on behind what was taken."""
-        self._step, self._promise = taking.own["step"], taking.own["frontier"]
+        self._at = taking.own
 
     @property
     def _columns(self) -> tuple[Column, ...]:
         more = (Column(STEP, "BIGINT"), Column(TOLD, "STRING")) if self._follows else ()
         return (*self.source.schema.columns, *more)
 
-    def _steps(self) -> list[int]:
-        """Return the steps that are whole: one whose files are moved one by one has some of them only."""
-        found = []
-        for name in self._files.names():
-            step = step_of(name)
-            if step is not None and step > self._step and self._files.exists(f"{name}/{MANIFEST}"):
-                found.append(step)
-        return sorted(found)
+    def _steps(self, *, most: int | None) -> list[_Step]:
+        """Return the steps that come next, as far as they are whole and there is none missing between them."""
+        numbers = [number for name in self._files.names() if (number := step_of(name)) is not None]
+        found: list[_Step] = []
+        rows = self._at["rows"]
+        for n in sorted(n for n in numbers if n > self._at["step"]):
+            manifest = f"step={n}/{MANIFEST}"
+            last = self._last is not None and n > self._last
+            if last or len(found) == most or not self._files.exists(manifest):
+                break
+            said = self._files.read(manifest, "the files of a step", {"files": list, "before": int})
+            step = _Step(n, decode_files(said["files"]), said["before"])
+            if step.before != rows:
+                break
+            found.append(step)
+            rows += step.rows
+        return found
 
     def _promises(self) -> list[int]:
         stems = [name.removesuffix(".json") for name in self._files.names(PROMISES)]
-        return sorted(int(stem) for stem in stems if stem.isdecimal() and int(stem) > self._promise)
+        return sorted(int(stem) for stem in stems if stem.isdecimal() and int(stem) > self._at["frontier"])
 
-    def _rows(self, step: int) -> Relation:
-        name = f"step={step}"
-        manifest = self._files.read(f"{name}/{MANIFEST}", "the files of a step", {"files": list})
-        entries = decode_files(manifest["files"])
-        check_files(self._files, name, entries, f"the output of step {step}")
-        paths = [str(self._files.here / name / entry.name) for entry in entries]
-        rows: Relation = rows_of_files(self.backend, self.source, "parquet", paths)
+    def _rows(self, step: _Step) -> Relation:
+        name = f"step={step.number}"
+        check_files(self._files, name, step.files, f"the output of step {step.number}")
+        paths = [self._files.here / name / entry.name for entry in step.files]
+        rows: Relation = file_rows(self.backend, paths, self._columns_in(paths[0]))
+        rows = self.backend.nothing(self.source.schema.columns).union(rows.renamed(self._names), fill=True)
+        rows = rows.select(as_they_are(self.source.schema.names))
         if not self._follows:
             return rows
-        return rows.with_columns({STEP: f"{step}L", TOLD: "CAST(NULL AS STRING)"})
+        return rows.with_columns({STEP: f"{step.number}L", TOLD: "CAST(NULL AS STRING)"})
+
+    def _columns_in(self, path: Path) -> list[Column]:
+        """Return the columns of a file that the source has too: the other flow may have got some since."""
+        import pyarrow.parquet as pq
+
+        there = {name.lower(): name for name in pq.read_schema(path).names}
+        own = {given: declared for given, declared in self._names.items() if given.lower() in there}
+        return [Column(given, self.source.schema[declared].type) for given, declared in own.items()]
+
+
+def _declared(source: Source, columns: list[Column]) -> dict[str, str]:
+    """Return the names that the columns of an output have in the source; raise if they are not those it declares."""
+    found = check_columns(
+        source,
+        columns,
+        selected=lambda names: f"declare {', '.join(names)} alone",
+        cast=lambda column: f"declare {column.name} as it is",
+    )
+    return dict(zip(found, source.schema.names, strict=True))
+
+
+def _check_followed(source: Source, watermark: Published, files: Files, times: list[list[str]]) -> None:
+    """Raise unless a source follows the output that it reads, and has its times."""
+    promised = Files(place_of(watermark.path))
+    if promised.here.resolve() != files.here.resolve():
+        raise BadInput(
+            f"expected rows of the output whose frontier the source follows, {promised.root}, got {files.root}",
+            hint="tg.read_stream(session, path) with the path of tg.published(path)",
+        )
+    declared = [[column.name, column.type] for column in source.schema.times]
+    if times != declared:
+        given, wanted = (", ".join(f"{name} {type_}" for name, type_ in listed) for listed in (times, declared))
+        raise BadInput(
+            f"expected a frontier of times {wanted}, got one of {given} from {files.root}",
+            hint="declare the time columns that the published output has",
+        )
+    check_promises(files)

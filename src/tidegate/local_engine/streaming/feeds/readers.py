@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from inspect import signature
 from typing import Any
 
 import pyarrow as pa
 
+from tidegate.engine.relation import united
 from tidegate.flow.arrow import table_of
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
@@ -23,30 +26,61 @@ METHODS = ("initialOffset", "latestOffset", "partitions", "read")
 class ReaderFeed(Feed):
     """A feed of rows between offsets. A reader gives the same rows for the same offsets."""
 
+    kind = "reader"
+
     def __init__(self, source: Source, backend: LocalBackend, given: Any) -> None:
         super().__init__(source, backend)
         self._reader = given
         self._at: Any = None
+        #: Where it ends, if what there is now is all there is.
+        self._last: Any = None
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
         """Go on at an offset; the first is the reader's own."""
-        self._at = position["offset"] if position else self._reader.initialOffset()
+        self._at = position["offset"] if position else self._plain(self._reader.initialOffset())
+
+    @property
+    def position(self) -> dict[str, Any]:
+        """The offset behind what was read."""
+        return {"offset": self._at}
+
+    def bound(self) -> None:
+        """Read up to the offset that is the latest now."""
+        self._last = self._latest()
 
     def take(self) -> Taking | None:
         """Return the rows up to the latest offset."""
-        end = self._reader.latestOffset()
+        end = self._latest() if self._last is None else self._last
         if end == self._at:
             return None
+        if _goes_back(self._at, end):
+            raise BadInput(f"expected offsets that grow, got {end} after {self._at}", hint="a reader never goes back")
         read = (self._reader.read(partition) for partition in self._reader.partitions(self._at, end))
         tables = [table for rows in read for table in self._tables(rows)]
-        whole = pa.concat_tables(tables) if tables else table_of([], self.source.schema.columns)
-        return Taking(rows_in_memory(self.backend, self.source, whole), {"offset": end}, own=end)
+        whole = [rows_in_memory(self.backend, self.source, table) for table in tables]
+        rows = united(whole) if whole else self.backend.nothing(self.source.schema.columns)
+        return Taking(rows, {"offset": end}, own=end)
 
     def committed(self, taking: Taking) -> None:
         """Go on behind the offset, and let the reader know that nobody will ask for what is before it."""
         self._at = taking.own
         if hasattr(self._reader, "commit"):
             self._reader.commit(taking.own)
+
+    def _latest(self) -> Any:
+        # PySpark 4.2 tells readers where they are, and how much is wanted.
+        wanted = len(signature(self._reader.latestOffset).parameters)
+        return self._plain(self._reader.latestOffset(*(self._at, _limit(self._reader))[:wanted]))
+
+    def _plain(self, offset: Any) -> Any:
+        """Return an offset as it is after a restart."""
+        try:
+            return json.loads(json.dumps(offset))
+        except (TypeError, ValueError):
+            raise BadInput(
+                f"expected an offset that JSON can hold from {type(self._reader).__name__}, got {offset!r}",
+                hint="a dict of texts and numbers",
+            ) from None
 
     def close(self) -> None:
         """Stop the reader."""
@@ -67,12 +101,36 @@ class ReaderFeed(Feed):
 
     def _row(self, item: Any) -> Sequence[Any]:
         if hasattr(item, "asDict"):
-            given = item.asDict()
-            return [given.get(name) for name in self.source.schema.names]
-        if isinstance(item, tuple | list) and len(item) == len(self.source.schema.names):
+            given = {name.lower(): value for name, value in item.asDict().items()}
+            if given.keys() == {name.lower() for name in self.source.schema.names}:
+                return [given[name.lower()] for name in self.source.schema.names]
+        elif isinstance(item, tuple | list) and len(item) == len(self.source.schema.names):
             return item
         raise BadInput(
             f"expected rows of {len(self.source.schema.names)} values from {type(self._reader).__name__}.read, "
             f"got {item!r}",
             hint=f"tuples of {', '.join(self.source.schema.names)}, or batches of Arrow data",
         ).at(f"source {self.source.id!r}")
+
+
+def _limit(reader: Any) -> Any:
+    """Return what a reader takes for everything: its own word for it, or PySpark's, or nothing."""
+    if hasattr(reader, "getDefaultReadLimit"):
+        return reader.getDefaultReadLimit()
+    try:
+        from pyspark.sql.streaming.datasource import ReadAllAvailable
+    except ImportError:
+        return None
+    return ReadAllAvailable()
+
+
+def _goes_back(before: Any, after: Any) -> bool:
+    """Whether one of the numbers of an offset is smaller than it was.
+
+    >>> _goes_back({"a": 3, "b": "x"}, {"a": 2, "b": "y"}), _goes_back({"a": 3}, {"a": 3, "b": 0})
+    (True, False)
+    """
+    if isinstance(before, dict) and isinstance(after, dict):
+        return any(_goes_back(before[key], after[key]) for key in before.keys() & after.keys())
+    numbers = isinstance(before, int | float) and isinstance(after, int | float)
+    return bool(numbers and after < before)
