@@ -71,8 +71,21 @@ def test_a_condition_is_a_truth_value() -> None:
     """Rows are not chosen by a number, as DuckDB would; the refusal shows the number."""
     scope = Scope({"": {"x": "INT", "b": "BOOLEAN"}}, lambda *_: "")
     assert scope.condition("b AND x > 1")
+    with pytest.raises(NotSupported, match=r"has no INT as a condition that is known .*\n  x\n  \^"):
+        scope.condition("x")
     with pytest.raises(NotSupported, match=r"has no INT as a condition that is known .*\n  b AND x\n        \^"):
         scope.condition("b AND x")
+
+
+def test_a_unit_is_not_ignored() -> None:
+    """What the engine counts in microseconds is not counted in them if another unit is asked for."""
+    scope = Scope({"": {"t": "TIMESTAMP_NTZ", "u": "TIMESTAMP_NTZ"}}, lambda *_: "")
+    assert scope.scalar("timestampdiff(MICROSECOND, t, u)") == (
+        'CAST(epoch_us("u") - epoch_us("t") AS BIGINT)',
+        "BIGINT",
+    )
+    with pytest.raises(NotSupported, match="it counts in microseconds only"):
+        scope.scalar("timestampdiff(DAY, t, u)")
 
 
 def test_names_in_functions_are_no_columns() -> None:
