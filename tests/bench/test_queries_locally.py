@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from bench.aggregates.queries import QUERIES
-from tests.bench.given import QUICK, given, rounded
+from tests.bench.given import given, rounded
 from tests.flow.case import assert_same_rows
 from tests.flow.plain import plain
 from tests.local_engine.engine import by_local
@@ -13,7 +13,7 @@ from tests.local_engine.engine import by_local
 @pytest.mark.parametrize(
     ("name", "using"),
     [
-        pytest.param(name, using, marks=[] if name in QUICK and not using else pytest.mark.slow)
+        pytest.param(name, using, marks=pytest.mark.slow if using else [])
         for name in QUERIES
         for using in ("", "A", "A+")
     ],

@@ -7,9 +7,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tidegate.flow.agreed.compile import PREFIX, Compiler
+from tidegate.flow.agreed.parsing import parse_plain
+from tidegate.flow.agreed.values import Value
 from tidegate.flow.schema import parse_schema
 
-__all__ = ["EXPRESSIONS", "LAST_DIGITS", "SCHEMA", "rows"]
+__all__ = ["EXPRESSIONS", "LAST_DIGITS", "SCHEMA", "TYPES", "rows", "translated"]
 
 SCHEMA = parse_schema(
     "i INT, j INT, n INT, b BIGINT, c BIGINT, ti TINYINT, tj TINYINT, si SMALLINT, d DOUBLE, e DOUBLE, "
@@ -18,6 +21,7 @@ SCHEMA = parse_schema(
     "ax ARRAY<INT>, ad ARRAY<DOUBLE>, sa ARRAY<STRING>, aa ARRAY<ARRAY<INT>>, st STRUCT<a: INT, b: STRING>, "
     "su STRUCT<a: INT, b: STRING>, ast ARRAY<STRUCT<a: INT, b: STRING>>, m MAP<STRING, INT>"
 )
+TYPES = {column.name: column.type for column in SCHEMA.columns}
 
 #: Functions whose last digits may differ: they are computed by other libraries.
 LAST_DIGITS = (
@@ -322,3 +326,8 @@ _COLUMNS: dict[str, Any] = {
 rows = st.fixed_dictionaries({name: st.none() | of | of | of | of for name, of in _COLUMNS.items()})
 
 assert list(_COLUMNS) == list(SCHEMA.names)
+
+
+def translated(text: str) -> Value:
+    """Translate an expression by the table as it is now."""
+    return Compiler(PREFIX + text, len(PREFIX), TYPES).value(parse_plain(text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import duckdb
@@ -71,8 +72,21 @@ def test_a_condition_is_a_truth_value() -> None:
     """Rows are not chosen by a number, as DuckDB would; the refusal shows the number."""
     scope = Scope({"": {"x": "INT", "b": "BOOLEAN"}}, lambda *_: "")
     assert scope.condition("b AND x > 1")
+    with pytest.raises(NotSupported, match=r"has no INT as a condition that is known .*\n  x\n  \^"):
+        scope.condition("x")
     with pytest.raises(NotSupported, match=r"has no INT as a condition that is known .*\n  b AND x\n        \^"):
         scope.condition("b AND x")
+
+
+def test_a_unit_is_not_ignored() -> None:
+    """What the engine counts in microseconds is not counted in them if another unit is asked for."""
+    scope = Scope({"": {"t": "TIMESTAMP_NTZ", "u": "TIMESTAMP_NTZ"}}, lambda *_: "")
+    assert scope.scalar("timestampdiff(MICROSECOND, t, u)") == (
+        'CAST(epoch_us("u") - epoch_us("t") AS BIGINT)',
+        "BIGINT",
+    )
+    with pytest.raises(NotSupported, match="it counts in microseconds only"):
+        scope.scalar("timestampdiff(DAY, t, u)")
 
 
 def test_names_in_functions_are_no_columns() -> None:
@@ -83,3 +97,15 @@ def test_names_in_functions_are_no_columns() -> None:
     repeat = Scope({"": {"__n": "INT", "__c": "STRING", "n": "INT"}}, lambda *_: "")
     sql, _ = repeat.typed("array_repeat(__n, n)")
     assert duckdb.sql(f"SELECT {sql} FROM (SELECT 7 AS __n, 2 AS n)").fetchall() == [([7, 7],)]
+
+
+def test_times_without_a_zone_are_counted() -> None:
+    """Windows over times without a zone are placed as those over instants are."""
+    flow = tg.Flow("f")
+    rows = flow.source("rows", "t TIMESTAMP_NTZ, x INT", time="t").where("t >= '2020'")
+    flow.sink("out", rows.window("1 hour").aggregate("sum(x) AS s"))
+    times = [datetime(2020, 1, 1, 1, 5), datetime(2020, 1, 1, 1, 50), datetime(2019, 1, 1)]
+    given = pa.table({"t": pa.array(times, pa.timestamp("us")), "x": pa.array([1, 2, 3], pa.int32())})
+    ((end, window, total),) = flow.compute(tg.local(), {"rows": given})["out"].fetchall()
+    assert (end, total) == (datetime(2020, 1, 1, 1, 59, 59, 999999), 3)
+    assert window["start"] == datetime(2020, 1, 1, 1)

@@ -10,7 +10,7 @@ from tidegate.engine.relation import Call
 from tidegate.flow.aggregate_functions import AS_WRITTEN
 from tidegate.flow.agreed.aggregates import STAR, Unsuited, guarded, prepared
 from tidegate.flow.agreed.compile import compiled
-from tidegate.flow.agreed.rules import key
+from tidegate.flow.agreed.lists import key
 from tidegate.flow.translate import duckdb_type, translated, translated_condition, unsuited
 
 __all__ = ["Scope", "compared", "key"]

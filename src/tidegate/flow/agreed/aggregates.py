@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tidegate.flow.aggregate_functions import AS_WRITTEN, AggregateFunction
 from tidegate.flow.agreed.calls import LITERALS, literal_fits
 from tidegate.flow.agreed.kinds import bind_kind, filled
-from tidegate.flow.agreed.rules import key
+from tidegate.flow.agreed.lists import key
 from tidegate.flow.agreed.values import Value, cast
 
 __all__ = ["STAR", "Aggregated", "Unsuited", "aggregated", "filtered", "guarded", "prepared"]

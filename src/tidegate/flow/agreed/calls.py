@@ -87,7 +87,7 @@ class Calls(Conditions):
             if isinstance(part, exp.Lambda | exp.Kwarg | exp.Star | exp.Distinct):
                 return None
             if kind == "word":
-                values.append(Value(part.sql(), "WORD"))
+                values.append(Value(part.sql(), "WORD", simple=True))
                 continue
             value = self.value(part)
             values.append(value)

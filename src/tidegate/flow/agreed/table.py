@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tidegate.flow.agreed import casts, instants, rules
+from tidegate.flow.agreed import casts, instants, lists, rules
 from tidegate.flow.agreed.rules import Rule, strict
 
 __all__ = ["CASTS", "ENGINE", "FUNCTIONS", "OPERATORS"]
@@ -196,10 +196,10 @@ LISTS: Final[dict[str, Rule]] = {
     ),
     "array_max(ARRAY<A>) A": "list_max({0})",
     "array_min(ARRAY<A>) A": "list_min({0})",
-    "array_distinct(ARRAY<T>) ARRAY<T>": rules.array_distinct,
-    "array_sort(ARRAY<T>) ARRAY<T>": rules.sorted_list,
-    "sort_array(ARRAY<T>) ARRAY<T>": rules.sorted_list,
-    "sort_array(ARRAY<T>, truth) ARRAY<T>": rules.sorted_list,
+    "array_distinct(ARRAY<T>) ARRAY<T>": lists.array_distinct,
+    "array_sort(ARRAY<T>) ARRAY<T>": lists.sorted_list,
+    "sort_array(ARRAY<T>) ARRAY<T>": lists.sorted_list,
+    "sort_array(ARRAY<T>, truth) ARRAY<T>": lists.sorted_list,
     "array_repeat(T, INT) ARRAY<T>": "list_transform(range({1}), lambda __λn: {0})",
     "reverse(ARRAY<T>) ARRAY<T>": "list_reverse({0})",
     "concat(ARRAY<T>…) ARRAY<T>": rules.piped,
@@ -225,13 +225,13 @@ LISTS: Final[dict[str, Rule]] = {
     "transform(ARRAY<T>, (T, INT) -> U) ARRAY<U>": "list_transform({0}, {1})",
     "filter(ARRAY<T>, T -> BOOLEAN) ARRAY<T>": "list_filter({0}, {1})",
     "filter(ARRAY<T>, (T, INT) -> BOOLEAN) ARRAY<T>": "list_filter({0}, {1})",
-    "exists(ARRAY<T>, T -> BOOLEAN) BOOLEAN": rules.exists,
-    "forall(ARRAY<T>, T -> BOOLEAN) BOOLEAN": rules.forall,
-    "aggregate(ARRAY<T>, U, (U, T) -> U) U": rules.reduce,
-    "reduce(ARRAY<T>, U, (U, T) -> U) U": rules.reduce,
-    "aggregate(ARRAY<T>, U, (U, T) -> U, U -> V) V": rules.reduce,
-    "reduce(ARRAY<T>, U, (U, T) -> U, U -> V) V": rules.reduce,
-    "zip_with(ARRAY<T>, ARRAY<U>, (T, U) -> V) ARRAY<V>": rules.zip_with,
+    "exists(ARRAY<T>, T -> BOOLEAN) BOOLEAN": lists.exists,
+    "forall(ARRAY<T>, T -> BOOLEAN) BOOLEAN": lists.forall,
+    "aggregate(ARRAY<T>, U, (U, T) -> U) U": lists.reduce,
+    "reduce(ARRAY<T>, U, (U, T) -> U) U": lists.reduce,
+    "aggregate(ARRAY<T>, U, (U, T) -> U, U -> V) V": lists.reduce,
+    "reduce(ARRAY<T>, U, (U, T) -> U, U -> V) V": lists.reduce,
+    "zip_with(ARRAY<T>, ARRAY<U>, (T, U) -> V) ARRAY<V>": lists.zip_with,
 }
 
 #: Functions of one row, by their signatures.

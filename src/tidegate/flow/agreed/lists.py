@@ -1,0 +1,120 @@
+"""Entries of the table about lists that take more than a template to write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidegate.flow import sqltypes
+from tidegate.flow.agreed.regexes import Unlike
+from tidegate.flow.agreed.values import Given, Lambda, Value, duckdb_text, duckdb_type, let
+
+__all__ = ["array_distinct", "exists", "forall", "key", "reduce", "sorted_list", "zip_with"]
+
+
+def key(sql: str, type_: str, depth: int = 0) -> str:
+    """Return a value that DuckDB compares as Spark compares one: inside of nested ones, NULL comes first.
+
+    >>> key("x", "INT")
+    'x'
+    >>> key("s", "STRUCT<a: INT>")
+    "CASE WHEN s IS NOT NULL THEN {'n0': (s)['a'] IS NOT NULL, 'v0': (s)['a']} END"
+    """
+    if type_.startswith("STRUCT"):
+        parts = []
+        for i, (name, inner) in enumerate(sqltypes.fields(type_).items()):
+            part = f"({sql})[{duckdb_text(name)}]"
+            parts.append(f"'n{i}': {part} IS NOT NULL, 'v{i}': {key(part, inner, depth)}")
+        return f"CASE WHEN {sql} IS NOT NULL THEN {{{', '.join(parts)}}} END"
+    if type_.startswith("ARRAY"):
+        name = f"__λx{depth or ''}"
+        inner = key(name, sqltypes.element(type_) or "", depth + 1)
+        each = f"{{'n': {name} IS NOT NULL, 'v': {inner}}}"
+        return f"CASE WHEN {sql} IS NOT NULL THEN list_transform({sql}, lambda {name}: {each}) END"
+    return sql
+
+
+def _element(given: Given) -> str:
+    inner = sqltypes.element(given.gives or "")
+    if inner is None or "MAP" in inner:
+        raise Unlike("the elements have no order")
+    return inner
+
+
+def sorted_list(given: Given) -> str:
+    """Return a sorted list: with ``array_sort`` NULL comes last, with ``sort_array`` it is the least."""
+    descending = given.literal(1) is False
+    how = "'DESC'" if descending else "'ASC'"
+    nulls = "'NULLS LAST'" if descending or given.name == "array_sort" else "'NULLS FIRST'"
+    inner = _element(given)
+    if key("x", inner) == "x":
+        return f"list_sort({given[0]}, {how}, {nulls})"
+    pair = f"CASE WHEN __λe IS NOT NULL THEN {{'k': {key('__λe', inner)}, 'v': __λe}} END"
+    keyed = f"list_transform({given[0]}, lambda __λe: {pair})"
+    return f"list_transform(list_sort({keyed}, {how}, {nulls}), lambda __λe: __λe['v'])"
+
+
+def array_distinct(given: Given) -> str:
+    """Return each element once, where it comes first."""
+    if "MAP" in (given.gives or ""):
+        raise Unlike("maps are not compared")
+    return f"list_filter({given[0]}, lambda __λe, __λi: list_position({given[0]}, __λe) = __λi)"
+
+
+def exists(given: Given) -> str:
+    """Return whether a condition holds of an element: NULL if that is not known of one, and of no other."""
+    return _decided(given, "true", "OR", "false")
+
+
+def forall(given: Given) -> str:
+    """Return whether a condition holds of all elements."""
+    return _decided(given, "false", "AND", "true")
+
+
+def _decided(given: Given, decides: str, word: str, otherwise: str) -> str:
+    """Return what conditions on elements say together; those that follow the one that decides are not computed."""
+    elements, condition = given[0], given.arguments[1]
+    assert isinstance(condition, Lambda)
+    if condition.fails:
+        # What is known so far is not what decides, or it stays so.
+        known, (element,) = "__λd", condition.parameters
+        body = f"CASE WHEN {known} IS {decides} THEN {decides} ELSE ({condition.body}) {word} {known} END"
+        result = _folded(elements, (known, element), body, otherwise, "BOOLEAN")
+        return f"CASE WHEN {elements} IS NOT NULL THEN {result} END"
+    truths = f"list_transform({elements}, {condition.sql})"
+    return (
+        f"CASE WHEN {elements} IS NULL THEN NULL WHEN list_contains({truths}, {decides}) THEN {decides} "
+        f"WHEN len({elements}) > list_count({truths}) THEN NULL ELSE {otherwise} END"
+    )
+
+
+def reduce(given: Given) -> str:
+    """Return a value that every element changes in turn."""
+    start, step = given.arguments[1], given.arguments[2]
+    assert isinstance(start, Value)
+    assert isinstance(step, Lambda)
+    result = _folded(given[0], step.parameters, step.body, start.sql, duckdb_type(start.type or ""))
+    finish = given.arguments[3] if len(given.arguments) > 3 else None
+    if isinstance(finish, Lambda):
+        result = let(result, finish.parameters[0], finish.body)
+    return f"CASE WHEN {given[0]} IS NOT NULL THEN {result} END"
+
+
+def _folded(elements: str, names: Sequence[str], body: str, start: str, type_: str) -> str:
+    """Return a value that every element changes in turn; ``names`` are those of the value and of an element."""
+    state, element = names
+    # DuckDB has one type for elements and values: they are in one struct.
+    inner = f"{{'e': __λr2['e'], 's': CAST({body} AS {type_})}}"
+    both = f"list_transform({elements}, lambda {element}: {{'e': {element}, 's': CAST(NULL AS {type_})}})"
+    changed = let("__λr1['s']", state, let("__λr2['e']", element, inner))
+    first = f"{{'e': list_extract({elements}, 1), 's': CAST({start} AS {type_})}}"
+    return f"(list_reduce({both}, lambda __λr1, __λr2: {changed}, {first}))['s']"
+
+
+def zip_with(given: Given) -> str:
+    """Return what a function makes of elements at the same place; the shorter list is filled up with NULL."""
+    function = given.arguments[2]
+    assert isinstance(function, Lambda)
+    a, b = function.parameters
+    body = let("struct_extract(__λz, 1)", a, let("struct_extract(__λz, 2)", b, function.body))
+    zipped = f"list_transform(list_zip({given[0]}, {given[1]}), lambda __λz: {body})"
+    return f"CASE WHEN {given[0]} IS NOT NULL AND {given[1]} IS NOT NULL THEN {zipped} END"
