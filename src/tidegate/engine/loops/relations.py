@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidegate.engine.calls import call
-from tidegate.engine.relation import Relation, as_they_are, united
+from tidegate.engine.relation import Call, Relation, as_they_are, united
 from tidegate.engine.units import from_units, units_of
 from tidegate.flow.plan import Iterate
 
@@ -41,7 +41,7 @@ def units_of_versions(operator: Iterate, versions: Relation) -> list[tuple[int, 
 def extent(operator: Iterate, timed: Sequence[Relation]) -> list[tuple[int, int]]:
     """Return the least and the greatest unit in each time column, nothing without rows; this computes them."""
     times = {f"__{i}": units_of(operator.schema, name) for i, name in enumerate(operator.schema.time)}
-    ends = {}
+    ends: dict[str, Call] = {}
     for name in times:
         ends |= {f"least{name}": call("min", name), f"most{name}": call("max", name)}
     found = united([rows.select(times) for rows in timed]).group({}, ends).fetch()
