@@ -10,7 +10,9 @@ tidegate.flow.agreed.nodes.Refused: hash
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -33,12 +35,46 @@ def _compiled(sql: str, types: tuple[tuple[str, str | None], ...], engine: bool,
 
 def compiled(sql: str, types: Types, *, engine: bool = False) -> Value:
     """Return an expression in DuckDB's SQL, or raise `Refused`; the engine's own texts may use a few functions more."""
-    return _compiled(sql, tuple(types.items()), engine, False, elsewhere())
+    return _once(sql, types, engine=engine, rows=False)
 
 
 def compiled_condition(sql: str, types: Types, *, engine: bool = False) -> Value:
     """Return the condition by which rows are chosen or joined in DuckDB's SQL, or raise `Refused`."""
-    return _compiled(sql, tuple(types.items()), engine, True, elsewhere())
+    return _once(sql, types, engine=engine, rows=True)
+
+
+#: A long number, as frontiers have them: another one in each step.
+_NUMBER = re.compile(r"(?<![\w.])\d{5,18}(?=L\b)")
+#: What stands for such numbers, one after the other: no number that is written is so long.
+_STAND_IN = 8_070_605_040_302_010_000
+
+
+def _once(sql: str, types: Types, *, engine: bool, rows: bool) -> Value:
+    """Return the translation of a text; those of the engine that differ in long numbers only are translated once.
+
+    Nothing but the precision beside a decimal depends on what such a number is.
+    """
+    known = tuple(types.items())
+    numbers = _NUMBER.findall(sql) if engine and "'" not in sql else []
+    if not numbers or any("DECIMAL" in (type_ or "DECIMAL") for _, type_ in known):
+        return _compiled(sql, known, engine, rows, elsewhere())
+    stand_ins = iter(range(_STAND_IN, _STAND_IN + len(numbers)))
+    form = _NUMBER.sub(lambda _: str(next(stand_ins)), sql)
+    try:
+        found = _compiled(form, known, engine, rows, elsewhere())
+    except Refused:
+        # With the text as it was written.
+        return _compiled(sql, known, engine, rows, elsewhere())
+    if found.literal is not None:
+        return _compiled(sql, known, engine, rows, elsewhere())
+    return replace(found, sql=_written(found.sql, numbers))
+
+
+_OF_STAND_IN = re.compile(r"\b80706050403020(\d{5})\b")
+
+
+def _written(sql: str, numbers: list[str]) -> str:
+    return _OF_STAND_IN.sub(lambda found: numbers[int(found[1]) - _STAND_IN % 100_000], sql)
 
 
 class Compiler(Calls):
