@@ -196,7 +196,7 @@ class LocalBackend:
         """Work out rows into a table, which is dropped when they are released."""
         name = self.held(rows)
         held = self._read(name, rows.columns)
-        seen = held.group({}, {"rows": call("count", "*"), **counts}).fetch().to_pylist()
+        seen = held.group({}, {"rows": call("count", "*"), **counts}).few()
         return Kept(held, lambda: self.drop(name), seen[0] if seen else {"rows": 0, **_of_none(counts)})
 
     def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[Relation, Callable[[], Mapping[str, Any]]]:
@@ -209,7 +209,7 @@ class LocalBackend:
 
     def _looked(self, look: Look) -> list[Mapping[str, Any]]:
         keys = {"__part": look.apart[0]} if look.apart else {}
-        found = look.rows.group(keys, look.calls).fetch().to_pylist()
+        found = local(look.rows.group(keys, look.calls)).few()
         return [row | {"part": _key_text(row.get("__part"))} for row in found]
 
     def numbered(self, rows: Relation, name: str) -> LocalRelation:

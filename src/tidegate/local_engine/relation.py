@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -246,6 +246,11 @@ class LocalRelation:
             for column, c in zip(table.columns, self.columns, strict=True)
         ]
         return pa.Table.from_arrays(arrays, names=self.names).combine_chunks()
+
+    def few(self) -> list[dict[str, Any]]:
+        """Return all rows, which are few, as Python has them: this is faster than by way of Arrow."""
+        found = self.backend.connection.execute(self.sql).fetchall()
+        return [dict(zip(self.names, row, strict=True)) for row in found]
 
     def result(self) -> duckdb.DuckDBPyRelation:
         """Return the rows as users get them, lazily, on a connection of their own: instants have a zone."""

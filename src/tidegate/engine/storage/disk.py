@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from uuid import uuid4
 
@@ -84,9 +85,18 @@ def sync(paths: Iterable[Path]) -> None:
         for path in given:
             _sync_one(path)
         return
-    with ThreadPoolExecutor(min(_AT_ONCE, len(given))) as pool:
-        for _ in pool.map(_sync_one, given):
-            pass
+    for _ in _pool().map(_sync_one, given):
+        pass
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Return the threads that sync: to start them takes longer than to sync a file."""
+    return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="tidegate sync")
+
+
+# A process that was forked has none of the threads.
+os.register_at_fork(after_in_child=lambda: _pool.cache_clear())
 
 
 def _sync_one(path: Path) -> None:

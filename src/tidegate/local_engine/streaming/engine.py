@@ -15,7 +15,7 @@ from tidegate.engine.commits.commit import Commit, Origin
 from tidegate.engine.partitions import Beat, Partitions, period
 from tidegate.engine.policies import policy_of
 from tidegate.engine.policies.following import TOLD
-from tidegate.engine.relation import Kept, Relation
+from tidegate.engine.relation import Relation
 from tidegate.engine.steps.metrics import StepMetrics
 from tidegate.engine.steps.prepared import Prepared
 from tidegate.engine.steps.publishing import publish
@@ -169,14 +169,14 @@ class Engine(Running):
                 self._feeds[name].committed(taking)
 
     def _step(self, takings: Mapping[str, Taking], beat: Beat | None, began: float) -> None:
-        attempt, kept = self._attempt(), dict[str, Kept]()
+        attempt, held = self._attempt(), dict[str, str]()
         try:
             for name, taking in takings.items():
                 with _of_source(name):
-                    kept[name] = self._backend.kept(taking.rows)
+                    held[name] = self._backend.held(taking.rows)
                     self._feeds[name].check_read(taking)
             self._takings = dict(takings)
-            rows = {name: found.rows for name, found in kept.items()}
+            rows = {name: self._backend.table_rows(table, takings[name].rows.columns) for name, table in held.items()}
             batch = Batch(
                 {name: self._taken(name, rows.get(name)) for name in self._listening(rows, beat)},
                 self._origin(takings),
@@ -185,8 +185,8 @@ class Engine(Running):
             )
             self.go(attempt, batch, began=began)
         finally:
-            for found in kept.values():
-                found.release()
+            for table in held.values():
+                self._backend.drop(table)
             self._backend.let_go()
 
     def _listening(self, rows: Mapping[str, Relation], beat: Beat | None) -> list[str]:

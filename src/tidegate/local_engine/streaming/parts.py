@@ -58,7 +58,7 @@ class LocalParts:
         for i, sql in enumerate(times):
             calls |= {f"last{i}": call("max", sql), f"first{i}": call("min", sql)}
         held = self._backend.table_rows(table, local(rows).columns)
-        seen = held.group({}, calls).fetch().to_pylist()
+        seen = held.group({}, calls).few()
         if not seen:
             self._backend.drop(self._tables.pop(path))
             return self._done(files, path, 0)
