@@ -45,7 +45,9 @@ class Pump:
         made = f"SELECT {2 * step} AS ts, {k} AS k, {x} AS x FROM range({rows}) AS r(i)"
         last = f"SELECT {2 * step + 1}, {-1 - step}, {-1 - step}"
         picked = ", ".join(f"CAST({name} AS BIGINT) AS {name}" for name in SCHEMA.names)
-        self._waiting.put(duckdb.sql(f"SELECT {picked} FROM ({made} UNION ALL {last})").to_arrow_table())
+        found = duckdb.sql(f"SELECT {picked} FROM ({made} UNION ALL {last})")
+        assert found is not None, "a query gives rows"
+        self._waiting.put(found.to_arrow_table())
 
     def end(self) -> None:
         self._waiting.put(None)

@@ -60,7 +60,7 @@ class AllCells(AllRows):
         was, now = (complete(schema, frontier, self._times) for frontier in (moved.old, moved.new))
         newer, cells = self.read(held, 0, waiting), self.read(held, 0)
         fresh = newer.where(f"__here > 0 AND ({now}) AND NOT ({was})")
-        known = self._represented(cells.where(f"__here = 0 OR ({was})"), moved.old)
+        known = cells.where(f"__here = 0 OR ({was})")
         if operator.emit == "update" and operator.aggregation.by:
             # A group without new rows gives no answer.
             names = [f"__k{i}" for i in range(len(operator.aggregation.by))]
@@ -69,7 +69,7 @@ class AllCells(AllRows):
             few = sum(part.rows for part in waiting) <= FEW
             known = known.join(groups.small() if few else groups, same, "semi")
         rows = held.input_types()
-        both = merged_cells(operator, known.union(fresh), rows)
+        both = merged_cells(operator, self._represented(known, moved.old).union(fresh), rows)
         return held.answers(answers_of(operator, both, rows))
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
