@@ -68,6 +68,8 @@ class Engine(Running):
         self._takings: dict[str, Taking] = {}
         #: How long it took to see whether there is something new.
         self._looked = 0.0
+        #: When something was new, by the monotonic clock.
+        self._moved = time.monotonic()
         positions = last.origin.positions if last else {}
         for name, feed in self._feeds.items():
             with _of_source(name):
@@ -105,8 +107,9 @@ class Engine(Running):
             next(iter(self._feeds.values())).wait(seconds)
         left = until - time.monotonic()
         if left > 0 and not self.ended:
-            # Who has many files to look through looks less often.
-            time.sleep(min(left, max(_POLL, 2 * self._looked)))
+            # Who has many files to look through looks less often, and so does who found nothing for a while.
+            silence = time.monotonic() - self._moved
+            time.sleep(min(left, max(_POLL, 2 * self._looked, silence / 20)))
 
     def step(self) -> bool:
         """Make a step of what is new; return whether there was something."""
@@ -124,6 +127,7 @@ class Engine(Running):
                 return False
             with self.replaceable():
                 self._step(takings, beat, began)
+            self._moved = time.monotonic()
         return True
 
     def finish(self) -> None:
