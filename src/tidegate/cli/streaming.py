@@ -169,7 +169,7 @@ def _whole(plan: Plan, table: Table, path: str, read: FileRows) -> DataFrame:
     return read.rows
 
 
-def _checked_stream(plan: Plan, source: str, path: str, engine: str) -> str:
+def _checked_stream(plan: Plan, source: str, path: str, engine: str = "spark") -> str:
     """Return the format of a stream of files; empty if it is the output of another flow."""
     from tidegate.engine.formats import input_format
 
