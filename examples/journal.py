@@ -98,7 +98,7 @@ def stream_on_spark(spark: SparkSession, path: str) -> DataFrame:
         def schema(self) -> str:
             return EDITS
 
-        def streamReader(self, schema: Any) -> Reader:
+        def streamReader(self, schema: Any) -> Reader:  # noqa: ARG002
             return Reader(Journal(self.options["path"]))
 
     spark.dataSource.register(Source)
