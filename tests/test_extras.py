@@ -127,6 +127,17 @@ def test_flows_run_in_this_process_without_spark() -> None:
     assert (done.returncode, done.stdout) == (0, "('a', 1)\n"), done.stderr
 
 
+def test_streams_run_from_the_command_line_without_spark(tmp_path: Path) -> None:
+    """`tidegate run --engine local --once` loads nothing of PySpark; without the option, the line names the extra."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.csv").write_text("ts,page,bytes\n2026-01-01 00:10:00,a,1\n2026-01-01 02:00:00,b,1\n")
+    given = ["run", EXAMPLE, "-i", f"edits={tmp_path / 'in'}", "-o", "hourly=console", "--once", "--checkpoint"]
+    done = without("spark", COMMAND, *given, str(tmp_path / "ck"), "--engine", "local")
+    assert (done.returncode, "|2026-01-01 00:59:59.999999" in done.stdout) == (0, True), done.stderr
+    assert done.stderr.startswith("on the local engine, in this process\nstep 0: 2 rows ")
+    assert "the extra 'spark'" in without("spark", COMMAND, *given, str(tmp_path / "other")).stderr
+
+
 def test_a_package_that_is_broken_is_not_called_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a package is there and fails to import, the line says why."""
     (tmp_path / "deltalake.py").write_text("import nonesuch_of_delta", encoding="utf-8")

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import tidegate as tg
 from tidegate.cli import app
-from tidegate.engine.commits.commit import Commit
+from tidegate.engine.commits.commit import Commit, Origin
 from tidegate.engine.marks import Marks, Seen
 from tidegate.engine.storage.published import Promise
 from tidegate.engine.storage.sealed import sealed
@@ -27,7 +27,7 @@ def checkpoint(tmp_path: Path) -> Path:
     a, b = flow.plan.sources
     marks = {"left": Marks.start(a).after(a, Seen(rows=9, late=2, greatest=(5, 2))), "right": Marks.start(b)}
     state = {"aggregate-1": (State((Part("x", 4), Part("y", 1))),)}
-    commit = Commit(7, 7, "q", "o", marks, state, (), {}, {"name": "ledger"})
+    commit = Commit(7, Origin(batch=7), marks, state, (), {}, {"name": "ledger"})
     (tmp_path / "commits").mkdir()
     (tmp_path / "commits" / "6").write_text("{}")
     (tmp_path / "commits" / "7").write_text(sealed(commit.coded(flow.plan)))
@@ -45,7 +45,7 @@ def devices(tmp_path: Path) -> Path:
     seen = Seen(rows=3, partitions=(("a", (30,)), ("b", (12,)), (None, (20,))))
     told = Seen(rows=5, steps=((0, 3), (1, 2)), told=(Promise(1, 9, ((4,),)).line, Promise(2, 9, ((7,),)).line))
     marks = {"devices": Marks.start(devices).after(devices, seen), "counts": Marks.start(counts).after(counts, told)}
-    commit = Commit(0, 0, "q", "o", marks, {}, (), {}, {"name": "devices"})
+    commit = Commit(0, Origin(batch=0), marks, {}, (), {}, {"name": "devices"})
     (tmp_path / "commits").mkdir()
     (tmp_path / "commits" / "0").write_text(sealed(commit.coded(flow.plan)))
     return tmp_path
@@ -70,7 +70,7 @@ def test_inspect_shows_sources_and_state(checkpoint: Path) -> None:
     (checkpoint / "lock").write_text(json.dumps({"process": 42, "host": "here"}))
     code, text = run("inspect", checkpoint)
     assert code == 0
-    assert "flow ledger: step 7" in text
+    assert "flow ledger: step 7, on Spark" in text
     cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if line.startswith("│")]
     assert ["left", "(3, 1)", "9", "2", "0", "0"] in cells
     assert ["right", "(any, any)", "0", "0", "0", "0"] in cells
@@ -110,7 +110,9 @@ def hostile(directory: Path) -> Path:
     flow.sink("out", a)
     (source,) = flow.plan.sources
     marks = Marks.start(source).after(source, Seen(partitions=(("a", (30,)), (OBEYED, (12,)))))
-    commit = Commit(0, 0, "q", "o", {"devices": marks}, {OBEYED: (State((Part("x", 4),)),)}, (), {}, {"name": OBEYED})
+    commit = Commit(
+        0, Origin(batch=0), {"devices": marks}, {OBEYED: (State((Part("x", 4),)),)}, (), {}, {"name": OBEYED}
+    )
     coded = commit.coded(flow.plan)
     coded["sources"] = {OBEYED: coded["sources"]["devices"]}
     (directory / "commits").mkdir()
@@ -142,7 +144,7 @@ def test_a_time_may_say_its_zone(tmp_path: Path) -> None:
     (source,) = flow.plan.sources
     marks = Marks.start(source).after(source, Seen(greatest=(1767225600000000,)))
     (tmp_path / "commits").mkdir()
-    coded = Commit(0, 0, "q", "o", {"s": marks}, {}, (), {}, {"name": "f"}).coded(flow.plan)
+    coded = Commit(0, Origin(batch=0), {"s": marks}, {}, (), {}, {"name": "f"}).coded(flow.plan)
     (tmp_path / "commits" / "0").write_text(sealed(coded))
     assert "may still give rows" in run("why", tmp_path, "2026-01-01T01:00:00+01:00")[1]
     assert "complete" in run("why", tmp_path, "2026-01-01T00:00:00+02:00")[1]

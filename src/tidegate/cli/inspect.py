@@ -34,8 +34,10 @@ def inspect(checkpoint: Checkpoint) -> None:
     files = Files(checkpoint)
     commit = _last_commit(files)
     ended = "; its input has ended" if commit["ended"] else ""
-    say(f"flow {commit['flow']['name']}: step {commit['step']}{ended}", console=console)
-    console.print(_sources(commit), _state(commit))
+    # Commits of earlier formats were all made on Spark.
+    engine = {"spark": "on Spark", "local": "on the local engine"}.get(commit.get("engine", "spark"), "")
+    say(f"flow {commit['flow']['name']}: step {commit['step']}, {engine}{ended}", console=console)
+    console.print(_sources(commit), *([_positions(commit)] if commit.get("positions") else []), _state(commit))
     if who := holder(files):
         say(f"held by {who}", console=console)
 
@@ -82,6 +84,16 @@ def _sources(commit: Mapping[str, Any]) -> Table:
     for name, marks in commit["sources"].items():
         counts = (f"{marks[kind]:,}" for kind in ("rows", "late", "rejected", "watermarks"))
         table.add_row(plain(name), plain(marks["shown"]), *counts)
+    return table
+
+
+def _positions(commit: Mapping[str, Any]) -> Table:
+    """Return how far the local engine has read; of Spark's positions, Spark keeps a log of its own."""
+    table = Table("source", "read from", "up to")
+    names = {origin: name for name, origin in commit["flow"]["origins"].items()}
+    for origin, position in commit["positions"].items():
+        at = ", ".join(f"{what} {value}" for what, value in (position["at"] or {}).items())
+        table.add_row(plain(names.get(origin, origin)), plain(position["kind"]), plain(at))
     return table
 
 

@@ -18,7 +18,7 @@ from rich.table import Table
 from tidegate.cli.app import app
 from tidegate.cli.load import load_flow
 from tidegate.cli.output import plain, say
-from tidegate.cli.streaming import run_stream, trigger_of
+from tidegate.cli.streaming import run_stream, trigger_of, which_engine
 from tidegate.engine.formats import checked_input, checked_output
 from tidegate.extras import require
 from tidegate.flow.errors import BadArgument, BadInput, nearest
@@ -41,7 +41,7 @@ def run(
     ],
     output: Annotated[list[str], typer.Option("--output", "-o", help="name=path for each sink that is wanted.")],
     flow: Annotated[str, typer.Option(help="Which flow, if the file has several.")] = "",
-    engine: Annotated[str, typer.Option(help="spark, or local: in this process, without Spark, on files.")] = "spark",
+    engine: Annotated[str, typer.Option(help="spark, or local: in this process, without Spark.")] = "spark",
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     rejected: Annotated[str, typer.Option(help="Write rows that could not take part to this directory.")] = "",
     overwrite: Annotated[bool, typer.Option(help="Replace results that are there already.")] = False,
@@ -52,7 +52,8 @@ def run(
 ) -> None:
     """Run a flow on files, or with --every or --once on directories that files are added to.
 
-    On files, the end of the input completes everything. On streams, an output may also be "console".
+    On files, the end of the input completes everything. On streams, an output is Parquet, or one of
+    console, delta:PATH and postgres:TABLE.
     """
     console = Console(stderr=True)
     plan = load_flow(file, flow).plan
@@ -66,16 +67,13 @@ def run(
     _check_options(streaming=streaming, bounded_only=bool(rejected or overwrite), checkpoint=checkpoint)
     if engine not in ("spark", "local"):
         raise BadArgument(f"expected --engine spark or local, got {engine!r}")
-    if engine == "local":
-        if streaming:
-            raise BadArgument("--engine local is for runs on files", hint="leave out --engine: streams run on Spark")
-        _run_locally(plan, inputs, outputs, rejected, overwrite=overwrite, console=console)
-        return
     if streaming:
-        trigger = trigger_of(every, once=once)
-        run_stream(plan, inputs, outputs, checkpoint, trigger, master=master, metrics=metrics, console=console)
-        return
-    _run(plan, inputs, outputs, master, rejected, overwrite=overwrite, console=console)
+        trigger, where = trigger_of(every, once=once), {"engine": engine, "master": master}
+        run_stream(plan, inputs, outputs, checkpoint, trigger, **where, metrics=metrics, console=console)
+    elif engine == "local":
+        _run_locally(plan, inputs, outputs, rejected, overwrite=overwrite, console=console)
+    else:
+        _run(plan, inputs, outputs, master, rejected, overwrite=overwrite, console=console)
 
 
 def _check_options(*, streaming: bool, bounded_only: bool, checkpoint: str) -> None:
@@ -135,7 +133,7 @@ def _run_locally(
     _check_places(plan, outputs, rejected, overwrite=overwrite)
     for name, path in inputs.items():
         checked_input(name, path)
-    say("on the local engine, in this process", console=console)
+    say(which_engine("local", ""), console=console)
     started = time.monotonic()
     tables = compute(plan, local(), inputs)
     written = {}
@@ -174,7 +172,7 @@ def _run(
     _check_places(plan, outputs, rejected, overwrite=overwrite)
     for name, path in inputs.items():
         checked_input(name, path)
-    say(f"on Spark, {master}; --engine local runs in this process, without it", console=console)
+    say(which_engine("spark", master), console=console)
     with console.status("starting Spark"):
         spark = local_session(f"tidegate {plan.name}", master=master)
     try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
     from tidegate.engine.runs import Run
     from tidegate.spark.files import FileRows
 
-__all__ = ["run_stream", "trigger_of"]
+__all__ = ["output_of", "run_stream", "trigger_of", "which_engine"]
 
 _SHORT = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "min": "minutes", "h": "hours", "d": "days"}
 
 
 def trigger_of(every: str, *, once: bool) -> dict[str, Any]:
-    """Answer the trigger that ``--every`` and ``--once`` stand for.
+    """Return the trigger that ``--every`` and ``--once`` stand for.
 
     >>> trigger_of("10s", once=False), trigger_of("", once=True)
     ({'processingTime': '10000000 microseconds'}, {'availableNow': True})
@@ -59,42 +60,87 @@ def run_stream(
     checkpoint: str,
     trigger: dict[str, Any],
     *,
+    engine: str,
     master: str,
     metrics: str,
     console: Console,
 ) -> None:
     """Run a flow on directories of files, and say how it goes on: one line, or without a terminal one for each step."""
-    # PySpark takes a while to load: not before everything that can be wrong without it was looked at.
-    require("spark", "tidegate run")
     from tidegate.engine.formats import checked_input
-    from tidegate.engine.outputs import console as shown
-    from tidegate.engine.outputs import parquet
+
+    if engine == "spark":
+        # PySpark takes a while to load: not before everything that can be wrong without it was looked at.
+        require("spark", "tidegate run")
+    for table in plan.tables:
+        checked_input(table.id, inputs[table.id])
+    kinds = {s.id: _checked_stream(plan, s.id, inputs[s.id], engine) for s in plan.sources}
+    places = {name: output_of(text) for name, text in outputs.items()}
+    on_engine = _on_spark(plan, inputs, kinds, master, console) if engine == "spark" else _locally(plan, inputs, kinds)
+    say(which_engine(engine, master), console=console)
+    with on_engine as start, _interruptible():
+        run = start(places, checkpoint, trigger=trigger, metrics=metrics or None)
+        try:
+            _follow(run, console)
+        except KeyboardInterrupt:
+            _stop(run, console)
+            # What it failed with meanwhile, if it did.
+            run.await_termination()
+    say(str(run.status()), console=console, lines=True)
+    if run.status().state == "stopped":
+        say(f"start it again with --checkpoint {checkpoint} to go on", console=console)
+
+
+def which_engine(engine: str, master: str) -> str:
+    """Return the line that says where a flow runs.
+
+    >>> which_engine("spark", "local[2]")
+    'on Spark, local[2]; --engine local runs in this process, without it'
+    """
+    if engine == "local":
+        return "on the local engine, in this process"
+    return f"on Spark, {master}; --engine local runs in this process, without it"
+
+
+def output_of(text: str) -> Output:
+    """Return the output that a text means: ``console``, ``delta:PATH``, ``postgres:TABLE``, or a path for Parquet."""
+    from tidegate.engine.outputs import console, delta, parquet, postgres
+
+    kind, colon, rest = text.partition(":")
+    if colon and kind == "delta":
+        return delta(rest)
+    if colon and kind == "postgres":
+        return postgres(rest)
+    return console() if text == "console" else parquet(text)
+
+
+@contextmanager
+def _locally(plan: Plan, inputs: dict[str, str], kinds: dict[str, str]) -> Iterator[Callable[..., Run]]:
+    """Yield a function that starts a flow in this process."""
+    from tidegate.local_engine.session import local
+    from tidegate.local_engine.streaming import start
+    from tidegate.local_engine.streaming.feeds.files import files
+    from tidegate.local_engine.streaming.reading import read_stream
+
+    streams = {s.id: files(inputs[s.id]) if kinds[s.id] else read_stream(inputs[s.id]) for s in plan.sources}
+    tables = {table.id: inputs[table.id] for table in plan.tables}
+    yield partial(start, plan, local(), {**streams, **tables})
+
+
+@contextmanager
+def _on_spark(
+    plan: Plan, inputs: dict[str, str], kinds: dict[str, str], master: str, console: Console
+) -> Iterator[Callable[..., Run]]:
+    """Yield a function that starts a flow on Spark; Spark is stopped at the end."""
     from tidegate.spark.files import read_rows
     from tidegate.spark.session import local_session
     from tidegate.spark.streaming import start
 
-    for table in plan.tables:
-        checked_input(table.id, inputs[table.id])
-    kinds = {s.id: _checked_stream(plan, s.id, inputs[s.id]) for s in plan.sources}
     with console.status("starting Spark"):
         spark = local_session(f"tidegate {plan.name}", master=master)
     try:
         given = {s.id: _files(spark, plan, s.id, inputs[s.id], kinds[s.id]) for s in plan.sources}
         given |= {t.id: _whole(plan, t, inputs[t.id], read_rows(spark, t, inputs[t.id])) for t in plan.tables}
-        places: dict[str, Output] = {
-            name: shown() if path == "console" else parquet(path) for name, path in outputs.items()
-        }
-        with _interruptible():
-            run = start(plan, spark, given, places, checkpoint, trigger=trigger, metrics=metrics or None)
-            try:
-                _follow(run, console)
-            except KeyboardInterrupt:
-                _stop(run, console)
-                # What it failed with meanwhile, if it did.
-                run.await_termination()
-        say(str(run.status()), console=console, lines=True)
-        if run.status().state == "stopped":
-            say(f"start it again with --checkpoint {checkpoint} to go on", console=console)
+        yield partial(start, plan, spark, given)
     finally:
         spark.stop()
 
@@ -111,7 +157,7 @@ def _stop(run: Run, console: Console) -> None:
 
 
 def _whole(plan: Plan, table: Table, path: str, read: FileRows) -> DataFrame:
-    """Answer the rows of a table, or raise if some do not parse: no row could be joined with them."""
+    """Return the rows of a table, or raise if some do not parse: no row could be joined with them."""
     broken = 0 if read.unreadable is None else read.unreadable.count()
     if broken:
         columns = ", ".join(map(str, table.schema.columns))
@@ -123,7 +169,7 @@ def _whole(plan: Plan, table: Table, path: str, read: FileRows) -> DataFrame:
     return read.rows
 
 
-def _checked_stream(plan: Plan, source: str, path: str) -> str:
+def _checked_stream(plan: Plan, source: str, path: str, engine: str = "spark") -> str:
     """Return the format of a stream of files; empty if it is the output of another flow."""
     from tidegate.engine.formats import input_format
 
@@ -133,7 +179,7 @@ def _checked_stream(plan: Plan, source: str, path: str) -> str:
         raise BadArgument(
             f"expected a directory for source {source!r}, got {path}", hint="files that are added are read"
         )
-    if Path(path).is_dir():
+    if engine == "spark" and Path(path).is_dir():
         # It is meant as it is, and not as a pattern, which Spark would take it for.
         checked_directory(path, f"--input {source}", hint="")
     return input_format(path)

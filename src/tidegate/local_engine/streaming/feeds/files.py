@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidegate.engine.formats import file_format
+from tidegate.engine.formats import input_format
 from tidegate.engine.relation import Relation
 from tidegate.flow.arguments import checked_path
 from tidegate.flow.errors import BadArgument, BadInput
@@ -102,7 +102,7 @@ class FileFeed(Feed):
             return None
         kinds: dict[str, list[str]] = {}
         for file in found:
-            kinds.setdefault(self._given.format or file_format(file.path), []).append(file.path)
+            kinds.setdefault(self._given.format or input_format(file.path), []).append(file.path)
         parts = [rows_of_files(self.backend, self.source, kind, paths) for kind, paths in kinds.items()]
         rows: Relation = parts[0]
         for part in parts[1:]:
