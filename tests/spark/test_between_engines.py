@@ -10,6 +10,7 @@ from tests.local_engine.place import Place as LocalPlace
 from tests.spark.place import Place, counts
 
 import tidegate as tg
+from tidegate.engine.storage.errors import FlowChanged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,3 +61,21 @@ def test_a_local_flow_follows_one_on_spark(spark: SparkSession, tmp_path: Path) 
 def test_a_flow_on_spark_follows_a_local_one(spark: SparkSession, tmp_path: Path) -> None:
     """The other way round, the same."""
     check_following(LocalPlace(tmp_path), spark, tmp_path)
+
+
+@pytest.mark.spark
+def test_a_checkpoint_belongs_to_the_engine_that_made_it(spark: SparkSession, tmp_path: Path) -> None:
+    """Positions in the sources mean nothing to the other: it is told so, and the checkpoint stays as it is."""
+    for made, other in ((Place, LocalPlace), (LocalPlace, Place)):
+        directory = tmp_path / made.__module__
+        directory.mkdir()
+        place: Any = made(directory) if made is LocalPlace else made(spark, directory)
+        place.feed.add((1, "a", 1), (9, "b", 1))
+        place.run(counts())
+        rest: Any = object.__new__(other)
+        rest.path, rest.feed = place.path, place.feed
+        rest.session = rest.spark = tg.local() if other is LocalPlace else spark
+        with pytest.raises(FlowChanged, match=r"(?s)expected a checkpoint of the .* engine made.*hint: go on with the"):
+            rest.start(counts())
+        place.feed.add((12, "a", 1))
+        assert place.run(counts()).status().rows == {"s": 3}
