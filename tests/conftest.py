@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Drawing is reproducible in `make test`, so that a failure there can be repeated; `make check` looks further.
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "test")
 _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much]}
-settings.register_profile("test", max_examples=60, derandomize=True, **_common)
+settings.register_profile("test", max_examples=40, derandomize=True, **_common)
 settings.register_profile("check", max_examples=1500, **_common)
 settings.load_profile(PROFILE)
 

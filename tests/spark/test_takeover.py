@@ -16,6 +16,7 @@ from tests.spark.steps import Cuts, engine_in
 import tidegate as tg
 from tidegate.engine.commits.commit import Commit, write_commit
 from tidegate.engine.steps import cleaning
+from tidegate.engine.steps import running as running_module
 from tidegate.engine.steps.recovery import RECOVERY
 from tidegate.engine.steps.step import POINTS
 from tidegate.engine.storage import lock as lock_module
@@ -24,7 +25,6 @@ from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Lock
 from tidegate.flow.plan import Plan
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming import engine as engine_module
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.sources import united
 
@@ -147,7 +147,7 @@ def take_over(runs: Runs, point: str, *, whole: bool) -> BaseException | None:
     assert first is not None
     failure = None
     try:
-        with patch.object(engine_module, "write_commit", write):
+        with patch.object(running_module, "write_commit", write):
             runs.go_on(first)
     except Exception as error:
         failure = error
@@ -213,14 +213,14 @@ def _late_fence(monkeypatch: pytest.MonkeyPatch) -> None:
     late: list[Any] = []
     real = lock_module.write_fence
     monkeypatch.setattr(lock_module, "write_fence", lambda *given: late.append(given))
-    step = Engine._run
+    step = Engine.go
 
     def run(self: Engine, *given: Any, **options: Any) -> None:
         while late and late[0][1] == self._token:
             real(*late.pop(0))
         step(self, *given, **options)
 
-    monkeypatch.setattr(Engine, "_run", run)
+    monkeypatch.setattr(Engine, "go", run)
 
 
 @pytest.mark.parametrize("mutant", [_no_fence, _late_fence])
