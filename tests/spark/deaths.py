@@ -1,10 +1,11 @@
-"""Runs that die at a named point of a step, in one process: nothing of the engine runs after it."""
+"""Runs on Spark that die at a named point of a step, in one process: nothing of the engine runs after it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.deaths import Died, Killer, SerialKiller
 from tests.spark.engine import frame
 
 from tidegate.flow.plan import Plan
@@ -17,35 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["Died", "Killer", "SerialKiller", "run_dying"]
-
-
-class Died(BaseException):
-    """The run is over; nothing of it runs any more."""
-
-
-class Killer:
-    """A probe that dies at a point of a step, the first time that it comes by."""
-
-    def __init__(self, point: str, step: int) -> None:
-        self.target = (point, step)
-        self.done = False
-
-    def __call__(self, point: str, step: int) -> None:
-        if not self.done and (point, step) == self.target:
-            self.done = True
-            raise Died
-
-
-class SerialKiller:
-    """A probe that dies at one point after the other, each the first time that it comes by after the one before."""
-
-    def __init__(self, places: list[tuple[str, int]]) -> None:
-        self.left = list(places)
-
-    def __call__(self, point: str, step: int) -> None:
-        if self.left and (point, step) == self.left[0]:
-            del self.left[0]
-            raise Died
 
 
 def run_dying(

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import tempfile
+from functools import cache
+from itertools import count
+from shutil import rmtree
 from typing import Any
 
 import duckdb
@@ -12,6 +18,8 @@ __all__ = ["Local", "cursor_of", "is_local", "local", "utc_cursor"]
 
 #: Settings that hold for all of a DuckDB, and what they have to be: with others, expressions mean something else.
 _GLOBAL = {"default_collation": "", "error_on_division_by_zero": "true", "integer_division": "false"}
+
+_SESSIONS = count(1)
 
 
 class Local:
@@ -32,14 +40,16 @@ def local(*, threads: int | None = None, memory: str | None = None) -> Local:
     """Return a session that computes in this process, without Spark: ``flow.compute(tg.local(), inputs)``.
 
     ``threads`` is how many cores it uses, all by default; ``memory`` how much it holds before it goes to the disk, as
-    in ``"4GB"``.
+    in ``"4GB"``. What goes there is in the directory for temporary files, which ``TMPDIR`` names, while it is needed.
 
     >>> local(threads=2, memory="1GB")
     local(threads=2, memory='953.6 MiB')
     """
     if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
         raise BadArgument(f"expected a number of threads, 1 or more, got {threads!r}", hint="local(threads=2)")
-    config: dict[str, Any] = {} if threads is None else {"threads": threads}
+    config: dict[str, Any] = {"temp_directory": os.path.join(_overflow(os.getpid()), str(next(_SESSIONS)))}
+    if threads is not None:
+        config["threads"] = threads
     if memory is not None:
         config["memory_limit"] = memory
     try:
@@ -49,6 +59,24 @@ def local(*, threads: int | None = None, memory: str | None = None) -> Local:
             f"expected an amount of memory, got {memory!r}\n  DuckDB: {str(error).splitlines()[0]}",
             hint='local(memory="4GB")',
         ) from None
+
+
+@cache
+def _overflow(process: int) -> str:
+    """Return a directory for what does not fit into the memory of this process, which is gone when it ends.
+
+    DuckDB's own is in the working directory, and who is killed would leave it there. One for each session is made
+    inside when it is needed, and nobody else may read it.
+    """
+    found = tempfile.mkdtemp(prefix="tidegate-")
+    atexit.register(_remove, found, process)
+    return found
+
+
+def _remove(directory: str, process: int) -> None:
+    """Remove a directory when the process ends whose it is; copies of that process know of it too."""
+    if os.getpid() == process:
+        rmtree(directory, ignore_errors=True)
 
 
 def is_local(session: object) -> bool:

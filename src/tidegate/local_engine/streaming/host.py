@@ -77,6 +77,8 @@ class LocalHost:
 
 def said(error: BaseException) -> Said:
     """Return what an error says, in one line."""
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return Said(f"DuckDB failed: {str(error).splitlines()[0]}", hint="let it hold more: tg.local(memory=…)")
     if isinstance(error, duckdb.Error):
         return Said(f"DuckDB failed: {str(error).splitlines()[0]}")
     return Said(plainly(error))

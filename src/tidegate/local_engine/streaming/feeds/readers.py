@@ -45,12 +45,16 @@ class ReaderFeed(Feed):
         return {"offset": self._at}
 
     def bound(self) -> None:
-        """Read up to the offset that is the latest now."""
-        self._last = self._latest()
+        """Read up to the offset that is the latest now; a reader that can tell by itself what is there is told to."""
+        if hasattr(self._reader, "prepareForTriggerAvailableNow"):
+            self._reader.prepareForTriggerAvailableNow()
+        else:
+            # Whatever it gives at a time: what it leaves out now would be behind the end.
+            self._last = self._latest(_everything())
 
     def take(self) -> Taking | None:
         """Return the rows up to the latest offset."""
-        end = self._latest() if self._last is None else self._last
+        end = self._latest(_limit(self._reader)) if self._last is None else self._last
         if end == self._at:
             return None
         if _goes_back(self._at, end):
@@ -67,10 +71,10 @@ class ReaderFeed(Feed):
         if hasattr(self._reader, "commit"):
             self._reader.commit(taking.own)
 
-    def _latest(self) -> Any:
+    def _latest(self, limit: Any) -> Any:
         # PySpark 4.2 tells readers where they are, and how much is wanted.
         wanted = len(signature(self._reader.latestOffset).parameters)
-        return self._plain(self._reader.latestOffset(*(self._at, _limit(self._reader))[:wanted]))
+        return self._plain(self._reader.latestOffset(*(self._at, limit)[:wanted]))
 
     def _plain(self, offset: Any) -> Any:
         """Return an offset as it is after a restart."""
@@ -114,9 +118,12 @@ class ReaderFeed(Feed):
 
 
 def _limit(reader: Any) -> Any:
-    """Return what a reader takes for everything: its own word for it, or PySpark's, or nothing."""
-    if hasattr(reader, "getDefaultReadLimit"):
-        return reader.getDefaultReadLimit()
+    """Return how much a reader gives at a time, if it says so; everything, if it does not."""
+    return reader.getDefaultReadLimit() if hasattr(reader, "getDefaultReadLimit") else _everything()
+
+
+def _everything() -> Any:
+    """Return what readers take for no limit: PySpark's word for it, or nothing."""
     try:
         from pyspark.sql.streaming.datasource import ReadAllAvailable
     except ImportError:
