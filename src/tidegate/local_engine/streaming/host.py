@@ -30,6 +30,13 @@ __all__ = ["LocalHost", "LocalResults", "fields_of", "said"]
 _BATCH = 8192
 #: What tables that `memory` makes say of themselves.
 _COLLECTED = "collected by tidegate"
+#: What has a name where `memory` makes tables; the case of names does not matter to DuckDB.
+_THERE = """
+SELECT kind, comment FROM (
+    SELECT 'table' AS kind, table_name AS name, * FROM duckdb_tables()
+    UNION ALL BY NAME SELECT 'view' AS kind, view_name AS name, * FROM duckdb_views()
+) WHERE lower(name) = lower(?) AND database_name = current_database() AND schema_name = current_schema()
+"""
 
 
 class LocalHost:
@@ -129,9 +136,11 @@ class LocalResults:
         connection = self._shown.cursor()
         connection.register("__tidegate_collected", pa.concat_tables(collected))
         bare = name.strip("`").replace("``", "`")
-        there = connection.execute("SELECT comment FROM duckdb_tables() WHERE table_name = ?", [bare]).fetchone()
-        if there is not None and there[0] != _COLLECTED:
-            raise BadArgument(f"there is a table {bare} that memory({name!r}) has not made", hint="choose another name")
+        there = connection.execute(_THERE, [bare]).fetchone()
+        if there is not None and there[1] != _COLLECTED:
+            raise BadArgument(
+                f"there is a {there[0]} {bare} that memory({name!r}) has not made", hint="take another name"
+            )
         own = duckdb_name(bare)
         connection.execute(f"CREATE OR REPLACE TABLE {own} AS SELECT * FROM __tidegate_collected")
         connection.execute(f"COMMENT ON TABLE {own} IS '{_COLLECTED}'")

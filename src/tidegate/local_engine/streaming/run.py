@@ -113,6 +113,9 @@ class LocalRun(Run):
                 raise self._lock.lost
             finishing = self._finishing.is_set()
             moved = engine.step()
+            if self._stopping.is_set():
+                # Perhaps by a function of the user's in that step: the end of the input is a step of its own.
+                return None
             nothing_left = not moved and engine.resting
             # What has ended by itself is over, unless only what is there now was asked for.
             if engine.complete or (nothing_left and finishing) or (engine.ended and not pace.available):
