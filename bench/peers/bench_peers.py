@@ -1,7 +1,7 @@
 """Count and sum per key and minute, on one machine: the local engine beside Bytewax and Pathway, on the same file.
 
-    python bench/peers/bench_peers.py --environments peers --install
-    python bench/peers/bench_peers.py --environments peers --rows 1000000 --repeats 3
+    python bench/peers/bench_peers.py --install
+    python bench/peers/bench_peers.py --rows 1000000 --repeats 3
 
 Each peer has an environment of its own, which `--install` makes; a peer that has none is left out. All are given the
 same file and two threads, each in a process of its own, and their results are checked to be those of a plain query. The
@@ -174,7 +174,7 @@ def cells(entry: Entry, rows: int, took: list[Took]) -> list[str]:
 
 
 def main(
-    environments: Annotated[Path, typer.Option(help="Where the environments of the peers are.")] = Path("peers"),
+    environments: Annotated[Path, typer.Option(help="Where the environments of the peers are.")] = Path(".venv-peers"),
     rows: Annotated[int, typer.Option(help="Rows in the file.")] = 1_000_000,
     repeats: Annotated[int, typer.Option(help="Processes of each.")] = 3,
     warm: Annotated[int, typer.Option(help="More runs of Tidegate in a process, after the first.")] = 5,

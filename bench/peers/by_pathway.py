@@ -10,7 +10,7 @@ from datetime import timedelta
 import pathway as pw
 
 
-class Row(pw.Schema):
+class Row(pw.Schema):  # type: ignore[misc]
     """The columns of the input."""
 
     ts: str
