@@ -55,15 +55,25 @@ def through(directory: Path, probe: Any = lambda point, step: None) -> dict[str,
         feed.add(*cut)
     while True:
         try:
-            engine = engine_in(directory, probe)
-            while engine.step():
-                pass
-            engine.finish()
+            go_on(directory, probe)
         except Died:
             continue
-        except CheckpointClosed:
+        return found_in(directory)
+
+
+def go_on(directory: Path, probe: Any) -> None:
+    """Run to the end, from the checkpoint on."""
+    try:
+        engine = engine_in(directory, probe)
+        while engine.step():
             pass
-        break
+        engine.finish()
+    except CheckpointClosed:
+        pass
+
+
+def found_in(directory: Path) -> dict[str, list[Any]]:
+    """The rows of all sinks, and the late rows."""
     session = tg.local(threads=1)
     found: dict[str, list[Any]] = {
         name: sorted(tg.read(session, directory / name).fetchall(), key=repr) for name in ("windows", "most")
