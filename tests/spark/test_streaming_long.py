@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import re
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,14 +123,12 @@ def test_state_levels_off(spark: SparkSession, tmp_path: Path) -> None:
     assert max(directories[60:]) <= max(directories[20:60])
 
 
-def references(context: Any) -> int:
-    """Return how many objects in the JVM Python has: the least of some looks, as it lets go of them a moment later."""
-    found = []
-    for _ in range(4):
-        gc.collect()
-        found.append(context._gateway.java_gateway_server.getGateway().getBindings().size())
-        time.sleep(0.05)
-    return min(found)
+def references() -> int:
+    """Return how many objects in the JVM Python holds. The JVM's own count lags: it is told some time after."""
+    from py4j.java_gateway import JavaObject
+
+    gc.collect()
+    return sum(isinstance(found, JavaObject) for found in gc.get_objects())
 
 
 def held(run: tg.Run, checkpoint: Path) -> dict[str, int]:
@@ -139,8 +136,10 @@ def held(run: tg.Run, checkpoint: Path) -> dict[str, int]:
     context: Any = run._spark.sparkContext
     threads = [thread.getName() for thread in context._jvm.java.lang.Thread.getAllStackTraces().keySet()]
     found = Counter(f"threads {re.split(r'[-# ]*[0-9]', name)[0]}" for name in threads)
+    # A pool of Spark's with a thread for each of the last 128 broadcasts, or for those of the last minute.
+    del found["threads broadcast-exchange"]
     batches = run._engine._batches
-    found["references"] = references(context) - (len(batches.made) if batches else 0)
+    found["references"] = references() - (len(batches.made) if batches else 0)
     # Spark's half keeps its last hundred batches, and the log its last hundred commits.
     paths = [path.relative_to(checkpoint) for path in checkpoint.rglob("*")]
     found["files"] = sum(path.parts[0] not in ("spark", "commits") for path in paths)
