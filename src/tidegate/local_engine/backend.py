@@ -176,9 +176,17 @@ class LocalBackend:
 
     def copied(self, rows: LocalRelation, columns: str, target: str) -> int:
         """Write some columns of rows to a Parquet file; return how many rows there are."""
-        query = LocalRelation(self, self.fresh_name(), f"SELECT {columns} FROM {rows.name}", rows.columns, (rows,)).sql
+        query = self._picked(rows, columns)
         found = self.connection.execute(f"COPY ({query}) TO '{target}' (FORMAT parquet)").fetchone()
         return int(found[0]) if found else 0
+
+    def picked(self, rows: LocalRelation, columns: str) -> duckdb.DuckDBPyRelation:
+        """Return some columns of rows, lazily."""
+        return self.run(self._picked(rows, columns))
+
+    def _picked(self, rows: LocalRelation, columns: str) -> str:
+        body = f"SELECT {columns} FROM {rows.name}"
+        return LocalRelation(self, self.fresh_name(), body, rows.columns, (rows,)).sql
 
     def drop(self, name: str) -> None:
         """Drop a table that was made here."""

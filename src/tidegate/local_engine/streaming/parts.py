@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from tidegate.engine.calls import call
 from tidegate.engine.relation import Relation, united
 from tidegate.engine.storage.files import Files
@@ -21,9 +24,11 @@ from tidegate.local_engine.paths import file_list
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
 from tidegate.local_engine.types import unzoned, zoned
 
-__all__ = ["LocalParts", "copy_rows", "file_rows"]
+__all__ = ["LocalParts", "file_rows", "write_file"]
 
 _FILE = "part-0.parquet"
+#: How many rows Arrow writes faster than DuckDB does, and waits for the disk.
+_FEW = 50_000
 
 
 class LocalParts:
@@ -51,18 +56,17 @@ class LocalParts:
         files.delete(path)
         place.mkdir(parents=True)
         if files is not self._files or not path.startswith("state/"):
-            count = copy_rows(self._backend, local(rows), place / _FILE)
-            return self._done(files, path, count)
-        table = self._tables[path] = self._backend.held(rows)
+            return self._done(files, path, write_file(self._backend, local(rows), place / _FILE))
+        self._tables[path] = self._backend.held(rows)
         calls = {"rows": call("count", "*")}
         for i, sql in enumerate(times):
             calls |= {f"last{i}": call("max", sql), f"first{i}": call("min", sql)}
-        held = self._backend.table_rows(table, local(rows).columns)
+        held = self._backend.table_rows(self._tables[path], local(rows).columns)
         seen = held.group({}, calls).few()
         if not seen:
             self._backend.drop(self._tables.pop(path))
             return self._done(files, path, 0)
-        copy_rows(self._backend, held, place / _FILE)
+        write_file(self._backend, held, place / _FILE, most=seen[0]["rows"])
         last, first = (tuple(seen[0][f"{end}{i}"] for i in range(len(times))) for end in ("last", "first"))
         known = bool(times) and None not in last
         return self._done(files, path, seen[0]["rows"], last if known else None, first if known else None)
@@ -94,12 +98,26 @@ class LocalParts:
         return Part(path, count, last, first, measured(files, path, count))
 
 
-def copy_rows(backend: LocalBackend, rows: LocalRelation, to: Path) -> int:
-    """Write rows to a Parquet file, in the form that every engine reads; return how many."""
+def write_file(backend: LocalBackend, rows: LocalRelation, to: Path, *, most: int = 0) -> int:
+    """Write rows to a Parquet file, in the form that every engine reads; return how many.
+
+    ``most`` says how many there are, if that is known. DuckDB waits until its file is on the disk, one after the other:
+    few rows are written by Arrow, and the step waits for all of its files at a time.
+    """
     names = [(duckdb_name(c.name), c.type or "") for c in rows.columns]
-    picked = ", ".join(f"{zoned(name, type_)} AS {name}" for name, type_ in names)
-    target = str(to).replace("'", "''")
-    return backend.copied(rows, picked or NO_COLUMN, target)
+    picked = ", ".join(f"{zoned(name, type_)} AS {name}" for name, type_ in names) or NO_COLUMN
+    if most <= _FEW:
+        reader = backend.picked(rows, picked).to_arrow_reader(_FEW)
+        batches, count = [], 0
+        for batch in reader:
+            batches.append(batch)
+            count += batch.num_rows
+            if count > _FEW:
+                break
+        if count <= _FEW:
+            pq.write_table(pa.Table.from_batches(batches, reader.schema), to, store_schema=False)
+            return count
+    return backend.copied(rows, picked, str(to).replace("'", "''"))
 
 
 def file_rows(backend: LocalBackend, paths: Sequence[Path], shape: Sequence[Column]) -> LocalRelation:
