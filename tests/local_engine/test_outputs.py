@@ -206,8 +206,26 @@ def nested() -> pa.Table:
                 pa.map_(pa.string(), pa.float64()),
             ),
             "l": pa.array([[True, None], [], [False], None, [True]], pa.list_(pa.bool_())),
+            **{f"by {type_}": _map_by(type_, keys) for type_, keys in KEYS.items()},
         }
     )
+
+
+#: Keys of maps, which are texts in JSON.
+KEYS: dict[pa.DataType, list[Any]] = {
+    pa.int64(): [-7, 0],
+    pa.bool_(): [True, False],
+    pa.float64(): [1e20, 2.5, -0.0, 1e7, 9999999.0, 0.001, 1.25e-4, float("nan"), float("-inf"), 100.0],
+    pa.float32(): [0.5, 1e10, 16777216.0, -1.0],
+    pa.decimal128(10, 2): [Decimal("1.50"), Decimal("-1000.00")],
+    pa.date32(): [date(2026, 1, 2), date(1969, 12, 31)],
+    pa.timestamp("us", "UTC"): [datetime(2026, 1, 2, 3, tzinfo=UTC), datetime(1900, 1, 1, 0, 0, 0, 1, tzinfo=UTC)],
+}
+
+
+def _map_by(type_: pa.DataType, keys: list[Any]) -> pa.Array:
+    whole = [(key, number) for number, key in enumerate(keys)]
+    return pa.array([whole, [], None, [(keys[0], None)], []], pa.map_(type_, pa.int32()))
 
 
 @pytest.mark.spark
@@ -231,6 +249,14 @@ def test_nested_values_are_the_json_that_spark_writes(spark: SparkSession) -> No
         return None if text is None else json.loads(text, parse_float=Decimal)
 
     assert [tuple(map(parsed, row)) for row in locally] == [tuple(map(parsed, row)) for row in with_spark]
+
+
+def test_maps_by_what_is_no_key_in_json_are_refused(place: Place, database: Database) -> None:
+    """Spark would write where in memory they are."""
+    flow = tg.Flow("keys")
+    flow.sink("out", flow.source("s", "t INT, m ARRAY<MAP<BINARY, INT>>", time="t", watermark=tg.at_end()))
+    with pytest.raises(NotSupported, match=r"(?s)column m has a map by binary, which is no key in JSON.*sink 'out'"):
+        place.start(flow, inputs={"s": iter([])}, outputs={"out": database.output("keys")})
 
 
 # Memory and functions.

@@ -41,11 +41,38 @@ def column_type(column: Column) -> str:
     if type_.startswith("ARRAY") and sqltypes.element(type_) in _TYPES:
         return _TYPES[sqltypes.element(type_) or ""] + "[]"
     if type_.startswith(("ARRAY", "MAP", "STRUCT")):
+        for key in _keys(type_):
+            if key.startswith(_KEYLESS):
+                raise NotSupported(
+                    f"column {column.name} has a map by {key.lower()}, which is no key in JSON",
+                    hint="map(k, v) by texts: transform_keys(m, (k, v) -> hex(k)) in a select(…) before the sink",
+                )
         return "jsonb"
     raise NotSupported(
         f"column {column.name} is of type {type_.lower()}, which has no form in PostgreSQL",
         hint="cast it in a select(…) before the sink",
     )
+
+
+#: Of these, Spark would write as the key of a map where in memory the value is, which is another each time.
+_KEYLESS = ("BINARY", "ARRAY", "MAP", "STRUCT")
+
+
+def _keys(type_: str) -> Iterator[str]:
+    """Yield the types of keys of all maps in a type.
+
+    >>> list(_keys("ARRAY<STRUCT<a: MAP<INT, MAP<BINARY, INT>>, b: INT>>"))
+    ['INT', 'BINARY']
+    """
+    if type_.startswith("STRUCT"):
+        for inner in sqltypes.fields(type_).values():
+            yield from _keys(inner)
+    elif type_.startswith("ARRAY"):
+        yield from _keys(sqltypes.element(type_) or "")
+    elif type_.startswith("MAP"):
+        key, value = sqltypes.entry(type_)
+        yield key
+        yield from _keys(value)
 
 
 #: Other types that take all values of a type as they are.

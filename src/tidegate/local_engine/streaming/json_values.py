@@ -7,13 +7,15 @@ import json
 import math
 import struct
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from tidegate.flow import sqltypes
 
 __all__ = ["json_text"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def json_text(value: Any, type_: str) -> str | None:
@@ -43,7 +45,7 @@ def _written(value: Any, type_: str) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return json.dumps("NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity")
     if type_ == "FLOAT":
-        return next(text for digits in range(6, 10) if _as_float(text := f"{value:.{digits}g}") == value)
+        return _shortest(value)
     if isinstance(value, bool | int | float):
         return json.dumps(value)
     if isinstance(value, Decimal):
@@ -52,10 +54,32 @@ def _written(value: Any, type_: str) -> str:
 
 
 def _key(value: Any, type_: str) -> str:
-    """Return a key of a map, which JSON has as a text."""
+    """Return a key of a map, which JSON has as a text: Spark writes what it holds, days and microseconds since 1970.
+
+    >>> _key(date(1970, 1, 3), "DATE"), _key(1e7, "DOUBLE"), _key(0.5, "FLOAT"), _key(True, "BOOLEAN")
+    ('2', '1.0E7', '0.5', 'true')
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value if isinstance(value, str) else _text(value, type_)
+    if isinstance(value, float):
+        return _as_java(value, type_)
+    if isinstance(value, datetime):
+        return str((value.replace(tzinfo=value.tzinfo or UTC) - _EPOCH) // timedelta(microseconds=1))
+    if isinstance(value, date):
+        return str((value - _EPOCH.date()).days)
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def _as_java(value: float, type_: str) -> str:
+    """Return a number as Java writes it."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        whole = f"{Decimal(_shortest(value) if type_ == 'FLOAT' else repr(value)):f}"
+        return whole if "." in whole else f"{whole}.0"
+    sign, digits, exponent = Decimal(_shortest(value) if type_ == "FLOAT" else repr(value)).normalize().as_tuple()
+    first, *rest = map(str, digits)
+    return f"{'-' if sign else ''}{first}.{''.join(rest) or '0'}E{int(exponent) + len(rest)}"
 
 
 def _text(value: Any, type_: str) -> str:
@@ -65,6 +89,11 @@ def _text(value: Any, type_: str) -> str:
         plain = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
         return plain.isoformat(timespec="microseconds") + ("Z" if type_ == "TIMESTAMP" else "")
     return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _shortest(value: float) -> str:
+    """Return a FLOAT with as few digits as tell it from all others."""
+    return next(text for digits in range(6, 10) if _as_float(text := f"{value:.{digits}g}") == value)
 
 
 def _as_float(text: str) -> float:
