@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidegate.flow.errors import BadArgument, NotSupported
+from tidegate.spark.moving import spark_text
 from tidegate.spark.versions import check_version
 
 if TYPE_CHECKING:
@@ -56,9 +57,9 @@ class Runtime:
     def expr(self, sql: str, name: str | None = None) -> Column:
         """Answer the column that an expression is, under a name if one is given."""
         if name is None:
-            found: Column = self.once(sql, lambda: self.F.expr(sql))
+            found: Column = self.once(sql, lambda: self.F.expr(spark_text(sql)))
         else:
-            found = self.once((sql, name), lambda: self.F.expr(sql).alias(name))
+            found = self.once((sql, name), lambda: self.F.expr(spark_text(sql)).alias(name))
         return found
 
     def exprs(self, named: Mapping[str, str]) -> list[Column]:

@@ -43,14 +43,14 @@ def compiled_condition(sql: str, types: Types, *, engine: bool = False) -> Value
     return _once(sql, types, engine=engine, rows=True)
 
 
-#: A long number, as frontiers have them: another one in each step.
-_NUMBER = re.compile(r"(?<![\w.])\d{5,18}(?=L\b)")
+#: A number as frontiers have them: another one in each step.
+_NUMBER = re.compile(r"(?<![\w.])\d{5,18}(?=L\b)|(?<=, )\d{1,18}(?=L\))|(?<=CAST\()\d{1,18}(?=L AS )")
 #: What stands for such numbers, one after the other: no number that is written is so long.
 _STAND_IN = 8_070_605_040_302_010_000
 
 
 def _once(sql: str, types: Types, *, engine: bool, rows: bool) -> Value:
-    """Return the translation of a text; those of the engine that differ in long numbers only are translated once.
+    """Return the translation of a text; those of the engine that differ in such numbers only are translated once.
 
     Nothing but the precision beside a decimal depends on what such a number is.
     """
@@ -65,7 +65,9 @@ def _once(sql: str, types: Types, *, engine: bool, rows: bool) -> Value:
     except Refused:
         # With the text as it was written.
         return _compiled(sql, known, engine, rows, elsewhere())
-    if found.literal is not None:
+    there = set(_OF_STAND_IN.findall(found.sql))
+    if found.literal is not None or len(there) < len(numbers):
+        # Its value was looked at.
         return _compiled(sql, known, engine, rows, elsewhere())
     return replace(found, sql=_written(found.sql, numbers))
 
