@@ -4,7 +4,7 @@
     python bench/peers/bench_peers.py --rows 1000000 --repeats 3
 
 Each peer has an environment of its own, which `--install` makes; a peer that has none is left out. All are given the
-same file and two threads, each in a process of its own, and their results are checked to be those of a plain query. The
+same file, each in a process of its own, and their results are checked to be those of a plain query. The
 seconds are those from the call that starts a flow until it has ended, without the time that Python takes to load a
 library; the whole process stands beside. Tidegate commits its steps. Bytewax and Pathway run without recovery and with
 it. `warm` are the later runs in one process. The load of the machine is that before each run.

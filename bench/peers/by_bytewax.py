@@ -39,8 +39,8 @@ def minutes(given: str, output: str) -> Dataflow:
         rows = op.input("rows", flow, CSVSource(Path(given), batch_size=10_000))
     else:
         rows = op.map("parse", op.input("rows", flow, FileSource(given, batch_size=10_000)), json.loads)
-    # By the times of rows alone, which are in order. Bytewax lets time go on with the clock of the machine too: on a
-    # busy one, rows were late.
+    # By the times of rows alone, which are in order. Bytewax lets time go on with the clock of the machine too: in a
+    # process that is paused, or gets little of the processor, rows are late.
     clock = win.EventClock(
         lambda value: value[0],
         wait_for_system_duration=timedelta(0),
