@@ -27,6 +27,7 @@ from tidegate.engine.storage.errors import (
     RunStopped,
 )
 from tidegate.flow.errors import BadArgument, BadInput
+from tidegate.local_engine.streaming import engine, parts
 
 
 @pytest.fixture
@@ -420,3 +421,31 @@ def test_damaged_state_is_not_answered_from(place: Place) -> None:
     part.write_bytes(part.read_bytes()[:-20])
     with pytest.raises(BadCheckpoint, match=r"the state in .* is not what was written"):
         place.start(counts())
+
+
+def test_few_rows_in_and_many_out(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever expects few answers, and finds many, writes them all: each once."""
+    monkeypatch.setattr(parts, "FEW", 5)
+    monkeypatch.setattr(engine, "FEW", 5)
+    flow = tg.Flow("many")
+    read = flow.source("s", DDL, time="t", watermark=tg.bounded(0)).with_columns(n="sequence(1, x)").explode("n")
+    flow.sink("out", read.gate())
+    flow.sink("seen", read.accumulate(by="n", total="count(*)"))
+    place.feed.add((1, "a", 4), (2, "b", 300))
+    place.feed.add((3, "c", 1))
+    place.start(flow, trigger=None).finish()
+    assert sorted(n for *_, n in place.rows()) == sorted([*range(1, 5), *range(1, 301), 1])
+    assert len(place.rows("seen")) == 305
+
+
+def test_what_is_no_number_is_found_by_those_who_ask_for_it(place: Place) -> None:
+    """Statistics of files say nothing of NaN, which is greater than all numbers."""
+    flow = tg.Flow("nan")
+    read = flow.source("s", DDL, time="t", watermark=tg.bounded(0))
+    flow.sink("out", read.select("CAST(IF(x = 1, 'NaN', '1.5') AS DOUBLE) AS y"))
+    place.feed.add((1, "a", 1), (2, "b", 2))
+    place.run(flow)
+    found = tg.read(place.session, place.path / "out")
+    assert [row[0] for row in found.filter("y > 5").fetchall()] == [1]
+    (file,) = (place.path / "out").glob("step=*/*.parquet")
+    assert place.session.connection.sql(f"SELECT t FROM '{file}' WHERE y > 5").fetchall() == [(1,)]

@@ -21,6 +21,7 @@ from tidegate.flow.plan import Source
 from tidegate.flow.schema import Schema, parse_schema
 from tidegate.flow.spans import from_units, units, within
 from tidegate.flow.watermarks import AtEnd, Bounded, Published, Punctuated
+from tidegate.spark.moving import spark_text
 from tidegate.time import TOP, Antichain, minimal
 
 if TYPE_CHECKING:
@@ -158,7 +159,8 @@ def test_sql_says_what_the_order_says(spark: SparkSession) -> None:
     ]
     columns = [f"{complete(PAIR, f)} AS c{i}" for i, f in enumerate(frontiers)]
     columns += [f"{newly_complete(PAIR, frontiers[2], frontiers[1])} AS new"]
-    rows = spark.createDataFrame(grid, "v INT, w INT").coalesce(1).selectExpr("v", "w", *columns).collect()
+    texts = map(spark_text, columns)
+    rows = spark.createDataFrame(grid, "v INT, w INT").coalesce(1).selectExpr("v", "w", *texts).collect()
     for row in rows:
         expected = [not any(PAIR.order.le(f, (row.v, row.w)) for f in frontier) for frontier in frontiers]
         assert list(row)[2:] == [*expected, not expected[2]]

@@ -46,7 +46,7 @@ def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> s
     >>> from tidegate.flow.schema import parse_schema
     >>> pair = parse_schema("v INT, w INT", time=("v", "w"))
     >>> complete(pair, Antichain(pair.order, [(BOTTOM, 7)]))
-    'NOT ((CAST(w AS BIGINT) >= moving(CAST(w AS BIGINT), 7L)))'
+    'NOT ((CAST(w AS BIGINT) >= __moving(CAST(w AS BIGINT), 7L)))'
     """
     columns = list(times) or [sqltypes.quoted(name) for name in schema.time]
     return _complete(schema, frontier, [to_units(t, c.type or "") for t, c in zip(columns, schema.times, strict=True)])
@@ -158,4 +158,4 @@ def parts_of(schema: Schema, t: Any) -> tuple[Any, ...]:
 def _bound(at: str, count: int) -> str:
     """Return so many units, as a number that is compared with ``at`` and will be another one in the next step."""
     number = f"{count}L" if count >= -(2**63) + 1 else f"CAST('{count}' AS BIGINT)"
-    return f"moving({at}, {number})"
+    return f"__moving({at}, {number})"

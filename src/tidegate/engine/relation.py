@@ -43,12 +43,12 @@ Batches: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatc
 Groups: TypeAlias = Callable[[pa.Table], pa.Table]
 
 #: The functions that the engine writes in texts of its own, beside operators, literals, casts, CASE and IF: a backend
-#: has to know them all. ``moving(x, n)`` is the number n, which is compared with x, and is another one in each step:
+#: has to know them all. ``__moving(x, n)`` is the number n, which is compared with x, and is another one in each step:
 #: what a backend remembers or compiles should not depend on it.
 VOCABULARY = words(
     """
-    aggregate array array_distinct array_repeat array_sort coalesce concat concat_ws date_from_unix_date filter flatten
-    get greatest least moving named_struct pmod sequence size slice struct timestamp_micros timestampadd timestampdiff
+    __moving aggregate array array_distinct array_repeat array_sort coalesce concat concat_ws date_from_unix_date filter
+    flatten get greatest least named_struct pmod sequence size slice struct timestamp_micros timestampadd timestampdiff
     transform unix_date unix_micros xxhash64
     """
 )

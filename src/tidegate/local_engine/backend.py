@@ -166,9 +166,13 @@ class LocalBackend:
 
     def held(self, rows: Relation) -> str:
         """Work out rows into a table, and return its name; it stays until it is dropped."""
+        return self.held_rows(rows)[0]
+
+    def held_rows(self, rows: Relation) -> tuple[str, int]:
+        """Work out rows into a table, and return its name, and how many there are."""
         name = self.fresh_name()
-        self.connection.execute(f"CREATE TEMP TABLE {name} AS {local(rows).sql}")
-        return name
+        found = self.connection.execute(f"CREATE TEMP TABLE {name} AS {local(rows).sql}").fetchone()
+        return name, int(found[0]) if found else 0
 
     def table_rows(self, name: str, columns: Sequence[Column]) -> LocalRelation:
         """Return the rows of a table that was made here."""
@@ -180,9 +184,9 @@ class LocalBackend:
         found = self.connection.execute(f"COPY ({query}) TO '{target}' (FORMAT parquet)").fetchone()
         return int(found[0]) if found else 0
 
-    def picked(self, rows: LocalRelation, columns: str) -> duckdb.DuckDBPyRelation:
-        """Return some columns of rows, lazily."""
-        return self.run(self._picked(rows, columns))
+    def picked(self, rows: LocalRelation, columns: str, *, most: int) -> duckdb.DuckDBPyRelation:
+        """Return some columns of rows, lazily, and at most so many rows."""
+        return self.run(f"{self._picked(rows, columns)} LIMIT {most}")
 
     def _picked(self, rows: LocalRelation, columns: str) -> str:
         body = f"SELECT {columns} FROM {rows.name}"

@@ -22,7 +22,7 @@ from tidegate.flow.sqltypes import quoted
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.lines import UNPARSED, InputRows, csv_rows, json_rows
-from tidegate.local_engine.paths import file_list
+from tidegate.local_engine.paths import parquet_files
 from tidegate.local_engine.relation import LocalRelation, local
 from tidegate.local_engine.types import spark_type, unzoned
 
@@ -39,6 +39,8 @@ def given_as(backend: LocalBackend, operator: Source | Table, given: Any) -> Inp
         name = backend.fresh_name()
         backend.register(name, _in_memory(given))
         return InputRows(_declared(backend, operator, name))
+    except duckdb.InterruptException:
+        raise
     except duckdb.Error as error:
         what = given if isinstance(given, str | os.PathLike) else type(given).__name__
         raise BadInput(f"DuckDB cannot read {what}: {str(error).splitlines()[0]}", hint=_HINT) from None
@@ -72,7 +74,7 @@ def _schema_of(file: str) -> str:
 
 def _parquet(backend: LocalBackend, operator: Source | Table, files: Sequence[str]) -> LocalRelation:
     try:
-        return _declared(backend, operator, f"read_parquet({file_list(files)}, hive_partitioning = false)")
+        return _declared(backend, operator, parquet_files(files))
     except TidegateError as error:
         raise error.at(files[0]) from None
 
@@ -86,6 +88,8 @@ def rows_of_files(backend: LocalBackend, source: Source, kind: str, files: Seque
     """Return the rows of files with the declared columns; those that do not parse have their text in one more."""
     try:
         found = _of_kind(backend, source, kind, os.path.dirname(files[0]), files)
+    except duckdb.InterruptException:
+        raise
     except duckdb.Error as error:
         names = ", ".join(files[:3])
         raise BadInput(f"DuckDB cannot read {names}: {str(error).splitlines()[0]}", hint=_HINT) from None

@@ -43,40 +43,46 @@ def compiled_condition(sql: str, types: Types, *, engine: bool = False) -> Value
     return _once(sql, types, engine=engine, rows=True)
 
 
-#: A number as frontiers have them: another one in each step.
-_NUMBER = re.compile(r"(?<![\w.])\d{5,18}(?=L\b)|(?<=, )\d{1,18}(?=L\))|(?<=CAST\()\d{1,18}(?=L AS )")
+#: How a number begins that is another one in each step: ``__moving(x, n)``.
+_MOVING = "__moving("
 #: What stands for such numbers, one after the other: no number that is written is so long.
 _STAND_IN = 8_070_605_040_302_010_000
-
-
-def _once(sql: str, types: Types, *, engine: bool, rows: bool) -> Value:
-    """Return the translation of a text; those of the engine that differ in such numbers only are translated once.
-
-    Nothing but the precision beside a decimal depends on what such a number is.
-    """
-    known = tuple(types.items())
-    numbers = _NUMBER.findall(sql) if engine and "'" not in sql else []
-    if not numbers or any("DECIMAL" in (type_ or "DECIMAL") for _, type_ in known):
-        return _compiled(sql, known, engine, rows, elsewhere())
-    stand_ins = iter(range(_STAND_IN, _STAND_IN + len(numbers)))
-    form = _NUMBER.sub(lambda _: str(next(stand_ins)), sql)
-    try:
-        found = _compiled(form, known, engine, rows, elsewhere())
-    except Refused:
-        # With the text as it was written.
-        return _compiled(sql, known, engine, rows, elsewhere())
-    there = set(_OF_STAND_IN.findall(found.sql))
-    if found.literal is not None or len(there) < len(numbers):
-        # Its value was looked at.
-        return _compiled(sql, known, engine, rows, elsewhere())
-    return replace(found, sql=_written(found.sql, numbers))
-
-
 _OF_STAND_IN = re.compile(r"\b80706050403020(\d{5})\b")
 
 
-def _written(sql: str, numbers: list[str]) -> str:
-    return _OF_STAND_IN.sub(lambda found: numbers[int(found[1]) - _STAND_IN % 100_000], sql)
+def _once(sql: str, types: Types, *, engine: bool, rows: bool) -> Value:
+    """Return the translation of a text; those of the engine that differ in moving numbers only are translated once."""
+    known = tuple(types.items())
+    places = _moving(sql) if engine and _MOVING in sql and "'" not in sql else []
+    form, end = "", 0
+    for i, (start, stop) in enumerate(places):
+        form += f"{sql[end:start]}{_STAND_IN + i}"
+        end = stop
+    try:
+        found = _compiled(form + sql[end:], known, engine, rows, elsewhere())
+    except Refused:
+        # With the text as it was written.
+        return _compiled(sql, known, engine, rows, elsewhere())
+    numbers = [sql[start:stop] for start, stop in places]
+    return replace(found, sql=_OF_STAND_IN.sub(lambda one: numbers[int(one[1]) - _STAND_IN % 100_000], found.sql))
+
+
+def _moving(sql: str) -> list[tuple[int, int]]:
+    """Return where the digits of moving numbers are in a text.
+
+    >>> _moving("x < __moving(f(x, 2), 12L) AND y")
+    [(22, 24)]
+    """
+    places = []
+    for found in re.finditer(re.escape(_MOVING), sql):
+        depth, comma, i = 1, 0, found.end()
+        while depth:
+            depth += {"(": 1, ")": -1}.get(sql[i], 0)
+            comma = i if sql[i] == "," and depth == 1 else comma
+            i += 1
+        if digits := re.fullmatch(r"\s*(\d{1,18})L", sql[comma + 1 : i - 1]):
+            places.append((comma + 1 + digits.start(1), comma + 1 + digits.end(1)))
+    return places
 
 
 class Compiler(Calls):

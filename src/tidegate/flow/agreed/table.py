@@ -240,7 +240,7 @@ FUNCTIONS: Final[dict[str, Rule]] = {**TEXTS, **NUMBERS, **CHOICES, **DATES, **L
 #: What the engine alone writes in its own texts: it needs no particular value of these.
 ENGINE: Final[dict[str, Rule]] = {
     "xxhash64(anything…) BIGINT": rules.hashed,
-    "moving(BIGINT, BIGINT) BIGINT": "{1}",
+    "__moving(BIGINT, BIGINT) BIGINT": "{1}",
     "chr(INT) STRING": "chr({0})",
     # DuckDB has no other texts.
     "is_valid_utf8(STRING) BOOLEAN": "CASE WHEN {0} IS NOT NULL THEN true END",

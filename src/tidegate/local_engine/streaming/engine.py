@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 
 from tidegate.engine.attempt import Attempt
@@ -33,7 +34,7 @@ from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.streaming.feeds import Feed, Taking
 from tidegate.local_engine.streaming.host import LocalHost, said
-from tidegate.local_engine.streaming.parts import LocalParts
+from tidegate.local_engine.streaming.parts import FEW, LocalParts
 
 __all__ = ["Engine"]
 
@@ -136,6 +137,7 @@ class Engine(Running):
             if self.last is not None:
                 publish(self.run, self.last)
             origin = self._origin({})
+            self._parts.few = self.last is not None and sum(part.rows for part in self.last.parts) <= FEW
             try:
                 self.go(self._attempt(), Batch({}, origin, ended=True))
             finally:
@@ -157,7 +159,9 @@ class Engine(Running):
 
     def interrupt(self) -> None:
         """Break off the query that is running."""
-        self._backend.connection.interrupt()
+        with suppress(duckdb.ConnectionException):
+            # It may be closed by now.
+            self._backend.connection.interrupt()
 
     def undone(self) -> None:
         """Forget the tables of a step that was not committed, and what it took."""
@@ -173,13 +177,15 @@ class Engine(Running):
                 self._feeds[name].committed(taking)
 
     def _step(self, takings: Mapping[str, Taking], beat: Beat | None, began: float) -> None:
-        attempt, held = self._attempt(), dict[str, str]()
+        attempt, held, rows_taken = self._attempt(), dict[str, str](), 0
         try:
             for name, taking in takings.items():
                 with _of_source(name):
-                    held[name] = self._backend.held(taking.rows)
+                    held[name], count = self._backend.held_rows(taking.rows)
+                    rows_taken += count
                     self._feeds[name].check_read(taking)
             self._takings = dict(takings)
+            self._parts.few = rows_taken <= FEW
             rows = {name: self._backend.table_rows(table, takings[name].rows.columns) for name, table in held.items()}
             batch = Batch(
                 {name: self._taken(name, rows.get(name)) for name in self._listening(rows, beat)},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
@@ -21,7 +22,7 @@ from tidegate.flow.schema import Column
 from tidegate.flow.schema_json import schema_json
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
-from tidegate.local_engine.paths import file_list
+from tidegate.local_engine.paths import parquet_files
 from tidegate.local_engine.streaming.json_values import json_text
 from tidegate.local_engine.types import of_arrow, zoned_type
 
@@ -64,9 +65,9 @@ class LocalHost:
 
     def results(self, files: Files, path: str) -> LocalResults:
         """Return the rows of a step."""
-        names = file_list(files.here / path / name for name in files.names(path))
+        found = parquet_files(files.here / path / name for name in files.names(path))
         # Not by Arrow: what has no NULL in a file would be a column that takes none.
-        rows = self.backend.run(f"SELECT * FROM read_parquet({names}, hive_partitioning = false)")
+        rows = self.backend.run(f"SELECT * FROM {found}")
         return LocalResults(rows.to_arrow_table(), self._shown)
 
     def records(self, files: Files) -> list[str]:  # noqa: ARG002
@@ -150,7 +151,7 @@ class LocalResults:
 def fields_of(backend: LocalBackend, columns: Sequence[Column]) -> Fields:
     """Return columns, as outputs are told them."""
     for column in columns:
-        if "VOID" in (column.type or "VOID"):
+        if re.search(r"\bVOID\b(?!`?:)", column.type or "VOID"):
             raise NotSupported(f"column {column.name} has no type", hint="cast it in a select(…) before the sink")
     nulls = ", ".join(f"CAST(NULL AS {zoned_type(c.type or '')}) AS {duckdb_name(c.name)}" for c in columns)
     schema = backend.run(f"SELECT {nulls} LIMIT 0").to_arrow_table().schema

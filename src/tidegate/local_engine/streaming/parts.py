@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tidegate.engine.calls import call
@@ -20,15 +19,15 @@ from tidegate.engine.storage.state import Part, check_part
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
-from tidegate.local_engine.paths import file_list
+from tidegate.local_engine.paths import parquet_files
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
 from tidegate.local_engine.types import unzoned, zoned
 
-__all__ = ["LocalParts", "file_rows", "write_file"]
+__all__ = ["FEW", "LocalParts", "file_rows", "write_file"]
 
 _FILE = "part-0.parquet"
 #: How many rows Arrow writes faster than DuckDB does, and waits for the disk.
-_FEW = 50_000
+FEW = 50_000
 
 
 class LocalParts:
@@ -38,6 +37,8 @@ class LocalParts:
         self._files = files
         self._backend = backend
         self._tables: dict[str, str] = {}
+        #: Whether a step has few new rows, and so few answers, as a rule.
+        self.few = False
 
     def read(self, parts: Sequence[Part], shape: tuple[Column, ...], *, coalesced: bool = False) -> Relation:  # noqa: ARG002
         """Return the rows of some parts."""
@@ -56,7 +57,7 @@ class LocalParts:
         files.delete(path)
         place.mkdir(parents=True)
         if files is not self._files or not path.startswith("state/"):
-            return self._done(files, path, write_file(self._backend, local(rows), place / _FILE))
+            return self._done(files, path, write_file(self._backend, local(rows), place / _FILE, few=self.few))
         self._tables[path] = self._backend.held(rows)
         calls = {"rows": call("count", "*")}
         for i, sql in enumerate(times):
@@ -66,7 +67,7 @@ class LocalParts:
         if not seen:
             self._backend.drop(self._tables.pop(path))
             return self._done(files, path, 0)
-        write_file(self._backend, held, place / _FILE, most=seen[0]["rows"])
+        write_file(self._backend, held, place / _FILE, few=seen[0]["rows"] <= FEW)
         last, first = (tuple(seen[0][f"{end}{i}"] for i in range(len(times))) for end in ("last", "first"))
         known = bool(times) and None not in last
         return self._done(files, path, seen[0]["rows"], last if known else None, first if known else None)
@@ -98,25 +99,21 @@ class LocalParts:
         return Part(path, count, last, first, measured(files, path, count))
 
 
-def write_file(backend: LocalBackend, rows: LocalRelation, to: Path, *, most: int = 0) -> int:
+def write_file(backend: LocalBackend, rows: LocalRelation, to: Path, *, few: bool) -> int:
     """Write rows to a Parquet file, in the form that every engine reads; return how many.
 
-    ``most`` says how many there are, if that is known. DuckDB waits until its file is on the disk, one after the other:
-    few rows are written by Arrow, and the step waits for all of its files at a time.
+    ``few`` says that there should not be many. DuckDB waits until its file is on the disk, one after the other: few
+    rows are written by Arrow, and the step waits for all of its files at a time.
     """
     names = [(duckdb_name(c.name), c.type or "") for c in rows.columns]
     picked = ", ".join(f"{zoned(name, type_)} AS {name}" for name, type_ in names) or NO_COLUMN
-    if most <= _FEW:
-        reader = backend.picked(rows, picked).to_arrow_reader(_FEW)
-        batches, count = [], 0
-        for batch in reader:
-            batches.append(batch)
-            count += batch.num_rows
-            if count > _FEW:
-                break
-        if count <= _FEW:
-            pq.write_table(pa.Table.from_batches(batches, reader.schema), to, store_schema=False)
-            return count
+    if few:
+        found = backend.picked(rows, picked, most=FEW + 1).to_arrow_table()
+        if found.num_rows <= FEW:
+            # Readers that go by what Arrow writes of the values of a column would overlook NaN.
+            numbers = any("FLOAT" in type_ or "DOUBLE" in type_ for _, type_ in names)
+            pq.write_table(found, to, store_schema=False, write_statistics=not numbers)
+            return int(found.num_rows)
     return backend.copied(rows, picked, str(to).replace("'", "''"))
 
 
@@ -127,5 +124,5 @@ def file_rows(backend: LocalBackend, paths: Sequence[Path], shape: Sequence[Colu
         f"{unzoned(name, written.get(type_, ''), type_)} AS {name}"
         for name, type_ in ((duckdb_name(c.name), c.type or "") for c in shape)
     ]
-    body = f"SELECT {', '.join(columns) or NO_COLUMN} FROM read_parquet({file_list(paths)}, hive_partitioning = false)"
+    body = f"SELECT {', '.join(columns) or NO_COLUMN} FROM {parquet_files(paths)}"
     return LocalRelation(backend, backend.fresh_name(), body, tuple(shape))

@@ -15,7 +15,7 @@ from tidegate.flow.arguments import checked_path
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.schema_json import columns_of_json
 from tidegate.flow.translate import duckdb_name
-from tidegate.local_engine.paths import file_list, place_of
+from tidegate.local_engine.paths import parquet_files, place_of
 from tidegate.local_engine.session import Local, cursor_of
 from tidegate.local_engine.streaming.feeds.published import PublishedStream
 from tidegate.local_engine.types import zoned_type
@@ -37,7 +37,7 @@ def read(session: Local | duckdb.DuckDBPyConnection, path: str | os.PathLike[str
         return cursor.sql(empty)
     picked = ", ".join(f"CAST({name} AS {type_}) AS {name}" for name, type_ in columns)
     # Columns that no file has are those of no rows.
-    found = f"read_parquet({file_list(paths)}, union_by_name = true, hive_partitioning = false)"
+    found = parquet_files(paths, by_name=True)
     return cursor.sql(f"SELECT {picked} FROM ({empty} UNION ALL BY NAME SELECT * FROM {found})")
 
 

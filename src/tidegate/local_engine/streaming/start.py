@@ -115,9 +115,9 @@ def prepare(
         _check_conditions(flow, backend)
     for name, output in places.items():
         output.check(files, name)
-    if lock:
-        lock.acquire()
     try:
+        if lock:
+            lock.acquire()
         identified(flow, files)
         host = LocalHost(backend, tables, _connection(session))
         run, log, last = resumed(flow, host, files, places, lock=lock, **options)
@@ -127,6 +127,7 @@ def prepare(
         for feed in feeds.values():
             with suppress(Exception):
                 feed.close()
+        backend.connection.close()
         # What it failed with counts, and not what followed from it.
         with suppress(Exception):
             if lock:
