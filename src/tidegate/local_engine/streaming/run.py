@@ -107,15 +107,11 @@ class LocalRun(Run):
         engine, pace = self._engine, self._pace
         if pace.available:
             engine.bound()
-        finishing = False
         while not self._stopping.is_set():
             began = time.monotonic()
             if self._lock.lost:
                 raise self._lock.lost
-            if self._finishing.is_set() and not finishing:
-                # What comes from here on is not of the input any more.
-                engine.bound()
-                finishing = True
+            finishing = self._finishing.is_set()
             moved = engine.step()
             if self._stopping.is_set():
                 # Perhaps by a function of the user's in that step: the end of the input is a step of its own.
