@@ -20,6 +20,7 @@ __all__ = [
     "decoded",
     "encoded",
     "is_complete",
+    "moving",
     "newly_complete",
     "parts_of",
     "shown",
@@ -61,7 +62,7 @@ def _complete(schema: Schema, frontier: Frontier, counts: Sequence[str]) -> str:
         if any(part is TOP for part in parts):
             continue
         tests = [
-            f"{count} >= {_bound(count, units(part, type_))}"
+            f"{count} >= {moving(count, units(part, type_))}"
             for count, type_, part, least in zip(counts, types, parts, parts_of(schema, _bottom(schema)), strict=True)
             if part is not BOTTOM and part != least
         ]
@@ -155,7 +156,7 @@ def parts_of(schema: Schema, t: Any) -> tuple[Any, ...]:
     return (t,) if len(schema.time) == 1 else t
 
 
-def _bound(at: str, count: int) -> str:
+def moving(at: str, count: int) -> str:
     """Return so many units, as a number that is compared with ``at`` and will be another one in the next step."""
     number = f"{count}L" if count >= -(2**63) + 1 else f"CAST('{count}' AS BIGINT)"
     return f"__moving({at}, {number})"

@@ -8,7 +8,7 @@ all, or none once it is merged with others.
 
 from __future__ import annotations
 
-from tidegate.engine.frontiers import Frontier, complete, is_complete, newly_complete, parts_of
+from tidegate.engine.frontiers import Frontier, complete, is_complete, moving, newly_complete, parts_of
 from tidegate.engine.keepers.keeper import Answer, Held, Keeper, Moved
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.lowering.accumulate import answers_of, cells_of, merged_cells
@@ -91,8 +91,11 @@ class AllCells(AllRows):
         changed = {"__here": f"IF({unless}, __here, 0L)"}
         for i, column in enumerate(schema.times):
             name, type_ = f"__t{i}", column.type or ""
+            counted = to_units(name, type_)
             joins = [
-                name if part[i] is BOTTOM else f"greatest({name}, {from_units(f'{units(part[i], type_)}L', type_)})"
+                name
+                if part[i] is BOTTOM
+                else f"greatest({name}, {from_units(moving(counted, units(part[i], type_)), type_)})"
                 for part in elements
             ]
             meet = joins[0] if len(joins) == 1 else f"least({', '.join(joins)})" if joins else name
