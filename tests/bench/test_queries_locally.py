@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from bench.aggregates.queries import QUERIES
-from tests.bench.given import given, rounded
+from tests.bench.given import QUICK, given, rounded
 from tests.flow.case import assert_same_rows
+from tests.flow.conftest import by_reference
 from tests.flow.plain import plain
 from tests.local_engine.engine import by_local
 
@@ -26,3 +27,11 @@ def test_queries_give_what_plain_python_gives(name: str, using: str) -> None:
     flow = QUERIES[name]()
     found = by_local(flow.to_aggregates(using=using) if using else flow, rows)
     assert_same_rows(sorted(map(rounded, found)), sorted(map(rounded, expected)))
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in QUERIES])
+def test_the_reference_gives_what_plain_python_gives(name: str) -> None:
+    """It admits the expressions of all queries."""
+    rows = given(name)
+    found = by_reference(QUERIES[name](), rows)
+    assert_same_rows(sorted(map(rounded, found)), sorted(map(rounded, plain(name, *rows.values()))))
