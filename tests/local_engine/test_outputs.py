@@ -17,7 +17,7 @@ import tidegate as tg
 from tests.deaths import Died, Killer
 from tests.local_engine.place import Place
 from tests.spark.place import DDL, counts
-from tests.spark.postgres import PASSWORD, binaries, server
+from tests.spark.postgres import Database, binaries, server
 from tidegate.engine.storage.errors import CheckpointClosed
 from tidegate.engine.storage.files import Files
 from tidegate.flow.errors import BadArgument, FlowError, NotSupported
@@ -32,23 +32,6 @@ if TYPE_CHECKING:
 def place(tmp_path: Path) -> Place:
     """A place of its own."""
     return Place(tmp_path)
-
-
-class Database:
-    """A server, and what is in it."""
-
-    def __init__(self, dsn: str) -> None:
-        self.dsn = dsn
-
-    def sql(self, statement: str) -> list[tuple[Any, ...]]:
-        import psycopg
-
-        with psycopg.connect(self.dsn, password=PASSWORD) as connection:
-            done = connection.execute(statement)
-            return sorted(done.fetchall(), key=repr) if done.description else []
-
-    def output(self, table: str, **options: Any) -> Any:
-        return tg.postgres(table, dsn=self.dsn, password=lambda: PASSWORD, **options)
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,31 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-__all__ = ["PASSWORD", "binaries", "server"]
+import tidegate as tg
+
+__all__ = ["PASSWORD", "Database", "binaries", "server"]
 
 #: Not a word of anything else, so that it can be looked for.
 PASSWORD = "xyzzy-Pa55/w:rd"
+
+
+class Database:
+    """A server, and what is in it."""
+
+    def __init__(self, dsn: str) -> None:
+        self.dsn = dsn
+
+    def sql(self, statement: str) -> list[tuple[Any, ...]]:
+        import psycopg
+
+        with psycopg.connect(self.dsn, password=PASSWORD) as connection:
+            done = connection.execute(statement)
+            return sorted(done.fetchall(), key=repr) if done.description else []
+
+    def output(self, table: str, **options: Any) -> Any:
+        return tg.postgres(table, dsn=self.dsn, password=lambda: PASSWORD, **options)
 
 
 def binaries() -> Path | None:

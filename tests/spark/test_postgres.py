@@ -19,7 +19,7 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import DecimalType, LongType, StringType, StructField, StructType
 from tests.spark.deaths import Killer, run_dying
 from tests.spark.place import DDL, Place, counts
-from tests.spark.postgres import PASSWORD, binaries, server
+from tests.spark.postgres import PASSWORD, Database, binaries, server
 
 import tidegate as tg
 from tidegate.engine.outputs import Sender
@@ -47,21 +47,6 @@ pytestmark = [
 
 SENDER = Sender("checkpoint", "flow", "out", ("t",))
 COUNTS = StructType([StructField("t", LongType()), StructField("k", StringType()), StructField("n", LongType())])
-
-
-class Database:
-    """A server, and what is in it."""
-
-    def __init__(self, dsn: str) -> None:
-        self.dsn = dsn
-
-    def sql(self, statement: str) -> list[tuple[Any, ...]]:
-        with psycopg.connect(self.dsn, password=PASSWORD) as connection:
-            done = connection.execute(statement)
-            return sorted(done.fetchall(), key=repr) if done.description else []
-
-    def output(self, table: str, **options: Any) -> Any:
-        return tg.postgres(table, dsn=self.dsn, password=lambda: PASSWORD, **options)
 
 
 @pytest.fixture(scope="module")

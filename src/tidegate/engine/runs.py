@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -13,6 +14,7 @@ from tidegate.engine.commits.by_step import checked_steps, directory_of
 from tidegate.engine.frontiers import COMPLETE, Frontier, shown
 from tidegate.engine.steps.failures import in_a_line
 from tidegate.engine.steps.running import Running
+from tidegate.engine.storage.errors import RunStopped
 from tidegate.engine.times import parse_time
 from tidegate.flow.errors import BadArgument, nearest
 from tidegate.flow.schema import Column, Schema
@@ -21,6 +23,8 @@ from tidegate.printable import printable
 from tidegate.progress import Reason
 
 __all__ = ["Run", "Status"]
+
+_LOG = logging.getLogger("tidegate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +158,22 @@ class Run(ABC):
     def rejected(self, source: str) -> Any:
         """Return the rows of a source that could not take part: time, source, step, reason, and the row."""
         return self._set_aside(source, "reason != 'late'")
+
+    def _check_ended(self) -> None:
+        """Raise if the run was stopped before its input could end."""
+        if self.status().state != "ended":
+            raise RunStopped(
+                "expected a run that goes on, whose input can end, got one that was stopped",
+                hint="start the flow again from its checkpoint, and call finish() on that run",
+            ).at(f"flow {self.running.flow.name!r}")
+
+    def _tell_cancelled(self, timeout: float | None) -> None:
+        """Log that a step was cancelled."""
+        _LOG.warning(
+            "flow %r: the step that ran was cancelled after %s s; the next start runs it",
+            self.running.flow.name,
+            timeout,
+        )
 
     @abstractmethod
     def _rows(self, paths: list[str], columns: list[Column], condition: str) -> Any:

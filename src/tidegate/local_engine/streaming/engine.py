@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import duckdb
@@ -23,22 +23,23 @@ from tidegate.engine.steps.publishing import publish
 from tidegate.engine.steps.running import Running
 from tidegate.engine.steps.step import Batch
 from tidegate.engine.steps.taken import taken_of
-from tidegate.engine.storage.errors import FlowChanged, RunFailed
+from tidegate.engine.storage.errors import FlowChanged
 from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.log import Log
-from tidegate.engine.storage.state import State, fold_from
-from tidegate.errors import TidegateError
+from tidegate.engine.storage.state import State
 from tidegate.flow.agreed.zones import in_zone
 from tidegate.flow.limits import limits
 from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.streaming.feeds import Feed, Taking
-from tidegate.local_engine.streaming.host import LocalHost, said
+from tidegate.local_engine.streaming.host import LocalHost, at_source
 from tidegate.local_engine.streaming.parts import FEW, LocalParts
 
 __all__ = ["Engine"]
 
 _LOG = logging.getLogger("tidegate")
+#: How long a run sleeps before it looks for new files again, in seconds.
+_POLL = 0.005
 
 
 class Engine(Running):
@@ -73,7 +74,7 @@ class Engine(Running):
         self._moved = time.monotonic()
         positions = last.origin.positions if last else {}
         for name, feed in self._feeds.items():
-            with _of_source(name):
+            with at_source(name):
                 self._resume(feed, positions.get(run.origins[name]), name)
 
     def _resume(self, feed: Feed, found: Any, name: str) -> None:
@@ -98,7 +99,7 @@ class Engine(Running):
     def bound(self) -> None:
         """Take what the sources have now for all there is."""
         for name, feed in self._feeds.items():
-            with _of_source(name):
+            with at_source(name):
                 feed.bound()
 
     def wait(self, seconds: float) -> None:
@@ -118,7 +119,7 @@ class Engine(Running):
         with self.in_step(), in_zone(self.flow.timezone):
             takings = {}
             for name, feed in self._feeds.items():
-                with _of_source(name):
+                with at_source(name):
                     taking = feed.take()
                 if taking is not None:
                     takings[name] = taking
@@ -173,14 +174,14 @@ class Engine(Running):
         self._parts.forget(commit.paths)
         takings, self._takings = self._takings, {}
         for name, taking in takings.items():
-            with _of_source(name):
+            with at_source(name):
                 self._feeds[name].committed(taking)
 
     def _step(self, takings: Mapping[str, Taking], beat: Beat | None, began: float) -> None:
         attempt, held, rows_taken = self._attempt(), dict[str, str](), 0
         try:
             for name, taking in takings.items():
-                with _of_source(name):
+                with at_source(name):
                     held[name], count = self._backend.held_rows(taking.rows)
                     rows_taken += count
                     self._feeds[name].check_read(taking)
@@ -243,7 +244,7 @@ class Engine(Running):
             if noted is not None:
                 rows = self._backend.rows(noted.to_batches(), columns)
                 state = state.grown(attempt.write(key, 0, "new", rows))
-                first = fold_from(state.parts)
+                first = self.run.fold_from(state.parts)
                 if first < len(state.parts):
                     folded = attempt.read(state.parts[first:], columns)
                     state = State(state.parts[:first]).grown(attempt.write(key, 0, "fold", folded))
@@ -279,18 +280,3 @@ class Engine(Running):
             self._host.tables,
             watch=self.turned,
         )
-
-
-@contextmanager
-def _of_source(name: str) -> Iterator[None]:
-    """Say of what fails inside from which source it comes."""
-    try:
-        yield
-    except TidegateError as error:
-        raise error.at(f"source {name!r}") from None
-    except Exception as error:
-        raise RunFailed(said(error).text).at(f"source {name!r}") from error
-
-
-#: How long a run sleeps before it looks for new files again, in seconds.
-_POLL = 0.005

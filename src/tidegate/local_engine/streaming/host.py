@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,9 @@ import pyarrow as pa
 from tidegate.engine.outputs import Fields
 from tidegate.engine.relation import Relation
 from tidegate.engine.said import Said, plainly
+from tidegate.engine.storage.errors import RunFailed
 from tidegate.engine.storage.files import Files
+from tidegate.errors import TidegateError
 from tidegate.flow.agreed.zones import in_zone
 from tidegate.flow.errors import BadArgument, NotSupported
 from tidegate.flow.plan import Plan
@@ -26,7 +28,7 @@ from tidegate.local_engine.paths import parquet_files
 from tidegate.local_engine.streaming.json_values import json_text
 from tidegate.local_engine.types import of_arrow, zoned_type
 
-__all__ = ["LocalHost", "LocalResults", "fields_of", "said"]
+__all__ = ["LocalHost", "LocalResults", "at_source", "fields_of", "said"]
 
 _BATCH = 8192
 #: What tables that `memory` makes say of themselves.
@@ -90,6 +92,17 @@ def said(error: BaseException) -> Said:
     if isinstance(error, duckdb.Error):
         return Said(f"DuckDB failed: {str(error).splitlines()[0]}")
     return Said(plainly(error))
+
+
+@contextmanager
+def at_source(name: str, verb: str = "source") -> Iterator[None]:
+    """Say of what fails inside from which source, or table, it comes."""
+    try:
+        yield
+    except TidegateError as error:
+        raise error.at(f"{verb} {name!r}") from None
+    except Exception as error:
+        raise RunFailed(said(error).text).at(f"{verb} {name!r}") from error
 
 
 class LocalResults:

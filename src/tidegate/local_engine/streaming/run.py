@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import time
+from dataclasses import dataclass
 from threading import Event, Thread, current_thread
 
 import duckdb
 
 from tidegate.engine.runs import Run
 from tidegate.engine.steps.failures import between_steps
-from tidegate.engine.storage.errors import BadCheckpoint, RunStopped
+from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.lock import Lock
 from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
@@ -22,17 +22,20 @@ from tidegate.local_engine.streaming.reading import data_files
 
 __all__ = ["LocalRun", "Pace"]
 
-_LOG = logging.getLogger("tidegate")
 _OUTSIDE = "it was not in a step: see that the sources can be read, and start again from this checkpoint"
 
 
+#: How long a run waits for something new before it looks around, in seconds.
+_LONGEST = 0.05
+
+
+@dataclass(frozen=True, slots=True)
 class Pace:
     """When steps are made: at once, every so many seconds, or only of what there is."""
 
-    def __init__(self, *, seconds: float = 0.0, available: bool = False) -> None:
-        self.seconds = seconds
-        #: Whether the run is over when all that there was when it began is read.
-        self.available = available
+    seconds: float = 0.0
+    #: Whether the run is over when all that there was when it began is read.
+    available: bool = False
 
 
 class LocalRun(Run):
@@ -68,22 +71,14 @@ class LocalRun(Run):
             if not self._ending.is_set():
                 self._engine.interrupt()
         if self._broken_off:
-            _LOG.warning(
-                "flow %r: the step that ran was cancelled after %s s; the next start runs it",
-                self._engine.flow.name,
-                timeout,
-            )
+            self._tell_cancelled(timeout)
         return not self._broken_off
 
     def finish(self) -> None:
         """Take what the sources have now as the end of the input: everything becomes complete, and the run is over."""
         self._finishing.set()
         self.await_termination()
-        if self.status().state != "ended":
-            raise RunStopped(
-                "expected a run that goes on, whose input can end, got one that was stopped",
-                hint="start the flow again from its checkpoint, and call finish() on that run",
-            ).at(f"flow {self._engine.flow.name!r}")
+        self._check_ended()
 
     def _go(self) -> None:
         try:
@@ -159,7 +154,3 @@ def _is_interrupt(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, duckdb.InterruptException):
         error = error.__cause__
     return error is not None
-
-
-#: How long a run waits for something new before it looks around, in seconds.
-_LONGEST = 0.05

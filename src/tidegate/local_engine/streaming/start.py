@@ -41,7 +41,7 @@ from tidegate.local_engine.session import Local, cursor_of
 from tidegate.local_engine.streaming.engine import Engine
 from tidegate.local_engine.streaming.feeds import feed_of
 from tidegate.local_engine.streaming.feeds.files import FileStream
-from tidegate.local_engine.streaming.host import LocalHost
+from tidegate.local_engine.streaming.host import LocalHost, at_source
 from tidegate.local_engine.streaming.run import LocalRun, Pace
 
 __all__ = ["prepare", "start"]
@@ -104,10 +104,10 @@ def prepare(
     backend = LocalBackend(connection)
     tables, feeds = {}, {}
     for table in flow.tables:
-        with _told(f"{table.verb} {table.id!r}"):
+        with at_source(table.id, table.verb):
             tables[table.id] = backend.kept(_whole(given_as(backend, table, inputs[table.id]))).rows
     for source in flow.sources:
-        with _told(f"{source.verb} {source.id!r}"):
+        with at_source(source.id):
             feeds[source.id] = feed_of(source, backend, inputs[source.id])
     nothing = {source.id: backend.nothing(source.schema.columns) for source in flow.sources}
     with in_zone(flow.timezone):
@@ -143,7 +143,7 @@ def _check_conditions(flow: Plan, backend: LocalBackend) -> None:
         policy = policy_of(source)
         more = [Column(name, "BIGINT" if name == STEP else "STRING") for name in policy.extra]
         rows = backend.nothing((*source.schema.columns, *more))
-        with _told(f"source {source.id!r}"):
+        with at_source(source.id):
             taken_of(backend, source, bounds[source.id], rows, start_of(source.schema)).on_time.fetch()
 
 
@@ -156,20 +156,6 @@ def _whole(given: InputRows) -> Relation:
 
 def _connection(session: Local | duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     return session.connection if isinstance(session, Local) else session
-
-
-class _told:  # noqa: N801
-    """Say of what fails inside where it did."""
-
-    def __init__(self, place: str) -> None:
-        self._place = place
-
-    def __enter__(self) -> None:
-        """Do nothing."""
-
-    def __exit__(self, kind: Any, error: BaseException | None, at: Any) -> None:
-        if isinstance(error, TidegateError) and self._place not in error.places:
-            error.at(self._place)
 
 
 def _pace(trigger: Any) -> Pace:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from tidegate.engine.runs import Run
 from tidegate.engine.steps.failures import between_steps
-from tidegate.engine.storage.errors import RunStopped
 from tidegate.engine.storage.lock import Lock
 from tidegate.flow.schema import Column
 from tidegate.spark.arrow import struct_type
@@ -108,8 +107,7 @@ class SparkRun(Run):
         ended = self._turns.stop(self.query, timeout)
         self._done.wait()
         if not ended:
-            name = self._engine.flow.name
-            _LOG.warning("flow %r: the step that ran was cancelled after %s s; the next start runs it", name, timeout)
+            self._tell_cancelled(timeout)
         return ended
 
     def finish(self) -> None:
@@ -133,11 +131,7 @@ class SparkRun(Run):
         self._all_read = self.query.isActive or nothing_left(self.query)
         self._turns.stop(self.query, None)
         self.await_termination()
-        if self.status().state != "ended":
-            raise RunStopped(
-                "expected a run that goes on, whose input can end, got one that was stopped",
-                hint="start the flow again from its checkpoint, and call finish() on that run",
-            ).at(f"flow {self._engine.flow.name!r}")
+        self._check_ended()
 
     def _rows(self, paths: list[str], columns: list[Column], condition: str) -> DataFrame:
         schema = struct_type(columns)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tidegate.engine.commits.by_step import MANIFEST, step_of
 from tidegate.engine.inputs import STEP, check_columns
@@ -159,8 +160,6 @@ class PublishedFeed(Feed):
 
     def _columns_in(self, path: Path) -> list[Column]:
         """Return the columns of a file that the source has too: the other flow may have got some since."""
-        import pyarrow.parquet as pq
-
         there = {name.lower(): name for name in pq.read_schema(path).names}
         own = {given: declared for given, declared in self._names.items() if given.lower() in there}
         return [Column(given, self.source.schema[declared].type) for given, declared in own.items()]

@@ -1,0 +1,140 @@
+"""What can be asked of a run on local streams, how it is stopped, and what it refuses."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+import tidegate as tg
+from tests.local_engine.place import Place
+from tests.spark.place import DDL, counts
+from tidegate.engine.storage.errors import (
+    BadCheckpoint,
+    CheckpointInUse,
+    FlowChanged,
+    LateRow,
+    RunFailed,
+    RunStopped,
+)
+from tidegate.flow.errors import BadArgument
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """A place of its own."""
+    return Place(tmp_path)
+
+
+def test_late_and_rejected_rows_can_be_read(place: Place) -> None:
+    """With the reason, the bound that they missed, and the row; also of a run that has ended."""
+    place.feed.add((10, "a", 1), (None, "b", 2))
+    place.feed.add((1, "c", 3))
+    run = place.run(counts())
+    assert run.status().late == {"s": 1}
+    assert run.status().rejected == {"s": 1}
+    (late,) = run.late("s").fetchall()
+    assert late == ({"t": 1}, "s", 1, "late", "8", {"t": 1, "k": "c", "x": 3})
+    (rejected,) = run.rejected("s").fetchall()
+    assert rejected[3:] == ("null time in t", None, {"t": None, "k": "b", "x": 2})
+    with pytest.raises(BadArgument, match="did you mean 's'"):
+        run.late("S")
+    place.feed.add((2, "a", 1))
+    with pytest.raises(LateRow, match="expected no row of s below 8, got 1"):
+        place.run(counts(late="fail"))
+
+
+def test_why_and_frontiers(place: Place) -> None:
+    """What holds a time back, in the words of the source."""
+    place.feed.add((10, "a", 1))
+    run = place.run(counts())
+    assert run.status().frontiers == {"out": "8"}
+    (reason,) = run.why(9)
+    assert "s" in str(reason)
+    assert run.why(7) == []
+
+
+def test_a_run_can_be_stopped_and_used_in_a_block(place: Place) -> None:
+    """A block stops it; what it fails with is there to be asked."""
+    place.feed.add((1, "a", 1))
+    with place.start(counts(), trigger={"processingTime": "10 milliseconds"}) as run:
+        assert run.is_active
+    assert not run.is_active
+    assert run.exception() is None
+    assert run.status().state == "stopped"
+    with pytest.raises(RunStopped):
+        run.finish()
+
+
+def test_a_step_that_takes_too_long_is_cancelled_and_run_again(place: Place) -> None:
+    """Nothing of it is committed."""
+    flow = tg.Flow("long")
+    rows = flow.source("s", DDL, time="t", watermark=tg.bounded(0))
+    flow.sink("out", rows.with_columns(n="aggregate(sequence(0, x), 0L, (a, b) -> a + b)"))
+    place.feed.add(*((n, "a", 3_000_000) for n in range(100)))
+    run = place.start(flow, trigger=None)
+    time.sleep(0.2)
+    if run.stop(0):
+        pytest.skip("the step was faster")
+    assert run.exception() is None
+    assert run.status().step is None
+
+
+def test_two_runs_on_one_checkpoint(place: Place) -> None:
+    """The second is refused, as long as the first lives."""
+    place.feed.add((1, "a", 1))
+    run = place.start(counts(), trigger=None)
+    with pytest.raises(CheckpointInUse):
+        place.start(counts())
+    run.stop()
+    place.run(counts())
+
+
+def test_an_expression_that_fails_is_told_with_operator_and_step(place: Place) -> None:
+    """And the step is run again by the next start, when the rows are what they should be."""
+    flow = tg.Flow("failing")
+    rows = flow.source("s", DDL, time="t", watermark=tg.bounded(0))
+    flow.sink("out", rows.with_columns(y="10 DIV x").aggregate(by="k", y="sum(y)"))
+    place.feed.add((1, "a", 0))
+    with pytest.raises(RunFailed) as caught:
+        place.run(flow)
+    assert "step 0" in caught.value.places
+    assert "flow 'failing'" in caught.value.places
+    assert "nothing of this step is committed" in caught.value.hint
+
+
+def test_triggers(place: Place) -> None:
+    """Those of Spark that make sense here; others are refused."""
+    for given, says in (
+        ({"continuous": "1 second"}, "unknown trigger 'continuous'"),
+        ({"availableNow": False}, "expected True"),
+        ({"processingTime": "soon"}, "processingTime"),
+        ("1 second", "expected trigger as a mapping"),
+    ):
+        with pytest.raises(BadArgument, match=says):
+            place.start(counts(), trigger=given)
+    place.feed.add((1, "a", 1))
+    place.feed.add((9, "a", 1))
+    assert [step["rows"] for step in place.run(counts(), trigger={"once": True}).metrics()] == [{"s": 2}]
+
+
+def test_a_changed_flow_is_refused(place: Place) -> None:
+    """State means what it meant."""
+    place.feed.add((1, "a", 1))
+    place.run(counts())
+    flow = tg.Flow("counts")
+    rows = flow.source("s", DDL, time="t", watermark=tg.bounded(2))
+    flow.sink("out", rows.aggregate(by="x", n="count(*)"))
+    with pytest.raises(FlowChanged, match="there is state of"):
+        place.start(flow)
+
+
+def test_damaged_state_is_not_answered_from(place: Place) -> None:
+    """A part that was cut short is told, and nothing is answered."""
+    place.feed.add((10, "a", 1))
+    place.run(counts())
+    (part,) = (place.path / "checkpoint" / "state").glob("aggregate*/0/*/*.parquet")
+    part.write_bytes(part.read_bytes()[:-20])
+    with pytest.raises(BadCheckpoint, match=r"the state in .* is not what was written"):
+        place.start(counts())
