@@ -102,6 +102,8 @@ def test_an_expression_that_fails_is_told_with_operator_and_step(place: Place) -
     assert "step 0" in caught.value.places
     assert "flow 'failing'" in caught.value.places
     assert "nothing of this step is committed" in caught.value.hint
+    assert caught.value.what == "an expression failed: division by zero"
+    assert "try_divide" in caught.value.hint
 
 
 def test_triggers(place: Place) -> None:

@@ -20,6 +20,7 @@ from tidegate.local_engine.admitted import check_expressions, check_macros
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.inputs import given_as
 from tidegate.local_engine.relation import local
+from tidegate.local_engine.said import said
 from tidegate.local_engine.session import Local, cursor_of
 
 __all__ = ["LocalTables", "check_operators", "compute"]
@@ -49,7 +50,7 @@ class LocalTables(Tables[duckdb.DuckDBPyRelation]):
             try:
                 self._backend.run(f"SELECT {every} FROM ({found.sql})").fetchall()
             except duckdb.Error as error:
-                return f"{operator.verb}(…), {operator.id}: {str(error).splitlines()[0]}"
+                return f"{operator.verb}(…), {operator.id}: {said(error).text}"
         return None
 
 

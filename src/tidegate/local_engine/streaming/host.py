@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tidegate.engine.outputs import Fields
 from tidegate.engine.relation import Relation
-from tidegate.engine.said import Said, plainly
+from tidegate.engine.said import Said
 from tidegate.engine.storage.errors import RunFailed
 from tidegate.engine.storage.files import Files
 from tidegate.errors import TidegateError
@@ -25,10 +25,11 @@ from tidegate.flow.schema_json import schema_json
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.paths import parquet_files
+from tidegate.local_engine.said import said
 from tidegate.local_engine.streaming.json_values import json_text
 from tidegate.local_engine.types import of_arrow, zoned_type
 
-__all__ = ["LocalHost", "LocalResults", "at_source", "fields_of", "said"]
+__all__ = ["LocalHost", "LocalResults", "at_source", "fields_of"]
 
 _BATCH = 8192
 #: What tables that `memory` makes say of themselves.
@@ -83,15 +84,6 @@ class LocalHost:
     def sees_all(self, flow: Plan, name: str, sources: Sequence[str], shapes: Any) -> bool:  # noqa: ARG002
         """Return that it does: what there is to see is looked at in a table that has all rows."""
         return True
-
-
-def said(error: BaseException) -> Said:
-    """Return what an error says, in one line."""
-    if isinstance(error, duckdb.OutOfMemoryException):
-        return Said(f"DuckDB failed: {str(error).splitlines()[0]}", hint="let it hold more: tg.local(memory=…)")
-    if isinstance(error, duckdb.Error):
-        return Said(f"DuckDB failed: {str(error).splitlines()[0]}")
-    return Said(plainly(error))
 
 
 @contextmanager

@@ -14,9 +14,9 @@ from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.lock import Lock
 from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.said import said
 from tidegate.local_engine.session import cursor_of
 from tidegate.local_engine.streaming.engine import Engine
-from tidegate.local_engine.streaming.host import said
 from tidegate.local_engine.streaming.parts import file_rows
 from tidegate.local_engine.streaming.reading import data_files
 
