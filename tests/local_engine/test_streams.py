@@ -23,7 +23,7 @@ from tidegate.engine.storage.errors import (
     RunFailed,
 )
 from tidegate.flow.errors import BadInput
-from tidegate.local_engine.streaming import engine, parts
+from tidegate.local_engine.streaming import parts
 
 
 @pytest.fixture
@@ -309,7 +309,6 @@ def test_instants_and_nested_values(place: Place) -> None:
 def test_few_rows_in_and_many_out(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever expects few answers, and finds many, writes them all: each once."""
     monkeypatch.setattr(parts, "FEW", 5)
-    monkeypatch.setattr(engine, "FEW", 5)
     flow = tg.Flow("many")
     read = flow.source("s", DDL, time="t", watermark=tg.bounded(0)).with_columns(n="sequence(1, x)").explode("n")
     flow.sink("out", read.gate())

@@ -188,6 +188,10 @@ class LocalBackend:
         """Return some columns of rows, lazily, and at most so many rows."""
         return self.run(f"{self._picked(rows, columns)} LIMIT {most}")
 
+    def fetched(self, rows: LocalRelation, columns: str, *, most: int) -> list[tuple[Any, ...]]:
+        """Return some columns of rows as Python has them, and at most so many rows."""
+        return self.connection.execute(f"{self._picked(rows, columns)} LIMIT {most}").fetchall()
+
     def _picked(self, rows: LocalRelation, columns: str) -> str:
         body = f"SELECT {columns} FROM {rows.name}"
         return LocalRelation(self, self.fresh_name(), body, rows.columns, (rows,)).sql
@@ -195,6 +199,16 @@ class LocalBackend:
     def drop(self, name: str) -> None:
         """Drop a table that was made here."""
         self.connection.execute(f"DROP TABLE IF EXISTS {name}")
+
+    def hold(self, rows: pa.Table) -> str:
+        """Give rows in memory a name that they keep from step to step, until it is let go."""
+        name = self.fresh_name()
+        self.connection.register(name, rows)
+        return name
+
+    def let_go_of(self, name: str) -> None:
+        """Let go of rows that are held in memory."""
+        self.connection.unregister(name)
 
     def let_go(self) -> None:
         """Let go of what was registered, and of types of expressions that no step will ask for again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -36,9 +36,10 @@ def given_as(backend: LocalBackend, operator: Source | Table, given: Any) -> Inp
     try:
         if isinstance(given, str | os.PathLike):
             return _files(backend, operator, os.fspath(given))
-        name = backend.fresh_name()
-        backend.register(name, _in_memory(given))
-        return InputRows(_declared(backend, operator, name))
+        name, rows = backend.fresh_name(), _in_memory(given)
+        backend.register(name, rows)
+        types = backend.once(("arrow", str(rows.schema)), lambda: _types(backend, name))
+        return InputRows(_declared(backend, operator, name, types))
     except duckdb.InterruptException:
         raise
     except duckdb.Error as error:
@@ -74,7 +75,8 @@ def _schema_of(file: str) -> str:
 
 def _parquet(backend: LocalBackend, operator: Source | Table, files: Sequence[str]) -> LocalRelation:
     try:
-        return _declared(backend, operator, parquet_files(files))
+        table = parquet_files(files)
+        return _declared(backend, operator, table, _types(backend, table))
     except TidegateError as error:
         raise error.at(files[0]) from None
 
@@ -101,21 +103,22 @@ def rows_of_files(backend: LocalBackend, source: Source, kind: str, files: Seque
     return found.rows.with_columns({TEXT: "CAST(NULL AS STRING)"}).union(unread)
 
 
-def _declared(backend: LocalBackend, operator: Source | Table, table: str) -> LocalRelation:
+def _types(backend: LocalBackend, table: str) -> dict[str, str]:
+    """Return the types that DuckDB finds in what it reads under a name or with a function."""
+    rows = backend.run(f"SELECT * FROM {table}")
+    return dict(zip(rows.columns, map(str, rows.types), strict=True))
+
+
+def _declared(backend: LocalBackend, operator: Source | Table, table: str, types: Mapping[str, str]) -> LocalRelation:
     """Return the declared columns of what DuckDB reads under a name or with a function."""
     columns = operator.schema.columns
-    rows = backend.run(f"SELECT * FROM {table}")
-    found = [
-        Column(name, _declared_if_same(spark_type(str(type_)), name, columns))
-        for name, type_ in zip(rows.columns, rows.types, strict=True)
-    ]
+    found = [Column(name, _declared_if_same(spark_type(type_), name, columns)) for name, type_ in types.items()]
     names = check_columns(
         operator,
         found,
         selected=lambda names: f"take {', '.join(names)} alone",
         cast=lambda column: f"cast {column.name} to {column.type}",
     )
-    types = dict(zip(rows.columns, map(str, rows.types), strict=True))
     casts = [
         f"{unzoned(*_micros(duckdb_name(name), types[name]), column.type or '')} AS {duckdb_name(column.name)}"
         for name, column in zip(names, columns, strict=True)

@@ -33,7 +33,7 @@ from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.streaming.feeds import Feed, Taking
 from tidegate.local_engine.streaming.host import LocalHost, at_source
-from tidegate.local_engine.streaming.parts import FEW, LocalParts
+from tidegate.local_engine.streaming.parts import LocalParts
 
 __all__ = ["Engine"]
 
@@ -61,7 +61,7 @@ class Engine(Running):
         self._host = host
         self._backend: LocalBackend = host.backend
         self._feeds = dict(feeds)
-        self._parts = LocalParts(run.files, host.backend)
+        self._parts = LocalParts(run.files, host.backend, host.written)
         self._bounds = limits(run.flow)
         self._clock = clock
         idle = [span for source in run.flow.sources if (span := policy_of(source).idle) is not None]
@@ -138,7 +138,7 @@ class Engine(Running):
             if self.last is not None:
                 publish(self.run, self.last)
             origin = self._origin({})
-            self._parts.few = self.last is not None and sum(part.rows for part in self.last.parts) <= FEW
+            self._parts.new = sum(part.rows for part in self.last.parts) if self.last is not None else 0
             try:
                 self.go(self._attempt(), Batch({}, origin, ended=True))
             finally:
@@ -178,16 +178,20 @@ class Engine(Running):
                 self._feeds[name].committed(taking)
 
     def _step(self, takings: Mapping[str, Taking], beat: Beat | None, began: float) -> None:
-        attempt, held, rows_taken = self._attempt(), dict[str, str](), 0
+        attempt, held, rows_taken = self._attempt(), list[str](), 0
+        rows = {name: taking.rows for name, taking in takings.items()}
         try:
             for name, taking in takings.items():
-                with at_source(name):
-                    held[name], count = self._backend.held_rows(taking.rows)
-                    rows_taken += count
-                    self._feeds[name].check_read(taking)
+                count = taking.count
+                if count is None:
+                    with at_source(name):
+                        table, count = self._backend.held_rows(taking.rows)
+                        held.append(table)
+                        self._feeds[name].check_read(taking)
+                    rows[name] = self._backend.table_rows(table, taking.rows.columns)
+                rows_taken += count
             self._takings = dict(takings)
-            self._parts.few = rows_taken <= FEW
-            rows = {name: self._backend.table_rows(table, takings[name].rows.columns) for name, table in held.items()}
+            self._parts.new = rows_taken
             batch = Batch(
                 {name: self._taken(name, rows.get(name)) for name in self._listening(rows, beat)},
                 self._origin(takings),
@@ -196,7 +200,7 @@ class Engine(Running):
             )
             self.go(attempt, batch, began=began)
         finally:
-            for table in held.values():
+            for table in held:
                 self._backend.drop(table)
             self._backend.let_go()
 
@@ -269,6 +273,7 @@ class Engine(Running):
         return self._backend.rows([batch], [Column(TOLD, "STRING")])
 
     def _attempt(self) -> Attempt:
+        self._host.written.clear()
         return Attempt(
             self.next,
             self.attempt,

@@ -51,6 +51,8 @@ class LocalHost:
     def __init__(self, backend: LocalBackend, tables: Mapping[str, Relation], shown: duckdb.DuckDBPyConnection) -> None:
         self.backend = backend
         self.tables = dict(tables)
+        #: Few rows that a step has just written aside, by where they are.
+        self.written: dict[str, pa.Table] = {}
         #: Where users find what `memory` collects.
         self._shown = shown
 
@@ -64,10 +66,12 @@ class LocalHost:
 
     def fields(self, shape: tuple[Column, ...]) -> Fields:
         """Return the columns of a shape."""
-        return fields_of(self.backend, shape)
+        return self.backend.once(("fields", shape), lambda: fields_of(self.backend, shape))
 
     def results(self, files: Files, path: str) -> LocalResults:
         """Return the rows of a step."""
+        if (just_written := self.written.pop(files.path(path), None)) is not None:
+            return LocalResults(just_written, self._shown)
         found = parquet_files(files.here / path / name for name in files.names(path))
         # Not by Arrow: what has no NULL in a file would be a column that takes none.
         rows = self.backend.run(f"SELECT * FROM {found}")

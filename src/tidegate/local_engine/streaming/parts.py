@@ -1,4 +1,4 @@
-"""Parts of state as Parquet files; tables of DuckDB are a cache of them, from step to step.
+"""Parts of state as Parquet files; tables in memory are a cache of them, from step to step.
 
 What a step reads is in the parts that the last commit names, whether a table has it or not: a cache is lost without
 harm. DuckDB holds as much of it in memory as it may, and the rest in files of its own.
@@ -6,9 +6,12 @@ harm. DuckDB holds as much of it in memory as it may, and the rest in files of i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, MutableMapping, Sequence
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tidegate.engine.calls import call
@@ -19,63 +22,97 @@ from tidegate.engine.storage.state import Part, check_part
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.few import as_numbers, table_of_few
 from tidegate.local_engine.paths import parquet_files
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
 from tidegate.local_engine.types import unzoned, zoned
 
-__all__ = ["FEW", "LocalParts", "file_rows", "write_file"]
+__all__ = ["FEW", "LocalParts", "file_rows"]
 
 _FILE = "part-0.parquet"
 #: How many rows Arrow writes faster than DuckDB does, and waits for the disk.
 FEW = 50_000
+#: How many new rows give answers that Python makes a table of faster than DuckDB plans another query.
+VERY_FEW = 500
 
 
 class LocalParts:
-    """The parts of a checkpoint, and the tables that hold some of them."""
+    """The parts of a checkpoint, and what holds some of them: tables of DuckDB, and of Arrow if they are small."""
 
-    def __init__(self, files: Files, backend: LocalBackend) -> None:
+    def __init__(self, files: Files, backend: LocalBackend, written: MutableMapping[str, pa.Table]) -> None:
         self._files = files
         self._backend = backend
+        #: The names of tables of DuckDB, by the paths of parts.
         self._tables: dict[str, str] = {}
-        #: Whether a step has few new rows, and so few answers, as a rule.
-        self.few = False
+        #: Parts with few rows, by their paths: Arrow puts them together faster than DuckDB plans to.
+        self._small: dict[str, pa.Table] = {}
+        #: What was put together, and under which names DuckDB knows it, in this step.
+        self._named: dict[tuple[str, ...], str] = {}
+        #: Few rows that were written to be published, by where they are, until they are.
+        self._written = written
+        #: How many new rows a step has; with few of them, there are few answers, as a rule.
+        self.new = FEW + 1
 
     def read(self, parts: Sequence[Part], shape: tuple[Column, ...], *, coalesced: bool = False) -> Relation:  # noqa: ARG002
         """Return the rows of some parts."""
         if not parts:
             return self._backend.nothing(shape)
-        return united([self._read(part, shape) for part in parts])
+        alike: dict[pa.Schema, list[str]] = {}
+        for path in (part.path for part in parts if part.path in self._small):
+            alike.setdefault(self._small[path].schema, []).append(path)
+        small = [self._together(tuple(paths), shape) for paths in alike.values()]
+        return united([*(self._read(part, shape) for part in parts if part.path not in self._small), *small])
 
     def read_cached(self, parts: Sequence[Part], shape: tuple[Column, ...]) -> Relation:
         """Return the rows of some parts: all stay in memory, as far as there is some."""
         return self.read(parts, shape)
 
     def write(self, files: Files, path: str, rows: Relation, times: Sequence[str] = ()) -> Part:
-        """Write rows under a path that nobody else writes to; those of state stay in a table."""
+        """Write rows under a path that nobody else writes to; those of state stay in memory."""
         place = files.here / path
         # What an attempt at the same step has left.
         files.delete(path)
         place.mkdir(parents=True)
-        if files is not self._files or not path.startswith("state/"):
-            return self._done(files, path, write_file(self._backend, local(rows), place / _FILE, few=self.few))
-        self._tables[path] = self._backend.held(rows)
+        state = files is self._files and path.startswith("state/")
+        few = _few_rows(self._backend, local(rows), times, new=self.new) if self.new <= FEW else None
+        if few is not None:
+            return self._write_few(files, path, *few, state=state)
+        if not state:
+            return self._done(files, path, self._copy(local(rows), place / _FILE))
+        table = self._backend.held(rows)
+        held = self._backend.table_rows(table, local(rows).columns)
         calls = {"rows": call("count", "*")}
         for i, sql in enumerate(times):
             calls |= {f"last{i}": call("max", sql), f"first{i}": call("min", sql)}
-        held = self._backend.table_rows(self._tables[path], local(rows).columns)
         seen = held.group({}, calls).few()
         if not seen:
-            self._backend.drop(self._tables.pop(path))
+            self._backend.drop(table)
             return self._done(files, path, 0)
-        write_file(self._backend, held, place / _FILE, few=seen[0]["rows"] <= FEW)
+        self._copy(held, place / _FILE)
+        self._tables[path] = table
         last, first = (tuple(seen[0][f"{end}{i}"] for i in range(len(times))) for end in ("last", "first"))
-        known = bool(times) and None not in last
-        return self._done(files, path, seen[0]["rows"], last if known else None, first if known else None)
+        return self._done(files, path, seen[0]["rows"], last, first)
+
+    def _write_few(self, files: Files, path: str, rows: pa.Table, seen: pa.Table, *, state: bool) -> Part:
+        if rows.num_rows:
+            _write(rows, files.here / path / _FILE)
+        if rows.num_rows and state:
+            self._small[path] = rows
+        elif rows.num_rows:
+            self._written[files.path(path)] = rows
+        ends = [pc.min_max(column) for column in seen.columns]
+        last, first = (tuple(end[name].as_py() for end in ends) for name in ("max", "min"))
+        return self._done(files, path, rows.num_rows, last, first)
 
     def forget(self, kept: Collection[str] = ()) -> None:
-        """Drop the tables of parts, but for some."""
+        """Let go of what is held of parts, but for some."""
         for path in [path for path in self._tables if path not in kept]:
             self._backend.drop(self._tables.pop(path))
+        for path in [path for path in self._small if path not in kept]:
+            del self._small[path]
+        for name in self._named.values():
+            self._backend.let_go_of(name)
+        self._named.clear()
 
     def _read(self, part: Part, shape: tuple[Column, ...]) -> Relation:
         if part.path not in self._tables:
@@ -84,45 +121,79 @@ class LocalParts:
             self._tables[part.path] = self._backend.held(file_rows(self._backend, paths, shape))
         return self._backend.table_rows(self._tables[part.path], shape)
 
+    def _together(self, paths: tuple[str, ...], shape: tuple[Column, ...]) -> Relation:
+        """Return the rows of small parts with one schema."""
+        if paths not in self._named:
+            self._named[paths] = self._backend.hold(pa.concat_tables([self._small[path] for path in paths]))
+        return _as_written(self._backend, self._named[paths], shape)
+
+    def _copy(self, rows: LocalRelation, to: Path) -> int:
+        return self._backend.copied(rows, _picked(rows.columns), str(to).replace("'", "''"))
+
     def _done(
         self,
         files: Files,
         path: str,
         count: int,
-        last: tuple[int, ...] | None = None,
-        first: tuple[int, ...] | None = None,
+        last: tuple[int | None, ...] = (),
+        first: tuple[int | None, ...] = (),
     ) -> Part:
         if not count:
             # No commit names an empty part, and so nobody would clean it away.
             files.delete(path)
             return Part(path, 0)
-        return Part(path, count, last, first, measured(files, path, count))
+        return Part(path, count, _known(last), _known(first), measured(files, path, count))
 
 
-def write_file(backend: LocalBackend, rows: LocalRelation, to: Path, *, few: bool) -> int:
-    """Write rows to a Parquet file, in the form that every engine reads; return how many.
+def _known(times: tuple[int | None, ...]) -> tuple[int, ...] | None:
+    """Return times if all are known."""
+    found = tuple(time for time in times if time is not None)
+    return found if found and len(found) == len(times) else None
 
-    ``few`` says that there should not be many. DuckDB waits until its file is on the disk, one after the other: few
-    rows are written by Arrow, and the step waits for all of its files at a time.
+
+def _few_rows(
+    backend: LocalBackend, rows: LocalRelation, times: Sequence[str], *, new: int
+) -> tuple[pa.Table, pa.Table] | None:
+    """Return rows in the form that is written, and apart from them the values of ``times``; None if they are many.
+
+    ``new`` is how many new rows they come of.
     """
-    names = [(duckdb_name(c.name), c.type or "") for c in rows.columns]
-    picked = ", ".join(f"{zoned(name, type_)} AS {name}" for name, type_ in names) or NO_COLUMN
-    if few:
-        found = backend.picked(rows, picked, most=FEW + 1).to_arrow_table()
-        if found.num_rows <= FEW:
-            # Readers that go by what Arrow writes of the values of a column would overlook NaN.
-            numbers = any("FLOAT" in type_ or "DOUBLE" in type_ for _, type_ in names)
-            pq.write_table(found, to, store_schema=False, write_statistics=not numbers)
-            return int(found.num_rows)
-    return backend.copied(rows, picked, str(to).replace("'", "''"))
+    seen = [f"__seen{i}" for i in range(len(times))]
+    whole = rows.with_columns(dict(zip(seen, times, strict=True)))
+    columns = [*rows.columns, *(Column(name, "BIGINT") for name in seen)]
+    numbers = as_numbers(columns) if new <= VERY_FEW else None
+    found = (
+        backend.picked(whole, ", ".join([_picked(rows.columns), *seen]), most=FEW + 1).to_arrow_table()
+        if numbers is None
+        else table_of_few(backend.fetched(whole, numbers, most=FEW + 1), columns)
+    )
+    return (found.drop_columns(seen), found.select(seen)) if found.num_rows <= FEW else None
+
+
+def _write(rows: pa.Table, to: Path) -> None:
+    """Write few rows: DuckDB waits until its file is on the disk, and a step should wait for all files at a time."""
+    # Readers that go by what Arrow writes of the values of a column would overlook NaN.
+    numbers = any(re.search("float|double", str(type_)) for type_ in rows.schema.types)
+    pq.write_table(rows, to, store_schema=False, write_statistics=not numbers)
 
 
 def file_rows(backend: LocalBackend, paths: Sequence[Path], shape: Sequence[Column]) -> LocalRelation:
     """Return the rows of Parquet files of ours."""
+    return _as_written(backend, parquet_files(paths), shape)
+
+
+def _picked(columns: Sequence[Column]) -> str:
+    """Return columns in the form that is written."""
+    names = [(duckdb_name(c.name), c.type or "") for c in columns]
+    return ", ".join(f"{zoned(name, type_)} AS {name}" for name, type_ in names) or NO_COLUMN
+
+
+def _as_written(backend: LocalBackend, table: str, shape: Sequence[Column]) -> LocalRelation:
+    """Return rows that have the form that is written."""
     written = {"TIMESTAMP": "TIMESTAMP WITH TIME ZONE"}
     columns = [
         f"{unzoned(name, written.get(type_, ''), type_)} AS {name}"
         for name, type_ in ((duckdb_name(c.name), c.type or "") for c in shape)
     ]
-    body = f"SELECT {', '.join(columns) or NO_COLUMN} FROM {parquet_files(paths)}"
+    body = f"SELECT {', '.join(columns) or NO_COLUMN} FROM {table}"
     return LocalRelation(backend, backend.fresh_name(), body, tuple(shape))

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tidegate.engine.relation import united
 from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.flow.arrow import arrow_type
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
 from tidegate.local_engine.backend import LocalBackend
@@ -21,6 +22,7 @@ __all__ = ["BatchFeed"]
 
 #: How many batches may wait: who makes them faster than they are taken, waits.
 _AHEAD = 64
+_INSTANT = pa.timestamp("us", "UTC")
 
 
 class BatchFeed(Feed):
@@ -74,10 +76,19 @@ class BatchFeed(Feed):
         alike: dict[str, list[pa.Table]] = {}
         for table in map(_table, found):
             alike.setdefault(str(table.schema.remove_metadata()), []).append(table)
-        rows = united(
-            [rows_in_memory(self.backend, self.source, pa.concat_tables(tables)) for tables in alike.values()]
+        tables = [pa.concat_tables(some) for some in alike.values()]
+        rows = united([rows_in_memory(self.backend, self.source, table) for table in tables])
+        count = sum(table.num_rows for table in tables) if all(map(self._as_declared, tables)) else None
+        return Taking(rows, {"batches": self._taken + len(found)}, own=len(found), count=count)
+
+    def _as_declared(self, table: pa.Table) -> bool:
+        """Whether a table has the declared types, so that nothing is left to be cast."""
+        types = {column.name: arrow_type(column.type or "") for column in self.source.schema.columns}
+        instants = {column.name for column in self.source.schema.columns if column.type == "TIMESTAMP"}
+        return all(
+            field.type == types.get(field.name) or (field.name in instants and field.type == _INSTANT)
+            for field in table.schema
         )
-        return Taking(rows, {"batches": self._taken + len(found)}, own=len(found))
 
     def committed(self, taking: Taking) -> None:
         """Let go of the batches, and have others in their place."""

@@ -29,6 +29,8 @@ class Taking:
     noted: pa.Table | None = None
     #: What the feed itself wants to know again when the step is committed.
     own: Any = None
+    #: How many rows there are, if all are in memory as they were declared: to read them again takes nothing.
+    count: int | None = None
 
 
 class Feed:
