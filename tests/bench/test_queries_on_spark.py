@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 @pytest.mark.parametrize(
     ("name", "using"),
     [
-        pytest.param(name, using, marks=[] if name in QUICK and using in ("", "A") else pytest.mark.slow)
+        pytest.param(name, using, marks=[] if name in QUICK and using == "A" else pytest.mark.slow)
         for name in QUERIES
         for using in ("", "A", "A+")
     ],
@@ -54,6 +54,7 @@ def exchanges(spark: SparkSession, name: str, place: Path) -> tuple[int, int]:
     return plan.count("Exchange hashpartitioning") - reused, reused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["LLJ", "hhj"])
 def test_a_stream_that_is_joined_with_itself_is_computed_once(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str

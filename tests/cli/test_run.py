@@ -254,6 +254,7 @@ def streamed(directory: Path, *options: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_flow_runs_on_a_stream_of_files(tmp_path: Path) -> None:
     """With --every until Ctrl-C, a line for each step; with --once it goes on from there, and ends by itself.

@@ -179,6 +179,7 @@ def test_a_damaged_commit_is_refused(steps: Steps) -> None:
     steps.end(2)
 
 
+@pytest.mark.slow
 def test_output_that_is_committed_and_not_published_must_be_there(steps: Steps) -> None:
     """Deleted or damaged, it is refused; half of it moved, the rest is moved, and if that is gone, it is refused."""
     steps.run(0)
@@ -217,6 +218,7 @@ def renamed(path: Path) -> None:
     path.rename(path.with_name(path.name.replace("part-", "part-9")))
 
 
+@pytest.mark.slow
 def test_what_is_handed_over_leaves_a_record(spark: SparkSession, tmp_path: Path) -> None:
     """Rows that are gone without one are missed; with one they are not handed over again."""
     found: list[tuple[Any, ...]] = []
@@ -386,6 +388,7 @@ def test_rows_that_wait_go_with_their_checkpoint(
     assert sorted(found) == EXPECTED
 
 
+@pytest.mark.slow
 def test_an_output_that_was_moved_with_rows_that_wait_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     """They are neither swept nor forgotten; with the path that it had, they are published."""
     before, after = tmp_path / "before", tmp_path / "after"
@@ -407,6 +410,7 @@ def test_an_output_that_was_moved_with_rows_that_wait_is_refused(spark: SparkSes
     assert sorted(map(tuple, tg.read(spark, before).collect())) == EXPECTED
 
 
+@pytest.mark.slow
 def test_rows_that_wait_are_read_by_another_spelling_of_the_path(steps: Steps) -> None:
     """An output is known by what is in it, not by how its path is written."""
     steps.run(0)
@@ -428,6 +432,7 @@ def test_an_output_where_the_checkpoint_keeps_its_own_is_refused(
         Steps(spark, tmp_path, output).engine()
 
 
+@pytest.mark.slow
 def test_only_what_runs_have_left_is_swept(spark: SparkSession, tmp_path: Path) -> None:
     """A checkpoint deletes records of steps and attempts that it does not need, and nothing that is not its own."""
     steps = Steps(spark, tmp_path, tg.foreach(lambda rows, step: rows.count()))

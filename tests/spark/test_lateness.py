@@ -170,6 +170,7 @@ def calm(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[
     return through(spark, tmp_path_factory.mktemp("calm"))
 
 
+@pytest.mark.slow
 def test_a_window_is_answered_again_for_each_step_with_late_rows(spark: SparkSession, tmp_path: Path) -> None:
     """What no window took is late, and counted row by row; what one took is not.
 

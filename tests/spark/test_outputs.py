@@ -37,6 +37,7 @@ def out(place: Place) -> Any:
     return tg.read(place.spark, str(place.path / "out")).orderBy("t")
 
 
+@pytest.mark.slow
 def test_columns_that_come_and_go_are_null_where_they_were_not(place: Place) -> None:
     """Those of now come first; a stream of the output has them too; and the files are as they were written."""
     place.feed.add((1, "a", 1), (2, "a", 1))
@@ -57,6 +58,7 @@ def test_columns_that_come_and_go_are_null_where_they_were_not(place: Place) -> 
     place.spark.catalog.dropTempView("seen")
 
 
+@pytest.mark.slow
 def test_a_flow_that_follows_gets_columns_that_were_added(place: Place) -> None:
     """From the step that has them on; before it they are NULL, and no promise waits for ever."""
 

@@ -206,6 +206,7 @@ def through(spark: SparkSession, directory: Path, probe: Any = lambda point, ste
     return {"out": found, "late": engine.marks["s"].late, "frontier": list(engine.marks["s"].frontier)}
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_partition_that_was_let_go_is_let_go_in_a_replay_too(spark: SparkSession, tmp_path: Path) -> None:
     """The clock is in the rows of the batch, and marks are in the commit."""

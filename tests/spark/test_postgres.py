@@ -267,6 +267,7 @@ def test_a_server_that_takes_each_null_for_another_key_has_none(
     _refuses_null_keys(spark, database.output("old", key="k"))
 
 
+@pytest.mark.slow
 def test_rows_that_were_not_taken_are_written_at_the_next_start(place: Place, database: Database) -> None:
     """A step that is committed when the database fails is not lost, and not computed again."""
     place.feed.add((1, "a", 1), (5, "a", 1))
@@ -340,6 +341,7 @@ TAKEN = {
 }
 
 
+@pytest.mark.slow
 def test_what_postgresql_cannot_take_is_known_of_each_value(spark: SparkSession, database: Database) -> None:
     """Exactly the values that are refused before a commit are those that could not be written after it."""
     for i, (value, taken) in enumerate(TAKEN.items()):

@@ -206,6 +206,7 @@ def test_two_flows_give_what_one_flow_gives(place: Place) -> None:
         reader.run()
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_the_last_rows_are_handed_over_however_long_it_takes(place: Place) -> None:
     """A flow whose input has ended stops once all is published: not while rows are on their way to a function."""

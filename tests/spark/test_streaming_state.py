@@ -96,6 +96,7 @@ def both(spark: SparkSession, flow: tg.Flow, rows: list[tuple[Any, ...]], direct
     assert_same_rows(got["out"], all_by_spark(spark, flow, {"s": rows})["out"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "verb",
     [
@@ -274,6 +275,7 @@ def test_pickles_are_read_only_if_that_is_allowed(spark: SparkSession, tmp_path:
     engine_in(spark, plan, {}, tmp_path, allow_pickle=True)
 
 
+@pytest.mark.slow
 def test_a_small_step_leaves_large_state_alone(spark: SparkSession, tmp_path: Path) -> None:
     """After a step with many groups, steps with few write few rows, and what was large stays where it is."""
     flow = tg.Flow("large")
@@ -299,6 +301,7 @@ def parts_of(engine: Engine) -> list[Part]:
     return [part for states in engine.last.state.values() for state in states for part in state.parts]
 
 
+@pytest.mark.slow
 def test_parts_that_are_outlived_are_left_out_without_a_job(spark: SparkSession, tmp_path: Path) -> None:
     """Where times go forward, a part is dropped whole: no step writes state a second time."""
     flow, _ = small_windows()

@@ -52,6 +52,7 @@ def expected(files: int) -> list[tuple[Any, ...]]:
     return [(i, k, 1) for i in range(files) for k in "ab"]
 
 
+@pytest.mark.slow
 def test_a_step_that_is_running_ends_and_no_other_begins(place: Place) -> None:
     """`stop` waits for the step, which is committed and published, and answers so; the next start goes on after it."""
     fill(place, 4)

@@ -158,7 +158,7 @@ def take_over(runs: Runs, point: str, *, whole: bool) -> BaseException | None:
 
 
 #: The points around the commit; `make check` takes all.
-SOON = ("before commit", "during commit", "after commit", CHECKED)
+SOON = ("during commit", CHECKED)
 
 
 @pytest.mark.parametrize(
