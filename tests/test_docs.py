@@ -118,7 +118,7 @@ def test_every_statement_is_in_the_table() -> None:
 
 
 def methods(*classes: type) -> list[str]:
-    return [n for cls in classes for n in vars(cls) if not n.startswith("_") and callable(getattr(cls, n))]
+    return [n for cls in classes for n in dir(cls) if not n.startswith("_") and callable(getattr(cls, n))]
 
 
 def test_every_method_is_on_the_page_of_flows() -> None:

@@ -67,7 +67,7 @@ class Building:
             raise error from None
 
     def _add(
-        self, kind: type[Operator], schema: Schema, *, others: tuple[Stream, ...] = (), name: str = "", **fields: Any
+        self, kind: type[Operator], schema: Schema, *, others: tuple[Building, ...] = (), name: str = "", **fields: Any
     ) -> Stream:
         id_ = self.flow._number(name or kind.verb)
         inputs = (self.id, *(other.id for other in others))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidegate.flow import sqltypes
 from tidegate.flow.arguments import names_of, one_of
+from tidegate.flow.building import Building
 from tidegate.flow.errors import BadArgument, BadTime, ColumnClash, TimesDiffer
 from tidegate.flow.expressions import Expression, Scope, bind
 from tidegate.flow.schema import Column, Schema, distinct_names
-
-if TYPE_CHECKING:
-    from tidegate.flow.stream import Stream
 
 __all__ = ["HOW", "Sides", "check_times", "check_union"]
 
@@ -27,7 +25,7 @@ _SYNONYMS = {
 }
 
 
-def check_times(left: Stream, right: Stream) -> None:
+def check_times(left: Building, right: Building) -> None:
     """Raise `TimesDiffer` unless both have the same time columns, of the same types."""
     if left.schema.times == right.schema.times:
         return
@@ -41,7 +39,7 @@ def check_times(left: Stream, right: Stream) -> None:
     )
 
 
-def check_union(left: Stream, right: Stream) -> None:
+def check_union(left: Building, right: Building) -> None:
     """Raise unless both have the same columns, of the same types; the error says the `select` to use."""
     check_times(left, right)
     expected, got = left.schema, right.schema
@@ -74,8 +72,8 @@ def _differ(a: Column, b: Column) -> bool:
 class Sides:
     """Two inputs of a join, checked: what they join on, and the columns of the result."""
 
-    left: Stream
-    right: Stream
+    left: Building
+    right: Building
     on: tuple[str, ...]
     how: str
     with_table: bool
@@ -84,7 +82,7 @@ class Sides:
 
     @classmethod
     def of(
-        cls, left: Stream, right: Stream, on: Any, how: Any, *, allowed: tuple[str, ...] = HOW, tables: bool = False
+        cls, left: Building, right: Building, on: Any, how: Any, *, allowed: tuple[str, ...] = HOW, tables: bool = False
     ) -> Sides:
         """Check the two sides; ``tables`` says that the right one may be a table."""
         kind = _how(how, allowed)
@@ -150,7 +148,7 @@ def _how(how: Any, allowed: tuple[str, ...]) -> str:
     return kind
 
 
-def _shared(name: Any, left: Stream, right: Stream) -> str:
+def _shared(name: Any, left: Building, right: Building) -> str:
     if not isinstance(name, str):
         raise BadArgument(f"expected the name of a column in on, got {name!r} ({type(name).__name__})")
     for side in (left, right):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.flow import plan, sqltypes
 from tidegate.flow.aggregates import aggregation, grouping
+from tidegate.flow.building import Building
 from tidegate.flow.errors import BadArgument, BadSpan
 from tidegate.flow.plan import SessionFrame, WindowFrame
 from tidegate.flow.schema import Column, parse_schema
@@ -43,7 +44,7 @@ def session_frame(over: tuple[str, str], gap: Any) -> SessionFrame:
 class Windowed:
     """Rows in windows or sessions, waiting to be told what to compute: `aggregate` or `apply`."""
 
-    def __init__(self, stream: Stream, frame: WindowFrame | SessionFrame, column: str) -> None:
+    def __init__(self, stream: Building, frame: WindowFrame | SessionFrame, column: str) -> None:
         self._stream = stream
         self._frame = frame
         self._column = column

@@ -15,7 +15,7 @@ from tidegate.flow.loops.query import INPUT, KNOWN, Query
 from tidegate.flow.schema import Column, Schema
 
 if TYPE_CHECKING:
-    from tidegate.flow.stream import Stream
+    from tidegate.flow.building import Building
 
 __all__ = ["LIMIT", "loop_fields", "relations_of_loop"]
 
@@ -23,7 +23,7 @@ __all__ = ["LIMIT", "loop_fields", "relations_of_loop"]
 LIMIT = 10_000
 
 
-def relations_of_loop(stream: Stream, also: Any) -> dict[str, Stream]:
+def relations_of_loop(stream: Building, also: Any) -> dict[str, Building]:
     """Answer the streams and tables that the queries of a loop may read, by name."""
     if not isinstance(also, Mapping):
         raise BadArgument(
@@ -46,7 +46,7 @@ def relations_of_loop(stream: Stream, also: Any) -> dict[str, Stream]:
 
 
 def loop_fields(
-    streams: Mapping[str, Stream], start: Any, step: Any, key: Any, keep: Any, emit: Any, rounds: Any, limit: Any
+    streams: Mapping[str, Building], start: Any, step: Any, key: Any, keep: Any, emit: Any, rounds: Any, limit: Any
 ) -> dict[str, Any]:
     """Answer the fields of an `Iterate`, or raise an error that says what is wrong."""
     one_of(emit, "emit", ("update", "complete"))

@@ -1,0 +1,41 @@
+"""The operators of a plan: one frozen dataclass for each, with everything that an engine needs in resolved form.
+
+Spans are in units of a time column, names are spelled as they were declared, and expressions are bound.
+"""
+
+from __future__ import annotations
+
+from tidegate.flow.operators.held import Accumulate, Aggregate, Carry, Deduplicate, Distinct, Gate, Process
+from tidegate.flow.operators.inputs import Source, Table
+from tidegate.flow.operators.joins import Join, JoinAsof, WindowJoin
+from tidegate.flow.operators.loops import Iterate
+from tidegate.flow.operators.operator import Operator
+from tidegate.flow.operators.rowwise import Explode, MapBatches, Select, Unfold, Union, Where
+from tidegate.flow.operators.windows import SessionFrame, WindowAggregate, WindowApply, WindowFrame
+
+__all__ = [
+    "Accumulate",
+    "Aggregate",
+    "Carry",
+    "Deduplicate",
+    "Distinct",
+    "Explode",
+    "Gate",
+    "Iterate",
+    "Join",
+    "JoinAsof",
+    "MapBatches",
+    "Operator",
+    "Process",
+    "Select",
+    "SessionFrame",
+    "Source",
+    "Table",
+    "Unfold",
+    "Union",
+    "Where",
+    "WindowAggregate",
+    "WindowApply",
+    "WindowFrame",
+    "WindowJoin",
+]

@@ -1,0 +1,99 @@
+"""Operators on one input that wait until times are complete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from tidegate.flow.aggregates import Aggregation
+from tidegate.flow.expressions import Expression
+from tidegate.flow.fingerprint import LEFT_OUT
+from tidegate.flow.operators.operator import Operator
+from tidegate.flow.schema import Schema
+
+__all__ = ["Accumulate", "Aggregate", "Carry", "Deduplicate", "Distinct", "Gate", "Process"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate(Operator):
+    """The rows, held until their time is complete."""
+
+    verb: ClassVar[str] = "gate"
+    stateful: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate(Operator):
+    """One row for each time and group that has rows.
+
+    With ``embeds`` it is the paper's E: nothing but its lists is read, and they are unfolded. Then an engine may leave
+    out groups whose lists are empty, need not sort the lists, and need not keep the key.
+    """
+
+    verb: ClassVar[str] = "aggregate"
+    stateful: ClassVar[bool] = True
+
+    aggregation: Aggregation
+    embeds: bool = field(default=False, metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accumulate(Operator):
+    """For each group, aggregates over all rows at or below a time.
+
+    ``emit`` is ``update`` or ``complete``. ``every`` maps time columns to a period in units: a row counts from the last
+    unit of its period on. ``offset`` is 0: periods align to the epoch.
+    """
+
+    verb: ClassVar[str] = "accumulate"
+    stateful: ClassVar[bool] = True
+
+    aggregation: Aggregation
+    emit: str
+    every: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carry(Accumulate):
+    """The same rows as `Accumulate`, meant as an Aggregate with a loop: what a window answers falls into the next."""
+
+    verb: ClassVar[str] = "carry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distinct(Operator):
+    """Each row once, by all columns, time included."""
+
+    verb: ClassVar[str] = "distinct"
+    stateful: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deduplicate(Operator):
+    """The least row by time, then by all columns, per key; and again ``within`` units after the last one kept.
+
+    ``over`` is the time column that is meant; other time columns are part of the key.
+    """
+
+    verb: ClassVar[str] = "deduplicate"
+    stateful: ClassVar[bool] = True
+
+    by: tuple[Expression, ...]
+    over: str
+    within: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process(Operator):
+    """What one copy of a specification operator per key answers; it answers dicts of ``columns``.
+
+    The result has the time columns, the key, and ``columns``.
+    """
+
+    verb: ClassVar[str] = "process"
+    stateful: ClassVar[bool] = True
+
+    schema: Schema
+    operator: Any
+    by: tuple[Expression, ...]
+    columns: tuple[str, ...]

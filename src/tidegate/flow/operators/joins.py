@@ -1,0 +1,69 @@
+"""Operators that pair rows of two inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tidegate.flow.expressions import Expression
+from tidegate.flow.operators.operator import Operator
+from tidegate.flow.operators.windows import WindowFrame
+
+__all__ = ["Join", "JoinAsof", "WindowJoin"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join(Operator):
+    """Pairs of rows with equal times and equal ``on`` columns that satisfy ``where``.
+
+    ``where`` reads ``left.x`` and ``right.x`` and is part of the match, also in outer joins. The result has the time
+    columns, ``on``, ``left_columns`` and ``right_columns``. The right input may be a table: it is there at every time.
+    """
+
+    verb: ClassVar[str] = "join"
+    stateful: ClassVar[bool] = True
+
+    on: tuple[str, ...]
+    where: Expression | None
+    how: str
+    left_columns: tuple[str, ...]
+    right_columns: tuple[str, ...]
+    with_table: bool = False
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether both sides are streams: a table is there at every time."""
+        return bool(self.schema.time) and not self.with_table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinAsof(Operator):
+    """Each left row with the latest right row at or below its time: the greatest by time, then by all columns.
+
+    ``within`` bounds how far back that is. Time columns other than ``over`` must be equal.
+    """
+
+    verb: ClassVar[str] = "join_asof"
+    stateful: ClassVar[bool] = True
+
+    on: tuple[str, ...]
+    over: str
+    within: int | None
+    how: str
+    left_columns: tuple[str, ...]
+    right_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowJoin(Operator):
+    """Pairs of rows that match, once for each window that both are in, at the time of its last unit."""
+
+    verb: ClassVar[str] = "window_join"
+    stateful: ClassVar[bool] = True
+
+    frame: WindowFrame
+    on: tuple[str, ...]
+    where: Expression | None
+    how: str
+    left_columns: tuple[str, ...]
+    right_columns: tuple[str, ...]

@@ -1,0 +1,65 @@
+"""The operator that goes round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from tidegate.flow.aggregates import Aggregation
+from tidegate.flow.fingerprint import LEFT_OUT
+from tidegate.flow.loops.keep import Rule
+from tidegate.flow.loops.query import Query
+from tidegate.flow.operators.operator import Operator
+from tidegate.flow.schema import Schema
+
+__all__ = ["Iterate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Iterate(Operator):
+    """What a loop knows: for each key one fact, kept of all that follow from the rows at or below a time.
+
+    A *version* is a time at which an input with time columns has a row. In a version, the relations are the rows at or
+    below it, of a table all rows, without time columns. ``names`` are those of the relations: ``names[i]`` is
+    ``inputs[i]``; the first is ``input``, and ``known`` is what the loop knows, with the columns of ``known``.
+
+    Without ``rounds``, what is known in a version is the fixpoint of merging in what ``step`` gives, beginning with
+    what ``start`` gives: facts are merged, key by key, by ``keep``. Its rules are idempotent, commutative and
+    associative, and a better fact never leads to a worse one, so that the order in which facts are found does not
+    matter. A fact found in one version holds in all later ones. More rounds than ``limit`` are an error.
+
+    With ``rounds``, it is what results when so many times ``known`` is *replaced* by the facts of ``step`` alone, each
+    time merged by ``keep``; it begins as the facts of ``start``, merged. Versions share nothing. ``start`` and ``step``
+    may be any query, and ``keep`` any aggregates.
+
+    ``emit="complete"`` answers all that is known in each version. ``"update"`` answers a key in a version unless what
+    is known of it is the merge of what was known of it in the versions strictly below; with ``rounds``, unless it is
+    the same in every maximal version strictly below.
+
+    ``keep`` is bound to the columns of facts (``start.columns``, which ``step.columns`` are too), and grouped by the
+    key; each of its outputs is Spark SQL that gives a value of the merged fact. Without ``rounds``, ``rules`` are the
+    same in words, one for each output: ``start.columns`` and ``known`` are alike, and ``keep`` merges facts with what
+    is known. With ``rounds`` there are no ``rules``.
+    """
+
+    verb: ClassVar[str] = "iterate"
+    stateful: ClassVar[bool] = True
+
+    names: tuple[str, ...]
+    start: Query
+    step: Query
+    keep: Aggregation
+    rules: tuple[Rule, ...]
+    emit: str
+    rounds: int | None
+    limit: int = field(metadata=LEFT_OUT)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The names of the columns that tell facts apart."""
+        return tuple(e.name for e in self.keep.by)
+
+    @property
+    def known(self) -> Schema:
+        """The columns of what is known: the key, then the kept values."""
+        return Schema(self.keep.columns)

@@ -1,0 +1,32 @@
+"""What all operators of a plan have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from tidegate.flow.fingerprint import LEFT_OUT
+from tidegate.flow.schema import Schema
+
+__all__ = ["Operator"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """An operator: its name in the plan, the names of its inputs, and the schema of its output."""
+
+    #: What users call it.
+    verb: ClassVar[str] = ""
+    #: Whether it keeps rows or answers until times are complete.
+    stateful: ClassVar[bool] = False
+
+    id: str = field(metadata=LEFT_OUT)
+    #: Their fingerprints are part of its own.
+    inputs: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    #: It follows from the other fields; where a user declares it, it does not, and is declared again.
+    schema: Schema = field(metadata=LEFT_OUT)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether it keeps something from step to step; on tables, which are complete from the start, it does not."""
+        return self.stateful and bool(self.schema.time)

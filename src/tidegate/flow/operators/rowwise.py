@@ -1,0 +1,71 @@
+"""Operators that need nothing but the row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from tidegate.flow.expressions import Expression
+from tidegate.flow.fingerprint import LEFT_OUT
+from tidegate.flow.operators.operator import Operator
+from tidegate.flow.schema import Schema
+
+__all__ = ["Explode", "MapBatches", "Select", "Unfold", "Union", "Where"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where(Operator):
+    """The rows that satisfy a condition."""
+
+    verb: ClassVar[str] = "where"
+
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Select(Operator):
+    """For each row, the values of some expressions: all columns of the result, time columns included and first."""
+
+    verb: ClassVar[str] = "select"
+
+    outputs: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explode(Operator):
+    """For each element of the array in ``column``, the row with the element in its place; none for NULL or empty."""
+
+    verb: ClassVar[str] = "explode"
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfold(Operator):
+    """The same rows as `Explode`, meant as an Aggregate with a loop: each round gives the next element of the array.
+
+    Engines give all elements in one go, unless ``looped`` asks for rounds: then Spark runs them as jobs.
+    """
+
+    verb: ClassVar[str] = "unfold"
+
+    column: str
+    looped: bool = field(default=False, metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapBatches(Operator):
+    """What a Python function makes of Arrow batches of rows; it returns all columns of ``schema``."""
+
+    verb: ClassVar[str] = "map_batches"
+
+    schema: Schema
+    function: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Union(Operator):
+    """The rows of all inputs, columns matched by name, in the order of the first input."""
+
+    verb: ClassVar[str] = "union"

@@ -1,0 +1,69 @@
+"""Windows and sessions, and the operators on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from tidegate.flow.aggregates import Aggregation
+from tidegate.flow.expressions import Expression
+from tidegate.flow.fingerprint import LEFT_OUT
+from tidegate.flow.operators.operator import Operator
+from tidegate.flow.schema import Schema
+
+__all__ = ["SessionFrame", "WindowAggregate", "WindowApply", "WindowFrame"]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFrame:
+    """Windows over a time column, in its units since the epoch: ``[k * every + offset, k * every + offset + size)``."""
+
+    over: str
+    size: int
+    every: int
+    offset: int = 0
+    lateness: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFrame:
+    """Sessions over a time column: rows of one group, each less than ``gap`` units after the one before."""
+
+    over: str
+    gap: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowAggregate(Operator):
+    """One row for each window or session and group that has rows, at the time of its last unit.
+
+    Time columns other than ``frame.over`` group. With lateness, the column ``revision`` comes last. ``embeds`` is as in
+    `Aggregate`.
+    """
+
+    verb: ClassVar[str] = "window.aggregate"
+    stateful: ClassVar[bool] = True
+
+    frame: WindowFrame | SessionFrame
+    aggregation: Aggregation
+    embeds: bool = field(default=False, metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowApply(Operator):
+    """What a Python function makes of the rows of each window or session and group.
+
+    It gets the rows as an Arrow table, sorted by time and then all columns (with ``keyed``, after the key as a dict),
+    and returns ``columns``; time, window and groups are put before them.
+    """
+
+    verb: ClassVar[str] = "window.apply"
+    stateful: ClassVar[bool] = True
+
+    schema: Schema
+    frame: WindowFrame | SessionFrame
+    by: tuple[Expression, ...]
+    function: Callable[..., Any]
+    keyed: bool
+    columns: tuple[str, ...]

@@ -1,0 +1,140 @@
+"""Rows, or answers to them, that are held until their time is complete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tidegate.flow import plan
+from tidegate.flow.aggregates import aggregation, grouping
+from tidegate.flow.arguments import one_of
+from tidegate.flow.building import Building
+from tidegate.flow.errors import BadArgument
+from tidegate.flow.schema import Column, parse_schema
+from tidegate.flow.spans import parse_span
+from tidegate.flow.windows import Windowed, session_frame, window_frame
+
+if TYPE_CHECKING:
+    from tidegate.flow.stream import Stream
+
+__all__ = ["Held"]
+
+
+class Held(Building):
+    """Rows, or answers to them, that are held until their time is complete."""
+
+    def gate(self) -> Stream:
+        """Hold the rows until their time is complete.
+
+        >>> edits.gate().id
+        'gate#1'
+        """
+        with self._building("gate", timed=True):
+            return self._add(plan.Gate, self.schema)
+
+    def aggregate(self, *expressions: str, by: Any = (), **named_expressions: str) -> Stream:
+        """Answer one row for each time and group that has rows.
+
+        >>> print(edits.aggregate(by="page", n="count(*)", mean="sum(bytes) / count(*)").schema)
+        ts TIMESTAMP, page STRING, n BIGINT, mean DOUBLE; time: ts
+        """
+        with self._building("aggregate"):
+            times = self.schema.times
+            result = aggregation(by, expressions, named_expressions, self.schema, grouped=times)
+            return self._add(plan.Aggregate, self._result((*times, *result.columns)), aggregation=result)
+
+    def window(
+        self, size: Any, *, every: Any = None, offset: Any = 0, lateness: Any = 0, over: str | None = None
+    ) -> Windowed:
+        """Put rows into windows of ``size`` that begin ``every`` so often; follow with ``.aggregate`` or ``.apply``.
+
+        Windows align to the epoch, shifted by ``offset``. A result is at the last unit of its window. With
+        ``lateness``, windows are answered again for rows that come late, and carry a ``revision``. On several time
+        columns, ``over`` is the one that is meant; the others group.
+
+        >>> print(edits.window("1 hour", every="10 minutes").aggregate(by="page", n="count(*)").schema)
+        ts TIMESTAMP, `window` STRUCT<start: TIMESTAMP, end: TIMESTAMP>, page STRING, n BIGINT; time: ts
+        """
+        with self._building("window", timed=True):
+            column = self._over(over)
+            return Windowed(
+                self, window_frame(column, size, size if every is None else every, offset, lateness), "window"
+            )
+
+    def session(self, gap: Any, *, over: str | None = None) -> Windowed:
+        """Put the rows of a group into sessions: a row ``gap`` or more after the one before begins a new one.
+
+        >>> print(edits.session("30 minutes").aggregate(by="page", n="count(*)").schema)
+        ts TIMESTAMP, session STRUCT<start: TIMESTAMP, end: TIMESTAMP>, page STRING, n BIGINT; time: ts
+        """
+        with self._building("session", timed=True):
+            return Windowed(self, session_frame(self._over(over), gap), "session")
+
+    def accumulate(
+        self, *expressions: str, by: Any = (), emit: str = "update", every: Any = None, **named_expressions: str
+    ) -> Stream:
+        """Answer, per group, aggregates over all rows at or below a time.
+
+        With ``emit="update"``: a row for each time and group that has a row at exactly that time. With ``"complete"``:
+        at each time that carries a row, every group that has one at or below it. With ``every``, answers at the ends
+        of such periods only; on several time columns, a mapping from column to period.
+
+        >>> print(edits.accumulate(by="page", n="count(*)").schema)
+        ts TIMESTAMP, page STRING, n BIGINT; time: ts
+        """
+        with self._building("accumulate", timed=True):
+            result = aggregation(by, expressions, named_expressions, self.schema)
+            one_of(emit, "emit", ("update", "complete"))
+            return self._add(
+                plan.Accumulate,
+                self._result((*self.schema.times, *result.columns)),
+                aggregation=result,
+                emit=emit,
+                every=self._periods(every),
+            )
+
+    def distinct(self) -> Stream:
+        """Keep each row once, by all columns, time included.
+
+        >>> edits.distinct().id
+        'distinct#1'
+        """
+        with self._building("distinct"):
+            return self._add(plan.Distinct, self.schema)
+
+    def deduplicate(self, by: Any, within: Any = None, *, over: str | None = None) -> Stream:
+        """Keep the least row per key, by time and then by all columns; and again ``within`` after the last one kept.
+
+        Without ``within``, once and for all: then every key is kept in state for ever.
+
+        >>> edits.deduplicate("page", within="1 day").id
+        'deduplicate#1'
+        """
+        with self._building("deduplicate", timed=True):
+            name, type_ = self._over(over)
+            keys = grouping(by, self.schema)
+            span = None if within is None else parse_span(within, type_, what="within")
+            return self._add(plan.Deduplicate, self.schema, by=keys, over=name, within=span)
+
+    def process(self, operator: Any, by: Any, schema: Any) -> Stream:
+        """Run one copy of a specification operator for each key; data are dicts of all columns.
+
+        A copy gets complete times only, in an order that extends theirs: the rows of a time, sorted by all columns,
+        then ``WM`` of it; at the end, its ``exit`` is asked. It answers dicts of the columns of ``schema`` at the time
+        that it was given or above; the key's columns are put before them.
+
+        >>> from tidegate.spec import map_op
+        >>> lengths = map_op(lambda t, row: {"length": len(row["page"])})
+        >>> print(edits.process(lengths, by="page", schema="length INT").schema)
+        ts TIMESTAMP, page STRING, length INT; time: ts
+        """
+        with self._building("process", timed=True):
+            works = callable(getattr(operator, "apply", None)) and callable(getattr(operator, "exit", None))
+            if isinstance(operator, type) or not works:
+                got = f"{operator!r} ({type(operator).__name__})"
+                hint = "pass an operator, not its class or a function; see tidegate.spec"
+                raise BadArgument(f"expected an operator with apply(event) and exit(), got {got}", hint=hint)
+            keys = grouping(by, self.schema)
+            declared = parse_schema(schema).columns
+            result = self._result((*self.schema.times, *(Column(k.name, k.type) for k in keys), *declared))
+            names = tuple(c.name for c in declared)
+            return self._add(plan.Process, result, operator=operator, by=keys, columns=names)

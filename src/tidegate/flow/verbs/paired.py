@@ -1,0 +1,123 @@
+"""Several streams."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tidegate.flow import joins, plan
+from tidegate.flow.building import Building
+from tidegate.flow.schema import Column, Schema
+from tidegate.flow.spans import parse_span
+from tidegate.flow.windows import window_frame
+
+if TYPE_CHECKING:
+    from tidegate.flow.stream import Stream
+
+__all__ = ["Paired"]
+
+
+class Paired(Building):
+    """Several streams."""
+
+    def union(self, other: Stream) -> Stream:
+        """Put the rows of two streams together; their columns are matched by name.
+
+        >>> edits.where("bytes > 100").union(edits.where("bytes < 10")).id
+        'union#1'
+        """
+        with self._building("union"):
+            right = self._other(other)
+            joins.check_union(self, right)
+            columns = tuple(
+                c if c.type is not None else Column(c.name, right.schema[c.name].type) for c in self.schema.columns
+            )
+            return self._add(plan.Union, Schema(columns, self.schema.time), others=(right,))
+
+    def join(self, other: Stream, on: Any, *, where: str | None = None, how: str = "inner") -> Stream:
+        """Pair rows of two streams that have equal times and equal columns ``on``; with a table, at every time.
+
+        ``where`` is part of the match, and reads ``left.x`` and ``right.x``. ``how`` is ``inner``, ``left``, ``right``,
+        ``full``, ``semi`` or ``anti``. Null keys never match. The result has one set of time columns, never null.
+
+        >>> pages = edits.flow.table("pages", "page STRING, topic STRING")
+        >>> print(edits.join(pages, on="page").schema)
+        ts TIMESTAMP, page STRING, bytes INT, topic STRING; time: ts
+        """
+        with self._building("join"):
+            right = self._other(other)
+            sides = joins.Sides.of(self, right, on, how, tables=True)
+            condition = sides.condition(where)
+            return self._add(
+                plan.Join,
+                sides.schema,
+                others=(right,),
+                on=sides.on,
+                where=condition,
+                how=sides.how,
+                left_columns=sides.left_columns,
+                right_columns=sides.right_columns,
+                with_table=sides.with_table,
+            )
+
+    def join_asof(
+        self, other: Stream, on: Any = (), *, within: Any = None, how: str = "inner", over: str | None = None
+    ) -> Stream:
+        """Pair each row with the latest row of ``other`` at or below its time; ``within`` bounds how far back.
+
+        Of several rows at that time, it is the greatest by all columns. ``how`` is ``inner`` or ``left``.
+
+        >>> prices = edits.flow.source("prices", "ts TIMESTAMP, page STRING, price DOUBLE", time="ts")
+        >>> print(edits.join_asof(prices, on="page", within="1 hour").schema)
+        ts TIMESTAMP, page STRING, bytes INT, price DOUBLE; time: ts
+        """
+        with self._building("join_asof", timed=True):
+            right = self._other(other)
+            name, type_ = self._over(over)
+            sides = joins.Sides.of(self, right, on, how, allowed=("inner", "left"))
+            span = None if within is None else parse_span(within, type_, what="within", least=0)
+            return self._add(
+                plan.JoinAsof,
+                sides.schema,
+                others=(right,),
+                on=sides.on,
+                over=name,
+                within=span,
+                how=sides.how,
+                left_columns=sides.left_columns,
+                right_columns=sides.right_columns,
+            )
+
+    def window_join(
+        self,
+        other: Stream,
+        on: Any,
+        *,
+        size: Any,
+        where: str | None = None,
+        every: Any = None,
+        offset: Any = 0,
+        how: str = "inner",
+        over: str | None = None,
+    ) -> Stream:
+        """Pair rows that are in a window together, once for each such window, at the window's last unit.
+
+        >>> views = edits.flow.source("views", "ts TIMESTAMP, page STRING, reader STRING", time="ts")
+        >>> print(edits.window_join(views, on="page", size="1 hour").schema)
+        ts TIMESTAMP, page STRING, bytes INT, reader STRING; time: ts
+        """
+        with self._building("window_join", timed=True):
+            right = self._other(other)
+            frame = window_frame(self._over(over), size, size if every is None else every, offset, 0)
+            sides = joins.Sides.of(self, right, on, how)
+            condition = sides.condition(where)
+            return self._add(
+                plan.WindowJoin,
+                sides.schema,
+                others=(right,),
+                frame=frame,
+                on=sides.on,
+                where=condition,
+                how=sides.how,
+                left_columns=sides.left_columns,
+                right_columns=sides.right_columns,
+            )
