@@ -23,6 +23,7 @@ ON_STREAMS = frozenset(
         "joined: full join: the time is never null",
         "joined: left: rows without a match stay",
         "joined: in windows that overlap, a pair may come twice",
+        "apart: full",
         "process: an operator that changes itself",
         "iterate: a chain that comes from its far end: old facts go through new edges, and new facts through old edges",
         "iterate: rounds: known is replaced, and after so many rounds it is what it is",

@@ -258,6 +258,21 @@ def _window_join(b: _Building, s: Stream, others: list[Stream]) -> Stream:
     return s.window_join(other, on=on, size=size, every=b.span(every, column), how=how, **over)
 
 
+def _interval_join(b: _Building, s: Stream, others: list[Stream]) -> Stream:
+    other, on = _other_side(b, s, others)
+    how = b.one("inner", "inner", "left", "right", "full", "semi", "anti")
+    if not b.total and b.draw(st.booleans()):
+        return s.interval_join(other, on=on)
+    over, column = b.over()
+    low, length = b.number(-3, 2), b.number(0, 4)
+    # A kind that answers what meets no other needs an end to what may come.
+    lower = b.span(low, column) if how in ("right", "full") or b.draw(st.booleans()) else None
+    upper = b.span(low + length, column) if how in ("left", "anti", "full") or b.draw(st.booleans()) else None
+    x = b.integer(s.schema)
+    where = f"left.{x} <= right.r{len(b.steps)} OR left.t < right.t" if x and b.draw(st.booleans()) else None
+    return s.interval_join(other, on=on, lower=lower, upper=upper, where=where, how=how, **over)
+
+
 def _process(b: _Building, s: Stream, _: list[Stream]) -> Stream:
     k = b.text(s.schema)
     return s.process(Totals(), by=(k,) if k else (), schema="n INT") if k != "n" else s.gate()
@@ -336,6 +351,7 @@ OPERATORS: dict[str, Callable[[_Building, Stream, list[Stream]], Stream]] = {
     "join_table": _join_table,
     "join_asof": _join_asof,
     "window_join": _window_join,
+    "interval_join": _interval_join,
     "process": _process,
     "iterate": _iterate,
 }

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tidegate.flow import sqltypes
 from tidegate.flow.arguments import names_of, one_of
 from tidegate.flow.building import Building
-from tidegate.flow.errors import BadArgument, BadTime, ColumnClash, TimesDiffer
+from tidegate.flow.errors import BadArgument, BadSpan, BadTime, ColumnClash, TimesDiffer
 from tidegate.flow.expressions import Expression, Scope, bind
 from tidegate.flow.schema import Column, Schema, distinct_names
+from tidegate.flow.spans import parse_span, show_span
+from tidegate.flow.substitute import from_pack
 
-__all__ = ["HOW", "Sides", "check_times", "check_union"]
+if TYPE_CHECKING:
+    from tidegate.flow.stream import Stream
 
+__all__ = ["HOW", "Interval", "Sides", "check_times", "check_union", "over_interval"]
+
+#: Spans are added to times, and to each other.
+_LONGEST = 2**60
 HOW = ("inner", "left", "right", "full", "semi", "anti")
 _SYNONYMS = {
     "leftouter": "left",
@@ -79,13 +87,22 @@ class Sides:
     with_table: bool
     left_columns: tuple[str, ...]
     right_columns: tuple[str, ...]
+    #: What columns of the right side are called in conditions, by their names here, where that is something else.
+    called: Mapping[str, str]
 
     @classmethod
     def of(
         cls, left: Building, right: Building, on: Any, how: Any, *, allowed: tuple[str, ...] = HOW, tables: bool = False
     ) -> Sides:
-        """Check the two sides; ``tables`` says that the right one may be a table."""
+        """Check the two sides; ``tables`` says that the right one may be a table.
+
+        If ``on`` maps columns of the left side to others of the right one, these get the names of the left.
+        """
         kind = _how(how, allowed)
+        called: Mapping[str, str] = {}
+        if isinstance(on, Mapping):
+            right, called = _renamed(left, right, on)
+            on = list(on)
         with_table = tables and bool(left.schema.time) and not right.schema.time
         if with_table and kind in ("right", "full"):
             raise BadArgument(
@@ -115,7 +132,7 @@ class Sides:
                 f"both sides have a column {', '.join(clashes)} that is not joined on",
                 hint=f"{right.id}.select({', '.join(repr(c) for c in renamed)})",
             )
-        return cls(left, right, names, kind, with_table, left_columns, right_columns)
+        return cls(left, right, names, kind, with_table, left_columns, right_columns, called)
 
     @property
     def schema(self) -> Schema:
@@ -125,20 +142,127 @@ class Sides:
         columns = [*left.times, *joined, *(left[c] for c in self.left_columns), *(right[c] for c in self.right_columns)]
         return Schema(distinct_names(columns, hint="rename one with select(…)"), left.time)
 
-    def condition(self, where: str | None) -> Expression | None:
-        """Bind a condition on both sides, as ``left.x`` and ``right.x``."""
+    def condition(self, where: str | None, *, shared: Sequence[str] | None = None) -> Expression | None:
+        """Bind a condition on both sides, as ``left.x`` and ``right.x``.
+
+        ``shared`` are the time columns that are the same on both sides, all of them by default.
+        """
         if where is None:
             return None
-        both = {c.name.lower(): c for c in (*self.left.schema.columns, *self.right.schema.columns)}
+        left, right = self.left.schema, self.right.schema
+        theirs = Schema(tuple(Column(self.called.get(c.name, c.name), c.type) for c in right.columns))
+        both = {c.name.lower(): c for c in (*left.columns, *theirs.columns)}
+        same = [name for name in self.on if name not in self.called]
         scope = Scope(
             Schema(tuple(both.values())),
-            sides=(("left", self.left.schema), ("right", self.right.schema)),
-            shared=(*self.left.schema.time, *self.on),
+            sides=(("left", left), ("right", theirs)),
+            shared=(*(left.time if shared is None else shared), *same),
         )
         bound = bind(where, scope, what="a condition")
         if bound.type not in ("BOOLEAN", None):
             raise BadArgument(f"expected a condition in where, got {bound.sql} of type {bound.type}")
-        return bound
+        if not self.called:
+            return bound
+        own = {self.called.get(c.name, c.name).lower(): c for c in right.columns}
+        fields = {
+            name: Expression(c.name, f"`right`.{sqltypes.quoted(c.name)}", c.type, (f"right.{c.name}",))
+            for name, c in own.items()
+        }
+        respelled = from_pack(bound, "right", fields)
+        assert respelled is not None, "a condition reads a side by its columns only"
+        return respelled
+
+    def check_equal_times(self, condition: Expression | None) -> None:
+        """Refuse a condition that compares the times of both sides: they are equal."""
+        read = condition.columns if condition else ()
+        for name in self.left.schema.time:
+            if not self.with_table and f"left.{name}" in read and f"right.{name}" in read:
+                raise BadArgument(
+                    f"rows of equal times are joined, so there is nothing to compare in left.{name} and right.{name}",
+                    hint="interval_join(other, on, lower=…, upper=…) pairs rows of different times",
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """How far apart the times of a pair may be, in units of a time column."""
+
+    over: str | None
+    lower: int | None
+    upper: int | None
+
+
+def over_interval(left: Building, lower: Any, upper: Any, over: Any, how: Any) -> Interval:
+    """Check how far apart times may be, and that a join of this kind can be answered."""
+    bounded = lower is not None or upper is not None
+    kind = _how(how, HOW)
+    needed = {"left": ("upper",), "anti": ("upper",), "right": ("lower",), "full": ("lower", "upper")}.get(kind, ())
+    for name, value in (("lower", lower), ("upper", upper)):
+        if name in needed and value is None:
+            raise BadArgument(
+                f"expected {name} in a join of kind {kind}: without it, a match may come at any time, and no row is "
+                "ever without one",
+                hint=f"give {name}, a span",
+            )
+    if len(left.schema.time) > 1 and over is None and not bounded:
+        if kind == "semi":
+            raise BadArgument(
+                "expected over in a join of kind semi: on several time columns there may be several first matches",
+                hint=" or ".join(f"over={name!r}" for name in left.schema.time),
+            )
+        return Interval(None, None, None)
+    name, type_ = left._over(over)
+    low, high = (
+        None if value is None else parse_span(value, type_, what=what, least=None)
+        for what, value in (("lower", lower), ("upper", upper))
+    )
+    for what, span in (("lower", low), ("upper", high)):
+        if span is not None and abs(span) > _LONGEST:
+            raise BadSpan(f"expected {what} of at most {_LONGEST} units, got {span}", hint="None is without bound")
+    if low is not None and high is not None and low > high:
+        raise BadSpan(
+            f"expected lower of at most upper, got {show_span(low, type_)} and {show_span(high, type_)}: nothing is "
+            "between them",
+            hint="lower <= other's time - this row's time <= upper",
+        )
+    return Interval(name, low, high)
+
+
+def _renamed(left: Building, right: Building, on: Mapping[Any, Any]) -> tuple[Building, Mapping[str, str]]:
+    """Return the right side with the columns that are joined on called as on the left, and what they were called."""
+    new: dict[str, str] = {}
+    for mine, theirs in on.items():
+        for name in (mine, theirs):
+            if not isinstance(name, str):
+                raise BadArgument(
+                    f"expected names of columns in on, got {name!r} ({type(name).__name__})",
+                    hint='on={"auction": "id"}: the left column first',
+                )
+        found = right.schema.find(theirs)
+        if found is None:
+            raise right.schema.unknown(theirs).at(f"on of the right side, {right.id}")
+        if found.name in right.schema.time:
+            raise BadArgument(f"times are equal anyhow, got the time column {found.name} in on", hint="leave it out")
+        mine_found = left.schema.find(mine)
+        if mine_found is None:
+            raise left.schema.unknown(mine).at(f"on of the left side, {left.id}")
+        if found.name in new:
+            raise BadArgument(f"expected each column once in on, got {found.name} twice", hint="compare them in where")
+        new[found.name] = mine_found.name
+    for column in right.schema.columns:
+        if column.name not in new and column.name.lower() in {name.lower() for name in new.values()}:
+            raise ColumnClash(
+                f"{right.id} has a column {column.name} of its own, beside the one that is joined on",
+                hint=f"give it another name: {right.id}.select(…)",
+            )
+    called = {name: old for old, name in new.items() if old != name}
+    if not called:
+        return right, {}
+    outputs = [
+        f"{sqltypes.quoted(c.name)} AS {sqltypes.quoted(new[c.name])}" if c.name in new else sqltypes.quoted(c.name)
+        for c in right.schema.data
+    ]
+    return cast("Stream", right).select(*outputs), called
 
 
 def _how(how: Any, allowed: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from tidegate.flow.plan import (
     Accumulate,
     Deduplicate,
+    IntervalJoin,
     Iterate,
     JoinAsof,
     Operator,
@@ -127,6 +128,13 @@ def _takes(operator: Operator, port: int, gives: Ranges) -> Ranges:
         over = operator.over
         # A row on the right has no answer of its own, and is found by later rows.
         found[over] = _both(room[over], gives[over] if port == 0 else (room[over][0], gives[over][1]))
+    elif isinstance(operator, IntervalJoin) and operator.over is not None:
+        over = operator.over
+        # A pair is at the time of one of its rows; what has met nothing comes later than it was.
+        alone = ("left", "full", "anti") if port == 0 else ("right", "full")
+        shift = operator.settles(port) or 0 if operator.how in alone else 0
+        low, high = _both(room[over], gives[over])
+        found[over] = low, high - shift
     elif isinstance(operator, Iterate):
         found = {name: _both(room[name], gives[name]) for name in gives}
     return found

@@ -16,7 +16,7 @@ from tidegate.reference.run import Events, Running, evaluate, on_time
 from tidegate.spec import DT, WM, Event, incr_batch_op, join_op, produce, union_op
 from tidegate.time import Inl, Inr
 
-__all__: list[str] = []
+__all__ = ["joined_row", "key_of", "side_by_side"]
 
 
 def side_by_side(left: list[Event], right: list[Event]) -> list[Event]:
@@ -98,11 +98,11 @@ class _Matches:
     ) -> None:
         by_key: dict[Hashable, list[int]] = {}
         for j, (t, row) in enumerate(rights):
-            if (key := _key(operator.on, right, row)) is not None:
+            if (key := key_of(operator.on, right, row)) is not None:
                 by_key.setdefault((t, key), []).append(j)
         candidates = []
         for i, (t, row) in enumerate(lefts):
-            key = _key(operator.on, left, row)
+            key = key_of(operator.on, left, row)
             candidates += [(i, j) for j in by_key.get((t, key), ())] if key is not None else []
         if operator.where is not None:
             pairs = [(lefts[i][1], rights[j][1]) for i, j in candidates]
@@ -113,13 +113,13 @@ class _Matches:
         self.rights = {j for _, j in candidates}
 
 
-def _key(on: tuple[str, ...], schema: Schema, row: Any) -> Hashable | None:
+def key_of(on: tuple[str, ...], schema: Schema, row: Any) -> Hashable | None:
     """Answer the values that a row is joined on, or None if one is null: null keys never match."""
     values = [row[schema[name].name] for name in on]
     return None if any(value is None for value in values) else freeze(values)
 
 
-def _joined(operator: Any, left: Schema, right: Schema, t: Any, a: Any, b: Any) -> dict[str, Any]:
+def joined_row(operator: Any, left: Schema, right: Schema, t: Any, a: Any, b: Any) -> dict[str, Any]:
     """Answer the row of a pair, of which one side may be missing."""
     on = {name: a[left[name].name] if a is not None else b[right[name].name] for name in operator.on}
     row = on | {name: a and a[name] for name in operator.left_columns}
@@ -137,7 +137,7 @@ def _equal_times(
     def pair(t: Any, i: int | None, j: int | None) -> dict[str, Any]:
         a = None if i is None else rows[0][i][1]
         b = None if j is None else rows[1][j][1]
-        return _joined(operator, left, right, t, a, b)
+        return joined_row(operator, left, right, t, a, b)
 
     if operator.schema.time and operator.how == "inner":
         joined = produce(
@@ -198,7 +198,7 @@ def _join_table(
             out.append(event)
             continue
         for a, b in _at_one_time(operator.how, matches, [(0, i), *data]):
-            row = _joined(
+            row = joined_row(
                 operator, left, right, event.t, a if a is None else lefts[a][1], b if b is None else rights[b][1]
             )
             out.append(Late(event.t, row, event.origin) if isinstance(event, Late) else DT(event.t, row))
@@ -227,7 +227,7 @@ def _join_asof(operator: plan.JoinAsof, running: Running, inputs: list[Events]) 
                     operator, left, right, row, [r for s, (n, r) in event.d if n == 1 and order.le(s, t)], others
                 )
                 if match is not None or operator.how == "left":
-                    found.append(_joined(operator, left, right, t, row, match))
+                    found.append(joined_row(operator, left, right, t, row, match))
         out += [DT(event.t, row) for row in ordered(found, operator.schema.names)]
     return out
 
@@ -236,13 +236,13 @@ def _latest(
     operator: plan.JoinAsof, left: Schema, right: Schema, row: Any, rights: list[Any], others: list[str]
 ) -> Any:
     """Answer the latest of some rows at or below a row's time that it matches, or None."""
-    key = _key(operator.on, left, row)
+    key = key_of(operator.on, left, row)
     at = units_of(left, row, operator.over)
     candidates = [
         r
         for r in rights
         if key is not None
-        and _key(operator.on, right, r) == key
+        and key_of(operator.on, right, r) == key
         and all(r[name] == row[name] for name in others)
         and (operator.within is None or units_of(right, r, operator.over) >= at - operator.within)
     ]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidegate.engine.keepers.accumulated import AllCells, AllRows
+from tidegate.engine.keepers.intervals import RowsApart
 from tidegate.engine.keepers.keeper import Answer, Held, Keeper, Moved, New, Types
 from tidegate.engine.keepers.last_rows import LastKept, LatestRight
 from tidegate.engine.keepers.loops import Known
@@ -50,6 +51,8 @@ def _keeper(operator: Operator, inputs: Sequence[Schema], *, allow_pickle: bool)
             return (AllCells if mergeable(aggregation) else AllRows)(operator, inputs)
         case plan.Deduplicate():
             return LastKept(operator, inputs)
+        case plan.IntervalJoin():
+            return RowsApart(operator, inputs)
         case plan.JoinAsof():
             return LatestRight(operator, inputs)
         case plan.Process():

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from tidegate.engine.lowering.accumulate import accumulate
 from tidegate.engine.lowering.across_time import deduplicate, join_asof, process
+from tidegate.engine.lowering.intervals import interval_join
 from tidegate.engine.lowering.per_time import aggregate, distinct, gate, join
 from tidegate.engine.lowering.rowwise import explode, map_batches, select, union, where
 from tidegate.engine.lowering.unfold import unfold
@@ -39,6 +40,7 @@ _LOWERINGS: dict[type[plan.Operator], Callable[..., Relation]] = {
     plan.Carry: accumulate,
     plan.Deduplicate: deduplicate,
     plan.JoinAsof: join_asof,
+    plan.IntervalJoin: interval_join,
     plan.Process: process,
 }
 

@@ -71,6 +71,8 @@ def describe(plan: Plan, operator: Operator) -> list[str]:
         case p.JoinAsof(on=on, within=within, how=how, over=over):
             span = f" within {show_span(within, operator.schema[over].type or '')}" if within is not None else ""
             return [f"{_join(how, on)}, the latest at or below{span}"]
+        case p.IntervalJoin(on=on, where=where, how=how):
+            return [_join(how, on) + (f" where {where.sql}" if where else ""), _apart(operator)]
         case p.WindowJoin(frame=frame, on=on, where=where, how=how):
             return [_frame(frame, _input(plan, operator)), _join(how, on) + (f" where {where.sql}" if where else "")]
         case p.Iterate():
@@ -121,6 +123,8 @@ def holds(plan: Plan, operator: Operator) -> str:
         case p.JoinAsof(within=within, over=over):
             back = f"; then for {show_span(within, operator.schema[over].type or '')}" if within is not None else ""
             return f"rows until their time is complete on both sides; the latest right row for each key{back}"
+        case p.IntervalJoin():
+            return "; ".join(f"{side} rows {_needed(operator, port)}" for port, side in enumerate(("left", "right")))
         case p.WindowJoin(frame=frame):
             return f"rows of both sides, until {_end(frame, _input(plan, operator))} on both"
         case p.Iterate(rounds=None):
@@ -200,6 +204,14 @@ def _unbounded(plan: Plan, operator: Operator) -> Iterator[Concern]:
                     operator.id,
                     "state is kept for every time, unless punctuations have a NULL in a time column",
                     "send punctuations that complete every value of a column, such as (valid, NULL)",
+                )
+        case p.IntervalJoin():
+            kept = [side for port, side in enumerate(("left", "right")) if operator.needed(port) is None]
+            if kept:
+                yield Concern(
+                    operator.id,
+                    f"every row of the {' and the '.join(kept)} is kept for ever",
+                    "bound how far apart the rows of a pair may be: lower=…, upper=…",
                 )
         case p.Deduplicate(within=None):
             yield Concern(operator.id, "every key is kept for ever", 'bound it: within="1 day"')
@@ -291,6 +303,26 @@ def _frame(frame: WindowFrame | SessionFrame, schema: Schema) -> str:
     parts += [f"shifted by {show_span(frame.offset, type_)}"] if frame.offset else []
     parts += [f"revised for {show_span(frame.lateness, type_)}"] if frame.lateness else []
     return ", ".join(parts)
+
+
+def _apart(operator: p.IntervalJoin) -> str:
+    """Answer how far apart the rows of a pair may be."""
+    if operator.lower is None and operator.upper is None:
+        return "however far apart they are"
+    type_ = operator.schema[operator.over or ""].type or ""
+    low, high = (None if n is None else show_span(n, type_) for n in (operator.lower, operator.upper))
+    if low is None or high is None:
+        return f"the right row at most {high} after the left one" if low is None else f"at least {low} after it"
+    return f"the right row from {low} to {high} after the left one"
+
+
+def _needed(operator: p.IntervalJoin, port: int) -> str:
+    span = operator.needed(port)
+    if span is None:
+        return "for ever"
+    type_ = operator.schema[operator.over or ""].type or ""
+    after = f" {show_span(span, type_)} after them" if span else ""
+    return f"until their time{after} is complete on both sides" if not span else f"until the time{after} is complete"
 
 
 def _loop(operator: p.Iterate) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tidegate.flow.operators.held import Accumulate, Aggregate, Carry, Deduplicate, Distinct, Gate, Process
 from tidegate.flow.operators.inputs import Source, Table
-from tidegate.flow.operators.joins import Join, JoinAsof, WindowJoin
+from tidegate.flow.operators.joins import IntervalJoin, Join, JoinAsof, WindowJoin
 from tidegate.flow.operators.loops import Iterate
 from tidegate.flow.operators.operator import Operator
 from tidegate.flow.operators.rowwise import Explode, MapBatches, Select, Unfold, Union, Where
@@ -21,6 +21,7 @@ __all__ = [
     "Distinct",
     "Explode",
     "Gate",
+    "IntervalJoin",
     "Iterate",
     "Join",
     "JoinAsof",

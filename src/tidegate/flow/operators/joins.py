@@ -9,7 +9,7 @@ from tidegate.flow.expressions import Expression
 from tidegate.flow.operators.operator import Operator
 from tidegate.flow.operators.windows import WindowFrame
 
-__all__ = ["Join", "JoinAsof", "WindowJoin"]
+__all__ = ["IntervalJoin", "Join", "JoinAsof", "WindowJoin"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,3 +67,45 @@ class WindowJoin(Operator):
     how: str
     left_columns: tuple[str, ...]
     right_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalJoin(Operator):
+    """Pairs of rows that match and are so far apart, at the later of their times.
+
+    The right time minus the left one is at least ``lower`` and at most ``upper``, in units of ``over``; None is without
+    bound. Other time columns must be equal. On several time columns ``over`` is None if there are no bounds: then a
+    pair is at the least time that is at or above both.
+
+    A left row without a match comes at the last time at which one could have come, `settles`; a right one too. With
+    ``semi``, a left row comes at its first match.
+    """
+
+    verb: ClassVar[str] = "interval_join"
+    stateful: ClassVar[bool] = True
+
+    on: tuple[str, ...]
+    over: str | None
+    lower: int | None
+    upper: int | None
+    where: Expression | None
+    how: str
+    left_columns: tuple[str, ...]
+    right_columns: tuple[str, ...]
+
+    def settles(self, port: int) -> int | None:
+        """Return how long after its time a row may still meet another; None if for ever."""
+        ahead = self.upper if port == 0 else None if self.lower is None else -self.lower
+        return None if ahead is None else max(0, ahead)
+
+    def needed(self, port: int) -> int | None:
+        """Return how long after its time an answer may depend on a row; None if for ever.
+
+        Whether a row of the other side has met this one matters until that row is settled.
+        """
+        told = ("left", "full", "semi", "anti") if port == 1 else ("right", "full")
+        own, other = self.settles(port), self.settles(1 - port)
+        if self.how not in told:
+            return own
+        ahead = self.upper if port == 0 else None if self.lower is None else -self.lower
+        return None if ahead is None or other is None or own is None else max(own, ahead + other)

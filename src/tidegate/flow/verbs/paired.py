@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.flow import joins, plan
 from tidegate.flow.building import Building
+from tidegate.flow.errors import BadTime
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.spans import parse_span
 from tidegate.flow.windows import window_frame
@@ -36,21 +37,22 @@ class Paired(Building):
     def join(self, other: Stream, on: Any, *, where: str | None = None, how: str = "inner") -> Stream:
         """Pair rows of two streams that have equal times and equal columns ``on``; with a table, at every time.
 
-        ``where`` is part of the match, and reads ``left.x`` and ``right.x``. ``how`` is ``inner``, ``left``, ``right``,
-        ``full``, ``semi`` or ``anti``. Null keys never match. The result has one set of time columns, never null.
+        ``on`` may map columns of this stream to those of the other; the names of this one stay. ``where`` is part of
+        the match, and reads ``left.x`` and ``right.x``. ``how`` is ``inner``, ``left``, ``right``, ``full``, ``semi``
+        or ``anti``. Null keys never match. The result has one set of time columns, never null.
 
         >>> pages = edits.flow.table("pages", "page STRING, topic STRING")
         >>> print(edits.join(pages, on="page").schema)
         ts TIMESTAMP, page STRING, bytes INT, topic STRING; time: ts
         """
         with self._building("join"):
-            right = self._other(other)
-            sides = joins.Sides.of(self, right, on, how, tables=True)
+            sides = joins.Sides.of(self, self._other(other), on, how, tables=True)
             condition = sides.condition(where)
+            sides.check_equal_times(condition)
             return self._add(
                 plan.Join,
                 sides.schema,
-                others=(right,),
+                others=(sides.right,),
                 on=sides.on,
                 where=condition,
                 how=sides.how,
@@ -71,17 +73,60 @@ class Paired(Building):
         ts TIMESTAMP, page STRING, bytes INT, price DOUBLE; time: ts
         """
         with self._building("join_asof", timed=True):
-            right = self._other(other)
             name, type_ = self._over(over)
-            sides = joins.Sides.of(self, right, on, how, allowed=("inner", "left"))
+            sides = joins.Sides.of(self, self._other(other), on, how, allowed=("inner", "left"))
             span = None if within is None else parse_span(within, type_, what="within", least=0)
             return self._add(
                 plan.JoinAsof,
                 sides.schema,
-                others=(right,),
+                others=(sides.right,),
                 on=sides.on,
                 over=name,
                 within=span,
+                how=sides.how,
+                left_columns=sides.left_columns,
+                right_columns=sides.right_columns,
+            )
+
+    def interval_join(
+        self,
+        other: Stream,
+        on: Any,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        where: str | None = None,
+        how: str = "inner",
+        over: str | None = None,
+    ) -> Stream:
+        """Pair rows whose times are so far apart: ``lower <= other's time - this row's time <= upper``.
+
+        A pair is at the later of the two times; one's own is kept by a copy of it, made before. ``lower`` and ``upper``
+        are spans, also negative ones; None is without bound, and then rows are kept for ever. A row without a match
+        comes when none can come any more; with ``semi`` it comes at its first match. ``where`` may read both times, as
+        ``left.ts`` and ``right.ts``. On several time columns, ``over`` is the one that is meant, and the others must be
+        equal; without ``over`` and bounds, a pair is at the least time at or above both.
+
+        >>> views = edits.flow.source("views", "ts TIMESTAMP, page STRING, reader STRING", time="ts")
+        >>> print(edits.interval_join(views, on="page", lower=0, upper="10 minutes").schema)
+        ts TIMESTAMP, page STRING, bytes INT, reader STRING; time: ts
+        """
+        with self._building("interval_join", timed=True):
+            right = self._other(other)
+            if not right.schema.time:
+                raise BadTime(f"expected a stream, got the table {right.id}: it has no time", hint="join(…)")
+            along = joins.over_interval(self, lower, upper, over, how)
+            sides = joins.Sides.of(self, right, on, how)
+            condition = sides.condition(where, shared=[n for n in self.schema.time if along.over not in (None, n)])
+            return self._add(
+                plan.IntervalJoin,
+                sides.schema,
+                others=(sides.right,),
+                on=sides.on,
+                over=along.over,
+                lower=along.lower,
+                upper=along.upper,
+                where=condition,
                 how=sides.how,
                 left_columns=sides.left_columns,
                 right_columns=sides.right_columns,
@@ -106,14 +151,13 @@ class Paired(Building):
         ts TIMESTAMP, page STRING, bytes INT, reader STRING; time: ts
         """
         with self._building("window_join", timed=True):
-            right = self._other(other)
             frame = window_frame(self._over(over), size, size if every is None else every, offset, 0)
-            sides = joins.Sides.of(self, right, on, how)
+            sides = joins.Sides.of(self, self._other(other), on, how)
             condition = sides.condition(where)
             return self._add(
                 plan.WindowJoin,
                 sides.schema,
-                others=(right,),
+                others=(sides.right,),
                 frame=frame,
                 on=sides.on,
                 where=condition,
