@@ -388,6 +388,82 @@ without a collation
   at: flow 'bad'
   hint: with_columns(k="CAST(k AS …)") on one side""",
     ),
+    "a join that compares equal times": (
+        lambda f: ints(f, "l").join(ints(f, "r", "k STRING, y INT"), on="k", where="t BETWEEN right.t AND y"),
+        errors.BadArgument,
+        TypeError,
+        """rows of equal times are joined, so there is nothing to compare in left.t and right.t
+  at: join(…) on l
+  at: flow 'bad'
+  hint: interval_join(other, on, lower=…, upper=…) pairs rows of different times""",
+    ),
+    "a left join of rows that may come at any time": (
+        lambda f: ints(f, "l").interval_join(ints(f, "r", "k STRING, y INT"), on="k", lower=0, how="left"),
+        errors.BadArgument,
+        TypeError,
+        """expected upper in a join of kind left: without it, a match may come at any later time
+  at: interval_join(…) on l
+  at: flow 'bad'
+  hint: give upper, a span""",
+    ),
+    "bounds the wrong way round": (
+        lambda f: instants(f, "l").interval_join(
+            instants(f, "r", "k STRING, y INT"), on="k", lower="1 hour", upper="-1 hour"
+        ),
+        errors.BadSpan,
+        ValueError,
+        """expected lower of at most upper, got 1 hour and -1 hour: nothing is between them
+  at: interval_join(…) on l
+  at: flow 'bad'
+  hint: lower <= other's time - this row's time <= upper""",
+    ),
+    "the first match on several time columns": (
+        lambda f: pairs(f, "l").interval_join(pairs(f, "r", "k STRING, y INT"), on="k", how="semi"),
+        errors.BadArgument,
+        TypeError,
+        """expected over in a join of kind semi: on several time columns there may be several first matches
+  at: interval_join(…) on l
+  at: flow 'bad'
+  hint: over='v' or over='w'""",
+    ),
+    "an interval on several time columns": (
+        lambda f: pairs(f, "l").interval_join(pairs(f, "r", "k STRING, y INT"), on="k", upper=3),
+        errors.BadArgument,
+        TypeError,
+        """expected over, as there are several time columns: v, w
+  at: interval_join(…) on l
+  at: flow 'bad'
+  hint: over='v' or over='w'""",
+    ),
+    "an interval join with a table": (
+        lambda f: ints(f, "l").interval_join(f.table("r", "k STRING, y INT"), on="k"),
+        errors.BadTime,
+        TypeError,
+        """expected a stream, got the table r: it has no time
+  at: interval_join(…) on l
+  at: flow 'bad'
+  hint: join(…) takes one""",
+    ),
+    "an unknown column of the other side to join on": (
+        lambda f: ints(f, "l").join(ints(f, "r", "name STRING, y INT"), on={"k": "nam"}),
+        errors.UnknownColumn,
+        LookupError,
+        """unknown column nam
+  columns: t INT, name STRING, y INT
+  at: on of the right side, r
+  at: join(…) on l
+  at: flow 'bad'
+  hint: did you mean name?""",
+    ),
+    "a column to join on that the other side has as well": (
+        lambda f: ints(f, "l").join(ints(f, "r", "name STRING, k INT"), on={"k": "name"}),
+        errors.ColumnClash,
+        ValueError,
+        """r has a column k of its own, beside the one that is joined on
+  at: join(…) on l
+  at: flow 'bad'
+  hint: give it another name: r.select(…)""",
+    ),
     "a full join with a table": (
         lambda f: ints(f, "l").join(f.table("r", "k STRING"), on="k", how="outer"),
         errors.BadArgument,

@@ -63,6 +63,10 @@ def every_operator() -> tg.Flow:
         "outer_join": s.select("k", "x").join(r.select("y"), on=(), where="x = y", how="left"),
         "join_with_a_table": edges.join(fixed.select("id AS src", "w AS fixed_w"), on="src", how="anti"),
         "join_asof": s.join_asof(r, on="k", within="1 hour", how="left"),
+        "interval_join": s.interval_join(
+            r, on={"k": "k"}, lower="-1 hour", upper=0, where="left.ts < right.ts", how="left"
+        ),
+        "apart_on_pairs": two.interval_join(two.select("x AS y"), on=()),
         "window_join": s.window_join(r, on="k", size="1 hour", every="30 minutes", where="x > y"),
         "iterate": edges.iterate(FACTS, STEPS, "node", "min(dist) AS dist", also={"fixed": fixed}, limit=50),
         "rounds": edges.iterate(
@@ -112,6 +116,8 @@ GOLDEN = {
     "outer_join": ("864d1c5d395fba70", "2323a8427945a71f", "9b69caa9fe2c0361"),
     "join_with_a_table": ("ce26f556ec83b6df", "ce26f556ec83b6df", "ce26f556ec83b6df"),
     "join_asof": ("cc1e71f766e30df8", "cc1e71f766e30df8", "cc1e71f766e30df8"),
+    "interval_join": ("1753d42b139dce29", "1753d42b139dce29", "1753d42b139dce29"),
+    "apart_on_pairs": ("4e5f53ffc2a28338", "ee392f63a8e8ad52", "a2203415b942d847"),
     "window_join": ("f2ca1ebe44d42e66", "34d140fabe4bd888", "3c032d36a1379ed9"),
     "iterate": ("2908157878076a94", "2908157878076a94", "2908157878076a94"),
     "rounds": ("f455a0c9111c9d2d", "f455a0c9111c9d2d", "f455a0c9111c9d2d"),

@@ -45,6 +45,7 @@ def built(verb: str, flow: tg.Flow) -> tg.Stream:
         "window_join": lambda: s.window_join(other, "k", size=10),
         "accumulate": lambda: s.accumulate(by="k", n="sum(x)"),
         "join_asof": lambda: s.join_asof(other, on="k"),
+        "interval_join": lambda: s.interval_join(other, on="k", lower=0, upper=9),
         "deduplicate": lambda: s.deduplicate(by="k"),
         "process": lambda: s.process(map_op(lambda t, row: {"n": 1}), "k", "n INT"),
     }

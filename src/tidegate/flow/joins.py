@@ -200,8 +200,7 @@ def over_interval(left: Building, lower: Any, upper: Any, over: Any, how: Any) -
     for name, value in (("lower", lower), ("upper", upper)):
         if name in needed and value is None:
             raise BadArgument(
-                f"expected {name} in a join of kind {kind}: without it, a match may come at any time, and no row is "
-                "ever without one",
+                f"expected {name} in a join of kind {kind}: without it, a match may come at any later time",
                 hint=f"give {name}, a span",
             )
     if len(left.schema.time) > 1 and over is None and not bounded:

@@ -106,7 +106,7 @@ def show_span(count: int, type_: str) -> str:
     for name, unit in reversed(_NAMED.items()):
         if name != "week" and not span % unit:
             n = span // unit
-            return f"{n} {name}{'' if n == 1 else 's'}"
+            return f"{n} {name}{'' if abs(n) == 1 else 's'}"
     raise AssertionError("every span is a whole number of microseconds")
 
 

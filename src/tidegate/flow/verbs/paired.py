@@ -114,7 +114,7 @@ class Paired(Building):
         with self._building("interval_join", timed=True):
             right = self._other(other)
             if not right.schema.time:
-                raise BadTime(f"expected a stream, got the table {right.id}: it has no time", hint="join(…)")
+                raise BadTime(f"expected a stream, got the table {right.id}: it has no time", hint="join(…) takes one")
             along = joins.over_interval(self, lower, upper, over, how)
             sides = joins.Sides.of(self, right, on, how)
             condition = sides.condition(where, shared=[n for n in self.schema.time if along.over not in (None, n)])
