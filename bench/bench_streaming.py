@@ -197,6 +197,27 @@ def joined(bench: Bench) -> dict[str, Side]:
     return bench.sides(flow, l=left, r=right) | {store: by_hand(store) for store in STORES}
 
 
+def joined_apart(bench: Bench) -> dict[str, Side]:
+    """Pair the rows of two streams that have the same key, the second up to five minutes after the first."""
+    left = bench.events("left", 1, bench.rows // 2)
+    right = bench.events("right", 11, bench.rows // 2)
+    flow = tg.Flow("apart")
+    one = flow.source("l", SCHEMA, time="ts", watermark=tg.bounded("10 minutes"))
+    two = flow.source("r", SCHEMA, time="ts", watermark=tg.bounded("10 minutes")).select("k", "x AS y")
+    flow.sink("out", one.interval_join(two, on="k", lower=0, upper="5 minutes"))
+
+    def by_hand(store: str) -> Side:
+        def run(at: Path) -> list[float]:
+            one = bench.stream(left).withWatermark("ts", "10 minutes")
+            two = bench.stream(right).withWatermark("ts", "10 minutes").selectExpr("ts AS t", "k AS j", "x AS y")
+            near = F.expr("k = j AND t >= ts AND t <= ts + INTERVAL 5 MINUTES")
+            return bench.by_hand(one.join(two, near).selectExpr("greatest(ts, t) AS ts", "k", "x", "y"), at, store)
+
+        return run
+
+    return bench.sides(flow, l=left, r=right) | {store: by_hand(store) for store in STORES}
+
+
 @dataclass(frozen=True)
 class Total:
     """The sum so far, event by event."""
@@ -361,6 +382,7 @@ SCENARIOS: dict[str, Callable[[Bench], dict[str, Side]]] = {
     "tumbling": lambda bench: window_counts(bench, "1 hour"),
     "sliding": lambda bench: window_counts(bench, "10 minutes"),
     "join": joined,
+    "interval join": joined_apart,
     "process": processed,
     "one row": one_row,
     "large state": large_state,

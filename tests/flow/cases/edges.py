@@ -102,6 +102,18 @@ CASES = [
         [(-FAR, "a", 1, 7)],
     ),
     Case(
+        "a row that would settle after the last time is not taken",
+        lambda f: tiny(f).interval_join(tiny(f, "r", "y"), on="k", lower=-5, upper=10, how="full"),
+        {"s": at(-128, 117, 118), "r": [(120, "a", 7), (122, "a", 8), (123, "a", 9)]},
+        [(-118, "a", 0, None), (120, "a", 1, 7), (122, "a", 1, 8)],
+    ),
+    Case(
+        "bounds that reach beyond all times",
+        lambda f: big(f).interval_join(big(f, "r", "y"), on="k", lower=-(2**60), upper=2**60),
+        {"s": at(FAR - 1, -FAR, 3), "r": [(-FAR, "a", 7), (5, "a", 9)]},
+        [(-FAR, "a", 1, 7), (5, "a", 2, 9)],
+    ),
+    Case(
         "rows are let through within a span that ends after the last time",
         lambda f: tiny(f).deduplicate(by="k", within=100),
         {"s": at(-128, 100, 120, 127)},

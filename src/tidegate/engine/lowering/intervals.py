@@ -22,6 +22,7 @@ __all__ = ["alone", "interval_join", "pairs"]
 
 #: How many times as long as what a row may meet a piece is: most rows then look into one piece only.
 _LONGER = 4
+_ALL = 2**50
 _AT, _PIECE, _NUMBER = "__at", "__piece", "__number"
 
 
@@ -136,7 +137,9 @@ def _width(operator: plan.IntervalJoin) -> int | None:
     """Return how long pieces of time are, in units; None if there are none."""
     if operator.lower is None or operator.upper is None:
         return None
-    return _LONGER * (operator.upper - operator.lower + 1)
+    width = _LONGER * (operator.upper - operator.lower + 1)
+    # What reaches over all of time has nothing to gain from pieces of it.
+    return width if width < _ALL else None
 
 
 def _piece(at: str, width: int) -> str:
