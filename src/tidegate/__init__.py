@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tidegate import graph
     from tidegate.engine.outputs import console, delta, foreach, memory, parquet, postgres
     from tidegate.engine.runs import Run
-    from tidegate.flow import Flow, Stream, at_end, bounded, published, punctuated
+    from tidegate.flow import Flow, Stream, arrival, at_end, bounded, clock, published, punctuated
     from tidegate.flow.reading import read, read_stream
     from tidegate.local_engine.session import local
     from tidegate.local_engine.streaming.feeds.files import files
@@ -25,8 +25,10 @@ __all__ = [
     "Stream",
     "TidegateError",
     "__version__",
+    "arrival",
     "at_end",
     "bounded",
+    "clock",
     "console",
     "delta",
     "files",
@@ -50,8 +52,10 @@ _HOMES = {
     "WM": "tidegate.spec",
     "Flow": "tidegate.flow",
     "Stream": "tidegate.flow",
+    "arrival": "tidegate.flow",
     "at_end": "tidegate.flow",
     "bounded": "tidegate.flow",
+    "clock": "tidegate.flow",
     "published": "tidegate.flow",
     "punctuated": "tidegate.flow",
     "Run": "tidegate.engine.runs",

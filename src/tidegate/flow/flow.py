@@ -12,13 +12,14 @@ from tidegate.extras import require
 from tidegate.flow import watermarks
 from tidegate.flow.arguments import checked_name, one_of
 from tidegate.flow.building import not_a_stream
+from tidegate.flow.clocks import Arrival, arriving_schema
 from tidegate.flow.errors import BadArgument, BadTime, FlowError, NameTaken
 from tidegate.flow.explain import Explanation, explain
 from tidegate.flow.plan import Operator, Plan, Sink, Source, Table
 from tidegate.flow.rewrite import optimize, to_aggregates
 from tidegate.flow.schema import parse_schema
 from tidegate.flow.stream import Stream
-from tidegate.flow.watermarks import Watermark, at_end
+from tidegate.flow.watermarks import Arriving, Watermark, at_end
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -66,7 +67,7 @@ class Flow:
         name: str,
         schema: Any,
         *,
-        time: str | tuple[str, ...] | list[str],
+        time: str | tuple[str, ...] | list[str] | Arrival,
         watermark: Watermark | None = None,
         late: str = "divert",
         was: str = "",
@@ -74,7 +75,8 @@ class Flow:
         """Declare a source of rows: its columns, which of them are its time, and how times become complete.
 
         ``schema`` is DDL text, a mapping from name to type, or a ``StructType``. ``time`` is one column (a total order)
-        or several (a product order), of an integer type, DATE or TIMESTAMP. ``watermark`` is `at_end` by default. Late
+        or several (a product order), of an integer type, DATE or TIMESTAMP; or `arrival`, for when rows come: then they
+        have no time of their own, and need no watermark. Otherwise ``watermark`` is `at_end` by default. Late
         rows are diverted, ``"fail"`` the run, or are dropped; they are counted in any case. ``was`` is the name that it
         had before, so that a checkpoint of then goes on.
 
@@ -85,7 +87,16 @@ class Flow:
         try:
             checked_name(name, "a source")
             self._free(name)
-            parsed = parse_schema(schema, time=_time_columns(time))
+            if isinstance(time, Arrival):
+                parsed = arriving_schema(time, parse_schema(schema))
+                if watermark is not None:
+                    raise BadArgument(
+                        f"expected no watermark with time={time!r}, got {watermark!r}",
+                        hint="leave it out: a step completes the time at which its rows arrive",
+                    )
+                watermark = Arriving()
+            else:
+                parsed = parse_schema(schema, time=_time_columns(time))
             one_of(late, "late", _LATE)
             _checked_was(was, name)
             resolved = watermarks.resolve(at_end() if watermark is None else watermark, parsed)

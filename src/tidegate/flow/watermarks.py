@@ -1,7 +1,7 @@
 """Watermark strategies: how the rows of a source, or something beside them, say which times are complete.
 
 >>> bounded("10 minutes")
-Bounded(delays=('10 minutes',), by=None, idle=None)
+Bounded(delays=('10 minutes',), by=None, idle=None, clock=None)
 """
 
 from __future__ import annotations
@@ -16,19 +16,33 @@ from tidegate.flow.expressions import Expression, bind
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import parse_span, show_span
 
-__all__ = ["AtEnd", "Bounded", "Published", "Punctuated", "Watermark", "at_end", "bounded", "published", "punctuated"]
+__all__ = [
+    "Arriving",
+    "AtEnd",
+    "Bounded",
+    "Published",
+    "Punctuated",
+    "Ticking",
+    "Watermark",
+    "at_end",
+    "bounded",
+    "published",
+    "punctuated",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
     """No row is later than a delay behind the greatest time seen; in a plan, delays are in units of the column.
 
-    With ``by``, per value of that column; ``idle`` (in a plan: in microseconds) lets go a value that is silent.
+    With ``by``, per value of that column; ``idle`` (in a plan: in microseconds) lets go a value that is silent. With
+    ``clock`` (in a plan: in microseconds), what the clock shows less that delay is a bound too.
     """
 
     delays: tuple[Any, ...]
     by: str | None = None
     idle: Any = None
+    clock: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +64,25 @@ class AtEnd:
     """The end of the input completes everything; nothing is complete before."""
 
 
-Watermark: TypeAlias = Bounded | Punctuated | Published | AtEnd
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """The time of a row is what the clock shows in the step that takes it; the step completes it, and all before."""
 
 
-def bounded(*delays: Any, by: str | None = None, idle: Any = None) -> Bounded:
+@dataclass(frozen=True, slots=True)
+class Ticking:
+    """The rows of a source are ticks of a clock: each completes its time, and all before."""
+
+
+Watermark: TypeAlias = Bounded | Punctuated | Published | AtEnd | Arriving | Ticking
+
+
+def bounded(*delays: Any, by: str | None = None, idle: Any = None, clock: Any = None) -> Bounded:
     """Promise that no row comes later than ``delay`` behind the greatest time seen; one delay for each time column.
 
     With ``by="column"`` the promise is per value of that column (a partition, a device); a value that is silent for
-    ``idle`` holds nothing back.
+    ``idle`` holds nothing back. With ``clock="1 minute"``, nothing comes later than that behind the clock of this
+    machine either: windows end without rows. The time has to be a TIMESTAMP.
     """
     if not delays:
         raise BadArgument("expected a delay in bounded(…), got none", hint='bounded("10 minutes")')
@@ -66,7 +91,7 @@ def bounded(*delays: Any, by: str | None = None, idle: Any = None) -> Bounded:
             "expected by= together with idle=, got idle alone",
             hint='bounded("10 minutes", by="device", idle="5 minutes")',
         )
-    return Bounded(delays, by=by, idle=idle)
+    return Bounded(delays, by=by, idle=idle, clock=clock)
 
 
 def punctuated(condition: str) -> Punctuated:
@@ -96,7 +121,7 @@ def resolve(watermark: Any, schema: Schema) -> Watermark:
         if condition.type not in ("BOOLEAN", None):
             raise BadArgument(f"expected a condition in punctuated(…), got {condition.sql} of type {condition.type}")
         return replace(watermark, condition=condition)
-    if isinstance(watermark, Published | AtEnd):
+    if isinstance(watermark, Published | AtEnd | Arriving | Ticking):
         return watermark
     raise BadArgument(
         f"expected a watermark strategy, got {watermark!r} ({type(watermark).__name__})",
@@ -124,17 +149,28 @@ def _resolve_bounded(watermark: Bounded, schema: Schema) -> Bounded:
             hint="cast it to another type before the flow",
         )
     idle = None if watermark.idle is None else parse_span(watermark.idle, "TIMESTAMP", what="idle")
-    return Bounded(delays, by=by, idle=idle)
+    if watermark.clock is not None and [column.type for column in schema.times] != ["TIMESTAMP"]:
+        raise BadArgument(
+            f"expected one time column of type TIMESTAMP with clock=, got {', '.join(map(str, schema.times))}",
+            hint="a clock shows instants: cast the column, or leave clock= out",
+        )
+    clock = None if watermark.clock is None else parse_span(watermark.clock, "TIMESTAMP", what="clock", least=0)
+    return Bounded(delays, by=by, idle=idle, clock=clock)
 
 
 def show(watermark: Watermark, schema: Schema) -> str:
     """Answer a resolved strategy as a reader would write it."""
     match watermark:
-        case Bounded(delays, by, idle):
+        case Bounded(delays, by, idle, clock):
             parts = [show_span(d, c.type or "") for d, c in zip(delays, schema.times, strict=True)]
             parts += [f"by {by}"] if by else []
             parts += [f"idle {show_span(idle, 'TIMESTAMP')}"] if idle else []
+            parts += [f"{show_span(clock, 'TIMESTAMP')} behind the clock"] if clock is not None else []
             return f"bounded by {', '.join(parts)}"
+        case Arriving():
+            return "the time is that of the clock when a row comes"
+        case Ticking():
+            return "complete up to each tick of a clock"
         case Punctuated(condition):
             return f"punctuated where {getattr(condition, 'sql', condition)}"
         case Published(path):

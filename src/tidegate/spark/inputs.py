@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.engine.inputs import STEP, check_columns, check_names
+from tidegate.flow.clocks import Clock, given_schema
 from tidegate.flow.errors import BadInput, FlowError
 from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.sqltypes import quoted
@@ -21,10 +23,10 @@ __all__ = ["UNREADABLE", "check_inputs"]
 UNREADABLE = "_corrupt_record"
 
 
-def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[str, DataFrame]:
+def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[str, Any]:
     """Answer the input of each source and table with the declared columns, in the declared order; or raise.
 
-    With ``streaming``, sources must be streaming DataFrames, otherwise all inputs must be bounded.
+    With ``streaming``, sources must be streaming DataFrames, or clocks; otherwise all inputs must be bounded.
     """
     try:
         check_names(flow, inputs, "DataFrame", "df")
@@ -42,7 +44,14 @@ def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[st
                 and UNREADABLE in getattr(inputs[operator.id], "columns", ())
             ):
                 also.append(UNREADABLE)
-            checked[operator.id] = _checked(operator, inputs[operator.id], streaming=streams, also=also)
+            if streams and isinstance(operator, Source):
+                operator = replace(operator, schema=given_schema(operator))
+            given = inputs[operator.id]
+            checked[operator.id] = (
+                given
+                if streams and isinstance(given, Clock)
+                else _checked(operator, given, streaming=streams, also=also)
+            )
         except FlowError as error:
             raise error.at(f"{operator.verb} {operator.id!r}").at(f"flow {flow.name!r}") from None
     return checked

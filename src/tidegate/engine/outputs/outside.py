@@ -8,7 +8,7 @@ from tidegate.flow.errors import BadArgument
 __all__ = ["check_outside"]
 
 #: What a checkpoint keeps, and deletes when it is not needed any more.
-_OWN = ("clock", "commits", "id", "late", "lock", "locks", "output", "spark", "state")
+_OWN = ("clock", "commits", "id", "late", "lock", "locks", "output", "spark", "state", "ticks")
 
 
 def check_outside(checkpoint: Files, sink: str, path: str, root: str) -> None:

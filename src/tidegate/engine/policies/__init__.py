@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from tidegate.engine.policies.bounded import ByPartition, Delayed
+from tidegate.engine.policies.clocked import BehindClock, ByArrival, ByTicks
 from tidegate.engine.policies.following import ByPromises
 from tidegate.engine.policies.policy import Policy, Seen
 from tidegate.engine.policies.punctuated import ByWatermarks
 from tidegate.flow.plan import Plan, Source
-from tidegate.flow.watermarks import AtEnd, Bounded, Published, Punctuated
+from tidegate.flow.watermarks import Arriving, AtEnd, Bounded, Published, Punctuated, Ticking
 
 __all__ = ["CLOCK", "Policy", "Seen", "policy_of", "signals_of"]
 
-#: The signal that all sources with idle partitions share. No source is called so.
+#: The signal that all sources that listen to the clock share. No source is called so.
 CLOCK = "the clock"
 
 
@@ -28,10 +29,13 @@ def policy_of(source: Source) -> Policy[Any]:
     match source.watermark:
         case AtEnd():
             return _AtEnd(source)
-        case Bounded(by=str() as by) as bounded:
-            return ByPartition(source, bounded, by)
         case Bounded() as bounded:
-            return Delayed(source, bounded)
+            rows = Delayed(source, bounded) if bounded.by is None else ByPartition(source, bounded, bounded.by)
+            return rows if bounded.clock is None else BehindClock(source, bounded.clock, rows)
+        case Arriving():
+            return ByArrival(source)
+        case Ticking():
+            return ByTicks(source)
         case Punctuated() as punctuated:
             return ByWatermarks(source, punctuated)
         case Published() as published:
@@ -44,4 +48,4 @@ def signals_of(flow: Plan) -> tuple[str, ...]:
     """Return what moves frontiers beside the rows of sources: it is read by the same query, after all sources."""
     policies = list(map(policy_of, flow.sources))
     found = [policy.source.id for policy in policies if policy.told]
-    return (*found, CLOCK) if any(policy.idle is not None for policy in policies) else tuple(found)
+    return (*found, CLOCK) if any(policy.pulse is not None for policy in policies) else tuple(found)

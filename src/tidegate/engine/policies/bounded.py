@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tidegate.engine.frontiers import Frontier, shown
-from tidegate.engine.partitions import Beat, Partitions
+from tidegate.engine.partitions import Beat, Partitions, period
 from tidegate.engine.policies.policy import Policy, Seen, completed, time_from
 from tidegate.engine.relation import Call
 from tidegate.engine.storage.errors import BadCheckpoint
@@ -64,6 +64,7 @@ class ByPartition(Policy[Partitions]):
         self.delays = bounded.delays
         self.by = source.schema[by]
         self.idle = bounded.idle
+        self.pulse = None if self.idle is None else max(1_000_000, period(self.idle))
 
     def apart(self) -> tuple[str, str]:
         """Return the column."""
@@ -99,6 +100,10 @@ class ByPartition(Policy[Partitions]):
             if all(order.le(time_from(schema, _less(member.greatest, self.delays)), f) for f in frontier)
         ]
         return partitions.without(behind), frontier
+
+    def heard(self, memory: Partitions | None) -> Beat | None:
+        """Return the last beat that was heard."""
+        return memory.beat if memory else None
 
     def because(self, memory: Partitions | None) -> str:
         """Return which partition is the slowest."""

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, parts_of
+from tidegate.engine.partitions import Beat
 from tidegate.engine.relation import Call
 from tidegate.engine.units import units_of
 from tidegate.flow.plan import Source
@@ -67,7 +68,9 @@ class Policy(Generic[M]):
     extra: tuple[str, ...] = ()
     #: Whether it is told something beside the rows of the source, as lines of text.
     told = False
-    #: After how long a silence, in microseconds, it lets partitions go; None if it needs no clock.
+    #: How often it wants to hear what the clock shows, in microseconds; None if it does not listen.
+    pulse: int | None = None
+    #: After how long a silence, in microseconds, it lets partitions go.
     idle: int | None = None
 
     def __init__(self, source: Source) -> None:
@@ -101,6 +104,10 @@ class Policy(Generic[M]):
     def after(self, memory: M | None, frontier: Frontier, seen: Seen) -> tuple[M | None, Frontier]:  # noqa: ARG002
         """Return what is remembered after a step, and the frontier, which never goes back."""
         return memory, frontier
+
+    def heard(self, memory: M | None) -> Beat | None:  # noqa: ARG002
+        """Return the last beat of the clock that was heard; None if none was."""
+        return None
 
     def because(self, memory: M | None) -> str:  # noqa: ARG002
         """Return what beside its rows holds a source back, for a reader; nothing if nothing does."""

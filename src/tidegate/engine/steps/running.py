@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -13,6 +13,9 @@ from tidegate.engine.commits.commit import Commit, write_commit
 from tidegate.engine.frontiers import time_of
 from tidegate.engine.loops.rounds import Least
 from tidegate.engine.marks import Marks
+from tidegate.engine.partitions import Beat
+from tidegate.engine.policies import policy_of
+from tidegate.engine.policies.clocked import ByArrival
 from tidegate.engine.steps.cleaning import clean
 from tidegate.engine.steps.failures import in_step
 from tidegate.engine.steps.metrics import StepMetrics, metrics_of
@@ -22,7 +25,7 @@ from tidegate.engine.steps.step import Batch, run_step
 from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.log import NOBODY, Log
 from tidegate.engine.tracking import Tracking
-from tidegate.flow.plan import Iterate
+from tidegate.flow.plan import Iterate, Source
 
 __all__ = ["Running", "told_if_replaced"]
 
@@ -41,8 +44,11 @@ class Running:
         *,
         lock: Lock | None = None,
         report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.run = run
+        #: What the clock of this machine shows, in seconds.
+        self.clock = clock
         self.flow = run.flow
         self.files = run.files
         self.last = last
@@ -63,6 +69,25 @@ class Running:
     def complete(self) -> bool:
         """Whether no source can give rows any more."""
         return not any(mark.frontier for mark in self.marks.values())
+
+    @property
+    def heard(self) -> Beat | None:
+        """The last beat of the clock that all who listen have heard."""
+        return self.heard_in(self.marks)
+
+    def heard_in(self, marks: Mapping[str, Marks]) -> Beat | None:
+        """Return the last beat that all who listen had heard by then."""
+        listening = [s for s in self.flow.sources if policy_of(s).pulse is not None]
+        found = [policy_of(s).heard(marks[s.id].memory) for s in listening if s.id in marks]
+        known = [beat for beat in found if beat is not None]
+        return min(known) if known and len(known) == len(listening) else None
+
+    def arrived(self, source: Source) -> int | None:
+        """Return the time of rows of a source that arrive in this step; None if they have times of their own."""
+        policy = policy_of(source)
+        if not isinstance(policy, ByArrival):
+            return None
+        return policy.arrived(self.marks[source.id].memory, int(self.clock() * 1_000_000))
 
     @property
     def next(self) -> int:

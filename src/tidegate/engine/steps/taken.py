@@ -13,9 +13,11 @@ from tidegate.engine.policies import CLOCK, Seen, policy_of
 from tidegate.engine.policies.following import TOLD
 from tidegate.engine.policies.policy import LATE, ON_TIME, REJECTED
 from tidegate.engine.relation import Backend, Call, Look, Relation, as_they_are
+from tidegate.engine.units import from_units
 from tidegate.flow.limits import Limit
 from tidegate.flow.plan import Source
 from tidegate.flow.sqltypes import literal, quoted
+from tidegate.flow.watermarks import Arriving
 
 __all__ = ["TEXT", "Taken", "diverted", "look", "observable", "taken_of"]
 
@@ -74,11 +76,16 @@ def taken_of(
     frontier: Frontier,
     *,
     observed: bool = False,
+    arrived: int | None = None,
 ) -> Taken:
     """Return what a step takes from a source; lateness is by the frontier before it.
 
-    With ``observed``, nobody need look at the rows: who reads all that are on time has seen what there is.
+    With ``observed``, nobody need look at the rows: who reads all that are on time has seen what there is. Rows that
+    have the time at which they arrive get that: ``arrived``, in microseconds.
     """
+    if isinstance(source.watermark, Arriving):
+        (column,) = source.schema.times
+        rows = rows.with_columns({column.name: from_units(f"{arrived or 0}L", column.type or "")})
     kinds = rows.with_columns({_KIND: _kind(source, limits, frontier, torn=TEXT in rows.names)})
     return Taken(source, limits, kinds, backend.watched(kinds, _looks(source)) if observed else None)
 
@@ -90,7 +97,7 @@ def look(backend: Backend, taken: Mapping[str, Taken], beats: Relation | None = 
         for name, found in taken.items()
         if found.watched is None
     }
-    if beats is not None and any(policy_of(found.source).idle is not None for found in taken.values()):
+    if beats is not None and any(policy_of(found.source).pulse is not None for found in taken.values()):
         looks[CLOCK] = Look(beats, {"told": call("collect_list", TOLD)})
     seen = backend.looked(looks) if looks else {}
     heard = tuple(text for row in seen.get(CLOCK, ()) for text in row["told"] or ())

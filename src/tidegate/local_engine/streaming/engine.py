@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tidegate.engine.attempt import Attempt
 from tidegate.engine.commits.commit import Commit, Origin
-from tidegate.engine.partitions import Beat, Partitions, period
+from tidegate.engine.partitions import Beat
 from tidegate.engine.policies import policy_of
 from tidegate.engine.policies.following import TOLD
 from tidegate.engine.relation import Relation
@@ -57,16 +57,16 @@ class Engine(Running):
         report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
         clock: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(run, log, last, lock=lock, report=report)
+        super().__init__(run, log, last, lock=lock, report=report, clock=clock)
         self._host = host
         self._backend: LocalBackend = host.backend
         self._feeds = dict(feeds)
         self._parts = LocalParts(run.files, host.backend, host.written)
         self._bounds = limits(run.flow)
-        self._clock = clock
-        idle = [span for source in run.flow.sources if (span := policy_of(source).idle) is not None]
-        #: How often, in microseconds, a step is made without rows so that silence is heard; None if nobody listens.
-        self._pulse = max(1_000_000, period(min(idle))) if idle else None
+        #: How often, in microseconds, a step is made without rows so that the clock is heard; None if nobody listens.
+        self._pulse = min(
+            (p for source in run.flow.sources if (p := policy_of(source).pulse) is not None), default=None
+        )
         self._takings: dict[str, Taking] = {}
         #: How long it took to see whether there is something new.
         self._looked = 0.0
@@ -89,7 +89,9 @@ class Engine(Running):
     @property
     def ended(self) -> bool:
         """Whether no source will ever give anything more."""
-        return all(feed.ended for feed in self._feeds.values())
+        return any(not feed.endless for feed in self._feeds.values()) and all(
+            feed.ended or feed.endless for feed in self._feeds.values()
+        )
 
     @property
     def resting(self) -> bool:
@@ -206,14 +208,16 @@ class Engine(Running):
 
     def _listening(self, rows: Mapping[str, Relation], beat: Beat | None) -> list[str]:
         """Return the sources that something comes to: rows, or a beat of the clock."""
-        idle = {s.id for s in self.flow.sources if beat is not None and policy_of(s).idle is not None}
-        return [s.id for s in self.flow.sources if s.id in rows or s.id in idle]
+        hear = {s.id for s in self.flow.sources if beat is not None and policy_of(s).pulse is not None}
+        return [s.id for s in self.flow.sources if s.id in rows or s.id in hear]
 
     def _taken(self, name: str, rows: Relation | None) -> Any:
         source = next(s for s in self.flow.sources if s.id == name)
         given = self._backend.nothing(source.schema.columns) if rows is None else rows
         frontier, seen = self.marks[name].frontier, name in self.run.entries.sources
-        return taken_of(self._backend, source, self._bounds[name], given, frontier, observed=seen)
+        return taken_of(
+            self._backend, source, self._bounds[name], given, frontier, observed=seen, arrived=self.arrived(source)
+        )
 
     def _origin(self, takings: Mapping[str, Taking]) -> Origin:
         positions = {
@@ -261,9 +265,7 @@ class Engine(Running):
         """Return what the clock shows, if it is time to hear it."""
         if self._pulse is None:
             return None
-        memories = [m.memory for m in self.marks.values() if isinstance(m.memory, Partitions)]
-        heard = [memory.beat for memory in memories if memory.beat]
-        now, last = int(self._clock() * 1_000_000), max(heard, default=None)
+        now, last = int(self.clock() * 1_000_000), self.heard
         if last is None:
             return Beat(0, now)
         return Beat(last.number + 1, now) if abs(now - last.at) >= self._pulse else None

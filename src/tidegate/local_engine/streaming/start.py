@@ -26,6 +26,7 @@ from tidegate.engine.storage.lock import Lock
 from tidegate.errors import TidegateError
 from tidegate.flow.agreed.zones import in_zone
 from tidegate.flow.arguments import checked_directory
+from tidegate.flow.clocks import ticking
 from tidegate.flow.errors import BadArgument, BadInput, BadSpan, nearest
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import Plan
@@ -78,7 +79,7 @@ def start(
         if not any(place.startswith("flow ") for place in error.places):
             error.at(f"flow {flow.name!r}")
         raise
-    ends = pace.available and any(policy_of(source).waits_for_end for source in flow.sources)
+    ends = pace.available and any(policy_of(source).waits_for_end for source in engine.flow.sources)
     return LocalRun(_connection(session), engine, lock, pace, ends=ends)
 
 
@@ -96,6 +97,7 @@ def prepare(
 ) -> Engine:
     """Return an engine that goes on from a checkpoint; its outputs are its own from now on."""
     check_ends(flow)
+    flow = ticking(flow, inputs)
     check_expressions(flow)
     check_names(flow, inputs, "stream", "stream")
     places = checked_outputs(flow, outputs)
@@ -108,7 +110,7 @@ def prepare(
             tables[table.id] = backend.kept(_whole(given_as(backend, table, inputs[table.id]))).rows
     for source in flow.sources:
         with at_source(source.id):
-            feeds[source.id] = feed_of(source, backend, inputs[source.id])
+            feeds[source.id] = feed_of(source, backend, inputs[source.id], clock)
     nothing = {source.id: backend.nothing(source.schema.columns) for source in flow.sources}
     with in_zone(flow.timezone):
         check_operators(flow, backend, nothing | tables)

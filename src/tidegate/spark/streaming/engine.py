@@ -8,9 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.engine.commits.commit import Commit, Origin
-from tidegate.engine.marks import Marks
 from tidegate.engine.outputs import Output
-from tidegate.engine.partitions import Partitions
 from tidegate.engine.steps.metrics import StepMetrics
 from tidegate.engine.steps.prepared import Prepared, Probe
 from tidegate.engine.steps.publishing import publish
@@ -23,6 +21,7 @@ from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.log import Log
 from tidegate.engine.storage.state import Part, fold_from
 from tidegate.flow.plan import Plan
+from tidegate.flow.watermarks import Ticking
 from tidegate.spark.backend import SparkBackend
 from tidegate.spark.jvm import partitions_of
 from tidegate.spark.runtime import Runtime
@@ -82,7 +81,7 @@ class Engine(Running):
     @property
     def beat(self) -> int:
         """The number of the last beat of the clock that a step has heard."""
-        return _beat(self.marks)
+        return self.heard.number if self.heard else -1
 
     def step(self, batch: DataFrame, number: int) -> None:
         """Run Spark's batch of that number as a step, unless it is committed already."""
@@ -104,7 +103,7 @@ class Engine(Running):
             rows = batch.persist() if several else _alone(batch)
             backend = SparkBackend(runtime)
             try:
-                taken = take(self.flow, backend, rows, self.marks, self.run.entries.sources)
+                taken = take(self.flow, backend, rows, self.marks, self.run.entries.sources, self.arrived)
                 origin = Origin("spark", number, query, offsets)
                 self.go(self._attempt(runtime), Batch(taken, origin, beats_of(self.flow, backend, rows)))
             finally:
@@ -128,8 +127,13 @@ class Engine(Running):
     def committed(self, before: Commit | None, commit: Commit) -> None:
         """Let go of parts that are needed no more, and of beats that were heard before."""
         self._warm.forget(commit.paths)
-        if before and _beat(before.marks) >= 0:
-            forget(self.files, _beat(before.marks))
+        if before is None:
+            return
+        if beat := self.heard_in(before.marks):
+            forget(self.files, beat.number)
+        for source in self.flow.sources:
+            if isinstance(source.watermark, Ticking) and (tick := before.marks[source.id].memory) is not None:
+                forget(self.files, tick, self.run.origins[source.id])
 
     def _attempt(self, runtime: Runtime) -> SparkAttempt:
         return SparkAttempt(
@@ -168,9 +172,3 @@ class Engine(Running):
 def _alone(batch: DataFrame) -> DataFrame:
     """Let Spark know if all rows are in one partition: then it need not move them to bring them together."""
     return batch.coalesce(1) if partitions_of(batch) == 1 else batch
-
-
-def _beat(marks: Mapping[str, Marks]) -> int:
-    memories = [m.memory for m in marks.values() if isinstance(m.memory, Partitions)]
-    heard = [memory.beat.number for memory in memories if memory.beat]
-    return min(heard, default=-1)

@@ -11,36 +11,43 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from tidegate.engine.partitions import UNHEARD, Beat, period
+from tidegate.engine.partitions import UNHEARD, Beat
 from tidegate.engine.policies import policy_of
 from tidegate.engine.storage.files import Files
+from tidegate.flow.clocks import Clock
 from tidegate.flow.plan import Plan
+from tidegate.flow.sqltypes import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Heart", "forget", "heart_of", "read_beats"]
+__all__ = ["Heart", "Ticker", "forget", "heart_of", "read_beats", "read_ticks", "ticker_of"]
 
 _DIRECTORY = "clock"
+_TICKS = "ticks"
 
 
 class Heart:
     """Writes beats into a checkpoint, one at once and then as often as ``seconds`` says, until it is stopped."""
 
+    directory = _DIRECTORY
+
     def __init__(self, files: Files, *, after: int, seconds: float, clock: Callable[[], float] = time.time) -> None:
-        files.make(_DIRECTORY)
+        files.make(self.directory)
         self._files = files
         self._seconds = seconds
         self._clock = clock
-        self._next = 1 + max([after, *(_number(name) for name in files.names(_DIRECTORY))])
+        self._last = max([after, *(_number(name) for name in files.names(self.directory))])
         self._stopped = Event()
         self.beat()
 
     def beat(self) -> None:
         """Write down what the clock shows."""
-        beat = Beat(self._next, int(self._clock() * 1_000_000))
-        self._files.create(f"{_DIRECTORY}/{beat.number}.json", beat.line)
-        self._next += 1
+        self._write(Beat(self._last + 1, int(self._clock() * 1_000_000)))
+
+    def _write(self, beat: Beat) -> None:
+        self._files.create(f"{self.directory}/{beat.number}.json", beat.line)
+        self._last = beat.number
 
     def start(self) -> None:
         """Go on beating beside the run."""
@@ -58,19 +65,49 @@ class Heart:
                 continue
 
 
+class Ticker(Heart):
+    """Writes the ticks of a source, each once: the number of a tick is what it shows."""
+
+    def __init__(
+        self, files: Files, name: str, every: int, *, after: int, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.directory = f"{_TICKS}/{name}"
+        self._every = every
+        # Often enough to be in time, and not more often than a step is worth.
+        super().__init__(files, after=after, seconds=max(0.1, every / 10_000_000), clock=clock)
+
+    def beat(self) -> None:
+        """Write down the tick that is due, if it is another than the last one."""
+        now = int(self._clock() * 1_000_000)
+        tick = now - now % self._every
+        if tick > self._last:
+            self._write(Beat(tick, tick))
+
+
+def ticker_of(name: str, clock: Clock, files: Files, after: int | None) -> Ticker:
+    """Return what writes the ticks of a source, after the last one that was read."""
+    return Ticker(files, name, clock.every, after=-1 if after is None else after)
+
+
+def read_ticks(spark: SparkSession, files: Files, name: str, column: str) -> DataFrame:
+    """Answer the ticks of a source as a stream of instants."""
+    lines = spark.readStream.option("maxFileAge", "36500d").text(files.path(f"{_TICKS}/{name}"))
+    return lines.selectExpr(f"timestamp_micros(CAST(get_json_object(value, '$.at') AS BIGINT)) AS {quoted(column)}")
+
+
 def heart_of(flow: Plan, files: Files, *, after: int) -> Heart | None:
     """Return the heartbeat that a flow needs, which goes on after the beat of that number; None if it needs none.
 
     Raise if a beat that is still to be heard can't be read.
     """
-    spans = [idle for source in flow.sources if (idle := policy_of(source).idle)]
-    if not spans:
+    pulses = [pulse for source in flow.sources if (pulse := policy_of(source).pulse)]
+    if not pulses:
         return None
     for name, size in files.sizes(_DIRECTORY).items():
         # One that is empty has no rows for Spark.
         if _number(name) >= 0 and size:
             files.read(f"{_DIRECTORY}/{name}", "a beat of the clock", {"beat": int, "at": int}, hint=UNHEARD)
-    return Heart(files, after=after, seconds=max(1.0, period(min(spans)) / 1_000_000))
+    return Heart(files, after=after, seconds=min(pulses) / 1_000_000)
 
 
 def read_beats(spark: SparkSession, files: Files) -> DataFrame:
@@ -78,11 +115,12 @@ def read_beats(spark: SparkSession, files: Files) -> DataFrame:
     return spark.readStream.option("maxFileAge", "36500d").text(files.path(_DIRECTORY))
 
 
-def forget(files: Files, number: int) -> None:
-    """Delete the beats up to a number: they were heard, and are in a commit."""
-    for name in files.names(_DIRECTORY):
+def forget(files: Files, number: int, ticks_of: str = "") -> None:
+    """Delete the beats, or the ticks of a source, up to a number: they were heard, and are in a commit."""
+    directory = f"{_TICKS}/{ticks_of}" if ticks_of else _DIRECTORY
+    for name in files.names(directory):
         if 0 <= _number(name) <= number:
-            files.delete(f"{_DIRECTORY}/{name}")
+            files.delete(f"{directory}/{name}")
 
 
 def _number(name: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidegate.flow.clocks import given_schema
 from tidegate.flow.plan import Plan
 from tidegate.flow.sqltypes import quoted
 from tidegate.spark.jvm import listener_names
@@ -30,7 +31,7 @@ def observed(flow: Plan, runtime: Runtime, rows: DataFrame) -> DataFrame:
     for i, source in enumerate(flow.sources):
         # What is no row of the source, such as a frontier that it follows, has no struct.
         whole, prefix = (f"__{i}", f"__{i}.") if f"__{i}" in rows.columns else ("true", "")
-        missing = " OR ".join(f"{prefix}{quoted(name)} IS NULL" for name in source.schema.time)
+        missing = " OR ".join(f"{prefix}{quoted(name)} IS NULL" for name in given_schema(source).time) or "false"
         counts[f"{source.id}_rows"] = f"count({whole})"
         counts[f"{source.id}_untimed"] = f"count_if({whole} IS NOT NULL AND ({missing}))"
     return rows.observe(flow.name, *runtime.exprs(counts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ class SparkRun(Run):
         *,
         ends: bool,
         once: bool = False,
-        heart: Heart | None = None,
+        hearts: Sequence[Heart] = (),
     ) -> None:
         super().__init__(engine)
         self._spark = spark
@@ -57,8 +58,8 @@ class SparkRun(Run):
         self._all_read = False
         #: Spark's own query, for its progress and its listeners.
         self.query = query
-        self._heart = heart
-        if heart:
+        self._hearts = hearts
+        for heart in hearts:
             heart.start()
         Thread(target=self._watch, name=f"tidegate {engine.flow.name}", daemon=True).start()
 
@@ -81,8 +82,7 @@ class SparkRun(Run):
             told = between_steps(self._engine.flow, explained(self._engine.files, error), said_by, hint=_OUTSIDE)
             self._failure = self._turns.failure or told
         finally:
-            if self._heart:
-                self._heart.stop()
+            self._stop_clocks()
             try:
                 self._lock.release()
             except Exception as error:  # the session is gone, and the lock is left to be found dead
@@ -115,9 +115,8 @@ class SparkRun(Run):
 
         The end is a step of its own. It closes the checkpoint: no run can go on from it.
         """
-        if self._heart:
-            # The clock never ends: there would always be one more beat to hear.
-            self._heart.stop()
+        # The clock never ends: there would always be one more beat to hear.
+        self._stop_clocks()
         # Before Spark is waited for: a query may end by itself.
         self._ends = True
         try:
@@ -132,6 +131,10 @@ class SparkRun(Run):
         self._turns.stop(self.query, None)
         self.await_termination()
         self._check_ended()
+
+    def _stop_clocks(self) -> None:
+        for heart in self._hearts:
+            heart.stop()
 
     def _rows(self, paths: list[str], columns: list[Column], condition: str) -> DataFrame:
         schema = struct_type(columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,9 @@ from tidegate.engine.policies import CLOCK, policy_of, signals_of
 from tidegate.engine.policies.following import TOLD
 from tidegate.engine.relation import Relation
 from tidegate.engine.steps.taken import TEXT, Taken, taken_of
+from tidegate.flow.clocks import given_schema
 from tidegate.flow.limits import limits
-from tidegate.flow.plan import Plan
+from tidegate.flow.plan import Plan, Source
 from tidegate.flow.sqltypes import quoted
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.backend import SparkBackend
@@ -35,7 +36,8 @@ def united(
     One source without signals has nothing to be told apart from, and keeps its columns.
     """
     names = [source.id for source in flow.sources]
-    types = [struct_type(source.schema.columns) for source in flow.sources]
+    schemas = {source.id: given_schema(source) for source in flow.sources}
+    types = [struct_type(schema.columns) for schema in schemas.values()]
     wanted = signals_of(flow)
 
     torn = [s.id for s in flow.sources if UNREADABLE in inputs[s.id].columns and UNREADABLE not in s.schema]
@@ -60,7 +62,7 @@ def united(
         part(
             inputs[source.id],
             i,
-            row=f"struct({', '.join(quoted(name) for name in source.schema.names)})",
+            row=f"struct({', '.join(quoted(name) for name in schemas[source.id].names)})",
             step=STEP if source.id in wanted else "NULL",
             text=UNREADABLE if source.id in torn else "NULL",
         )
@@ -78,13 +80,25 @@ def take(
     batch: DataFrame,
     marks: Mapping[str, Marks],
     observed: Collection[str] = (),
+    arrived: Callable[[Source], int | None] = lambda source: None,  # noqa: ARG005
 ) -> dict[str, Taken]:
-    """Take the rows of each source out of a batch; lateness is by the old marks. ``observed`` need no other look."""
+    """Take the rows of each source out of a batch; lateness is by the old marks. ``observed`` need no other look.
+
+    ``arrived`` is the time of rows that have none but that at which they arrive.
+    """
     bounds, taken = limits(flow), {}
     for i, source in enumerate(flow.sources):
         rows = backend.relation(_of_source(backend.runtime, batch, i, policy_of(source).extra))
         frontier = marks[source.id].frontier
-        taken[source.id] = taken_of(backend, source, bounds[source.id], rows, frontier, observed=source.id in observed)
+        taken[source.id] = taken_of(
+            backend,
+            source,
+            bounds[source.id],
+            rows,
+            frontier,
+            observed=source.id in observed,
+            arrived=arrived(source),
+        )
     return taken
 
 

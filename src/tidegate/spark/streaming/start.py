@@ -17,6 +17,7 @@ from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.published import check_promises
 from tidegate.errors import TidegateError
 from tidegate.flow.arguments import checked_directory
+from tidegate.flow.clocks import Clock, ticking
 from tidegate.flow.errors import BadArgument, BadInput, nearest
 from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Published
@@ -27,7 +28,7 @@ from tidegate.spark.said import said_by
 from tidegate.spark.stores import check_store
 from tidegate.spark.streaming.engine import Engine, resume
 from tidegate.spark.streaming.halves import check_halves
-from tidegate.spark.streaming.heartbeat import heart_of, read_beats
+from tidegate.spark.streaming.heartbeat import Heart, heart_of, read_beats, read_ticks, ticker_of
 from tidegate.spark.streaming.listening import observed
 from tidegate.spark.streaming.reading import published_time, read_promises
 from tidegate.spark.streaming.run import SparkRun
@@ -57,6 +58,7 @@ def start(
     """Start a flow, or go on from its checkpoint. ``probe`` is called at the named points of each step."""
     try:
         runtime = spark_runtime(spark)
+        flow = ticking(flow, inputs)
         given = check_inputs(flow, inputs, streaming=True)
         report, every = reporter(metrics), _checked_trigger(trigger)
         check_ends(flow)
@@ -74,10 +76,15 @@ def start(
             options: dict[str, Any] = {"allow_pickle": allow_pickle, "probe": probe, "report": report}
             engine = prepare(flow, spark, tables, places, files, lock=lock, **options)
             with runtime.settings(spark__sql__session__timeZone=flow.timezone):
-                signals = _signals(flow, spark)
-                heart = heart_of(flow, files, after=engine.beat)
-                if heart:
+                signals, hearts = _signals(flow, spark), list[Heart]()
+                if heart := heart_of(flow, files, after=engine.beat):
+                    hearts.append(heart)
                     signals[CLOCK] = read_beats(spark, files)
+                for source in flow.sources:
+                    if isinstance(clock := given[source.id], Clock):
+                        name = engine.run.origins[source.id]
+                        hearts.append(ticker_of(name, clock, files, engine.marks[source.id].memory))
+                        given[source.id] = read_ticks(spark, files, name, source.schema.names[0])
                 rows = united(flow, runtime, {s.id: given[s.id] for s in flow.sources}, signals)
                 rows = observed(flow, runtime, rows)
             turns = Turns(engine.step, runtime)
@@ -94,7 +101,7 @@ def start(
         raise
     ends_itself = any(every.get(kind) for kind in ("availableNow", "once"))
     ends = ends_itself and any(policy_of(source).waits_for_end for source in flow.sources)
-    return SparkRun(spark, engine, query, turns, lock, ends=ends, once=bool(every.get("once")), heart=heart)
+    return SparkRun(spark, engine, query, turns, lock, ends=ends, once=bool(every.get("once")), hearts=hearts)
 
 
 def prepare(

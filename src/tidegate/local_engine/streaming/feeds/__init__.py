@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
+from tidegate.flow.clocks import Clock, given_schema
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
 from tidegate.flow.watermarks import Published
@@ -14,6 +17,7 @@ from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
 from tidegate.local_engine.streaming.feeds.files import FileFeed, FileStream
 from tidegate.local_engine.streaming.feeds.published import PublishedFeed, PublishedStream
 from tidegate.local_engine.streaming.feeds.readers import METHODS, ReaderFeed
+from tidegate.local_engine.streaming.feeds.ticks import TickFeed
 
 __all__ = ["Feed", "Taking", "feed_of"]
 
@@ -23,8 +27,12 @@ _HINT = (
 )
 
 
-def feed_of(source: Source, backend: LocalBackend, given: Any) -> Feed:
+def feed_of(source: Source, backend: LocalBackend, given: Any, clock: Callable[[], float] = time.time) -> Feed:
     """Return what a source is read from, from what a user gave; raise if it is none."""
+    if isinstance(given, Clock):
+        return TickFeed(source, backend, given, clock)
+    # What comes has no time yet if that is when it comes.
+    source = replace(source, schema=given_schema(source))
     published = isinstance(source.watermark, Published)
     if isinstance(given, PublishedStream):
         return PublishedFeed(source, backend, given)

@@ -40,6 +40,8 @@ class Feed:
     kind = ""
     #: What its position is kept in, besides the commit: columns of a table, none if it needs none.
     notes: Mapping[str, str] = {}
+    #: Whether it never ends, and nobody waits for that.
+    endless = False
 
     def __init__(self, source: Source, backend: LocalBackend) -> None:
         self.source = source

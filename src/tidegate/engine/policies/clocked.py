@@ -1,0 +1,181 @@
+"""Strategies by the clock: rows that arrive at what it shows, ticks, and bounds that move without rows.
+
+What a clock shows reaches a step as a beat, or is read when the step begins, and is in the commit of that step: who
+goes on from there goes on from that. It never goes back: if the clock does, it stands until that has caught up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tidegate.engine.frontiers import Frontier
+from tidegate.engine.partitions import Beat
+from tidegate.engine.policies.policy import Policy, Seen, completed, time_from
+from tidegate.engine.relation import Call
+from tidegate.flow.plan import Source
+from tidegate.time import complete_times
+
+__all__ = ["BehindClock", "ByArrival", "ByTicks", "Heard"]
+
+#: How often a strategy wants to hear what the clock shows, at least, in microseconds.
+_OFTEN = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The last beat that was heard, the latest that the clock has shown, and what another strategy remembers."""
+
+    beat: Beat | None = None
+    latest: int | None = None
+    memory: Any = None
+
+    def after(self, beats: Sequence[Beat], *others: int) -> Heard:
+        """Return this after some beats, and other readings of the clock."""
+        new = [beat for beat in beats if self.beat is None or beat.number > self.beat.number]
+        shown = [*([self.latest] if self.latest is not None else []), *(beat.at for beat in new), *others]
+        return replace(self, beat=max(new, default=self.beat), latest=max(shown, default=None))
+
+    def coded(self) -> dict[str, Any]:
+        """Return it for a commit."""
+        return {"beat": self.beat and [self.beat.number, self.beat.at], "latest": self.latest}
+
+    @classmethod
+    def decode(cls, found: Mapping[str, Any]) -> Heard:
+        """Return what a commit holds."""
+        return cls(Beat(*found["beat"]) if found["beat"] else None, found["latest"])
+
+
+class _Listening(Policy[Heard]):
+    """A strategy that hears the clock."""
+
+    pulse = _OFTEN
+
+    def start(self) -> Heard:
+        """Return that nothing was heard."""
+        return Heard()
+
+    def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:
+        """Return the greatest times, and the beats."""
+        return replace(counts, greatest=next(map(self.greatest_of, parts), None), told=tuple(beats))
+
+    def heard(self, memory: Heard | None) -> Beat | None:
+        """Return the last beat that was heard."""
+        return memory.beat if memory else None
+
+    def coded(self, memory: Heard | None) -> dict[str, Any]:
+        """Return what was heard."""
+        return {"clock": None if memory is None else memory.coded()}
+
+    def decode(self, found: Mapping[str, Any]) -> Heard | None:
+        """Return what was heard."""
+        return Heard.decode(found["clock"]) if found.get("clock") else None
+
+
+class ByArrival(_Listening):
+    """`arrival`: all that arrives in later steps arrives later."""
+
+    def looks(self) -> dict[str, Call]:
+        """Look at the time that rows were given."""
+        return self.greatest()
+
+    def after(self, memory: Heard | None, frontier: Frontier, seen: Seen) -> tuple[Heard, Frontier]:
+        """Complete the time of the step, and what the clock has shown."""
+        now = (memory or Heard()).after([Beat.parse(text) for text in seen.told], *(seen.greatest or ()))
+        if now.latest is None:
+            return now, frontier
+        return now, completed(self.schema, frontier, [time_from(self.schema, [now.latest])])
+
+    def arrived(self, memory: Heard | None, shown: int) -> int:
+        """Return the time of rows that a step takes while the clock shows something."""
+        latest = memory.latest if memory else None
+        return shown if latest is None else max(shown, latest + 1)
+
+
+class ByTicks(Policy[int]):
+    """`clock`: a tick completes its time; the last one is remembered."""
+
+    def looks(self) -> dict[str, Call]:
+        """Look for the greatest tick."""
+        return self.greatest()
+
+    def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
+        """Return the greatest tick."""
+        return replace(counts, greatest=next(map(self.greatest_of, parts), None))
+
+    def after(self, memory: int | None, frontier: Frontier, seen: Seen) -> tuple[int | None, Frontier]:
+        """Complete the ticks that came."""
+        if seen.greatest is None:
+            return memory, frontier
+        (tick,) = seen.greatest
+        latest = tick if memory is None else max(memory, tick)
+        return latest, completed(self.schema, frontier, [time_from(self.schema, [latest])])
+
+    def coded(self, memory: int | None) -> dict[str, Any]:
+        """Return the last tick."""
+        return {"tick": memory}
+
+    def decode(self, found: Mapping[str, Any]) -> int | None:
+        """Return the last tick."""
+        tick: int | None = found.get("tick")
+        return tick
+
+
+class BehindClock(Policy[Heard]):
+    """Another strategy, and a bound that is so far behind the clock."""
+
+    def __init__(self, source: Source, behind: int, other: Policy[Any]) -> None:
+        super().__init__(source)
+        self.behind = behind
+        self.other = other
+        self.idle = other.idle
+        self.pulse = min(max(_OFTEN, behind // 4), other.pulse or 60 * _OFTEN)
+
+    def kinds(self) -> list[tuple[str, int]]:
+        """Return what the other does."""
+        return self.other.kinds()
+
+    def apart(self) -> tuple[str, str] | None:
+        """Return what the other does."""
+        return self.other.apart()
+
+    def looks(self) -> dict[str, Call]:
+        """Return what the other does."""
+        return self.other.looks()
+
+    def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:
+        """Return what the other sees, and the beats."""
+        return replace(self.other.seen(counts, parts, beats), told=tuple(beats))
+
+    def start(self) -> Heard:
+        """Return that nothing was heard."""
+        return Heard(memory=self.other.start())
+
+    def after(self, memory: Heard | None, frontier: Frontier, seen: Seen) -> tuple[Heard, Frontier]:
+        """Move to what the other promises, and to what the clock does."""
+        before = memory or self.start()
+        remembered, frontier = self.other.after(before.memory, frontier, seen)
+        now = replace(before.after([Beat.parse(text) for text in seen.told]), memory=remembered)
+        if now.latest is None:
+            return now, frontier
+        bound = time_from(self.schema, [now.latest - self.behind])
+        return now, completed(self.schema, frontier, complete_times(self.schema.order, [bound]))
+
+    def because(self, memory: Heard | None) -> str:
+        """Return what the other says."""
+        return self.other.because(memory.memory if memory else None)
+
+    def heard(self, memory: Heard | None) -> Beat | None:
+        """Return the last beat that was heard."""
+        return memory.beat if memory else None
+
+    def coded(self, memory: Heard | None) -> dict[str, Any]:
+        """Return what was heard, beside what the other remembers."""
+        return self.other.coded(memory and memory.memory) | {"clock": None if memory is None else memory.coded()}
+
+    def decode(self, found: Mapping[str, Any]) -> Heard | None:
+        """Return what was heard, and what the other remembers."""
+        heard = Heard.decode(found["clock"]) if found.get("clock") else Heard()
+        memory = self.other.decode(found)
+        return replace(heard, memory=self.other.start() if memory is None else memory)

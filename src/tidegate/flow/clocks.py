@@ -1,0 +1,91 @@
+"""The clock of the machine as a time: when rows arrive, and ticks that come without rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tidegate.flow.arguments import checked_name
+from tidegate.flow.errors import BadInput, ColumnClash
+from tidegate.flow.plan import Plan, Source
+from tidegate.flow.schema import Column, Schema
+from tidegate.flow.spans import parse_span, show_span
+from tidegate.flow.watermarks import Arriving, Ticking
+
+__all__ = ["Arrival", "Clock", "arrival", "arriving_schema", "clock", "given_schema", "ticking"]
+
+_INSTANT = "TIMESTAMP"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """The time of a row is when it arrives, in a column of that name."""
+
+    column: str
+
+
+def arrival(column: str = "arrived") -> Arrival:
+    """Let the time of a row be when it arrives: ``flow.source("clicks", "user STRING", time=tg.arrival())``.
+
+    It is what the clock shows in the step that takes it, in a column of its own, which comes first; all rows of a step
+    have one time. A run writes it down with the step, so that whatever comes of it is the same after a failure. Rows
+    for `compute` and `reference` have the column.
+    """
+    return Arrival(checked_name(column, "a column"))
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Ticks of the clock, so many microseconds apart."""
+
+    every: int
+
+    def __repr__(self) -> str:
+        return f"clock({show_span(self.every, _INSTANT)!r})"
+
+
+def clock(every: Any) -> Clock:
+    """Return ticks of the clock as an input: ``flow.start(…, {"ticks": tg.clock("1 minute")}, …)``.
+
+    The source has one column, its time, a TIMESTAMP. Ticks are rounded down to ``every``; each completes its time and
+    all before; those that a run has missed are not made up for, and none is waited for when the other inputs end.
+
+    >>> clock("90 seconds")
+    clock('90 seconds')
+    """
+    return Clock(parse_span(every, _INSTANT, what="every"))
+
+
+def arriving_schema(time: Arrival, declared: Schema) -> Schema:
+    """Return the columns of a source whose rows get their time when they arrive."""
+    if time.column in declared:
+        raise ColumnClash(
+            f"expected columns without {time.column}, which is when a row arrives, got {declared[time.column]}",
+            hint='time=tg.arrival("another_name"), or leave it out of the schema',
+        )
+    return Schema((Column(time.column, _INSTANT), *declared.columns), (time.column,))
+
+
+def given_schema(source: Source) -> Schema:
+    """Return the columns that the rows of a source have when they come in a stream."""
+    if not isinstance(source.watermark, Arriving):
+        return source.schema
+    return Schema(source.schema.data, ())
+
+
+def ticking(flow: Plan, inputs: Mapping[str, Any]) -> Plan:
+    """Return a plan in which sources that are given a clock follow it."""
+    ticks = (
+        {name for name, given in inputs.items() if isinstance(given, Clock)} if isinstance(inputs, Mapping) else set()
+    )
+    for source in flow.sources:
+        if source.id in ticks and [column.type for column in source.schema.columns] != [_INSTANT]:
+            raise BadInput(
+                f"expected one column, a TIMESTAMP, in a source that is given a clock, got {source.schema}",
+                hint=f'flow.source({source.id!r}, "ts TIMESTAMP", time="ts")',
+            ).at(f"source {source.id!r}")
+    operators = tuple(
+        replace(o, watermark=Ticking()) if isinstance(o, Source) and o.id in ticks else o for o in flow.operators
+    )
+    return replace(flow, operators=operators)

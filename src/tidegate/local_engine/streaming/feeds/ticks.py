@@ -1,0 +1,62 @@
+"""Ticks of the clock of this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from tidegate.flow.clocks import Clock
+from tidegate.flow.plan import Source
+from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
+
+__all__ = ["TickFeed"]
+
+
+class TickFeed(Feed):
+    """A feed of ticks, each later than the one before; those that were missed are not made up for."""
+
+    kind = "ticks"
+    endless = True
+
+    def __init__(
+        self, source: Source, backend: LocalBackend, given: Clock, shown: Callable[[], float] = time.time
+    ) -> None:
+        super().__init__(source, backend)
+        self._every = given.every
+        self._shown = shown
+        self._last: int | None = None
+        self._bound: int | None = None
+
+    def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
+        """Go on after the last tick."""
+        self._last = position["tick"] if position else None
+
+    @property
+    def position(self) -> dict[str, int | None]:
+        """The last tick, in microseconds."""
+        return {"tick": self._last}
+
+    def bound(self) -> None:
+        """Give one more tick at most."""
+        self._bound = self._tick()
+
+    def take(self) -> Taking | None:
+        """Return the tick that is due."""
+        tick = self._tick() if self._bound is None else self._bound
+        if self._last is not None and tick <= self._last:
+            return None
+        (column,) = self.source.schema.columns
+        rows = pa.RecordBatch.from_arrays([pa.array([tick], pa.int64()).cast(pa.timestamp("us"))], names=[column.name])
+        return Taking(self.backend.rows([rows], self.source.schema.columns), {"tick": tick}, own=tick)
+
+    def committed(self, taking: Taking) -> None:
+        """Know that a tick is in a commit."""
+        self._last = taking.own
+
+    def _tick(self) -> int:
+        now = int(self._shown() * 1_000_000)
+        return now - now % self._every
