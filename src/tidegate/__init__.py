@@ -8,20 +8,34 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
-    from tidegate import graph
-    from tidegate.engine.outputs import console, delta, foreach, memory, parquet, postgres
+    from tidegate import errors, graph
+    from tidegate.engine.outputs import (
+        Output,
+        Sender,
+        console,
+        delta,
+        foreach,
+        foreach_batch,
+        memory,
+        parquet,
+        postgres,
+    )
     from tidegate.engine.runs import Run
     from tidegate.flow import Flow, Stream, arrival, at_end, bounded, clock, published, punctuated
     from tidegate.flow.reading import read, read_stream
     from tidegate.local_engine.session import local
     from tidegate.local_engine.streaming.feeds.files import files
     from tidegate.spec import DT, WM
+    from tidegate.time import TOP
 
 __all__ = [
     "DT",
+    "TOP",
     "WM",
     "Flow",
+    "Output",
     "Run",
+    "Sender",
     "Stream",
     "TidegateError",
     "__version__",
@@ -31,8 +45,10 @@ __all__ = [
     "clock",
     "console",
     "delta",
+    "errors",
     "files",
     "foreach",
+    "foreach_batch",
     "graph",
     "local",
     "memory",
@@ -49,6 +65,7 @@ __version__ = "0.1.0"
 #: Where each public name lives; it is imported when it is first used, so that nobody pays for what they do not use.
 _HOMES = {
     "DT": "tidegate.spec",
+    "TOP": "tidegate.time",
     "WM": "tidegate.spec",
     "Flow": "tidegate.flow",
     "Stream": "tidegate.flow",
@@ -58,11 +75,14 @@ _HOMES = {
     "clock": "tidegate.flow",
     "published": "tidegate.flow",
     "punctuated": "tidegate.flow",
+    "Output": "tidegate.engine.outputs",
     "Run": "tidegate.engine.runs",
+    "Sender": "tidegate.engine.outputs",
     "console": "tidegate.engine.outputs",
     "delta": "tidegate.engine.outputs",
     "files": "tidegate.local_engine.streaming.feeds.files",
     "foreach": "tidegate.engine.outputs",
+    "foreach_batch": "tidegate.engine.outputs",
     "local": "tidegate.local_engine.session",
     "memory": "tidegate.engine.outputs",
     "parquet": "tidegate.engine.outputs",

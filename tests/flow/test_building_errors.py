@@ -494,6 +494,52 @@ without a collation
   at: flow 'bad'
   hint: r.select("CAST(NULL AS STRING) AS k", "CAST(x AS INT) AS x")""",
     ),
+    "a time column that is left out": (
+        lambda f: pairs(f).drop("k", "W"),
+        errors.BadTime,
+        TypeError,
+        """expected columns other than the time columns v, w, got w, which cannot be left out
+  at: drop(…) on s
+  at: flow 'bad'
+  hint: a row keeps its time, under the name that the source gives it; with_columns(copy="w") makes a copy""",
+    ),
+    "a column to leave out that is not there": (
+        lambda f: ints(f).drop("kk"),
+        errors.UnknownColumn,
+        LookupError,
+        """unknown column kk
+  columns: t INT, k STRING, x INT
+  at: drop(…) on s
+  at: flow 'bad'
+  hint: did you mean k?""",
+    ),
+    "a time column that is renamed": (
+        lambda f: ints(f).rename(at="T"),
+        errors.BadTime,
+        TypeError,
+        """expected columns other than the time column t, got t, which cannot be renamed
+  at: rename(…) on s
+  at: flow 'bad'
+  hint: a row keeps its time, under the name that the source gives it; with_columns(copy="t") makes a copy""",
+    ),
+    "two new names for one column": (
+        lambda f: ints(f).rename(a="x", b="X"),
+        errors.ColumnClash,
+        ValueError,
+        """expected one new name for x, got a and b
+  at: rename(…) on s
+  at: flow 'bad'
+  hint: with_columns(b="x") makes a copy""",
+    ),
+    "a new name that another column has": (
+        lambda f: ints(f).rename(k="x"),
+        errors.ColumnClash,
+        ValueError,
+        """two columns of the result would be called k
+  at: rename(…) on s
+  at: flow 'bad'
+  hint: give it another name with AS""",
+    ),
     "two sinks of one name": (
         lambda f: [f.sink("out", s) for s in [ints(f)] * 2],
         errors.NameTaken,
@@ -596,7 +642,7 @@ def test_a_window_is_not_a_stream() -> None:
         ints(tg.Flow("bad")).window(5).where("x > 1")  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("name", "said"), [("filter", "where(condition)"), ("withColumn", "with_columns(name=")])
+@pytest.mark.parametrize(("name", "said"), [("filter", "where(condition)"), ("withColumnRenamed", 'rename(new="old")')])
 def test_what_dataframes_have_is_told_under_its_name_here(name: str, said: str) -> None:
     """Whoever types what PySpark has is told what to take; any other name is just not there."""
     stream = ints(tg.Flow("bad"))

@@ -11,7 +11,7 @@ from tidegate.engine.relation import Relation
 from tidegate.flow.errors import BadInput, nearest
 from tidegate.flow.plan import Operator, Plan
 
-__all__ = ["Rejected", "Sinks", "Tables"]
+__all__ = ["Rejected", "Sinks", "Tables", "UnknownName"]
 
 #: The rows of a sink: a DataFrame of Spark, a relation of DuckDB.
 T = TypeVar("T")

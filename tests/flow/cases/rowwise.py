@@ -1,4 +1,4 @@
-"""Cases of `where`, `select`, `with_columns`, `explode` and `map_batches`."""
+"""Cases of `where`, `select`, `with_columns`, `drop`, `rename`, `explode` and `map_batches`."""
 
 from __future__ import annotations
 
@@ -101,6 +101,15 @@ CASES = [
         lambda f: ints(f).with_columns(x="x * 10", y="x"),
         {"s": [(1, "a", 2)]},
         [(1, "a", 20, 2)],
+    ),
+    Case("drop leaves columns out", lambda f: pairs(f).drop("K"), {"s": [(1, 2, "a", 3)]}, [(1, 2, 3)]),
+    Case("drop of all leaves the time", lambda f: ints(f).drop("k", "x", "x"), {"s": ROWS[:2]}, [(1,), (1,)]),
+    Case("drop of nothing", lambda f: ints(f).drop(), {"s": ROWS[:2]}, ROWS[:2]),
+    Case(
+        "rename exchanges names, in place",
+        lambda f: ints(f).rename(k="X", x="k").where("x IS NULL OR k > 1").select("x", "k"),
+        {"s": ROWS},
+        [(2, None, 3), (2, "a", 3), (2, "a", 3)],
     ),
     Case(
         "names are found whatever their case",

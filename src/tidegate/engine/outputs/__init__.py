@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidegate.engine.outputs.delta import delta
-from tidegate.engine.outputs.foreach import console, foreach, memory
+from tidegate.engine.outputs.foreach import console, foreach, foreach_batch, memory
 from tidegate.engine.outputs.output import Fields, Output, Results, Sender
 from tidegate.engine.outputs.own import Own, Transactional
 from tidegate.engine.outputs.parquet import parquet
@@ -24,6 +24,7 @@ __all__ = [
     "console",
     "delta",
     "foreach",
+    "foreach_batch",
     "memory",
     "parquet",
     "postgres",

@@ -11,7 +11,7 @@ from tidegate.engine.outputs.output import Output, Results, Sender
 from tidegate.flow.errors import BadArgument
 from tidegate.printable import printable
 
-__all__ = ["Foreach", "console", "foreach", "memory"]
+__all__ = ["Foreach", "console", "foreach", "foreach_batch", "memory"]
 
 #: Names that engines take for a temporary view, with backquotes and without.
 _VIEW = re.compile(r"`(?:[^`]|``)+`|(?!\d+$)\w+", re.ASCII)
@@ -52,6 +52,10 @@ def foreach(function: Callable[[Any, int], Any]) -> Foreach:
     if not callable(function):
         raise BadArgument(f"expected a function of (rows, step) in foreach(…), got {function!r}")
     return Foreach(function)
+
+
+#: The same, under the name that it has in PySpark.
+foreach_batch = foreach
 
 
 def console(*, rows: int = 20) -> Output:

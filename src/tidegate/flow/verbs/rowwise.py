@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.flow import plan, sqltypes
 from tidegate.flow.aggregates import named
 from tidegate.flow.building import Building
-from tidegate.flow.errors import BadArgument, ColumnClash
+from tidegate.flow.errors import BadArgument, BadTime, ColumnClash
 from tidegate.flow.expressions import Expression, bind, reference_to
 from tidegate.flow.schema import Column, Schema
 
@@ -62,7 +63,49 @@ class RowWise(Building):
             outputs = [lower.pop(c.name.lower(), reference_to(c.name, c.type)) for c in self.schema.columns]
             return self._project([*outputs, *lower.values()])
 
-    def _project(self, outputs: list[Expression]) -> Stream:
+    def drop(self, *columns: str) -> Stream:
+        """Leave columns out; time columns stay, since a row keeps its time.
+
+        >>> print(edits.drop("bytes").schema)
+        ts TIMESTAMP, page STRING; time: ts
+        """
+        with self._building("drop"):
+            left_out = {self._not_a_time(name, "left out").name for name in columns}
+            kept = [reference_to(c.name, c.type) for c in self.schema.columns if c.name not in left_out]
+            return self._project(kept, name="drop")
+
+    def rename(self, /, **new_from_old: str) -> Stream:
+        """Give columns other names, ``new="old"``; they stay in their places. Names can be exchanged.
+
+        >>> print(edits.rename(title="page", size="bytes").schema)
+        ts TIMESTAMP, title STRING, size INT; time: ts
+        """
+        with self._building("rename"):
+            new: dict[str, str] = {}
+            for name, old in new_from_old.items():
+                found = self._not_a_time(old, "renamed").name
+                if found in new:
+                    raise ColumnClash(
+                        f"expected one new name for {found}, got {new[found]} and {name}",
+                        hint=f'with_columns({name}="{found}") makes a copy',
+                    )
+                new[found] = name
+            references = [reference_to(c.name, c.type) for c in self.schema.columns]
+            return self._project([replace(r, name=new.get(r.name, r.name)) for r in references], name="rename")
+
+    def _not_a_time(self, name: Any, what: str) -> Column:
+        """Return a column that may be changed; ``what`` is done to it."""
+        found = self._column(name)
+        if found.name in self.schema.time:
+            raise BadTime(
+                f"expected columns other than the time column{'s' * (len(self.schema.time) > 1)} "
+                f"{', '.join(self.schema.time)}, got {found.name}, which cannot be {what}",
+                hint="a row keeps its time, under the name that the source gives it; "
+                f'with_columns(copy="{found.name}") makes a copy',
+            )
+        return found
+
+    def _project(self, outputs: list[Expression], *, name: str = "") -> Stream:
         times = [reference_to(c.name, c.type) for c in self.schema.times]
         kept = []
         for output in outputs:
@@ -78,7 +121,7 @@ class RowWise(Building):
         if not everything:
             raise BadArgument("expected at least one column, got none", hint='for example select("*")')
         schema = self._result(tuple(Column(e.name, e.type) for e in everything))
-        return self._add(plan.Select, schema, outputs=everything)
+        return self._add(plan.Select, schema, name=name, outputs=everything)
 
     def explode(self, column: str) -> Stream:
         """Make a row for each element of an array column, with the element in its place; none if it is NULL or empty.
