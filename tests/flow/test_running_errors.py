@@ -82,12 +82,12 @@ RUNNING: dict[str, tuple[Build, dict[str, Any], type[Exception], str]] = {
     ),
     "an event that is none": (
         ints,
-        {"s": [ROW]},
+        {"s": [(1, "a", 2)]},
         errors.BadInput,
-        """expected DT or WM in event 0 of s, got {'t': 1, 'k': 'a', 'x': 2} (dict)
+        """expected a row, DT or WM in event 0 of s, got (1, 'a', 2) (tuple)
   at: operator s
   at: flow 'bad'
-  hint: DT(time, row) and WM(time); row is a dict of all columns""",
+  hint: a row is a dict of all columns; DT(time, row) also says its time, WM(time) is a watermark""",
     ),
     "a watermark at something that is no time": (
         ints,
@@ -106,7 +106,7 @@ RUNNING: dict[str, tuple[Build, dict[str, Any], type[Exception], str]] = {
         """expected the time of the row, 1, in event 0 of s, got DT(2, …)
   at: operator s
   at: flow 'bad'
-  hint: DT(t, row) with t from the row's time columns""",
+  hint: DT(t, row) with t from the row's time columns; or the row alone""",
     ),
     "a function that returns other columns": (
         lambda f: ints(f).map_batches(renamed, "k STRING, x INT"),

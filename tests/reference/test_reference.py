@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
-from tests.flow.case import ints, pairs, span
+from tests.flow.case import instants, ints, pairs, span
 
 import tidegate as tg
 from tidegate.flow.errors import BadInput, BadResult
@@ -212,3 +214,43 @@ def test_a_reference_in_another_time_zone_is_refused() -> None:
     flow.sink("out", ints(flow))
     with pytest.raises(NotImplementedError, match="in UTC only, got Europe/Copenhagen"):
         flow.reference({"s": []})
+
+
+def test_rows_need_not_be_events() -> None:
+    """A dict is a row at the time that its columns say, between events of either form."""
+    flow = tg.Flow("plain")
+    flow.sink("out", pairs(flow).accumulate(n="count(*)"))
+    rows = [{"v": v, "w": w, "k": "a", "x": 0} for v, w in ((0, 1), (1, 0), (1, 1), (None, 0), (0, 0))]
+    mixed = [rows[0], DT((1, 0), rows[1]), rows[2], rows[3], WM((0, TOP)), rows[4]]
+    events = [DT((r["v"], r["w"]), r) if isinstance(r, dict) else r for r in mixed]
+    plain, given = flow.reference({"s": mixed}), flow.reference({"s": events})
+    assert plain == given
+    assert [tuple(row.values()) for row in plain.rows("out")] == [(0, 1, 1), (1, 0, 1), (1, 1, 3)]
+    assert [late.t for late in plain.late["s"]] == [(0, 0)]
+    assert [rejected.reason for rejected in plain.rejected["s"]] == ["null time in v"]
+
+
+def test_instants_of_any_time_zone_are_taken() -> None:
+    """With a zone or in UTC without one, in rows, events and watermarks, they are the same instants."""
+    flow = tg.Flow("zones")
+    flow.sink("out", instants(flow).aggregate(n="count(*)"))
+    east = timezone(timedelta(hours=2))
+    there = [datetime(2026, 7, 1, 2, tzinfo=east), datetime(2026, 7, 1, 2, tzinfo=ZoneInfo("Europe/Berlin"))]
+    same = [*there, datetime(2026, 7, 1, tzinfo=UTC), datetime(2026, 7, 1)]
+    rows = [{"t": t, "k": "a", "x": 0} for t in same]
+    events = [*rows, DT(same[0], rows[1]), WM(same[1]), rows[2]]
+    results = flow.reference({"s": events})
+    assert results["out"] == [DT(same[3], {"t": same[3], "n": 5}), WM(same[3])]
+    assert len(results.late["s"]) == 1
+
+
+def test_what_is_neither_a_row_nor_an_event_is_refused() -> None:
+    """A row of no columns' names, or a number, is told what is expected."""
+    flow = tg.Flow("plain")
+    flow.sink("out", ints(flow))
+    with pytest.raises(BadInput, match=r"expected a row, DT or WM in event 1 of s, got \(1, 'a', 2\) \(tuple\)"):
+        flow.reference({"s": [WM(0), (1, "a", 2)]})
+    with pytest.raises(BadInput, match="expected row 0 of s with columns t, k, x; it lacks k, x"):
+        flow.reference({"s": [{"t": 1}]})
+    with pytest.raises(BadInput, match=r"expected the time of the row, 1, in event 0 of s, got DT\(2, …\)"):
+        flow.reference({"s": [DT(2, {"t": 1, "k": "a", "x": 2})]})

@@ -189,14 +189,14 @@ class Flow:
     def reference(self, inputs: Mapping[str, Iterable[Any]]) -> Results:
         """Run the flow on the specification's operators, in plain Python: what every engine is held against.
 
-        ``inputs`` gives, for each source, ``DT(t, row)`` and ``WM(t)``, with ``row`` a dict of all columns; no
-        watermark strategy is applied. For each table it gives rows. The result maps each sink to its events.
+        ``inputs`` gives rows as dicts of all columns, and for each source ``WM(t)`` where times become complete; no
+        watermark strategy is applied. ``DT(t, row)`` is a row, too. The result maps each sink to its events.
 
-        >>> from tidegate import DT, WM
+        >>> from tidegate import WM
         >>> flow = Flow("clicks")
         >>> clicks = flow.source("clicks", "t INT, page STRING", time="t")
         >>> flow.sink("n", clicks.aggregate(by="page", n="count(*)"))
-        >>> flow.reference({"clicks": [DT(1, {"t": 1, "page": "a"}), DT(1, {"t": 1, "page": "a"}), WM(1)]})["n"]
+        >>> flow.reference({"clicks": [{"t": 1, "page": "a"}, {"t": 1, "page": "a"}, WM(1)]})["n"]
         [DT(1, {'t': 1, 'page': 'a', 'n': 2}), WM(1)]
         """
         # The calculator behind it takes a while to load, and building a flow does not need it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from tidegate.flow.arrow import rows_of, table_of
@@ -15,7 +16,7 @@ from tidegate.flow.spans import units
 from tidegate.spec import DT, WM, Event
 from tidegate.time import NotATime
 
-__all__ = ["Late", "Rejected", "check_names", "source_events", "table_rows"]
+__all__ = ["Late", "Rejected", "check_names", "in_utc", "source_events", "table_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +69,25 @@ def source_events(
     schema, order = source.schema, source.schema.order
     given = list(given)
     for i, event in enumerate(given):
-        if not isinstance(event, DT | WM):
+        if not isinstance(event, DT | WM | Mapping):
             got = f"{event!r} ({type(event).__name__})"
-            hint = "DT(time, row) and WM(time); row is a dict of all columns"
-            raise BadInput(f"expected DT or WM in event {i} of {source.id}, got {got}", hint=hint)
-    rows = _checked([event.d for event in given if isinstance(event, DT)], schema, source.id)
+            hint = "a row is a dict of all columns; DT(time, row) also says its time, WM(time) is a watermark"
+            raise BadInput(f"expected a row, DT or WM in event {i} of {source.id}, got {got}", hint=hint)
+    data = [event.d if isinstance(event, DT) else event for event in given if not isinstance(event, WM)]
+    rows = _checked(data, schema, source.id)
     remaining = iter(rows)
     events: list[Event | Late] = []
     rejected: list[Rejected] = []
     watermarks: list[Any] = []
     for i, event in enumerate(given):
         if isinstance(event, WM):
+            watermark = in_utc(event.t)
             try:
-                order.check(event.t, extended=True)
+                order.check(watermark, extended=True)
             except NotATime as error:
                 raise error.at(f"event {i} of {source.id}: {event!r}") from None
-            watermarks.append(event.t)
-            events.append(event)
+            watermarks.append(watermark)
+            events.append(WM(watermark))
             continue
         row = next(remaining)
         empty = [name for name in schema.time if row[name] is None]
@@ -96,16 +99,30 @@ def source_events(
             rejected.append(Rejected(row, out_of_range(beyond)))
             continue
         t = schema.time_of(row)
-        if t != event.t:
+        if isinstance(event, DT) and t != in_utc(event.t):
             raise BadInput(
                 f"expected the time of the row, {t!r}, in event {i} of {source.id}, got DT({event.t!r}, …)",
-                hint="DT(t, row) with t from the row's time columns",
+                hint="DT(t, row) with t from the row's time columns; or the row alone",
             )
         if any(order.le(t, wm) for wm in watermarks):
             events.append(Late(t, row, (source.id, i)))
         else:
             events.append(DT(t, row))
     return events, rejected
+
+
+def in_utc(t: Any) -> Any:
+    """Return a time with instants of a time zone as instants in UTC, which have none.
+
+    >>> from datetime import datetime, timezone, timedelta
+    >>> in_utc((3, datetime(2026, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))))
+    (3, datetime.datetime(2026, 1, 1, 0, 0))
+    """
+    if isinstance(t, tuple):
+        return tuple(map(in_utc, t))
+    if isinstance(t, datetime) and t.tzinfo is not None:
+        return t.astimezone(UTC).replace(tzinfo=None)
+    return t
 
 
 def _checked(rows: Sequence[Any], schema: Schema, name: str) -> list[dict[str, Any]]:
