@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tidegate.flow.preview import Preview, preview
 from tidegate.flow.verbs.held import Held
 from tidegate.flow.verbs.looped import Looped
 from tidegate.flow.verbs.paired import Paired
@@ -36,7 +37,9 @@ _IN_SPARK = {
     "transformWithState": "process(…)",
     "writeStream": "flow.sink(name, stream), then flow.start(…)",
     "write": "flow.sink(name, stream), then flow.compute(…)",
-    "show": "flow.sink(name, stream), then flow.compute(…)[name].show()",
+    "show": "preview(rows); or flow.sink(name, stream), then flow.compute(…)[name].show()",
+    "head": "preview(rows); or flow.sink(name, stream), then flow.compute(…)[name].show()",
+    "limit": "preview(rows); or flow.sink(name, stream), then flow.compute(…)[name]",
     "collect": "flow.sink(name, stream), then flow.compute(…)[name].collect()",
 }
 
@@ -46,6 +49,22 @@ class Stream(RowWise, Held, Paired, Looped):
 
     Expressions are Spark SQL text. They are parsed and bound here: a column that is not there is an error at once.
     """
+
+    def preview(self, rows: Any, *, limit: int = 20) -> Preview:
+        """Return what this stream gives for a few rows, completed by their end; nothing of it stays in the flow.
+
+        ``rows`` are dicts of all columns, or what `compute` takes on a `local` session: an Arrow table, a frame, a path
+        of files. Where several sources or tables are needed, a mapping from their names. It runs in this process, and
+        shows at most ``limit`` rows; ``.rows`` has them all.
+
+        >>> from datetime import datetime
+        >>> rows = [{"ts": datetime(2026, 1, 1, 9, minute), "page": "home", "bytes": 40 * minute} for minute in (1, 3)]
+        >>> edits.where("bytes > 100").preview(rows)
+        where#1: 1 row
+          ts                   page  bytes
+          2026-01-01 09:03:00  home    120
+        """
+        return preview(self, rows, limit=limit)
 
     if not TYPE_CHECKING:
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
+
 from tidegate.flow.arrow import rows_of, table_of
 from tidegate.flow.errors import BadInput, FlowError, nearest
 from tidegate.flow.limits import Limit, out_of_range
@@ -16,7 +18,7 @@ from tidegate.flow.spans import units
 from tidegate.spec import DT, WM, Event
 from tidegate.time import NotATime
 
-__all__ = ["Late", "Rejected", "check_names", "in_utc", "source_events", "table_rows"]
+__all__ = ["Late", "Rejected", "check_names", "checked_table", "in_utc", "source_events", "table_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,11 @@ def in_utc(t: Any) -> Any:
 
 
 def _checked(rows: Sequence[Any], schema: Schema, name: str) -> list[dict[str, Any]]:
+    return rows_of(checked_table(rows, schema, name))
+
+
+def checked_table(rows: Sequence[Any], schema: Schema, name: str) -> pa.Table:
+    """Return rows, which are dicts of all columns, as an Arrow table; ``name`` is whose they are."""
     expected = set(schema.names)
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
@@ -140,6 +147,6 @@ def _checked(rows: Sequence[Any], schema: Schema, name: str) -> list[dict[str, A
                 f"expected row {i} of {name} with columns {', '.join(schema.names)}; it {' and '.join(what)}"
             )
     try:
-        return rows_of(table_of(rows, schema.columns))
+        return table_of(rows, schema.columns)
     except FlowError as error:
         raise error.at(f"input {name!r}") from None
