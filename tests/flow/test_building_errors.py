@@ -547,7 +547,7 @@ without a collation
         """there already is a sink 'out', of s
   at: sink 'out'
   at: flow 'bad'
-  hint: give each sink a name of its own""",
+  hint: give each sink a name of its own; replace=True takes its place, in a cell of a notebook that is run again""",
     ),
     "two sources of one name": (
         lambda f: [ints(f), ints(f)],
@@ -556,7 +556,7 @@ without a collation
         """there already is a source 's'
   at: source 's'
   at: flow 'bad'
-  hint: take another name""",
+  hint: take another name; replace=True takes its place, in a cell of a notebook that is run again""",
     ),
     "a stream of another flow": (
         lambda f: ints(f).union(ints(tg.Flow("other"))),

@@ -51,6 +51,7 @@ class Building:
     def _building(self, verb: str, *, timed: bool = False) -> Iterator[None]:
         """Name the method, its input and the flow in whatever error comes out of a method."""
         try:
+            self._check_current()
             if getattr(getattr(self._operator, "frame", None), "lateness", 0):
                 raise BadTime(
                     f"{self.id} has lateness: its answers may be revised, so that nothing final can follow from them",
@@ -65,6 +66,14 @@ class Building:
             if not error.places or not error.places[-1].startswith("flow "):
                 error.at(f"{verb}(…) on {self.id}").at(f"flow {self.flow.name!r}")
             raise error from None
+
+    def _check_current(self) -> None:
+        """Raise if this stream was built on a source or table that was replaced since."""
+        if self.flow._operators.get(self.id) != self._operator:
+            raise BadArgument(
+                f"{self.id} is not part of the flow any more: a source or table that it is built on was replaced",
+                hint="build it again, from what source(…, replace=True) returned",
+            )
 
     def _add(
         self, kind: type[Operator], schema: Schema, *, others: tuple[Building, ...] = (), name: str = "", **fields: Any

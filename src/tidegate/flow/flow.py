@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Flow"]
 
 _LATE = ("divert", "fail", "drop")
+_REPLACE = "replace=True takes its place, in a cell of a notebook that is run again"
 
 
 class Flow:
@@ -71,6 +72,7 @@ class Flow:
         watermark: Watermark | None = None,
         late: str = "divert",
         was: str = "",
+        replace: bool = False,
     ) -> Stream:
         """Declare a source of rows: its columns, which of them are its time, and how times become complete.
 
@@ -78,7 +80,8 @@ class Flow:
         or several (a product order), of an integer type, DATE or TIMESTAMP; or `arrival`, for when rows come: then they
         have no time of their own, and need no watermark. Otherwise ``watermark`` is `at_end` by default. Late
         rows are diverted, ``"fail"`` the run, or are dropped; they are counted in any case. ``was`` is the name that it
-        had before, so that a checkpoint of then goes on.
+        had before, so that a checkpoint of then goes on. With ``replace``, it may take the place of a source of that
+        name, in a cell of a notebook that is run again: if it is another than it was, all that was built on it is gone.
 
         >>> flow = Flow("edits")
         >>> flow.source("edits", "ts TIMESTAMP, page STRING", time="ts", watermark=watermarks.bounded("10 minutes"))
@@ -86,7 +89,7 @@ class Flow:
         """
         try:
             checked_name(name, "a source")
-            self._free(name)
+            self._free(name, replace=replace)
             if isinstance(time, Arrival):
                 parsed = arriving_schema(time, parse_schema(schema))
                 if watermark is not None:
@@ -102,33 +105,39 @@ class Flow:
             resolved = watermarks.resolve(at_end() if watermark is None else watermark, parsed)
         except FlowError as error:
             raise error.at(f"source {name!r}").at(f"flow {self.name!r}") from None
-        return self._add(Source(id=name, schema=parsed, watermark=resolved, late=late, was=was))
+        return self._declare(Source(id=name, schema=parsed, watermark=resolved, late=late, was=was))
 
-    def table(self, name: str, schema: Any, *, was: str = "") -> Stream:
+    def table(self, name: str, schema: Any, *, was: str = "", replace: bool = False) -> Stream:
         """Declare a table: rows without a time, complete from the start, to be joined with streams.
 
-        ``was`` is the name that it had before, so that a checkpoint of then goes on.
+        ``was`` is the name that it had before, so that a checkpoint of then goes on. ``replace`` is as for `source`.
 
         >>> Flow("edits").table("pages", "page STRING, topic STRING")
         Stream(pages: page STRING, topic STRING; a table)
         """
         try:
             checked_name(name, "a table")
-            self._free(name)
+            self._free(name, replace=replace)
             _checked_was(was, name)
             parsed = parse_schema(schema)
         except FlowError as error:
             raise error.at(f"table {name!r}").at(f"flow {self.name!r}") from None
-        return self._add(Table(id=name, schema=parsed, was=was))
+        return self._declare(Table(id=name, schema=parsed, was=was))
 
-    def sink(self, name: str, stream: Stream) -> None:
-        """Let a stream leave the flow under a name."""
+    def sink(self, name: str, stream: Stream, *, replace: bool = False) -> None:
+        """Let a stream leave the flow under a name; with ``replace``, in the place of the one that has that name.
+
+        >>> for limit in (100, 200):
+        ...     edits.flow.sink("big", edits.where(f"bytes > {limit}"), replace=True)
+        >>> edits.flow
+        Flow('edits', 3 operators, sinks: big)
+        """
         try:
             checked_name(name, "a sink")
-            if name in self._sinks:
+            if name in self._sinks and not replace:
                 raise NameTaken(
                     f"there already is a sink {name!r}, of {self._sinks[name].input}",
-                    hint="give each sink a name of its own",
+                    hint=f"give each sink a name of its own; {_REPLACE}",
                 )
             if not isinstance(stream, Stream):
                 raise not_a_stream(stream)
@@ -137,6 +146,7 @@ class Flow:
                     f"the stream {stream.id} belongs to flow {stream.flow.name!r}",
                     hint="build all of a flow on one Flow",
                 )
+            stream._check_current()
             if not stream.schema.time:
                 raise BadTime(f"{stream.id} is a table: it has no time to be final at", hint="join a stream with it")
         except FlowError as error:
@@ -269,9 +279,25 @@ class Flow:
         flow._numbers = dict(self._numbers)
         return flow
 
-    def _free(self, name: str) -> None:
-        if name in self._operators:
-            raise NameTaken(f"there already is a {self._operators[name].verb} {name!r}", hint="take another name")
+    def _free(self, name: str, *, replace: bool) -> None:
+        if name in self._operators and not replace:
+            raise NameTaken(
+                f"there already is a {self._operators[name].verb} {name!r}", hint=f"take another name; {_REPLACE}"
+            )
+
+    def _declare(self, operator: Source | Table) -> Stream:
+        """Add a source or a table. If it replaces another, what was built on that one has lost its meaning."""
+        old = self._operators.get(operator.id)
+        if old == operator:
+            return Stream(self, operator)
+        stale = {operator.id}
+        for other in self._operators.values() if old is not None else ():
+            if stale.intersection(other.inputs):
+                stale.add(other.id)
+        # It keeps its place: a checkpoint knows sources by their order.
+        self._operators = {k: o for k, o in self._operators.items() if k not in stale or k == operator.id}
+        self._sinks = {k: sink for k, sink in self._sinks.items() if sink.input not in stale}
+        return self._add(operator)
 
     def _number(self, verb: str) -> str:
         """Answer the next free name for an operator."""

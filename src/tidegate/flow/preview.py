@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from tidegate.flow.arrow import rows_of
 from tidegate.flow.errors import BadArgument, BadInput, FlowError
 from tidegate.flow.plan import Plan, Sink, Source, Table
 from tidegate.flow.schema import Schema
@@ -77,6 +76,7 @@ def preview(stream: Building, rows: Any, *, limit: int) -> Preview:
     from duckdb import Error
 
     from tidegate.engine.storage.errors import RunFailed
+    from tidegate.flow.arrow import rows_of
     from tidegate.local_engine.compute import compute
     from tidegate.local_engine.said import said
     from tidegate.local_engine.session import local
@@ -84,6 +84,10 @@ def preview(stream: Building, rows: Any, *, limit: int) -> Preview:
     flow = stream.flow
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
         raise BadArgument(f"expected a number of rows to show in limit=, got {limit!r}", hint="limit=20")
+    try:
+        stream._check_current()
+    except FlowError as error:
+        raise error.at(f"preview(…) on {stream.id}").at(f"flow {flow.name!r}") from None
     whole = Plan(flow.name, tuple(flow._operators.values()), (Sink(_SINK, stream.id),), flow.timezone)
     needed = whole.upstream(stream.id)
     plan = Plan(whole.name, tuple(o for o in whole if o.id in needed), whole.sinks, whole.timezone)
