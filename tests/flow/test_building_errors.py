@@ -580,7 +580,7 @@ without a collation
         lambda f: f.sink("out", ints(f).window(5)),
         errors.BadArgument,
         TypeError,
-        """expected a stream, got Windowed(s, WindowFrame(over='t', size=5, every=5, offset=0, lateness=0)) (Windowed)
+        """expected a stream, got Windowed(s: windows of 5) (Windowed)
   at: sink 'out'
   at: flow 'bad'
   hint: follow window(…) or session(…) with .aggregate(…) or .apply(…)""",

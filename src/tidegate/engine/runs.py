@@ -6,6 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from html import escape
 from threading import Event
 from types import TracebackType
 from typing import Any
@@ -18,6 +19,7 @@ from tidegate.engine.storage.errors import RunStopped
 from tidegate.engine.times import parse_time
 from tidegate.flow.errors import BadArgument, nearest
 from tidegate.flow.schema import Column, Schema
+from tidegate.flow.show import html_table
 from tidegate.flow.sqltypes import struct
 from tidegate.printable import printable
 from tidegate.progress import Reason
@@ -56,6 +58,16 @@ class Status:
         ]
         return printable("\n".join(lines), lines=True)
 
+    def _repr_html_(self) -> str:
+        first, *_ = str(self).splitlines()
+        failed = f"<p>{escape(printable(self.failure))}</p>" if self.failure else ""
+        sources = [(source, rows, self.late[source], self.rejected[source]) for source, rows in self.rows.items()]
+        return (
+            html_table(["sink", "frontier"], self.frontiers.items(), caption=first)
+            + failed
+            + html_table(["source", "rows", "late", "rejected"], sources)
+        )
+
 
 class Run(ABC):
     """A running flow. An engine says how it is stopped, and in which form it hands out rows."""
@@ -68,6 +80,9 @@ class Run(ABC):
     def __repr__(self) -> str:
         status = self.status()
         return f"<Run of {status.flow}: {status.state}, step {status.step}>"
+
+    def _repr_html_(self) -> str:
+        return self.status()._repr_html_()
 
     @property
     def is_active(self) -> bool:

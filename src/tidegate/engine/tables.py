@@ -10,6 +10,7 @@ from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
 from tidegate.flow.errors import BadInput, nearest
 from tidegate.flow.plan import Operator, Plan
+from tidegate.flow.show import html_table
 
 __all__ = ["Rejected", "Sinks", "Tables", "UnknownName"]
 
@@ -88,7 +89,8 @@ class Rejected(Mapping[str, T], Generic[T]):
 class Tables(Mapping[str, T], Generic[T]):
     """The rows of each sink, evaluated lazily; ``rejected`` has those that could not take part."""
 
-    def __init__(self, frames: Mapping[str, T], rejected: Rejected[T]) -> None:
+    def __init__(self, flow: Plan, frames: Mapping[str, T], rejected: Rejected[T]) -> None:
+        self._flow = flow
         self._frames = frames
         self.rejected = rejected
 
@@ -117,6 +119,11 @@ class Tables(Mapping[str, T], Generic[T]):
 
     def __repr__(self) -> str:
         return f"Tables({', '.join(self._frames)})"
+
+    def _repr_html_(self) -> str:
+        # Columns alone: rows are computed when they are asked for, and showing a result does not ask for them.
+        found = [(sink.name, str(self._flow[sink.input].schema)) for sink in self._flow.sinks]
+        return html_table(["sink", "columns"], found, caption=f"results of flow {self._flow.name}")
 
 
 class UnknownName(BadInput, KeyError):

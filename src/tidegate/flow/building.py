@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from tidegate.flow.errors import BadArgument, BadSchema, BadTime, FlowError
 from tidegate.flow.operators import Operator
+from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Column, Schema, distinct_names, parse_schema
 from tidegate.flow.spans import parse_span
 
@@ -47,6 +49,12 @@ class Building:
         """The columns of this stream: names, types as far as they are known, and which are its time."""
         return self._operator.schema
 
+    def _plan(self) -> Plan:
+        """Return what this stream needs of the flow, as a plan without sinks."""
+        whole = Plan(self.flow.name, tuple(self.flow._operators.values()), (), self.flow.timezone)
+        needed = whole.upstream(self.id)
+        return replace(whole, operators=tuple(operator for operator in whole if operator.id in needed))
+
     @contextmanager
     def _building(self, verb: str, *, timed: bool = False) -> Iterator[None]:
         """Name the method, its input and the flow in whatever error comes out of a method."""
@@ -67,9 +75,14 @@ class Building:
                 error.at(f"{verb}(…) on {self.id}").at(f"flow {self.flow.name!r}")
             raise error from None
 
+    @property
+    def _is_current(self) -> bool:
+        """Whether the flow still has this stream: what it is built on may have been replaced since."""
+        return self.flow._operators.get(self.id) == self._operator
+
     def _check_current(self) -> None:
         """Raise if this stream was built on a source or table that was replaced since."""
-        if self.flow._operators.get(self.id) != self._operator:
+        if not self._is_current:
             raise BadArgument(
                 f"{self.id} is not part of the flow any more: a source or table that it is built on was replaced",
                 hint="build it again, from what source(…, replace=True) returned",

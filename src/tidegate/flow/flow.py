@@ -48,7 +48,7 @@ class Flow:
     >>> flow.sink("big", edits.where("bytes > 100"))
     >>> print(flow.plan)
     flow edits
-      edits = source(watermark=AtEnd(), late=divert) -> ts TIMESTAMP, page STRING, bytes INT; time: ts
+      edits = source(watermark=at_end(), late=divert) -> ts TIMESTAMP, page STRING, bytes INT; time: ts
       where#1 = where(edits, condition=bytes > 100) -> ts TIMESTAMP, page STRING, bytes INT; time: ts
       sink big = where#1
     """
@@ -62,6 +62,9 @@ class Flow:
 
     def __repr__(self) -> str:
         return f"Flow({self.name!r}, {len(self._operators)} operators, sinks: {', '.join(self._sinks) or 'none'})"
+
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
 
     def source(
         self,

@@ -42,6 +42,7 @@ from tidegate.flow.operators import (
     WindowFrame,
     WindowJoin,
 )
+from tidegate.flow.spans import show_span
 
 __all__ = [
     "Accumulate",
@@ -168,7 +169,7 @@ class Plan:
         unsaid = (*_UNSAID, *_FOLLOWING)
         own = [(f.name, getattr(operator, f.name)) for f in fields(operator) if f.name not in unsaid]
         said = [(name, value) for name, value in own if value is not False and value not in (None, (), "")]
-        given = [*others, *(f"{name}={_shown(value)}" for name, value in said)]
+        given = [*others, *(f"{name}={self._said(operator, name, value)}" for name, value in said)]
         return f"{first}.{operator.verb}({', '.join(given)})"
 
     def __str__(self) -> str:
@@ -176,11 +177,28 @@ class Plan:
         for operator in self.operators:
             own = {f.name: getattr(operator, f.name) for f in fields(operator) if f.name not in _UNSAID}
             given = {name: value for name, value in own.items() if name != "was" or value}
-            arguments = [*operator.inputs, *(f"{name}={_shown(value)}" for name, value in given.items())]
+            arguments = [*operator.inputs, *(f"{n}={self._said(operator, n, value)}" for n, value in given.items())]
             lines.append(f"  {operator.id} = {operator.verb}({', '.join(arguments)}) -> {operator.schema}")
         lines += [f"  sink {sink.name} = {sink.input}" for sink in self.sinks]
         return "\n".join(lines)
 
+    def _said(self, operator: Operator, name: str, value: Any) -> str:
+        """Return a field of an operator as a reader would write it: lengths of time in words."""
+        times = operator.schema.time
+        if isinstance(value, WindowFrame | SessionFrame):
+            return value.shown(self[operator.inputs[0]].schema[value.over].type or "", over=len(times) > 1)
+        if name in _SPANS and isinstance(value, int):
+            return show_span(value, operator.schema[getattr(operator, "over", None) or times[0]].type or "")
+        if name == "every" and isinstance(value, tuple):
+            return (
+                ", ".join(f"{show_span(n, operator.schema[column].type or '')} of {column}" for column, n in value)
+                or "[]"
+            )
+        return _shown(value)
+
+
+#: Fields that are lengths of time, in units.
+_SPANS = ("within", "forget", "lower", "upper")
 
 #: Fields that are said by other means.
 _UNSAID = ("id", "inputs", "schema")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -88,10 +88,8 @@ def preview(stream: Building, rows: Any, *, limit: int) -> Preview:
         stream._check_current()
     except FlowError as error:
         raise error.at(f"preview(…) on {stream.id}").at(f"flow {flow.name!r}") from None
-    whole = Plan(flow.name, tuple(flow._operators.values()), (Sink(_SINK, stream.id),), flow.timezone)
-    needed = whole.upstream(stream.id)
-    plan = Plan(whole.name, tuple(o for o in whole if o.id in needed), whole.sinks, whole.timezone)
-    tables = compute(plan, local(threads=1), _given(whole, plan, stream.id, rows))
+    plan = replace(stream._plan(), sinks=(Sink(_SINK, stream.id),))
+    tables = compute(plan, local(threads=1), _given(flow.plan, plan, stream.id, rows))
     try:
         found = rows_of(tables[_SINK].to_arrow_table())
         rejected = {source: _reasons(relation) for source, relation in tables.rejected.items()}

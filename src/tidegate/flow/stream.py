@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tidegate.flow.explain import Explanation
 from tidegate.flow.preview import Preview, preview
+from tidegate.flow.show import html_table
 from tidegate.flow.verbs.held import Held
 from tidegate.flow.verbs.looped import Looped
 from tidegate.flow.verbs.paired import Paired
@@ -65,6 +67,14 @@ class Stream(RowWise, Held, Paired, Looped):
           2026-01-01 09:03:00  home    120
         """
         return preview(self, rows, limit=limit)
+
+    def _repr_html_(self) -> str:
+        schema = self.schema
+        columns = [(c.name, c.type or "open", "time" if c.name in schema.time else "") for c in schema.columns]
+        caption = f"{'stream' if schema.time else 'table'} {self.id} of flow {self.flow.name}"
+        if not self._is_current:
+            return html_table(["column", "type", ""], columns, caption=f"{caption}, no part of it any more")
+        return html_table(["column", "type", ""], columns, caption=caption) + Explanation(self._plan(), ()).svg()
 
     if not TYPE_CHECKING:
 

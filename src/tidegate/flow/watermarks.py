@@ -1,15 +1,16 @@
 """Watermark strategies: how the rows of a source, or something beside them, say which times are complete.
 
->>> bounded("10 minutes")
-Bounded(delays=('10 minutes',), by=None, idle=None, clock=None)
+>>> bounded("10 minutes", by="device")
+bounded('10 minutes', by='device')
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
+from tidegate.flow import sqltypes
 from tidegate.flow.arguments import checked_path
 from tidegate.flow.errors import BadArgument, UnknownColumn
 from tidegate.flow.expressions import Expression, bind
@@ -43,6 +44,18 @@ class Bounded:
     by: str | None = None
     idle: Any = None
     clock: Any = None
+    #: In a plan, the types of the time columns, by which delays are shown.
+    types: tuple[str, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        delays = [_span(d, t) for d, t in zip(self.delays, self.types or ("",) * len(self.delays), strict=True)]
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("delays", "types")}
+        options = [
+            f"{name}={_span(value, 'TIMESTAMP' if self.types else '')}"
+            for name, value in given.items()
+            if value is not None
+        ]
+        return f"bounded({', '.join([*delays, *options])})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +64,9 @@ class Punctuated:
 
     condition: str | Expression
 
+    def __repr__(self) -> str:
+        return f"punctuated({getattr(self.condition, 'sql', self.condition)!r})"
+
 
 @dataclass(frozen=True, slots=True)
 class Published:
@@ -58,10 +74,16 @@ class Published:
 
     path: str
 
+    def __repr__(self) -> str:
+        return f"published({self.path!r})"
+
 
 @dataclass(frozen=True, slots=True)
 class AtEnd:
     """The end of the input completes everything; nothing is complete before."""
+
+    def __repr__(self) -> str:
+        return "at_end()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +177,20 @@ def _resolve_bounded(watermark: Bounded, schema: Schema) -> Bounded:
             hint="a clock shows instants: cast the column, or leave clock= out",
         )
     clock = None if watermark.clock is None else parse_span(watermark.clock, "TIMESTAMP", what="clock", least=0)
-    return Bounded(delays, by=by, idle=idle, clock=clock)
+    types = tuple(column.type or "" for column in schema.times)
+    return Bounded(delays, by=by, idle=idle, clock=clock, types=types)
+
+
+def _span(value: Any, type_: str) -> str:
+    """Return an argument of a strategy as a user writes it: of a plan's units of ``type_``, a length of time."""
+    counted = type_ and isinstance(value, int) and type_ not in sqltypes.INTEGERS
+    return repr(show_span(value, type_) if counted else value)
 
 
 def show(watermark: Watermark, schema: Schema) -> str:
     """Answer a resolved strategy as a reader would write it."""
     match watermark:
-        case Bounded(delays, by, idle, clock):
+        case Bounded(delays=delays, by=by, idle=idle, clock=clock):
             parts = [show_span(d, c.type or "") for d, c in zip(delays, schema.times, strict=True)]
             parts += [f"by {by}"] if by else []
             parts += [f"idle {show_span(idle, 'TIMESTAMP')}"] if idle else []

@@ -50,7 +50,9 @@ class Windowed:
         self._column = column
 
     def __repr__(self) -> str:
-        return f"Windowed({self._stream.id}, {self._frame})"
+        schema = self._stream.schema
+        shown = self._frame.shown(schema[self._frame.over].type or "", over=len(schema.time) > 1)
+        return f"Windowed({self._stream.id}: {shown})"
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -30,9 +30,13 @@ class LocalTables(Tables[duckdb.DuckDBPyRelation]):
     """The rows of each sink as relations of DuckDB, which runs them when it is asked for rows."""
 
     def __init__(
-        self, sinks: Sinks[duckdb.DuckDBPyRelation], rejected: Rejected[duckdb.DuckDBPyRelation], backend: LocalBackend
+        self,
+        flow: Plan,
+        sinks: Sinks[duckdb.DuckDBPyRelation],
+        rejected: Rejected[duckdb.DuckDBPyRelation],
+        backend: LocalBackend,
     ) -> None:
-        super().__init__(sinks, rejected)
+        super().__init__(flow, sinks, rejected)
         self._sinks = sinks
         self._backend = backend
 
@@ -96,7 +100,7 @@ def _tables(
         rejected[name] = rejected[name].union(rows) if name in rejected else rows
     results = {name: local(rows).result() for name, rows in rejected.items()}
     sinks = Sinks(flow, complete, lambda rows: local(rows).result(), lambda: in_zone(flow.timezone))
-    return LocalTables(sinks, Rejected(results, len), backend)
+    return LocalTables(flow, sinks, Rejected(results, len), backend)
 
 
 def check_operators(flow: Plan, backend: LocalBackend, given: Mapping[str, Relation]) -> None:

@@ -57,4 +57,4 @@ def _tables(flow: Plan, given: Mapping[str, DataFrame], runtime: Runtime) -> Tab
         # A loop goes round, once, when a sink is asked for that needs it.
         sinks = Sinks(flow, before, frame_of, lambda: runtime.settings(spark__sql__session__timeZone=flow.timezone))
     rejected = {s.id: frame_of(without_time(s, rows[s.id], bounds[s.id])) for s in flow.sources}
-    return Tables(sinks, Rejected(rejected, lambda frame: frame.count()))
+    return Tables(flow, sinks, Rejected(rejected, lambda frame: frame.count()))

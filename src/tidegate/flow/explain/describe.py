@@ -294,15 +294,7 @@ def _end(frame: WindowFrame | SessionFrame, schema: Schema) -> str:
 
 
 def _frame(frame: WindowFrame | SessionFrame, schema: Schema) -> str:
-    type_ = schema[frame.over].type or ""
-    over = f" over {frame.over}" if len(schema.time) > 1 else ""
-    if isinstance(frame, SessionFrame):
-        return f"sessions with a gap of {show_span(frame.gap, type_)}{over}"
-    parts = [f"windows of {show_span(frame.size, type_)}{over}"]
-    parts += [f"every {show_span(frame.every, type_)}"] if frame.every != frame.size else []
-    parts += [f"shifted by {show_span(frame.offset, type_)}"] if frame.offset else []
-    parts += [f"revised for {show_span(frame.lateness, type_)}"] if frame.lateness else []
-    return ", ".join(parts)
+    return frame.shown(schema[frame.over].type or "", over=len(schema.time) > 1)
 
 
 def _apart(operator: p.IntervalJoin) -> str:

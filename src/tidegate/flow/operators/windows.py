@@ -11,6 +11,7 @@ from tidegate.flow.expressions import Expression
 from tidegate.flow.fingerprint import LEFT_OUT
 from tidegate.flow.operators.operator import Operator
 from tidegate.flow.schema import Schema
+from tidegate.flow.spans import show_span
 
 __all__ = ["SessionFrame", "WindowAggregate", "WindowApply", "WindowFrame"]
 
@@ -25,6 +26,18 @@ class WindowFrame:
     offset: int = 0
     lateness: int = 0
 
+    def shown(self, type_: str, *, over: bool = False) -> str:
+        """Return the windows as a reader would say them; ``type_`` is that of their column, ``over`` names it.
+
+        >>> WindowFrame("ts", size=3_600_000_000, every=600_000_000).shown("TIMESTAMP")
+        'windows of 1 hour, every 10 minutes'
+        """
+        parts = [f"windows of {show_span(self.size, type_)}{f' over {self.over}' if over else ''}"]
+        parts += [f"every {show_span(self.every, type_)}"] if self.every != self.size else []
+        parts += [f"shifted by {show_span(self.offset, type_)}"] if self.offset else []
+        parts += [f"revised for {show_span(self.lateness, type_)}"] if self.lateness else []
+        return ", ".join(parts)
+
 
 @dataclass(frozen=True, slots=True)
 class SessionFrame:
@@ -32,6 +45,10 @@ class SessionFrame:
 
     over: str
     gap: int
+
+    def shown(self, type_: str, *, over: bool = False) -> str:
+        """Return the sessions as a reader would say them; ``type_`` is that of their column, ``over`` names it."""
+        return f"sessions with a gap of {show_span(self.gap, type_)}{f' over {self.over}' if over else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
