@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.flow.case import ints
+from tests.flow.case import ints, pairs
 
 import tidegate as tg
+from tidegate.flow import plan
 from tidegate.flow.explain.draw import Box, Link, svg
+from tidegate.flow.explain.growing import growing
+from tidegate.spec import Operator
+
+
+class Echo(Operator[Any, Any]):
+    """Every row once more; it does not tell what it knows."""
+
+    def apply(self, event: Any) -> tuple[Echo, list[Any]]:
+        return self, [event]
+
+
+class Told(Echo):
+    """The same, which tells what it knows."""
+
+    def state(self) -> None:
+        return None
+
+    def resume(self, state: None) -> Told:
+        return self
 
 
 def example() -> tg.Flow:
@@ -93,6 +115,17 @@ WARNED: dict[str, Callable[[tg.Flow], tg.Stream]] = {
         "s", "v INT, w INT, x INT", time=("v", "w"), watermark=tg.punctuated("x IS NULL")
     ).accumulate(n="count(*)"),
     "every key is kept for ever": lambda f: ints(f).deduplicate("k"),
+    "a total is kept for each k for ever": lambda f: ints(f).accumulate(by="k", n="count(*)"),
+    "a total is kept for each k, x % 2 AS odd for ever": lambda f: pairs(f).accumulate(
+        by=["k", "x % 2 AS odd"], n="count(*)"
+    ),
+    "the latest row of r is kept for each k for ever": lambda f: ints(f).join_asof(ints(f, "r", "k STRING"), on="k"),
+    "Echo has no state() and resume(state), so every row is kept": lambda f: ints(f).process(Echo(), (), "y INT"),
+    "a copy of Told is kept for each k for ever": lambda f: ints(f).process(Told(), "k", "y INT"),
+    "all rows that go into the loop, and what follows from them, are kept for ever": lambda f: tg.graph.components(
+        ints(f), "x", "x"
+    ),
+    "all rows that go into the loop are kept for ever": lambda f: tg.graph.pagerank(ints(f), "x", "x", rounds=3),
     "one session of all rows ends only when all are silent": lambda f: ints(f).session(5).aggregate(n="count(*)"),
     "times × groups rows": lambda f: ints(f).accumulate(by="k", emit="complete", n="count(*)"),
     "all pairs of rows of a time": lambda f: ints(f, "l").join(ints(f, "r", "y INT"), on=()),
@@ -111,6 +144,42 @@ def test_what_may_go_wrong_is_pointed_out(said: str) -> None:
     assert len(found) == 1
     assert found[0].hint
     assert said in str(flow.explain())
+
+
+BOUNDED: dict[str, Callable[[tg.Stream], tg.Stream]] = {
+    "one total": lambda s: s.accumulate(n="count(*)"),
+    "deduplicate within a span": lambda s: s.deduplicate("k", within=5),
+    "join_asof within a span": lambda s: s.join_asof(s.rename(y="x"), on="k", within=5),
+    "join_asof with one row": lambda s: s.join_asof(s.select("x AS y"), on=()),
+    "one copy that tells its state": lambda s: s.process(Told(), (), "y INT"),
+    "windows": lambda s: s.window(5).aggregate(by="k", n="count(*)"),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_state_with_a_bound_is_no_concern(name: str) -> None:
+    """Nothing is pointed out where what is kept does not grow with the run."""
+    flow = tg.Flow("bounded")
+    source = flow.source("s", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(1))
+    flow.sink("out", BOUNDED[name](source))
+    assert flow.explain().warnings == ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forgetful(plan.Accumulate):
+    """An operator that lets silent keys go."""
+
+    forget: int | None
+
+
+def test_what_forgets_is_no_concern() -> None:
+    """With a span after which a key is let go, state is bounded; without one, that is what is advised."""
+    flow = tg.Flow("forgets")
+    stream = flow.source("s", "t INT, k STRING, x INT", time="t").accumulate(by="k", n="count(*)")
+    given = {f.name: getattr(flow._operators[stream.id], f.name) for f in fields(plan.Accumulate)}
+    assert list(growing(Forgetful(**given, forget=5))) == []
+    [concern] = growing(Forgetful(**given, forget=None))
+    assert concern.hint == 'let silent ones go: forget="30 days"'
 
 
 def test_rows_pass_an_open_source_without_a_warning() -> None:

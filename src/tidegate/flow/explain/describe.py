@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tidegate.flow import plan as p
 from tidegate.flow import watermarks
 from tidegate.flow.aggregates import Aggregation
+from tidegate.flow.explain.growing import Concern, growing
 from tidegate.flow.loops.query import Query, members
 from tidegate.flow.plan import Operator, Plan, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
@@ -19,15 +19,6 @@ __all__ = ["Concern", "describe", "holds", "later", "verb_of", "warnings_of"]
 
 #: More windows for one row than this are pointed out.
 MANY_WINDOWS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Concern:
-    """Something that may go wrong when the flow runs, at an operator, and what to do."""
-
-    operator: str
-    what: str
-    hint: str
 
 
 def describe(plan: Plan, operator: Operator) -> list[str]:
@@ -166,6 +157,7 @@ def warnings_of(plan: Plan) -> Iterator[Concern]:
     for operator in plan:
         yield from _never_complete(plan, operator)
         yield from _unbounded(plan, operator)
+        yield from growing(operator)
         yield from _exploding(operator)
 
 
@@ -205,16 +197,6 @@ def _unbounded(plan: Plan, operator: Operator) -> Iterator[Concern]:
                     "state is kept for every time, unless punctuations have a NULL in a time column",
                     "send punctuations that complete every value of a column, such as (valid, NULL)",
                 )
-        case p.IntervalJoin():
-            kept = [side for port, side in enumerate(("left", "right")) if operator.needed(port) is None]
-            if kept:
-                yield Concern(
-                    operator.id,
-                    f"every row of the {' and the '.join(kept)} is kept for ever",
-                    "bound how far apart the rows of a pair may be: lower=…, upper=…",
-                )
-        case p.Deduplicate(within=None):
-            yield Concern(operator.id, "every key is kept for ever", 'bound it: within="1 day"')
         case p.WindowAggregate() | p.WindowApply() if isinstance(operator.frame, SessionFrame):
             groups = operator.aggregation.by if isinstance(operator, p.WindowAggregate) else operator.by
             if not groups and len(operator.schema.time) == 1:

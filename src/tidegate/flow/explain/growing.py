@@ -1,0 +1,88 @@
+"""State without bound: operators that keep more and more, for as long as a run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.flow import plan as p
+from tidegate.flow.plan import Operator
+
+__all__ = ["Concern", "growing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Something that may go wrong when the flow runs, at an operator, and what to do."""
+
+    operator: str
+    what: str
+    hint: str
+
+
+def growing(operator: Operator) -> Iterator[Concern]:
+    """Return what an operator keeps for ever, and what bounds it."""
+    if getattr(operator, "forget", None) is not None:
+        # What has been silent for so long is let go.
+        return
+    match operator:
+        case p.Accumulate(aggregation=aggregation) if aggregation.by:
+            yield Concern(
+                operator.id,
+                f"a total is kept for each {_keys(aggregation.by)} for ever: state grows with every new one",
+                _bounded(operator, "take groups that do not become more and more, or window(…).aggregate(…)"),
+            )
+        case p.Deduplicate(within=None):
+            yield Concern(operator.id, "every key is kept for ever", 'bound it: within="1 day"')
+        case p.IntervalJoin():
+            kept = [side for port, side in enumerate(("left", "right")) if operator.needed(port) is None]
+            if kept:
+                yield Concern(
+                    operator.id,
+                    f"every row of the {' and the '.join(kept)} is kept for ever",
+                    "bound how far apart the rows of a pair may be: lower=…, upper=…",
+                )
+        case p.JoinAsof(on=on, within=None) if on:
+            yield Concern(
+                operator.id,
+                f"the latest row of {operator.inputs[1]} is kept for each {', '.join(on)} for ever: "
+                "state grows with every new one",
+                'bound how far back a row may be: within="1 day"',
+            )
+        case p.Process(operator=user, by=by):
+            yield from _process(operator, user, by)
+        case p.Iterate(rounds=rounds):
+            known = "" if rounds is not None else ", and what follows from them,"
+            yield Concern(
+                operator.id,
+                f"all rows that go into the loop{known} are kept for ever: state grows with every row",
+                "let only the rows and columns in that it needs: where(…), select(…), distinct() before it",
+            )
+
+
+def _process(operator: p.Process, user: Any, by: tuple[Any, ...]) -> Iterator[Concern]:
+    name = type(user).__name__
+    if not (callable(getattr(user, "state", None)) and callable(getattr(user, "resume", None))):
+        yield Concern(
+            operator.id,
+            f"{name} has no state() and resume(state), so every row is kept for ever, to be played again",
+            "write those two: then what state() returns is kept instead of rows",
+        )
+    elif by:
+        yield Concern(
+            operator.id,
+            f"a copy of {name} is kept for each {_keys(by)} for ever: state grows with every new one",
+            _bounded(operator, "take keys that do not become more and more"),
+        )
+
+
+def _keys(by: tuple[Any, ...]) -> str:
+    return ", ".join(map(str, by))
+
+
+def _bounded(operator: Operator, otherwise: str) -> str:
+    """Return what to do about keys that become more and more: forget those that are silent, where that is possible."""
+    if hasattr(operator, "forget") and len(operator.schema.time) == 1:
+        return 'let silent ones go: forget="30 days"'
+    return otherwise
