@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from tidegate.engine.loops.rounds import Least
 from tidegate.engine.relation import Backend, Relation
 from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.partitions import text_columns, text_of
 from tidegate.engine.storage.state import Part
 from tidegate.flow.plan import Iterate, Plan
 
-__all__ = ["Attempt", "Parts", "Watch"]
+__all__ = ["NOTHING", "Attempt", "Parts", "Watch"]
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 #: Called by a loop after each round, with its number and the least time of what is fresh; None: nothing is.
 Watch: TypeAlias = Callable[[Iterate, int, Least | None], None]
@@ -28,8 +32,13 @@ class Parts(Protocol):
         """Return the rows of some parts; large ones stay in memory from step to step."""
         ...
 
-    def write(self, files: Files, path: str, rows: Relation, times: Sequence[str] = ()) -> Part:
-        """Write rows under a path that nobody else writes to; count them, and see where ``times`` lie."""
+    def write(
+        self, files: Files, path: str, rows: Relation, times: Sequence[str] = (), by: Mapping[str, str] = NOTHING
+    ) -> Part:
+        """Write rows under a path that nobody else writes to; count them, and see where ``times`` lie.
+
+        ``by`` are columns that are not written: each has texts of another, whose values get directories of their own.
+        """
         ...
 
 
@@ -73,9 +82,13 @@ class Attempt:
         self.made.add(path)
         return self._parts.write(self.files, path, rows, times)
 
-    def write_rows(self, files: Files, path: str, rows: Relation) -> Part:
-        """Write rows that are no state, to a path that nobody else writes to."""
-        return self._parts.write(files, path, rows)
+    def write_rows(self, files: Files, path: str, rows: Relation, by: Sequence[str] = ()) -> Part:
+        """Write rows that are no state, to a path that nobody else writes to; by the values of some columns apart."""
+        if not by:
+            return self._parts.write(files, path, rows)
+        texts = text_columns(by, rows.names)
+        apart = rows.with_columns({name: text_of(column) for name, column in texts.items()})
+        return self._parts.write(files, path, apart, by=texts)
 
     def read(self, parts: Sequence[Part], shape: Any, *, coalesced: bool = False) -> Relation:
         """Return the rows of some parts; ``coalesced`` says that they are few."""

@@ -99,5 +99,9 @@ class Output:
         """Return which values of these columns it cannot take: a step with such rows fails before its commit."""
         return ()
 
+    def partitions(self, fields: Fields) -> Sequence[str]:  # noqa: ARG002
+        """Return the columns whose values have directories of their own, in a `directory`."""
+        return ()
+
     def deliver(self, sender: Sender, rows: Results, step: int) -> None:
         """Write the rows of a step; nothing if the step is there already. A step may come twice, after a crash."""

@@ -73,9 +73,10 @@ def write_results(run: Prepared, step: Attempt, found: Mapping[str, Rows]) -> tu
             continue
         publication, files = _place(run, step, sink.name)
         fields = run.host.fields(rows.relation.shape)
-        counted, check_taken = watched(rows.relation, run.outputs[sink.name].refuses(fields))
+        output = run.outputs[sink.name]
+        counted, check_taken = watched(rows.relation, output.refuses(fields))
         with at_operator(run.flow, sink.input, run.host.said):
-            part = step.write_rows(files, publication.staged, counted)
+            part = step.write_rows(files, publication.staged, counted, output.partitions(fields))
         try:
             check_taken()
         except RowRefused as error:

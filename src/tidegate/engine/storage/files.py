@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ class Files:
         for name in directories:
             place = self.here / name
             # The directory that it is in has one more entry now.
-            paths |= {place, *place.iterdir(), place.parent}
+            paths |= {place, *_inside(place), place.parent}
             for above in place.parents:
                 if above in self._kept or not (above == self.here or self.here in above.parents):
                     break
@@ -223,6 +223,14 @@ class Files:
     def written(self, name: str) -> float:
         """Return when a file was written or touched last, in seconds, by the clock of its file system."""
         return (self.here / name).stat().st_mtime
+
+
+def _inside(place: Path) -> Iterator[Path]:
+    """Return what is in a directory, and in those in it."""
+    for path in place.iterdir():
+        yield path
+        if path.is_dir():
+            yield from _inside(path)
 
 
 def is_hidden(name: str) -> bool:

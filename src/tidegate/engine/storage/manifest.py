@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.partitions import is_partition
 
 __all__ = ["FileEntry", "check_files", "damage", "damaged", "decode_files", "list_files", "located", "measured"]
 
@@ -27,7 +28,10 @@ _FOOTER = 8192
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A Parquet file: its name, how many bytes and rows it has, and the CRC-32 of its footer and of all of it."""
+    """A Parquet file: its name, how many bytes and rows it has, and the CRC-32 of its footer and of all of it.
+
+    The name of a file in the directory of a partition has that of the directory before it.
+    """
 
     name: str
     bytes: int
@@ -48,7 +52,18 @@ def decode_files(found: Iterable[Sequence[Any]]) -> tuple[FileEntry, ...]:
 
 def list_files(files: Files, directory: str) -> tuple[FileEntry, ...]:
     """Return what is in a directory of Parquet files that was just written."""
-    return tuple(_measured(files, directory, name, size) for name, size in sorted(files.sizes(directory).items()))
+    return tuple(_measured(files, directory, name, size) for name, size in sorted(_sizes(files, directory).items()))
+
+
+def _sizes(files: Files, directory: str) -> dict[str, int]:
+    """Return the bytes of each file in a directory, and in those of partitions in it, by their paths from there."""
+    found: dict[str, int] = {}
+    for name, size in files.sizes(directory).items():
+        if size < 0 and is_partition(name):
+            found |= {f"{name}/{inner}": bytes_ for inner, bytes_ in _sizes(files, f"{directory}/{name}").items()}
+        else:
+            found[name] = size
+    return found
 
 
 def measured(files: Files, directory: str, rows: int) -> tuple[FileEntry, ...]:
@@ -69,7 +84,7 @@ def damage(files: Files, directory: str, entries: Iterable[FileEntry], *, whole:
 
     ``whole`` looks at all of each file, where that is known of it.
     """
-    found = files.sizes(directory)
+    found = _sizes(files, directory)
     named = {entry.name: entry for entry in entries}
     lines = [f"{name} was put there" for name in found if name not in named]
     for name, entry in named.items():
@@ -113,7 +128,7 @@ def located(
 def _located(
     files: Files, entries: Iterable[FileEntry], first: str, second: str, *, whole: bool
 ) -> tuple[dict[str, list[FileEntry]], list[str]]:
-    there = {directory: files.sizes(directory) for directory in (first, second)}
+    there = {directory: _sizes(files, directory) for directory in (first, second)}
     found: dict[str, list[FileEntry]] = {first: [], second: []}
     named, lines = set(), []
     for entry in entries:

@@ -6,14 +6,13 @@ harm. DuckDB holds as much of it in memory as it may, and the rest in files of i
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, MutableMapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from tidegate.engine.attempt import NOTHING
 from tidegate.engine.calls import call
 from tidegate.engine.relation import Relation, united
 from tidegate.engine.storage.files import Files
@@ -25,11 +24,11 @@ from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.few import as_numbers, table_of_few
 from tidegate.local_engine.paths import parquet_files
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
-from tidegate.local_engine.types import unzoned, zoned
+from tidegate.local_engine.streaming.written import FILE, copy_rows, picked, write_apart, write_few
+from tidegate.local_engine.types import unzoned
 
 __all__ = ["FEW", "LocalParts", "file_rows"]
 
-_FILE = "part-0.parquet"
 #: How many rows Arrow writes faster than DuckDB does, and waits for the disk.
 FEW = 50_000
 #: How many new rows give answers that Python makes a table of faster than DuckDB plans another query.
@@ -67,7 +66,9 @@ class LocalParts:
         """Return the rows of some parts: all stay in memory, as far as there is some."""
         return self.read(parts, shape)
 
-    def write(self, files: Files, path: str, rows: Relation, times: Sequence[str] = ()) -> Part:
+    def write(
+        self, files: Files, path: str, rows: Relation, times: Sequence[str] = (), by: Mapping[str, str] = NOTHING
+    ) -> Part:
         """Write rows under a path that nobody else writes to; those of state stay in memory."""
         place = files.here / path
         # What an attempt at the same step has left.
@@ -75,10 +76,13 @@ class LocalParts:
         place.mkdir(parents=True)
         state = files is self._files and path.startswith("state/")
         few = _few_rows(self._backend, local(rows), times, new=self.new) if self.new <= FEW else None
+        if by:
+            few_rows = None if few is None else few[0]
+            return self._done(files, path, write_apart(self._backend, local(rows), few_rows, place, by))
         if few is not None:
             return self._write_few(files, path, *few, state=state)
         if not state:
-            return self._done(files, path, self._copy(local(rows), place / _FILE))
+            return self._done(files, path, copy_rows(self._backend, local(rows), place / FILE))
         table = self._backend.held(rows)
         held = self._backend.table_rows(table, local(rows).columns)
         calls = {"rows": call("count", "*")}
@@ -88,14 +92,14 @@ class LocalParts:
         if not seen:
             self._backend.drop(table)
             return self._done(files, path, 0)
-        self._copy(held, place / _FILE)
+        copy_rows(self._backend, held, place / FILE)
         self._tables[path] = table
         last, first = (tuple(seen[0][f"{end}{i}"] for i in range(len(times))) for end in ("last", "first"))
         return self._done(files, path, seen[0]["rows"], last, first)
 
     def _write_few(self, files: Files, path: str, rows: pa.Table, seen: pa.Table, *, state: bool) -> Part:
         if rows.num_rows:
-            _write(rows, files.here / path / _FILE)
+            write_few(rows, files.here / path / FILE)
         if rows.num_rows and state:
             self._small[path] = rows
         elif rows.num_rows:
@@ -126,9 +130,6 @@ class LocalParts:
         if paths not in self._named:
             self._named[paths] = self._backend.hold(pa.concat_tables([self._small[path] for path in paths]))
         return _as_written(self._backend, self._named[paths], shape)
-
-    def _copy(self, rows: LocalRelation, to: Path) -> int:
-        return self._backend.copied(rows, _picked(rows.columns), str(to).replace("'", "''"))
 
     def _done(
         self,
@@ -163,29 +164,16 @@ def _few_rows(
     columns = [*rows.columns, *(Column(name, "BIGINT") for name in seen)]
     numbers = as_numbers(columns) if new <= VERY_FEW else None
     found = (
-        backend.picked(whole, ", ".join([_picked(rows.columns), *seen]), most=FEW + 1).to_arrow_table()
+        backend.picked(whole, ", ".join([picked(rows.columns), *seen]), most=FEW + 1).to_arrow_table()
         if numbers is None
         else table_of_few(backend.fetched(whole, numbers, most=FEW + 1), columns)
     )
     return (found.drop_columns(seen), found.select(seen)) if found.num_rows <= FEW else None
 
 
-def _write(rows: pa.Table, to: Path) -> None:
-    """Write few rows: DuckDB waits until its file is on the disk, and a step should wait for all files at a time."""
-    # Readers that go by what Arrow writes of the values of a column would overlook NaN.
-    numbers = any(re.search("float|double", str(type_)) for type_ in rows.schema.types)
-    pq.write_table(rows, to, store_schema=False, write_statistics=not numbers)
-
-
 def file_rows(backend: LocalBackend, paths: Sequence[Path], shape: Sequence[Column]) -> LocalRelation:
     """Return the rows of Parquet files of ours."""
     return _as_written(backend, parquet_files(paths), shape)
-
-
-def _picked(columns: Sequence[Column]) -> str:
-    """Return columns in the form that is written."""
-    names = [(duckdb_name(c.name), c.type or "") for c in columns]
-    return ", ".join(f"{zoned(name, type_)} AS {name}" for name, type_ in names) or NO_COLUMN
 
 
 def _as_written(backend: LocalBackend, table: str, shape: Sequence[Column]) -> LocalRelation:

@@ -56,11 +56,17 @@ def data_files(found: list[str]) -> list[Path] | None:
     paths: list[Path] = []
     for name in found:
         place = place_of(name)
-        inside = [place] if place.is_file() else sorted(place.glob("[!._]*"))
+        inside = [place] if place.is_file() else _inside(place)
         if not inside:
             return None
         paths += inside
     return paths
+
+
+def _inside(place: Path) -> list[Path]:
+    """Return the files in a directory, and in those of partitions in it."""
+    found = sorted(place.glob("[!._]*"))
+    return [file for path in found for file in (_inside(path) if path.is_dir() else [path])]
 
 
 def read_stream(path: str | os.PathLike[str], **options: Any) -> PublishedStream:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from tidegate.engine.attempt import NOTHING
 from tidegate.engine.relation import Relation
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.manifest import measured
+from tidegate.engine.storage.partitions import rename_directories
 from tidegate.engine.storage.state import Part, check_part
 from tidegate.spark.backend import SparkBackend, no_rows
 from tidegate.spark.relation import SparkRelation, frame_of
@@ -27,6 +29,7 @@ _WRITE = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "partitionOverwriteMode": "static",
 }
 #: How files of ours are read: what a session may be told to overlook in files of others, it must not overlook here.
 READ = {
@@ -55,9 +58,11 @@ class SparkParts:
         """Return the rows of some parts; large ones stay in memory from step to step."""
         return self._backend.relation(self._warm.read(self._files, self._backend.runtime, parts, shape))
 
-    def write(self, files: Files, path: str, rows: Relation, times: Sequence[str] = ()) -> Part:
+    def write(
+        self, files: Files, path: str, rows: Relation, times: Sequence[str] = (), by: Mapping[str, str] = NOTHING
+    ) -> Part:
         """Write rows under a path that nobody else writes to."""
-        return write_part(files, self._backend.runtime, frame_of(rows), path, times)
+        return write_part(files, self._backend.runtime, frame_of(rows), path, times, by)
 
 
 class Warm:
@@ -99,8 +104,18 @@ def read_parts(files: Files, runtime: Runtime, parts: Sequence[Part], schema: St
     return rows
 
 
-def write_part(files: Files, runtime: Runtime, rows: DataFrame, path: str, times: Sequence[str] = ()) -> Part:
-    """Write rows under a path that nobody else writes to; count them on the way, and see where ``times`` lie."""
+def write_part(
+    files: Files,
+    runtime: Runtime,
+    rows: DataFrame,
+    path: str,
+    times: Sequence[str] = (),
+    by: Mapping[str, str] = NOTHING,
+) -> Part:
+    """Write rows under a path that nobody else writes to; count them on the way, and see where ``times`` lie.
+
+    ``by`` maps columns of texts to those that they are of, whose values get directories of their own.
+    """
     from pyspark.sql import Observation
 
     seen = Observation()
@@ -108,7 +123,9 @@ def write_part(files: Files, runtime: Runtime, rows: DataFrame, path: str, times
     for i, sql in enumerate(times):
         looks |= {f"last{i}": f"max({sql})", f"first{i}": f"min({sql})"}
     writer = rows.observe(seen, *runtime.exprs(looks)).write.options(**_WRITE)
-    writer.mode("overwrite").parquet(files.path(path))
+    (writer.partitionBy(*by) if by else writer).mode("overwrite").parquet(files.path(path))
+    if by:
+        rename_directories(files, path, by)
     found = seen.get
     last, first = (tuple(found[f"{end}{i}"] for i in range(len(times))) for end in ("last", "first"))
     known = bool(times) and None not in last

@@ -22,6 +22,8 @@ __all__ = ["published_time", "read", "read_promises", "read_stream"]
 
 # Spark overlooks files that are older than the newest by a week, which a clock that was wrong for a while makes them.
 _EVER = {"maxFileAge": "36500d"}
+# Names of directories are no columns: what they are named after is in the files, as it was.
+_NESTED = {"recursiveFileLookup": "true"}
 
 
 def read(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame:
@@ -31,7 +33,8 @@ def read(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame:
     files = files_at(spark, checked_path(path, "read(…)", hint='tg.read(spark, "out/hourly")'))
     text, found = committed_steps(files)
     schema = StructType.fromJson(json.loads(text))
-    return spark.read.options(**READ).schema(schema).parquet(*found) if found else spark.createDataFrame([], schema)
+    rows = spark.read.options(**READ | _NESTED).schema(schema)
+    return rows.parquet(*found) if found else spark.createDataFrame([], schema)
 
 
 def read_stream(spark: SparkSession, path: str | os.PathLike[str], **options: Any) -> DataFrame:
@@ -42,10 +45,10 @@ def read_stream(spark: SparkSession, path: str | os.PathLike[str], **options: An
     files = files_at(spark, checked_path(path, "read_stream(…)", hint='tg.read_stream(spark, "out/hourly")'))
     schema = StructType.fromJson(json.loads(owner_of(files)["schema"]))
     # A glob of directories, and not their parent: `step` is no column of the rows, and may be one of the user's.
-    rows = spark.readStream.schema(schema).options(**_EVER | READ | options).parquet(files.path("step=*"))
+    rows = spark.readStream.schema(schema).options(**_EVER | READ | _NESTED | options).parquet(files.path("step=*"))
     # Not by its name in SQL: an output may have a column that is called so.
     path_of_row = rows.metadataColumn("_metadata")["file_path"]
-    step = regexp_extract(path_of_row, "/step=([0-9]+)/[^/]*$", 1).cast("bigint")
+    step = regexp_extract(path_of_row, "/step=([0-9]+)/((?!step=)[^/=]+=[^/]*/)*[^/]*$", 1).cast("bigint")
     return rows.select(*(quoted(name) for name in schema.names), step.alias(STEP))
 
 
