@@ -120,6 +120,12 @@ WARNED: dict[str, Callable[[tg.Flow], tg.Stream]] = {
         by=["k", "x % 2 AS odd"], n="count(*)"
     ),
     "the latest row of r is kept for each k for ever": lambda f: ints(f).join_asof(ints(f, "r", "k STRING"), on="k"),
+    "every row of the left is kept for ever": lambda f: ints(f).interval_join(
+        ints(f, "r", "k STRING"), on="k", lower=0
+    ),
+    "every row of the left and the right is kept for ever": lambda f: ints(f).interval_join(
+        ints(f, "r", "k STRING"), on="k"
+    ),
     "Echo has no state() and resume(state), so every row is kept": lambda f: ints(f).process(Echo(), (), "y INT"),
     "a copy of Told is kept for each k for ever": lambda f: ints(f).process(Told(), "k", "y INT"),
     "all rows that go into the loop, and what follows from them, are kept for ever": lambda f: tg.graph.components(
@@ -150,6 +156,7 @@ BOUNDED: dict[str, Callable[[tg.Stream], tg.Stream]] = {
     "one total": lambda s: s.accumulate(n="count(*)"),
     "deduplicate within a span": lambda s: s.deduplicate("k", within=5),
     "join_asof within a span": lambda s: s.join_asof(s.rename(y="x"), on="k", within=5),
+    "interval_join with bounds": lambda s: s.interval_join(s.rename(y="x"), on="k", lower=0, upper=5),
     "join_asof with one row": lambda s: s.join_asof(s.select("x AS y"), on=()),
     "one copy that tells its state": lambda s: s.process(Told(), (), "y INT"),
     "windows": lambda s: s.window(5).aggregate(by="k", n="count(*)"),

@@ -34,6 +34,7 @@ def test_windows_are_shown_with_spans() -> None:
     [
         (tg.bounded("10 minutes"), "bounded('10 minutes')"),
         (tg.bounded("600 seconds", by="k", idle="1 hour"), "bounded('10 minutes', by='k', idle='1 hour')"),
+        (tg.bounded(0, clock="90 seconds"), "bounded('0 days', clock='90 seconds')"),
         (tg.punctuated("x IS NULL"), "punctuated('x IS NULL')"),
         (tg.published("out/hourly"), "published('out/hourly')"),
         (tg.at_end(), "at_end()"),

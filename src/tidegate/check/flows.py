@@ -193,7 +193,7 @@ def _session(b: _Building, s: Stream, _: list[Stream]) -> Stream:
 
 def _without_struct(s: Stream, name: str) -> Stream:
     """Drop the bounds: a second window would have a column of the same name."""
-    return s.select(*(c.name for c in s.schema.data if c.name != name))
+    return s.drop(name)
 
 
 def _accumulate(b: _Building, s: Stream, __: list[Stream]) -> Stream:
