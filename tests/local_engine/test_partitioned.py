@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tidegate as tg
@@ -15,10 +16,12 @@ from tests.deaths import Died, Killer
 from tests.local_engine.place import Place
 from tests.spark.place import counts
 from tidegate.engine.steps.step import POINTS
+from tidegate.engine.storage import manifest
 from tidegate.engine.storage.errors import CheckpointClosed
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.partitions import directory_of_value, longest_text
-from tidegate.local_engine.streaming import parts
+from tidegate.local_engine.paths import parquet_files
+from tidegate.local_engine.streaming import parts, reading, written
 from tidegate.local_engine.streaming.start import prepare
 
 NOW = {"availableNow": True}
@@ -234,3 +237,28 @@ def test_columns_that_cannot_name_directories_are_refused(tmp_path: Path) -> Non
     for by in ("step", "_k", ".k", ("k", "K"), 3, "", ("k", None)):
         with pytest.raises(tg.errors.BadArgument, match="partition_by"):
             tg.parquet("out", partition_by=by)  # type: ignore[arg-type]
+
+
+def _by_names(files: Any, **options: Any) -> str:
+    return parquet_files(files, **options).replace("hive_partitioning = false", "hive_partitioning = true")
+
+
+#: Where, which name, and what is there instead.
+MUTANTS = {
+    "names are not escaped": (written, "directory_of_value", lambda column, text: f"{column}={text}"),
+    "files in directories are not listed": (manifest, "is_partition", lambda name: False),
+    "values are read from names": (reading, "parquet_files", _by_names),
+    "one value is left out": (written, "write_few", lambda rows, to: pq.write_table(rows.slice(1), to)),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_broken_way_to_write_or_read_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """By the run, which counts what can be seen of what it wrote; or by the rows, which are not those that went in."""
+    monkeypatch.setattr(*MUTANTS[name])
+    try:
+        run(tmp_path / "a" / "b" / "c", ROWS, partition_by="k")
+        found = read(tmp_path / "a" / "b" / "c")
+    except (tg.TidegateError, OSError, duckdb.Error):
+        return
+    assert found != ROWS
