@@ -13,15 +13,14 @@ import pyarrow.parquet as pq
 from tidegate.engine.formats import checked_input, data_files
 from tidegate.engine.inputs import check_columns
 from tidegate.engine.relation import united
-from tidegate.engine.steps.taken import TEXT
 from tidegate.errors import TidegateError
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source, Table
 from tidegate.flow.schema import Column
-from tidegate.flow.sqltypes import quoted
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
-from tidegate.local_engine.lines import UNPARSED, InputRows, csv_rows, json_rows
+from tidegate.local_engine.csv_files import csv_rows
+from tidegate.local_engine.lines import InputRows, json_rows
 from tidegate.local_engine.paths import parquet_files
 from tidegate.local_engine.relation import LocalRelation, local
 from tidegate.local_engine.types import spark_type, unzoned
@@ -95,12 +94,7 @@ def rows_of_files(backend: LocalBackend, source: Source, kind: str, files: Seque
     except duckdb.Error as error:
         names = ", ".join(files[:3])
         raise BadInput(f"DuckDB cannot read {names}: {str(error).splitlines()[0]}", hint=_HINT) from None
-    if found.unreadable is None:
-        return found.rows
-    *_, reason = found.unreadable.names
-    text = f"substring({quoted(reason)}, {len(UNPARSED) + 1})"
-    unread = found.unreadable.with_columns({TEXT: text}).without(reason)
-    return found.rows.with_columns({TEXT: "CAST(NULL AS STRING)"}).union(unread)
+    return found.every or found.rows
 
 
 def _types(backend: LocalBackend, table: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from tidegate.flow import sqltypes
 from tidegate.flow.errors import BadInput
 from tidegate.flow.translate import duckdb_name, duckdb_type
 
-__all__ = ["Json", "json_fits", "json_path", "json_value", "text_value"]
+__all__ = ["Json", "json_fits", "json_path", "json_value", "text_value", "tried"]
 
 # Java trims what is not printed from numbers and times.
 _SPACE = r"[\x{00}-\x{20}]*"
@@ -29,49 +29,59 @@ _WHOLE, _NUMBERS = "('UBIGINT', 'BIGINT')", "('UBIGINT', 'BIGINT', 'DOUBLE')"
 _WORDS = "('NaN', 'INF', '+INF', '-INF', 'Infinity', '+Infinity', '-Infinity')"
 
 
-def text_value(text: str, type_: str) -> str:
+def text_value(text: str, type_: str, cast: str | None = None) -> str:
     """Return a text of a CSV file as a value of a type; NULL if it is none.
+
+    ``cast`` is a column with what DuckDB makes of the text. If the same text is written of that, there is no need for
+    a pattern, which takes longer.
 
     >>> text_value("x", "BOOLEAN")
     "CASE lower(x) WHEN 'true' THEN true WHEN 'false' THEN false END"
     """
     if type_ == "STRING":
         return text
+    value = cast or tried(text, type_)
     if type_ in sqltypes.INTEGERS:
-        return f"CASE WHEN regexp_full_match({text}, '[+-]?[0-9]+') THEN {_tried(text, type_)} END"
+        same = f"WHEN CAST({cast} AS VARCHAR) = {text} THEN {cast} " if cast else ""
+        return f"CASE {same}WHEN regexp_full_match({text}, '[+-]?[0-9]+') THEN {value} END"
     if type_ in sqltypes.FRACTIONS:
         plain = f"regexp_replace(regexp_extract({text}, '{_DOUBLE}', 1), '[dDfF]$', '')"
         return (
-            f"CASE WHEN {text} IN ('Inf', '-Inf') THEN {_tried(text, type_)} "
-            f"WHEN regexp_full_match({text}, '{_NUMBER}') THEN {_tried(text, type_)} "
-            f"WHEN regexp_full_match({text}, '{_DOUBLE}') THEN {_tried(plain, type_)} END"
+            f"CASE WHEN {text} IN ('Inf', '-Inf') THEN {value} "
+            f"WHEN regexp_full_match({text}, '{_NUMBER}') THEN {value} "
+            f"WHEN regexp_full_match({text}, '{_DOUBLE}') THEN {tried(plain, type_)} END"
         )
     if type_ == "BOOLEAN":
         return f"CASE lower({text}) WHEN 'true' THEN true WHEN 'false' THEN false END"
     if type_.startswith("DECIMAL"):
         # Spark reads over the commas between thousands.
         digits = f"replace({text}, ',', '')"
-        return f"CASE WHEN regexp_full_match({digits}, '{_NUMBER}') THEN {_tried(digits, type_)} END"
+        return f"CASE WHEN regexp_full_match({digits}, '{_NUMBER}') THEN {tried(digits, type_)} END"
     if type_ in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
-        return _moment(text, type_)
+        return _moment(text, type_, cast)
     raise BadInput(
         f"expected columns of types that a text can have, got {type_}", hint="read it from Parquet, or as STRING"
     )
 
 
-def _tried(text: str, type_: str) -> str:
+def tried(text: str, type_: str) -> str:
+    """Return what DuckDB makes of a text, which is more than Spark does; NULL if it is nothing."""
     return f"TRY_CAST({text} AS {duckdb_type(type_)})"
 
 
-def _moment(text: str, type_: str) -> str:
+def _moment(text: str, type_: str, cast: str | None) -> str:
     if type_ == "DATE":
         plain, pattern = _PLAIN_DATE, _DATE
+        length, again = 10, f"CAST({cast} AS VARCHAR)"
         whole = f"TRY(make_date({', '.join(_parts(text, _DATE, 3))}))"
     else:
         plain, pattern = _PLAIN_INSTANT, _INSTANT
+        length, again = 26, f"strftime({cast}, '%Y-%m-%dT%H:%M:%S.%f')"
         whole = _instant(text, zoned=type_ == "TIMESTAMP")
+    # The length and the first digit leave out years before the first, those after 9999, and infinity.
+    same = f"WHEN strlen({text}) = {length} AND {text} >= '0' AND {again} = {text} THEN {cast} " if cast else ""
     return (
-        f"CASE WHEN regexp_full_match({text}, '{plain}') THEN {_tried(text, type_)} "
+        f"CASE {same}WHEN regexp_full_match({text}, '{plain}') THEN {cast or tried(text, type_)} "
         f"WHEN regexp_matches({text}, '{pattern}') THEN {whole} END"
     )
 
@@ -143,17 +153,17 @@ def json_value(json: Json, type_: str, line: str, depth: int = 0) -> str:
             f"WHEN {kind} IN ('OBJECT', 'ARRAY') AND contains({line}, {written}) THEN {written} END"
         )
     if type_ in sqltypes.INTEGERS:
-        return f"CASE WHEN {kind} IN {_WHOLE} THEN {_tried(written, type_)} END"
+        return f"CASE WHEN {kind} IN {_WHOLE} THEN {tried(written, type_)} END"
     if type_ in sqltypes.FRACTIONS:
-        number = f"WHEN {kind} IN {_NUMBERS} THEN {_tried(written, type_)}"
-        return f"CASE {number} WHEN {kind} = 'VARCHAR' AND {json.text} IN {_WORDS} THEN {_tried(json.text, type_)} END"
+        number = f"WHEN {kind} IN {_NUMBERS} THEN {tried(written, type_)}"
+        return f"CASE {number} WHEN {kind} = 'VARCHAR' AND {json.text} IN {_WORDS} THEN {tried(json.text, type_)} END"
     if type_ == "BOOLEAN":
         return f"CASE WHEN {kind} = 'BOOLEAN' THEN {written} = 'true' END"
     said = f"WHEN {kind} = 'VARCHAR' THEN {text_value(json.text, type_)}"
     if type_.startswith("DECIMAL"):
         # A number with more digits is no longer the one that was written.
         few = f"length(regexp_replace({written}, '[^0-9]', '', 'g')) <= 15"
-        return f"CASE {said} WHEN {kind} IN {_NUMBERS} AND {few} THEN {_tried(written, type_)} END"
+        return f"CASE {said} WHEN {kind} IN {_NUMBERS} AND {few} THEN {tried(written, type_)} END"
     if type_ == "TIMESTAMP":
         seconds = f"TRY(make_timestamp(CAST({written} AS BIGINT) * 1000000))"
         return f"CASE {said} WHEN {kind} IN {_WHOLE} THEN {seconds} END"
