@@ -58,7 +58,7 @@ format: $(TOOLS) ## Format the code and mend what can be mended
 	@$(VENV)/bin/ruff check --fix .
 
 bench: $(TOOLS) ## Run the quick benchmarks; see bench/README.md for the others
-	@. ./$(ENVIRONMENT) && for script in bench/bench_*.py bench/peers/bench_peers.py '-m bench.aggregates'; do echo "== $$script"; $(PY) $$script --quick || exit 1; done
+	@. ./$(ENVIRONMENT) && for script in bench/bench_*.py '-m bench.peers' '-m bench.aggregates'; do echo "== $$script"; $(PY) $$script --quick || exit 1; done
 
 dist: $(ENVIRONMENT) ## Build a wheel and a source archive, in dist
 	@rm -rf dist
