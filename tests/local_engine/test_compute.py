@@ -339,3 +339,18 @@ def test_the_command_line(tmp_path: Path) -> None:
     again = CliRunner().invoke(app, arguments)
     assert again.exit_code == 1
     assert "is there already" in again.stderr
+
+
+def test_rows_of_one_time_are_in_one_session() -> None:
+    """Also if they are many, so that DuckDB sorts what is equal in another way each time."""
+    times, many = 20, 20_000
+    flow = tg.Flow("ties")
+    flow.sink("out", flow.source("s", "t INT, k INT", time="t").session(5).aggregate(by="k", n="count(*)"))
+    rows = pa.table(
+        {
+            "t": pa.array([7 * (i % times) for i in range(times * many)], pa.int32()),
+            "k": pa.array([0] * times * many, pa.int32()),
+        }
+    )
+    found = flow.compute(tg.local(threads=2), {"s": rows})["out"].fetchall()
+    assert [n for *_, n in found] == [many] * times

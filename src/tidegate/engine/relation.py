@@ -132,7 +132,7 @@ class Relation(Protocol):
         order: Sequence[str] = (),
         *,
         so_far: bool = False,
-        descending: bool = False,
+        descending: bool | Sequence[bool] = False,
         ties: Sequence[str] | None = None,
         like: Any = None,
     ) -> Relation:
@@ -140,7 +140,8 @@ class Relation(Protocol):
 
         With ``so_far``, aggregates see the rows up to each, in the order; the functions of windows (`lag`, `lead`,
         `row_number`) always go by the order. Calls that choose among rows choose by ``ties``; with None, any will do.
-        Columns are added or replaced as in `with_columns`.
+        ``descending`` is said for all of the order, or for each of it; what descends has NULL last. Columns are added
+        or replaced as in `with_columns`.
         """
         ...
 

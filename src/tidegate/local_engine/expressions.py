@@ -58,10 +58,11 @@ class Scope:
         """Return the condition by which rows are chosen or joined, in DuckDB's SQL; it has to be a truth value."""
         return translated_condition(sql, self.types)
 
-    def sorted_by(self, order: Sequence[str], *, descending: bool = False) -> str:
+    def sorted_by(self, order: Sequence[str], *, descending: bool | Sequence[bool] = False) -> str:
         """Return what to sort by: NULL is the least, at any depth."""
-        how = "DESC NULLS LAST" if descending else "ASC NULLS FIRST"
-        return ", ".join(f"{key(*self.scalar(sql))} {how}" for sql in order)
+        down = [descending] * len(order) if isinstance(descending, bool) else descending
+        hows = ["DESC NULLS LAST" if falls else "ASC NULLS FIRST" for falls in down]
+        return ", ".join(f"{key(*self.scalar(sql))} {how}" for sql, how in zip(order, hows, strict=True))
 
     def call(
         self, call: Call, *, order: Sequence[str] | None = None, over: str = "", like: str | None = None

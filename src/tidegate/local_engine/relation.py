@@ -134,7 +134,7 @@ class LocalRelation:
         order: Sequence[str] = (),
         *,
         so_far: bool = False,
-        descending: bool = False,
+        descending: bool | Sequence[bool] = False,
         ties: Sequence[str] | None = None,
         like: tuple[Column, ...] | None = None,
     ) -> LocalRelation:

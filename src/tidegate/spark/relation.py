@@ -117,14 +117,16 @@ class SparkRelation:
         order: Sequence[str] = (),
         *,
         so_far: bool = False,
-        descending: bool = False,
+        descending: bool | Sequence[bool] = False,
         ties: Sequence[str] | None = None,
         like: StructType | None = None,
     ) -> SparkRelation:
         """Return rows with columns that are calls over others."""
         window = f"PARTITION BY {', '.join(by) or 'NULL'}"
         if order:
-            window += f" ORDER BY {', '.join(f'{sql} DESC' if descending else sql for sql in order)}"
+            down = [descending] * len(order) if isinstance(descending, bool) else descending
+            entries = [f"{sql} DESC" if falls else sql for sql, falls in zip(order, down, strict=True)]
+            window += f" ORDER BY {', '.join(entries)}"
         frame = _SO_FAR if so_far else ""
         sqls = {}
         for name, one in calls.items():

@@ -43,7 +43,9 @@ def in_sessions(frame: SessionFrame, schema: Schema, rows: Relation, groups: Seq
     rows = rows.over({"__before": call("lag", "__at")}, groups, ["__at"])
     begins = f"CAST(coalesce(__at - __before >= {frame.gap}L, true) AS BIGINT)"
     rows = rows.with_columns({"__begins": begins})
-    numbered = rows.over({"__session": call("sum", "__begins")}, groups, ["__at"], so_far=True)
+    # Of rows at one time one begins a session, and it has to be the first of them here, too.
+    order, descending = ["__at", "__begins"], [False, True]
+    numbered = rows.over({"__session": call("sum", "__begins")}, groups, order, so_far=True, descending=descending)
     return numbered.without("__before", "__begins")
 
 
