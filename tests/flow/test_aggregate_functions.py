@@ -104,15 +104,18 @@ def test_every_name_has_its_record() -> None:
 
 #: Who deals with SQL at all.
 LAYERS = ("flow", "reference", "graph", "engine", "spark", "check")
-#: Where the name of a function is the word for something else: an argument, a function of ours, an option of Spark's
-#: reader, a part of a report, a column of times.
+#: Where the name of a function is the word for something else: an argument, a function or a method of ours, an option
+#: of Spark's reader, a part of a report, a column of times.
 OTHER_WORDS = {
     "every": ("check/", "flow/"),
     "grouping": ("flow/aggregates.py",),
     "mode": ("spark/files.py",),
     "any": ("engine/steps/", "spark/streaming/", "engine/frontiers.py"),
-    "first": ("engine/steps/", "spark/streaming/"),
-    "last": ("engine/steps/", "spark/streaming/"),
+    "first": ("engine/steps/", "spark/streaming/", "flow/explain/words.py", "flow/ranking.py"),
+    "last": (
+        *("engine/steps/", "spark/streaming/", "check/flows.py", "flow/explain/words.py", "flow/operators/"),
+        *("flow/plan.py", "flow/ranking.py", "flow/verbs/ranked.py"),
+    ),
 }
 
 

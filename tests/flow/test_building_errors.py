@@ -583,7 +583,7 @@ without a collation
         """expected a stream, got Windowed(s: windows of 5) (Windowed)
   at: sink 'out'
   at: flow 'bad'
-  hint: follow window(…) or session(…) with .aggregate(…) or .apply(…)""",
+  hint: follow window(…) or session(…) with .aggregate(…), .top(…) or .apply(…)""",
     ),
     "a table without columns": (
         lambda f: f.table("r", "k STRING").select(),
@@ -611,6 +611,79 @@ without a collation
   at: accumulate(…) on s
   at: flow 'bad'
   hint: did you mean 'update'?""",
+    ),
+    "a rank that is there already": (
+        lambda f: ints(f).top(2, by="k", order="x DESC").last(3),
+        errors.ColumnClash,
+        ValueError,
+        """two columns of the result would be called rank
+  at: last(…) on top#1
+  at: flow 'bad'
+  hint: give it another name before, with rename(new='rank'), or in by with AS""",
+    ),
+    "no order to be the first by": (
+        lambda f: ints(f).top(2, by="k"),
+        errors.BadArgument,
+        TypeError,
+        """expected in order what the first rows are the first by, got nothing
+  at: top(…) on s
+  at: flow 'bad'
+  hint: "price DESC\"""",
+    ),
+    "a number of rows that is none": (
+        lambda f: ints(f).window(5).last("3", by="k"),
+        errors.BadArgument,
+        TypeError,
+        """expected n, how many rows there are at most, to be 1 or more, got '3'
+  at: window(…).last(…) on s
+  at: flow 'bad'""",
+    ),
+    "an unknown column in an order": (
+        lambda f: ints(f).top(2, order="x DESC, kk"),
+        errors.UnknownColumn,
+        LookupError,
+        """unknown column kk
+  kk
+  ^^
+  columns: t INT, k STRING, x INT
+  at: top(…) on s
+  at: flow 'bad'
+  hint: did you mean k?""",
+    ),
+    "an order of what has none": (
+        lambda f: ints(f, columns="m MAP<STRING, INT>").top(2, order="m"),
+        errors.BadArgument,
+        TypeError,
+        """expected in order what can be sorted, got m of type MAP<STRING, INT>
+  at: top(…) on s
+  at: flow 'bad'""",
+    ),
+    "what a product forgets": (
+        lambda f: pairs(f).top(2, by="k", order="x", forget=3),
+        errors.BadTime,
+        TypeError,
+        """expected one time column with forget, got v, w
+  at: top(…) on s
+  at: flow 'bad'
+  hint: leave forget out, or take a stream with one time column""",
+    ),
+    "a silence that is none": (
+        lambda f: ints(f).accumulate(n="count(*)", forget=0),
+        errors.BadSpan,
+        ValueError,
+        """expected a forget of at least 1, one unit of INT, got 0
+  at: accumulate(…) on s
+  at: flow 'bad'
+  hint: forget=10""",
+    ),
+    "two ways to keep a key again": (
+        lambda f: ints(f).deduplicate("k", within=3, forget=3),
+        errors.BadArgument,
+        TypeError,
+        """expected within or forget, got both
+  at: deduplicate(…) on s
+  at: flow 'bad'
+  hint: within counts from the last row kept, forget from the last row of the key""",
     ),
     "a class where an operator is needed": (
         lambda f: ints(f).process(Echo, by="k", schema="y INT"),

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import pytest
 from tests.flow.case import Case, Engine, run_case
-from tests.flow.cases import accumulate, aggregate, apart, edges, held, iterate, joined, names, process, rowwise, window
+from tests.flow.cases import (
+    accumulate,
+    aggregate,
+    apart,
+    edges,
+    held,
+    iterate,
+    joined,
+    names,
+    process,
+    ranked,
+    rowwise,
+    window,
+)
 from tests.flow.short_run import LOOPS_ON_SPARK, ON_STREAMS
 
 TABLES = {
     module.__name__.rsplit(".", 1)[-1]: module.CASES
-    for module in (rowwise, aggregate, held, window, accumulate, joined, apart, process, iterate, names, edges)
+    for module in (rowwise, aggregate, held, window, accumulate, ranked, joined, apart, process, iterate, names, edges)
 }
 CASES = [pytest.param(case, id=f"{table}: {case.name}") for table, cases in TABLES.items() for case in cases]
 

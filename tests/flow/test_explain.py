@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -17,7 +17,7 @@ import tidegate as tg
 from tidegate.flow import plan
 from tidegate.flow.explain.draw import Box, Link, svg
 from tidegate.flow.explain.growing import growing
-from tidegate.spec import Operator
+from tidegate.spec import Operator, map_op
 
 
 class Echo(Operator[Any, Any]):
@@ -99,6 +99,50 @@ def test_each_member_of_a_union_is_shown_as_it_is() -> None:
     ]
 
 
+def test_what_is_chosen_and_kept_is_said() -> None:
+    """Of top, last and latest: which rows, by which order, when there are answers, and how many rows are kept."""
+    flow = tg.Flow("chosen")
+    s = ints(flow)
+    flow.sink("top", s.top(3, by="k", order="x DESC, k NULLS LAST", every=10))
+    flow.sink("last", s.window(5, every=2).last(2))
+    flow.sink("latest", s.session(5).latest("k"))
+    text = str(flow.explain())
+    for said in (
+        "emit update, every 10 of t",
+        "the first 3 rows by x DESC, k NULLS LAST for each k",
+        "3 rows per group, for ever",
+        "windows of 5, every 2",
+        "the last 2 rows",
+        "2 rows per window and group, until its end is complete",
+        "the last row for each k",
+        "session.top",
+        "+ at least 5 - 1",
+    ):
+        assert said in text, text
+
+
+def test_what_is_forgotten_is_said() -> None:
+    """After which silence groups begin anew, and that state is let go then; so that there is nothing to warn of."""
+    flow = tg.Flow("forgets")
+    s = flow.source("s", "t TIMESTAMP, k STRING, x INT", time="t", watermark=tg.bounded("1 minute"))
+    flow.sink("xs", s.accumulate(by="k", xs="collect_list(x)", every="1 hour", forget="1 day"))
+    flow.sink("top", s.top(3, by="k", order="x", forget="2 days"))
+    flow.sink("once", s.deduplicate("k", forget="1 hour"))
+    flow.sink("own", s.process(map_op(lambda t, row: {"n": 1}), by="k", schema="n INT", forget="3 days"))
+    text = str(flow.explain())
+    for said in (
+        "emit update, every 1 hour of t, anew after 1 day of silence",
+        "rows per group, until 1 day after its last row",
+        "3 rows per group, until 2 days after its last row",
+        "the first for each k, anew after 1 hour of silence",
+        "every key, until 1 hour after its last row",
+        "a copy for each k, anew after 3 days of silence",
+        "a copy of the operator for each key, until 3 days after its last row",
+    ):
+        assert said in text, text
+    assert flow.explain().warnings == ()
+
+
 def test_a_sound_flow_has_no_warnings() -> None:
     """Nothing is pointed out where times complete and state is bounded."""
     assert example().explain().warnings == ()
@@ -114,7 +158,14 @@ WARNED: dict[str, Callable[[tg.Flow], tg.Stream]] = {
     "state is kept for every time, unless punctuations have a NULL": lambda f: f.source(
         "s", "v INT, w INT, x INT", time=("v", "w"), watermark=tg.punctuated("x IS NULL")
     ).accumulate(n="count(*)"),
+    "state is kept for every time, unless punctuations": lambda f: f.source(
+        "s", "v INT, w INT, x INT", time=("v", "w"), watermark=tg.punctuated("x IS NULL")
+    ).latest("x"),
+    "times × groups": lambda f: ints(f).top(3, by="k", order="x DESC", emit="complete"),
+    "ends only when all are silent": lambda f: ints(f).session(5).last(2),
     "every key is kept for ever": lambda f: ints(f).deduplicate("k"),
+    "3 rows are kept for each k for ever": lambda f: ints(f).top(3, by="k", order="x"),
+    "a row is kept for each k for ever": lambda f: ints(f).latest("k"),
     "a total is kept for each k for ever": lambda f: ints(f).accumulate(by="k", n="count(*)"),
     "a total is kept for each k, x % 2 AS odd for ever": lambda f: pairs(f).accumulate(
         by=["k", "x % 2 AS odd"], n="count(*)"
@@ -172,20 +223,14 @@ def test_state_with_a_bound_is_no_concern(name: str) -> None:
     assert flow.explain().warnings == ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Forgetful(plan.Accumulate):
-    """An operator that lets silent keys go."""
-
-    forget: int | None
-
-
 def test_what_forgets_is_no_concern() -> None:
     """With a span after which a key is let go, state is bounded; without one, that is what is advised."""
     flow = tg.Flow("forgets")
     stream = flow.source("s", "t INT, k STRING, x INT", time="t").accumulate(by="k", n="count(*)")
-    given = {f.name: getattr(flow._operators[stream.id], f.name) for f in fields(plan.Accumulate)}
-    assert list(growing(Forgetful(**given, forget=5))) == []
-    [concern] = growing(Forgetful(**given, forget=None))
+    operator = flow._operators[stream.id]
+    assert isinstance(operator, plan.Accumulate)
+    assert list(growing(replace(operator, forget=5))) == []
+    [concern] = growing(operator)
     assert concern.hint == 'let silent ones go: forget="30 days"'
 
 

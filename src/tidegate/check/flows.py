@@ -7,9 +7,9 @@ results can be compared exactly. Inputs are monotone: no row is late.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ from tidegate.flow.schema import Schema
 from tidegate.spec import DT, WM, Event, Operator
 from tidegate.time import TOP
 
-__all__ = ["DrawnFlow", "Totals", "flows", "inputs"]
+__all__ = ["DrawnFlow", "ToldVisits", "Totals", "Visits", "flows", "inputs"]
 
 #: Kinds of time: the declaration of the time columns, and for each how a small number becomes a value and a span.
 TIMES: dict[str, tuple[tuple[str, ...], tuple[Callable[[int], Any], ...], tuple[Callable[[int], Any], ...]]] = {
@@ -67,6 +67,33 @@ class Totals(Operator[Event, Event]):
         if isinstance(event, DT):
             return Totals((*self.seen, event.t)), []
         return self, [DT(event.t, {"n": sum(_below(t, event.t) for t in self.seen)})]
+
+
+@dataclass(frozen=True)
+class Visits(Operator[Event, Event]):
+    """The number of rows of a key so far, and at the exit, so long ``after`` the last: to draw for `process`."""
+
+    after: Any
+    rows: int = 0
+    last: Any = None
+
+    def apply(self, event: Event) -> tuple[Visits, list[Event]]:
+        if isinstance(event, DT):
+            return replace(self, rows=self.rows + 1, last=event.t), []
+        return self, [DT(event.t, {"n": self.rows})]
+
+    def exit(self) -> list[Event]:
+        return [DT(self.last + self.after, {"n": -self.rows})]
+
+
+class ToldVisits(Visits):
+    """The same, of which is kept what it tells."""
+
+    def state(self) -> Any:
+        return [self.rows, self.last]
+
+    def resume(self, state: Any) -> ToldVisits:
+        return replace(self, rows=state[0], last=state[1])
 
 
 def _below(a: Any, b: Any) -> bool:
@@ -196,19 +223,58 @@ def _without_struct(s: Stream, name: str) -> Stream:
     return s.drop(name)
 
 
-def _accumulate(b: _Building, s: Stream, __: list[Stream]) -> Stream:
+def _so_far(b: _Building) -> dict[str, Any]:
+    """Draw when there are answers over all rows so far."""
     options: dict[str, Any] = {"emit": b.one("update", "complete")}
     if b.draw(st.booleans()):
         _, column = b.over()
         period = b.span(b.number(1, 4), column)
         options["every"] = period if b.total else {"tu"[column]: period}
-    return s.accumulate(by=b.by(s.schema), **options, **b.aggregates(s.schema))
+    if b.total and b.draw(st.booleans()):
+        options["forget"] = b.span(b.number(1, 4))
+    return options
+
+
+def _accumulate(b: _Building, s: Stream, __: list[Stream]) -> Stream:
+    return s.accumulate(by=b.by(s.schema), **_so_far(b), **b.aggregates(s.schema))
+
+
+def _ranked(b: _Building, s: Stream, of: Any, **options: Any) -> Stream:
+    """Draw which rows are chosen of a stream, of windows, or of sessions."""
+    by, verb = b.by(s.schema), b.one("top", "top", "last", "latest")
+    if verb == "latest":
+        return cast("Stream", of.latest(by, **options))
+    if verb == "last":
+        found = of.last(b.number(1, 3), by, **options)
+    else:
+        names = [name for name in (b.integer(s.schema), b.text(s.schema)) if name] or ["t"]
+        order = [f"{name} {b.one('', 'ASC', 'DESC', 'NULLS LAST', 'DESC NULLS FIRST')}" for name in names]
+        found = of.top(b.number(1, 3), by, order[: b.number(1, 2)], **options)
+    # A second rank would be a column of the same name.
+    return cast(
+        "Stream", found.select(*(c.name for c in found.schema.data if c.name != "rank"), f"rank AS r{len(b.steps)}")
+    )
+
+
+def _top(b: _Building, s: Stream, __: list[Stream]) -> Stream:
+    return _ranked(b, s, s, **_so_far(b))
+
+
+def _window_top(b: _Building, s: Stream, _: list[Stream]) -> Stream:
+    over, column = b.over()
+    every = b.number(1, 3)
+    if b.draw(st.booleans()):
+        return _without_struct(_ranked(b, s, s.session(b.span(every, column), **over)), "session")
+    size = every + b.number(0, 3)
+    windowed = s.window(b.span(size, column), every=b.span(every, column), **over)
+    return _without_struct(_ranked(b, s, windowed), "window")
 
 
 def _deduplicate(b: _Building, s: Stream, _: list[Stream]) -> Stream:
     over, column = b.over()
-    within = b.span(b.number(1, 3), column) if b.draw(st.booleans()) else None
-    return s.deduplicate(b.by(s.schema), within=within, **over)
+    bound = b.one("", "within", "forget")
+    spans = {bound: b.span(b.number(1, 3), column)} if bound else {}
+    return s.deduplicate(b.by(s.schema), **spans, **over)
 
 
 def _union(b: _Building, s: Stream, others: list[Stream]) -> Stream:
@@ -275,7 +341,14 @@ def _interval_join(b: _Building, s: Stream, others: list[Stream]) -> Stream:
 
 def _process(b: _Building, s: Stream, _: list[Stream]) -> Stream:
     k = b.text(s.schema)
-    return s.process(Totals(), by=(k,) if k else (), schema="n INT") if k != "n" else s.gate()
+    if k == "n":
+        return s.gate()
+    by = (k,) if k else ()
+    if not b.total or b.draw(st.booleans()):
+        return s.process(Totals(), by=by, schema="n INT")
+    n = b.number(1, 4)
+    after = {"INT": n - 1, "DATE": timedelta(days=n - 1), "TIMESTAMP": timedelta(minutes=n, microseconds=-1)}[b.time]
+    return s.process(b.one(Visits, ToldVisits)(after), by=by, schema="n INT", forget=b.span(n))
 
 
 def _iterate(b: _Building, s: Stream, others: list[Stream]) -> Stream:
@@ -345,6 +418,8 @@ OPERATORS: dict[str, Callable[[_Building, Stream, list[Stream]], Stream]] = {
     "apply": _apply,
     "session": _session,
     "accumulate": _accumulate,
+    "top": _top,
+    "window_top": _window_top,
     "deduplicate": _deduplicate,
     "union": _union,
     "join": _join,

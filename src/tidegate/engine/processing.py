@@ -20,6 +20,7 @@ from tidegate.flow.arrow import arrow_type, checked_result, rows_of, table_of
 from tidegate.flow.errors import BadInput, BadResult
 from tidegate.flow.plan import Process
 from tidegate.flow.schema import Column, Schema
+from tidegate.flow.spans import from_units, units
 from tidegate.spec import DT, WM
 from tidegate.spec.operator import step
 
@@ -42,7 +43,7 @@ def processed(operator: Process, given: Sequence[Column], declared: Sequence[Col
                 for start, end in (found := bounds(chunk)):
                     own = rows.slice(start, end - start)
                     copy, answers = copies.given(copies.fresh(), own)
-                    tables.append([*answers, *copies.exits(copy, copies.last_time(own))])
+                    tables.append([*answers, *copies.exits(copy, copies.exit_time(own))])
                 yield from copies.answers(chunk, [start for start, _ in found], tables)
 
     return batches
@@ -88,6 +89,7 @@ class Copies:
         self._names = [c.name for c in self._columns]
         self._batched = callable(getattr(self.original, "apply_batch", None))
         self._keys = [f"__k{i}" for i in range(len(operator.by))]
+        self.forget = operator.forget
 
     def rows(self, chunk: pa.Table) -> pa.Table:
         """Return what operators are given of rows: no keys and no numbers."""
@@ -125,13 +127,25 @@ class Copies:
         found = []
         for answer in copy.exit():
             if isinstance(answer, DT) and self.schema.order.contains(answer.t):
+                if self.forget is not None and not self.schema.order.le(last, answer.t):
+                    raise BadResult(
+                        f"expected at exit times at or above {last!r}, when the key is forgotten, got {answer.t!r}",
+                        hint="answer at the last time that was given plus forget, less one unit; or later",
+                    )
                 check(answer.t)
             found.append((last, answer))
         return [self._table(found)] if found else []
 
-    def last_time(self, rows: pa.Table) -> Any:
-        """Return the time of the last row."""
-        return self.schema.time_of(rows_of(rows.slice(rows.num_rows - 1))[0])
+    def exit_time(self, rows: pa.Table) -> Any:
+        """Return the first time that a copy may answer at its exit: its last, or the last before it is forgotten."""
+        last = self.schema.time_of(rows_of(rows.slice(rows.num_rows - 1))[0])
+        if self.forget is None:
+            return last
+        return self.time_before(units(last, self.schema.times[0].type or "") + self.forget)
+
+    def time_before(self, count: int) -> Any:
+        """Return the time one unit before so many."""
+        return from_units(count - 1, self.schema.times[0].type or "")
 
     def answers(
         self, chunk: pa.Table, starts: Sequence[int], tables: Sequence[Sequence[pa.Table]]

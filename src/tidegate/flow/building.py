@@ -25,7 +25,7 @@ def not_a_stream(value: Any) -> BadArgument:
     windowed = type(value).__name__ == "Windowed"
     return BadArgument(
         f"expected a stream, got {value!r} ({type(value).__name__})",
-        hint="follow window(…) or session(…) with .aggregate(…) or .apply(…)" if windowed else "",
+        hint="follow window(…) or session(…) with .aggregate(…), .top(…) or .apply(…)" if windowed else "",
     )
 
 
@@ -137,6 +137,19 @@ class Building:
             if found is not None and found.type != time.type:
                 raise BadSchema(f"expected the time column {time} unchanged in the schema, got {found}")
         return tuple(c for c in declared.columns if c.name not in Schema(self.schema.times))
+
+    def _forgotten(self, forget: Any, over: tuple[str, str] | None = None) -> int | None:
+        """Answer after how many units of silence a key begins anew; ``over`` is the time column that is meant."""
+        if forget is None:
+            return None
+        if over is None:
+            if len(self.schema.time) > 1:
+                raise BadTime(
+                    f"expected one time column with forget, got {', '.join(self.schema.time)}",
+                    hint="leave forget out, or take a stream with one time column",
+                )
+            over = self._over(None)
+        return parse_span(forget, over[1], what="forget")
 
     def _periods(self, every: Any) -> tuple[tuple[str, int], ...]:
         if every is None:

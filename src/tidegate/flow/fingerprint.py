@@ -8,6 +8,7 @@ A field takes part as it is, unless it says otherwise where it is declared.
 ...     name: str
 ...     sql: str = field(metadata=AS_SQL)
 ...     type: str = field(default="INT", metadata=LEFT_OUT)
+...     rows: int = field(default=0, metadata=IF_GIVEN)
 >>> plain(Chosen("N", "SUM(X)"))
 {'': 'Chosen', 'name': 'N', 'sql': 'sum(x)'}
 """
@@ -22,13 +23,15 @@ from typing import Any
 from tidegate.flow.schema import Schema
 from tidegate.flow.sql import Sql
 
-__all__ = ["AS_SQL", "LEFT_OUT", "content", "plain"]
+__all__ = ["AS_SQL", "IF_GIVEN", "LEFT_OUT", "content", "plain"]
 
 _KEY = "tidegate.fingerprint"
 #: The metadata of a field that does not change what state means: it can be derived, or only says how work is done.
 LEFT_OUT: Mapping[str, str] = MappingProxyType({_KEY: "left out"})
 #: The metadata of a field that holds Spark SQL, or a tuple of it: the case of words in it means nothing.
 AS_SQL: Mapping[str, str] = MappingProxyType({_KEY: "as SQL"})
+#: The metadata of a field that came later: with its default, an operator is what it was before there was such a field.
+IF_GIVEN: Mapping[str, str] = MappingProxyType({_KEY: "if given"})
 
 
 def content(value: Any, *, exact: bool = False) -> dict[str, Any]:
@@ -36,8 +39,10 @@ def content(value: Any, *, exact: bool = False) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in fields(value):
         said = each.metadata.get(_KEY)
+        held = getattr(value, each.name)
+        if said == IF_GIVEN[_KEY] and held == each.default:
+            continue
         if said != LEFT_OUT[_KEY]:
-            held = getattr(value, each.name)
             found[each.name] = _normal(held) if said == AS_SQL[_KEY] else plain(held, exact=exact)
     return found
 

@@ -18,7 +18,9 @@ from tidegate.flow.plan import (
     JoinAsof,
     Operator,
     Plan,
+    Process,
     SessionFrame,
+    Top,
     WindowFrame,
 )
 from tidegate.flow.spans import from_units, within
@@ -118,10 +120,18 @@ def _takes(operator: Operator, port: int, gives: Ranges) -> Ranges:
         # A session ends the gap after its last row, and is answered one unit before.
         last = min(room[over][1] - 1, gives[over][1])
         found[over] = max(room[over][0], gives[over][0] - frame.gap + 1), last - frame.gap + 1
-    elif isinstance(operator, Accumulate):
+    elif isinstance(operator, Accumulate | Top):
+        if operator.forget is not None:
+            (over,) = gives
+            found[over] = _both(room[over], gives[over])
         for name, period in operator.every:
             low, high = _both(room[name], gives[name])
             found[name] = max(room[name][0], low // period * period), (high + 1) // period * period - 1
+    elif isinstance(operator, Process) and operator.forget is not None:
+        # What a copy answers at its exit is that much later than its last row.
+        (over,) = gives
+        low, high = _both(room[over], gives[over])
+        found[over] = low, high - operator.forget + 1
     elif isinstance(operator, Deduplicate):
         found[operator.over] = _both(room[operator.over], gives[operator.over])
     elif isinstance(operator, JoinAsof):

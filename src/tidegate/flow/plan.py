@@ -27,6 +27,8 @@ from tidegate.flow.operators import (
     Iterate,
     Join,
     JoinAsof,
+    Last,
+    Latest,
     MapBatches,
     Operator,
     Process,
@@ -34,6 +36,7 @@ from tidegate.flow.operators import (
     SessionFrame,
     Source,
     Table,
+    Top,
     Unfold,
     Union,
     Where,
@@ -41,6 +44,7 @@ from tidegate.flow.operators import (
     WindowApply,
     WindowFrame,
     WindowJoin,
+    WindowTop,
 )
 from tidegate.flow.spans import show_span
 
@@ -56,6 +60,8 @@ __all__ = [
     "Iterate",
     "Join",
     "JoinAsof",
+    "Last",
+    "Latest",
     "MapBatches",
     "Operator",
     "Plan",
@@ -65,6 +71,7 @@ __all__ = [
     "Sink",
     "Source",
     "Table",
+    "Top",
     "Unfold",
     "Union",
     "Where",
@@ -72,6 +79,7 @@ __all__ = [
     "WindowApply",
     "WindowFrame",
     "WindowJoin",
+    "WindowTop",
 ]
 
 
@@ -176,7 +184,7 @@ class Plan:
         lines = [f"flow {self.name}"]
         for operator in self.operators:
             own = {f.name: getattr(operator, f.name) for f in fields(operator) if f.name not in _UNSAID}
-            given = {name: value for name, value in own.items() if name != "was" or value}
+            given = {name: value for name, value in own.items() if name not in ("was", "forget") or value}
             arguments = [*operator.inputs, *(f"{n}={self._said(operator, n, value)}" for n, value in given.items())]
             lines.append(f"  {operator.id} = {operator.verb}({', '.join(arguments)}) -> {operator.schema}")
         lines += [f"  sink {sink.name} = {sink.input}" for sink in self.sinks]

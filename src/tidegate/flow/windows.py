@@ -1,4 +1,4 @@
-"""What follows ``window(…)`` and ``session(…)``: an aggregate, or a Python function, per window and group."""
+"""What follows ``window(…)`` and ``session(…)``: an aggregate, some rows, or a Python function, for each window."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tidegate.flow.aggregates import aggregation, grouping
 from tidegate.flow.building import Building
 from tidegate.flow.errors import BadArgument, BadSpan
 from tidegate.flow.plan import SessionFrame, WindowFrame
+from tidegate.flow.ranking import Ranking, last_by, latest_by, top_by
 from tidegate.flow.schema import Column, parse_schema
 from tidegate.flow.spans import parse_span, show_span
 
@@ -42,7 +43,7 @@ def session_frame(over: tuple[str, str], gap: Any) -> SessionFrame:
 
 
 class Windowed:
-    """Rows in windows or sessions, waiting to be told what to compute: `aggregate` or `apply`."""
+    """Rows in windows or sessions, waiting to be told what to compute: `aggregate`, `top` and the like, or `apply`."""
 
     def __init__(self, stream: Building, frame: WindowFrame | SessionFrame, column: str) -> None:
         self._stream = stream
@@ -58,7 +59,7 @@ class Windowed:
         if name.startswith("_"):
             raise AttributeError(name)
         # Someone took it for a stream.
-        raise AttributeError(f"{self._column}(…) has no {name!r}: follow it with .aggregate(…) or .apply(…)")
+        raise AttributeError(f"{self._column}(…) has no {name!r}: follow it with .aggregate(…), .top(…) or .apply(…)")
 
     def aggregate(self, *expressions: str, by: Any = (), **named_expressions: str) -> Stream:
         """Answer one row for each window and group that has rows.
@@ -103,6 +104,27 @@ class Windowed:
                 keyed=keyed,
                 columns=tuple(c.name for c in declared),
             )
+
+    def top(self, n: int, by: Any = (), order: Any = ()) -> Stream:
+        """Return the first ``n`` rows of each window and group, by ``order``, as `Stream.top` ranks them."""
+        with self._stream._building(f"{self._column}(…).top"):
+            return self._ranked(top_by(n, by, order, self._stream.schema))
+
+    def last(self, n: int, by: Any = ()) -> Stream:
+        """Return the last ``n`` rows of each window and group, as `Stream.last` ranks them."""
+        with self._stream._building(f"{self._column}(…).last"):
+            return self._ranked(last_by(n, by, self._stream.schema))
+
+    def latest(self, by: Any = ()) -> Stream:
+        """Return the latest row of each window and group."""
+        with self._stream._building(f"{self._column}(…).latest"):
+            return self._ranked(latest_by(by, self._stream.schema))
+
+    def _ranked(self, ranking: Ranking) -> Stream:
+        stream = self._stream
+        columns = (*stream.schema.times, self._struct(), *ranking.columns(stream.schema), *self._revision())
+        fields = {"frame": self._frame} | ranking.fields
+        return stream._add(plan.WindowTop, stream._result(columns), name=self._column, **fields)
 
     def _struct(self) -> Column:
         type_ = self._stream.schema[self._frame.over].type or ""

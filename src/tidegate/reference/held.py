@@ -15,7 +15,7 @@ from tidegate.flow.values import freeze, ordered
 from tidegate.reference.run import Events, Running, evaluate, on_time
 from tidegate.spec import DT, WM, Event, batch_op, incr_batch_op, produce
 
-__all__ = ["Group", "aggregated", "answers", "complete", "grouped", "keyed", "moved", "units_of", "with_time"]
+__all__ = ["Group", "aggregated", "answers", "complete", "grouped", "keyed", "moved", "so_far", "units_of", "with_time"]
 
 
 @dataclass(slots=True)
@@ -180,9 +180,18 @@ def _with_keys(
 @evaluate.register
 def _accumulate(operator: plan.Accumulate, running: Running, inputs: list[Events]) -> Events:
     (schema,) = running.schemas(operator)
-    order = schema.order
     by = operator.aggregation.by
-    events = on_time(inputs[0])
+    groups = so_far(operator, by, running, schema, inputs[0])
+    key_columns = tuple(Column(e.name, e.type) for e in by)
+    return answers(groups, aggregated(running, operator, schema, key_columns), operator.schema)
+
+
+def so_far(
+    operator: plan.Accumulate | plan.Top, by: tuple[Expression, ...], running: Running, schema: Schema, given: Events
+) -> list[Event | Group]:
+    """Answer, as groups, all rows at or below each time that an operator answers at."""
+    order = schema.order
+    events = on_time(given)
     keys = iter(keyed(running, [event.d for event in events if isinstance(event, DT)], schema, by))
     data = [
         DT(_at_period_end(operator, schema, event), (next(keys), event.d)) if isinstance(event, DT) else event
@@ -195,13 +204,30 @@ def _accumulate(operator: plan.Accumulate, running: Running, inputs: list[Events
             continue
         below = grouped((key, (t, row)) for t, (key, row) in event.d if order.le(t, event.t))
         for key, rows in below:
+            if operator.forget is not None:
+                rows = _not_forgotten(operator.forget, schema, event.t, rows)
+            if not rows:
+                continue
             if operator.emit == "complete" or any(t == event.t for t, _ in rows):
                 out.append(Group(event.t, key, [row for _, row in rows]))
-    key_columns = tuple(Column(e.name, e.type) for e in by)
-    return answers(out, aggregated(running, operator, schema, key_columns), operator.schema)
+    return out
 
 
-def _at_period_end(operator: plan.Accumulate, schema: Schema, event: DT[Any, Any]) -> Any:
+def _not_forgotten(span: int, schema: Schema, now: Any, rows: list[Any]) -> list[Any]:
+    """Answer the rows of a group, each with its time, since it was silent for so long; none if it is."""
+    (time,) = schema.times
+    after = units(now, time.type or "")
+    kept: list[Any] = []
+    for t, row in sorted(rows, key=lambda pair: schema.order.key(pair[0]), reverse=True):
+        at = units(t, time.type or "")
+        if after - at >= span:
+            break
+        kept.append((t, row))
+        after = at
+    return kept
+
+
+def _at_period_end(operator: plan.Accumulate | plan.Top, schema: Schema, event: DT[Any, Any]) -> Any:
     t = event.t
     for name, period in operator.every:
         t = moved(schema, t, name, period_end(period, units_of(schema, event.d, name)))
@@ -213,6 +239,7 @@ def _deduplicate(operator: plan.Deduplicate, running: Running, inputs: list[Even
     schema = operator.schema
     others = [name for name in schema.time if name != operator.over]
     last_kept: dict[Hashable, int] = {}
+    last_seen: dict[Hashable, int] = {}
     out: Events = []
     for event in _with_keys(running, on_time(inputs[0]), schema, operator.by, schema):
         if isinstance(event, WM):
@@ -221,7 +248,9 @@ def _deduplicate(operator: plan.Deduplicate, running: Running, inputs: list[Even
         for key, rows in grouped((key | {n: row[n] for n in others}, row) for key, row in event.d):
             at = units_of(schema, rows[0], operator.over)
             last = last_kept.get(freeze(key))
-            if last is None or (operator.within is not None and at >= last + operator.within):
+            silent = operator.forget is not None and last is not None and at >= last_seen[freeze(key)] + operator.forget
+            last_seen[freeze(key)] = at
+            if last is None or silent or (operator.within is not None and at >= last + operator.within):
                 last_kept[freeze(key)] = at
                 out.append(DT(event.t, ordered(rows, schema.names)[0]))
     return out

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from copy import deepcopy
 from typing import Any
 
 from tidegate.flow import plan
 from tidegate.flow.arrow import rows_of, table_of
 from tidegate.flow.errors import BadInput, BadResult
+from tidegate.flow.schema import Schema
+from tidegate.flow.spans import from_units, units
 from tidegate.flow.values import freeze, ordered
 from tidegate.reference.held import complete, grouped, keyed, with_time
 from tidegate.reference.run import Events, Running, evaluate, on_time
@@ -29,11 +31,26 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
     copies: dict[Hashable, tuple[Any, dict[str, Any], Any]] = {}
     seen: list[Any] = []
     out: Events = []
+
+    def exits(done: Callable[[Any], bool]) -> None:
+        """Let the copies exit that are forgotten."""
+        for name, (copy, key, last) in list(copies.items()):
+            end = _forgotten_after(operator, schema, last)
+            if done(end):
+                del copies[name]
+                out.extend(_exited(operator, order, key, copy, end))
+
     for event in held:
         if isinstance(event, WM):
+            if operator.forget is not None:
+                wm = event.t
+                exits(lambda end, wm=wm: order.le(end, wm))  # type: ignore[misc]
             seen.append(event.t)
             out.append(event)
             continue
+        if operator.forget is not None:
+            now = event.t
+            exits(lambda end, now=now: order.le(end, now) and end != now)  # type: ignore[misc]
         for key, rows in grouped(event.d):
             # Of its own: an operator may change itself, rather than to answer another.
             copy = copies[freeze(key)][0] if freeze(key) in copies else deepcopy(operator.operator)
@@ -42,6 +59,8 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
                 copy, answered = step(copy, item)
                 out += _checked(operator, order, key, answered, event.t)
             copies[freeze(key)] = (copy, key, event.t)
+    if operator.forget is not None:
+        exits(lambda _: True)
     for copy, key, last in copies.values():
         for answer in _checked(operator, order, key, copy.exit(), last):
             if any(order.le(answer.t, wm) for wm in seen):
@@ -51,6 +70,26 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
                 )
             out.append(answer)
     return out
+
+
+def _forgotten_after(operator: plan.Process, schema: Schema, last: Any) -> Any:
+    """Answer the last unit at which a copy is remembered that was given a time."""
+    if operator.forget is None:
+        return last
+    type_ = schema.times[0].type or ""
+    return from_units(units(last, type_) + operator.forget - 1, type_)
+
+
+def _exited(operator: plan.Process, order: Order[Any], key: dict[str, Any], copy: Any, end: Any) -> list[DT[Any, Any]]:
+    """Answer what a copy that is forgotten puts out at its exit."""
+    answered = list(copy.exit())
+    for answer in answered:
+        if isinstance(answer, DT) and order.contains(answer.t) and not order.le(end, answer.t):
+            raise BadResult(
+                f"expected at exit times at or above {end!r}, when the key is forgotten, got {answer.t!r} of key {key}",
+                hint="answer at the last time that was given plus forget, less one unit; or later",
+            )
+    return _checked(operator, order, key, answered, end)
 
 
 def _checked(

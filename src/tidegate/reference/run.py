@@ -65,7 +65,16 @@ def on_time(events: Iterable[Event | Late]) -> list[Event]:
 
 def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]]) -> Results:
     """Run a plan on finite inputs: ``DT(t, row)`` and ``WM(t)`` for sources, rows for tables."""
-    from tidegate.reference import framed, held, intervals, looped, paired, processed, rowwise  # noqa: F401  # their rules
+    from tidegate.reference import (  # noqa: F401  # their rules
+        framed,
+        held,
+        intervals,
+        looped,
+        paired,
+        processed,
+        ranked,
+        rowwise,
+    )
 
     if plan.timezone != "UTC":
         raise NotSupported(f"the reference computes in UTC only, got {plan.timezone}", hint='Flow(…, timezone="UTC")')

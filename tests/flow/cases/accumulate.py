@@ -7,6 +7,8 @@ from tests.flow.case import Case, at, day, days, instants, ints, pairs
 ROWS = [(1, "a", 1), (2, "b", 2), (2, "a", 3), (2, "a", 4), (5, "b", 5), (5, None, 6)]
 GRID = [(0, 0, "a", 1), (0, 1, "a", 2), (1, 0, "a", 4), (1, 1, "a", 8), (2, 0, "b", 16)]
 
+GAPS = [(1, "a", 1), (2, "b", 2), (4, "a", 4), (7, "a", 8), (9, "a", 16), (9, None, 32), (12, "b", 64), (12, "a", 128)]
+
 CASES = [
     Case(
         "update: each time and group that has a row at exactly that time",
@@ -108,5 +110,47 @@ CASES = [
         lambda f: ints(f).accumulate(n="count(*)"),
         {"s": [(i // 10, "a", i) for i in range(200)]},
         [(i, 10 * (i + 1)) for i in range(20)],
+    ),
+    Case(
+        "forget: a row that comes the span or more after the one before begins anew",
+        lambda f: ints(f).accumulate(by="k", s="sum(x)", forget=3),
+        {"s": GAPS},
+        [
+            (1, "a", 1),
+            (2, "b", 2),
+            (4, "a", 4),
+            (7, "a", 8),
+            (9, "a", 24),
+            (9, None, 32),
+            (12, "a", 128),
+            (12, "b", 64),
+        ],
+    ),
+    Case(
+        "forget: complete leaves out groups that were silent so long",
+        lambda f: ints(f).accumulate(by="k", s="sum(x)", emit="complete", forget=4),
+        {"s": GAPS},
+        [
+            *[(1, "a", 1), (2, "a", 1), (2, "b", 2), (4, "a", 5), (4, "b", 2), (7, "a", 13), (9, "a", 29)],
+            *[(9, None, 32), (12, "a", 157), (12, "b", 64), (12, None, 32)],
+        ],
+    ),
+    Case(
+        "forget: with every, between the ends of periods",
+        lambda f: ints(f).accumulate(by="k", n="count(*)", every=3, forget=4),
+        {"s": GAPS},
+        [(2, "a", 1), (2, "b", 1), (5, "a", 2), (8, "a", 3), (11, "a", 4), (11, None, 1), (14, "a", 5), (14, "b", 1)],
+    ),
+    Case(
+        "forget: of rows that are kept as such, without groups",
+        lambda f: ints(f).accumulate(xs="collect_list(x)", n="count(DISTINCT k)", forget=3),
+        {"s": [row for row in GAPS if row[0] not in (2, 12)]},
+        [(1, [1], 1), (4, [4], 1), (7, [8], 1), (9, [8, 32, 16], 1)],
+    ),
+    Case(
+        "forget: on timestamps",
+        lambda f: instants(f).accumulate(by="k", n="count(*)", forget="10 minutes"),
+        {"s": [(at(0), "a", 1), (at(9.99), "a", 1), (at(19.99), "a", 1)]},
+        [(at(0), "a", 1), (at(9.99), "a", 2), (at(19.99), "a", 1)],
     ),
 ]

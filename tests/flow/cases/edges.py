@@ -6,6 +6,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from tests.flow.case import Case, span
+from tests.flow.cases.process import Visit
 
 import tidegate as tg
 
@@ -82,6 +83,24 @@ CASES = [
         lambda f: tiny(f).accumulate(n="count(*)", every=10),
         {"s": at(-128, -120, 119, 120, 127)},
         [(-121, 1), (-111, 2), (119, 3)],
+    ),
+    Case(
+        "copies that exit after the last time",
+        lambda f: tiny(f).process(Visit(), by="k", schema="y INT", forget=5),
+        {"s": at(-128, 121, 122, 123, 124)},
+        [(-128, "a", 1), (-124, "a", -1), (121, "a", 1), (122, "a", 2), (123, "a", 3), (127, "a", -3)],
+    ),
+    Case(
+        "silences over a BIGINT leave room to compute in",
+        lambda f: big(f).accumulate(by="k", n="count(*)", forget=10),
+        {"s": at(-MOST, -FAR, -FAR + 9, FAR - 20, FAR - 10, MOST - 1)},
+        [(-FAR, "a", 1), (-FAR + 9, "a", 2), (FAR - 20, "a", 1), (FAR - 10, "a", 1)],
+    ),
+    Case(
+        "periods of the last row that end after the last time",
+        lambda f: tiny(f).select().last(1, every=10),
+        {"s": at(-128, -120, 119, 120, 127)},
+        [(-121, 1), (-111, 1), (119, 1)],
     ),
     Case(
         "windows over a BIGINT leave room to compute in",

@@ -94,4 +94,27 @@ CASES = [
         {"s": [(0, 0, "a", 1), (3, 0, "a", 2), (3, 1, "a", 3), (5, 0, "a", 4)]},
         [(0, 0, "a", 1), (3, 1, "a", 3), (5, 0, "a", 4)],
     ),
+    Case(
+        "deduplicate that forgets: rows that were dropped count, too",
+        lambda f: ints(f).deduplicate("k", forget=3),
+        {
+            "s": [
+                (1, "a", 1),
+                (1, "a", 2),
+                (3, "a", 3),
+                (5, "a", 4),
+                (8, "a", 5),
+                (10, "a", 6),
+                (2, "b", 7),
+                (6, "b", 8),
+            ]
+        },
+        [(1, "a", 1), (8, "a", 5), (2, "b", 7), (6, "b", 8)],
+    ),
+    Case(
+        "deduplicate that forgets, on a product: the other time column is part of the key",
+        lambda f: pairs(f).deduplicate("k", forget=3, over="w"),
+        {"s": [(0, 0, "a", 1), (0, 2, "a", 2), (0, 4, "a", 3), (0, 7, "a", 4), (1, 3, "a", 5)]},
+        [(0, 0, "a", 1), (0, 7, "a", 4), (1, 3, "a", 5)],
+    ),
 ]

@@ -113,6 +113,17 @@ CASES = [
         [(1, "a", 3), (2, "a", 3), (2, None, 3), (7, "a", 7), (7, None, 3), (7, "b", None)],
     ),
     Case(
+        "the first rows, and those of windows",
+        lambda f: (
+            named(f)
+            .top(1, by=k, order=f"{x} DESC NULLS FIRST", every=5)
+            .select(k, x)
+            .union(named(f, "r").window(5).last(1, by=k).select(k, x))
+        ),
+        {"s": ROWS, "r": ROWS},
+        [(4, "a", 2), (4, None, 3), (9, "a", 4), (9, "b", None)] * 2,
+    ),
+    Case(
         "distinct and deduplicated",
         lambda f: named(f).distinct().deduplicate(by=k, within=5),
         {"s": ROWS},

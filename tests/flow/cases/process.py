@@ -53,6 +53,43 @@ class Changing(Operator[Any, Any]):
         return self, []
 
 
+@dataclass(frozen=True)
+class Visit(Operator[Any, Any]):
+    """How many rows came so far; and at the end, five after the last, all of them."""
+
+    rows: int = 0
+    last: Any = None
+
+    def apply(self, event: Any) -> tuple[Visit, list[Any]]:
+        if isinstance(event, WM):
+            return self, [DT(event.t, {"y": self.rows})]
+        return Visit(self.rows + 1, event.t), []
+
+    def exit(self) -> Iterable[Any]:
+        return [DT(self.last + 4, {"y": -self.rows})]
+
+
+class Told(Visit):
+    """The same, which can tell what it knows."""
+
+    def apply(self, event: Any) -> tuple[Told, list[Any]]:
+        copy, answers = super().apply(event)
+        return Told(copy.rows, copy.last), answers
+
+    def state(self) -> Any:
+        return [self.rows, self.last]
+
+    def resume(self, state: Any) -> Told:
+        return Told(*state)
+
+
+VISITS = [(1, "a", 1), (1, "a", 2), (4, "a", 3), (2, "b", 4), (9, "a", 5), (13, "a", 6), (13, "b", 7), (30, None, 8)]
+VISITED = [
+    *[(1, "a", 2), (4, "a", 3), (8, "a", -3), (9, "a", 1), (13, "a", 2), (17, "a", -2)],
+    *[(2, "b", 1), (6, "b", -1), (13, "b", 1), (17, "b", -1), (30, None, 1), (34, None, -1)],
+]
+
+
 def later(t: Any, d: Any) -> dict[str, Any]:
     """A row of its own for each row."""
     return {"y": d["x"] + t}
@@ -105,5 +142,23 @@ CASES = [
         lambda f: pairs(f).process(Ordered(), by="k", schema="seen STRING"),
         {"s": [(1, 1, "a", 3), (0, 0, "a", 1), (0, 1, "a", 2)]},
         [(0, 0, "a", "1."), (0, 1, "a", "1.2."), (1, 1, "a", "1.2.3.")],
+    ),
+    Case(
+        "forget: a new copy after a silence; the one before exits",
+        lambda f: ints(f).process(Visit(), by="k", schema="y INT", forget=5),
+        {"s": VISITS},
+        VISITED,
+    ),
+    Case(
+        "forget: the same, of copies that tell what they know",
+        lambda f: ints(f).process(Told(), by="k", schema="y INT", forget=5),
+        {"s": VISITS},
+        VISITED,
+    ),
+    Case(
+        "forget: without keys",
+        lambda f: ints(f).process(Visit(), by=(), schema="y INT", forget=5),
+        {"s": VISITS[:3] + VISITS[-1:]},
+        [(1, 2), (4, 3), (8, -3), (30, 1), (34, -1)],
     ),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tidegate.engine.keepers.accumulated import AllCells, AllRows
+from tidegate.engine.keepers.accumulated import AllCells, AllRows, FirstRows
 from tidegate.engine.keepers.intervals import RowsApart
 from tidegate.engine.keepers.keeper import Answer, Held, Keeper, Moved, New, Types
 from tidegate.engine.keepers.last_rows import LastKept, LatestRight
@@ -15,7 +15,7 @@ from tidegate.engine.keepers.processed import Knowledge, PlayedRows
 from tidegate.engine.keepers.resumed import Memory, memory_of
 from tidegate.engine.keepers.revised import RevisedWindows
 from tidegate.engine.keepers.sessions import RowsInSessions
-from tidegate.engine.keepers.windows import CellsInWindows, RowsInWindows
+from tidegate.engine.keepers.windows import CellsInWindows, FirstInWindows, RowsInWindows
 from tidegate.engine.lowering.cells import mergeable
 from tidegate.flow import plan
 from tidegate.flow.errors import NotSupported
@@ -42,13 +42,23 @@ def _keeper(operator: Operator, inputs: Sequence[Schema], *, allow_pickle: bool)
         case plan.Gate() | plan.Aggregate() | plan.Distinct() | plan.Join():
             return RowsPerTime(operator, inputs)
         case plan.WindowAggregate(aggregation=aggregation):
-            return _windows(operator, inputs, operator.frame, aggregation.by, cells=mergeable(aggregation))
+            return _windows(
+                operator,
+                inputs,
+                operator.frame,
+                aggregation.by,
+                small=CellsInWindows if mergeable(aggregation) else None,
+            )
         case plan.WindowApply(by=by):
             return _windows(operator, inputs, operator.frame, by)
+        case plan.WindowTop(by=by):
+            return _windows(operator, inputs, operator.frame, by, small=FirstInWindows)
         case plan.WindowJoin(frame=frame):
             return RowsInWindows(operator, inputs, frame)
         case plan.Accumulate(aggregation=aggregation):
             return (AllCells if mergeable(aggregation) else AllRows)(operator, inputs)
+        case plan.Top():
+            return FirstRows(operator, inputs)
         case plan.Deduplicate():
             return LastKept(operator, inputs)
         case plan.IntervalJoin():
@@ -64,12 +74,17 @@ def _keeper(operator: Operator, inputs: Sequence[Schema], *, allow_pickle: bool)
 
 
 def _windows(
-    operator: Any, inputs: Sequence[Schema], frame: WindowFrame | SessionFrame, by: Any, *, cells: bool = False
+    operator: Any,
+    inputs: Sequence[Schema],
+    frame: WindowFrame | SessionFrame,
+    by: Any,
+    *,
+    small: type[RowsInWindows[Any]] | None = None,
 ) -> Keeper[Any]:
-    """Return what is kept for windows of rows that are grouped."""
+    """Return what is kept for windows of rows that are grouped; ``small`` is for what needs no rows, or not all."""
     match frame:
         case SessionFrame():
             return RowsInSessions(operator, inputs, frame, by)
         case WindowFrame(lateness=0):
-            return (CellsInWindows if cells else RowsInWindows)(operator, inputs, frame)
+            return (small or RowsInWindows)(operator, inputs, frame)
     return RevisedWindows(operator, inputs, frame, by)

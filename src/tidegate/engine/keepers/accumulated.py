@@ -1,31 +1,70 @@
-"""`accumulate`: all rows so far, as partial aggregates that are merged where no later time can tell times apart.
+"""All rows so far, or what later answers need of them: it is merged where no later time can tell times apart.
 
 With frontier F, a complete time t is represented by the meet over f in F of the join of t and f: the times that may
 still appear are above the one exactly if they are above the other. On a total order that is the frontier itself, and
-there is one cell for each group. A cell says in ``__here`` how many of its rows wait for their time to be complete:
-all, or none once it is merged with others.
+there is one cell for each group. A cell is a partial aggregate of `accumulate`, or a row of `top`. It says in
+``__here`` how many of its rows wait for their time to be complete: all, or none once it is merged with others.
 """
 
 from __future__ import annotations
 
-from tidegate.engine.frontiers import Frontier, complete, is_complete, moving, newly_complete, parts_of
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TypeVar
+
+from tidegate.engine.frontiers import Frontier, complete, complete_at, is_complete, moving, newly_complete, parts_of
 from tidegate.engine.keepers.keeper import Answer, Held, Keeper, Moved
 from tidegate.engine.lowering import lower_operator
-from tidegate.engine.lowering.accumulate import answers_of, cells_of, merged_cells
+from tidegate.engine.lowering.accumulate import answers_of, cells_of, counted_at, merged_cells
+from tidegate.engine.lowering.chains import UNTIL, remembered
+from tidegate.engine.lowering.ranks import first_of_each
+from tidegate.engine.lowering.tops import placed, top_answers
 from tidegate.engine.relation import Relation, as_they_are
 from tidegate.engine.units import from_units, to_units
 from tidegate.flow import plan
+from tidegate.flow.expressions import Expression
+from tidegate.flow.schema import Schema
 from tidegate.flow.spans import units
 from tidegate.time import BOTTOM, TOP
 
-__all__ = ["FEW", "AllCells", "AllRows"]
+__all__ = ["FEW", "AllCells", "AllRows", "FirstRows"]
 
 #: With fewer new rows than this, their groups are sent to where the state is, and not the state to them.
 FEW = 100_000
 
+SoFar = TypeVar("SoFar", bound=plan.Accumulate | plan.Top)
 
-class AllRows(Keeper[plan.Accumulate]):
-    """All rows: each takes part in all later answers."""
+
+class _SoFar(Keeper[SoFar]):
+    """What answers over all rows so far need."""
+
+    def __init__(self, operator: SoFar, inputs: Sequence[Schema]) -> None:
+        super().__init__(operator, inputs)
+        # Whether a group goes on is known of all of its rows together.
+        self.parts_apart = operator.forget is None
+
+    def _remembered(self, rows: Relation, groups: Sequence[str]) -> Relation:
+        """Add when groups are forgotten, to rows that have a time ``__t0`` from which on they count."""
+        (time,) = self.operator.schema.times
+        return remembered(rows, to_units("__t0", time.type or ""), self.operator.forget or 0, groups)
+
+    def _forgotten(self, at: Frontier) -> str:
+        """Return the condition that what is `_remembered` is not needed any more: no row can go on from it."""
+        schema = self.operator.schema
+        return complete_at(schema, at, schema.time[0], f"{UNTIL} - 1L")
+
+
+class AllRows(_SoFar[plan.Accumulate]):
+    """All rows: each takes part in all later answers, or in those until its group is forgotten."""
+
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
+        """Return the rows of groups that are not forgotten."""
+        if self.operator.forget is None:
+            return rows
+        keys = {f"__k{i}": e.sql for i, e in enumerate(self.operator.aggregation.by)}
+        counted = rows.with_columns(keys | {"__t0": counted_at(self.operator)[0]})
+        known = self._remembered(counted, list(keys)).where(f"NOT ({self._forgotten(at)})")
+        return known.select(as_they_are(rows.names))
 
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers at the times that became complete."""
@@ -33,14 +72,21 @@ class AllRows(Keeper[plan.Accumulate]):
         return held.answers(lower_operator(self.operator, self.read(held, 0)).where(done))
 
 
-class AllCells(AllRows):
-    """Partial aggregates of all rows."""
+class _Cells(_SoFar[SoFar]):
+    """What answers need of all rows: the group ``__k…``, the time ``__t…`` and ``__here``, and what is of the kind."""
 
-    keeps = "cells"
+    @property
+    @abstractmethod
+    def by(self) -> Sequence[Expression]:
+        """What groups."""
 
-    def kept_of(self, rows: Relation) -> Relation:
-        """Return the cells of rows; all of their rows wait."""
-        return cells_of(self.operator, rows).with_columns({"__here": "__n"})
+    @abstractmethod
+    def merged(self, held: Held, cells: Relation, *apart: str) -> Relation:
+        """Return cells with those of one group and time, and ``apart``, merged."""
+
+    @abstractmethod
+    def answered(self, held: Held, cells: Relation) -> Relation:
+        """Return the answers at the cells that are here, of all cells."""
 
     def times(self, port: int) -> list[str]:  # noqa: ARG002
         """Return the times of cells, null for those that do not wait any more."""
@@ -49,7 +95,7 @@ class AllCells(AllRows):
 
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers for the cells that became complete, on top of those that were."""
-        operator, schema = self.operator, self.operator.schema
+        schema = self.operator.schema
         waiting = [
             part
             for part in held.states[0].parts
@@ -61,24 +107,33 @@ class AllCells(AllRows):
         newer, cells = self.read(held, 0, waiting), self.read(held, 0)
         fresh = newer.where(f"__here > 0 AND ({now}) AND NOT ({was})")
         known = cells.where(f"__here = 0 OR ({was})")
-        if operator.emit == "update" and operator.aggregation.by:
+        if self.operator.emit == "update" and self.by:
             # A group without new rows gives no answer.
-            names = [f"__k{i}" for i in range(len(operator.aggregation.by))]
+            names = [f"__k{i}" for i in range(len(self.by))]
             groups = fresh.select({f"{name}x": name for name in names}).distinct()
             same = " AND ".join(f"{name} <=> {name}x" for name in names)
             few = sum(part.rows for part in waiting) <= FEW
             known = known.join(groups.small() if few else groups, same, "semi")
-        rows = held.input_types()
-        both = merged_cells(operator, self._represented(known, moved.old).union(fresh), rows)
-        return held.answers(answers_of(operator, both, rows))
+        return held.answers(self.answered(held, self._represented(known, moved.old).union(fresh)))
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return cells with those of complete times merged as far as no later time can tell them apart."""
         done = f"(__here = 0 OR ({complete(self.operator.schema, at, self._times)}))"
         marked = rows.with_columns({"__waits": f"NOT {done}"})
-        moved = self._represented(marked, at, unless="__waits")
-        merged = merged_cells(self.operator, moved, held.input_types(), "__waits")
-        return merged.select(as_they_are(rows.names))
+        if self.operator.forget is None:
+            moved = self._represented(marked, at, unless="__waits")
+        else:
+            moved = self._at_the_last(marked, at)
+        return self.merged(held, moved, "__waits").select(as_they_are(rows.names))
+
+    def _at_the_last(self, cells: Relation, at: Frontier) -> Relation:
+        """Return cells, those that do not wait at the last time of what they go on to, without what is forgotten."""
+        (time,) = self.operator.schema.times
+        groups = [*(f"__k{i}" for i in range(len(self.by))), "__waits"]
+        known = self._remembered(cells, groups).where(f"__waits OR NOT ({self._forgotten(at)})")
+        last = from_units(f"({UNTIL} - {self.operator.forget}L)", time.type or "")
+        changed = {"__t0": f"IF(__waits, __t0, {last})", "__here": "IF(__waits, __here, 0L)"}
+        return known.with_columns(changed).without(UNTIL)
 
     @property
     def _times(self) -> list[str]:
@@ -86,6 +141,9 @@ class AllCells(AllRows):
 
     def _represented(self, cells: Relation, at: Frontier, unless: str = "false") -> Relation:
         """Return cells at the times that represent theirs, not merged yet; ``unless`` leaves some as they are."""
+        if self.operator.forget is not None:
+            # How long ago a group had its last row has to be seen.
+            return cells.with_columns({"__here": f"IF({unless}, __here, 0L)"})
         schema = self.operator.schema
         elements = [parts for parts in (parts_of(schema, f) for f in at) if TOP not in parts]
         changed = {"__here": f"IF({unless}, __here, 0L)"}
@@ -101,3 +159,53 @@ class AllCells(AllRows):
             meet = joins[0] if len(joins) == 1 else f"least({', '.join(joins)})" if joins else name
             changed[name] = f"IF({unless}, {name}, {meet})"
         return cells.select(as_they_are(cells.names) | changed)
+
+
+class AllCells(_Cells[plan.Accumulate]):
+    """Partial aggregates of all rows."""
+
+    keeps = "cells"
+
+    @property
+    def by(self) -> Sequence[Expression]:
+        """What groups."""
+        return self.operator.aggregation.by
+
+    def kept_of(self, rows: Relation) -> Relation:
+        """Return the cells of rows; all of their rows wait."""
+        return cells_of(self.operator, rows).with_columns({"__here": "__n"})
+
+    def merged(self, held: Held, cells: Relation, *apart: str) -> Relation:
+        """Return one cell for each group and time."""
+        return merged_cells(self.operator, cells, held.input_types(), *apart)
+
+    def answered(self, held: Held, cells: Relation) -> Relation:
+        """Return what is accumulated at the cells that are here."""
+        return answers_of(self.operator, self.merged(held, cells), held.input_types())
+
+
+class FirstRows(_Cells[plan.Top]):
+    """Of all rows, the first of each group and time."""
+
+    keeps = "first rows"
+
+    @property
+    def by(self) -> Sequence[Expression]:
+        """What groups."""
+        return self.operator.by
+
+    def kept_of(self, rows: Relation) -> Relation:
+        """Return the first rows of each group and time; all of them wait."""
+        return self._first(placed(self.operator, rows), rows)
+
+    def merged(self, held: Held, cells: Relation, *apart: str) -> Relation:
+        """Return the first rows of each group and time."""
+        return self._first(cells, held.input_types(), *apart)
+
+    def answered(self, held: Held, cells: Relation) -> Relation:
+        """Return the first rows at the times that are here."""
+        return top_answers(self.operator, cells, held.input_types())
+
+    def _first(self, rows: Relation, own: Relation, *apart: str) -> Relation:
+        groups = [f"__k{i}" for i in range(len(self.by))]
+        return first_of_each(self.operator, rows, [*groups, *self._times, *apart], own).without("__nth")

@@ -128,6 +128,8 @@ class Keeper(ABC, Generic[O]):
     parts_apart = True
     #: Whether Spark computes the answers itself: then few rows are best in one task.
     native = True
+    #: Whether there may be answers although no row became complete.
+    on_its_own = False
     #: Whether it takes rows that are late at their source.
     takes_late = False
 

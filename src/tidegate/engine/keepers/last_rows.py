@@ -50,7 +50,7 @@ class LatestRight(_LooksBack[plan.JoinAsof]):
 
 
 class LastKept(_LooksBack[plan.Deduplicate]):
-    """Of `deduplicate`: rows until their time is complete, and the last of each key that was let through."""
+    """Of `deduplicate`: rows until their time is complete, and of each key the last that was let through, or came."""
 
     parts_apart = False
 
@@ -58,11 +58,14 @@ class LastKept(_LooksBack[plan.Deduplicate]):
         """Return what waits, and of each key the row from which the next one is measured."""
         operator, schema = self.operator, self.inputs[port]
         done = complete(schema, at)
-        passed = lower_operator(operator, rows.where(done))
+        passed = rows.where(done)
+        if operator.forget is None:
+            passed = lower_operator(operator, passed)
         keys = [*(e.sql for e in operator.by), *(quoted(name) for name in schema.time if name != operator.over)]
         last = _last_of_complete(schema, passed, at, keys, [quoted(operator.over)])
-        if operator.within is not None:
-            until = f"{units_of(schema, operator.over)} + {operator.within - 1}L"
+        span = operator.within if operator.forget is None else operator.forget
+        if span is not None:
+            until = f"{units_of(schema, operator.over)} + {span - 1}L"
             last = last.where(f"NOT ({complete_at(schema, at, operator.over, until)})")
         return last.union(rows.where(f"NOT ({done})"))
 

@@ -11,7 +11,7 @@ from typing import Any
 from tidegate.engine.frontiers import Frontier, newly_complete
 from tidegate.engine.keepers.accumulated import FEW
 from tidegate.engine.keepers.keeper import Answer, Held, Moved, Types, Waiting
-from tidegate.engine.keepers.resumed import Memory, latest, memory_of_rows, replayed, resumed, states_of
+from tidegate.engine.keepers.resumed import Memory, latest, memory_of_rows, not_forgotten, replayed, resumed, states_of
 from tidegate.engine.relation import Backend, Relation
 from tidegate.flow.plan import Process
 from tidegate.flow.schema import Schema
@@ -28,6 +28,9 @@ class _Copies(Waiting[Process]):
         super().__init__(operator, inputs)
         self.memory = memory
         self.label = memory.value
+        # A copy that is forgotten answers, without a row; and whether it is follows from all of its rows.
+        self.on_its_own = operator.forget is not None
+        self.parts_apart = operator.forget is None
 
     @property
     def ports(self) -> int:
@@ -53,13 +56,13 @@ class PlayedRows(_Copies):
         done = self._fresh(held, moved).with_columns({"__done": f"{number}L"})
         part = held.write(1, "done", done)
         held = held.grown(1, part)
-        if not held.states[1].rows or not (part.rows or moved.ended):
+        if not held.states[1].rows or not (part.rows or moved.ended or self.on_its_own):
             return held.answers(None)
-        return held.answers(replayed(self.operator, self.read(held, 1), number, moved.old, ended=moved.ended))
+        return held.answers(replayed(self.operator, self.read(held, 1), number, moved))
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
-        """Return the rows that wait, and all that were played."""
-        return rows if port == 1 else super().keep(held, port, rows, at)
+        """Return the rows that wait, and all that were played to copies that are not forgotten."""
+        return not_forgotten(self.operator, rows, at) if port == 1 else super().keep(held, port, rows, at)
 
 
 class Knowledge(_Copies):
@@ -68,7 +71,7 @@ class Knowledge(_Copies):
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers for the rows that became complete, from what is known of their keys."""
         fresh, known, few = self._fresh(held, moved), self.read(held, 1), held.states[0].rows <= FEW
-        found = resumed(self.operator, self.memory, fresh, known, moved.old, few=few, ended=moved.ended)
+        found = resumed(self.operator, self.memory, fresh, known, moved, few=few)
         result = held.attempt.backend.cached(found)
         answers, knows = states_of(self.operator, result.rows, held.attempt.number)
         if moved.ended:
@@ -78,8 +81,8 @@ class Knowledge(_Copies):
         except BaseException:
             result.release()
             raise
-        return held.grown(1, part).answers(answers if part.rows else None, result)
+        return held.grown(1, part).answers(answers if part.rows or self.on_its_own else None, result)
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
         """Return the rows that wait, and of each key what was known last."""
-        return latest(rows) if port == 1 else super().keep(held, port, rows, at)
+        return latest(self.operator, rows, at) if port == 1 else super().keep(held, port, rows, at)

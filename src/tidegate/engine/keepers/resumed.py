@@ -17,17 +17,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.engine.calls import call
-from tidegate.engine.frontiers import Frontier
+from tidegate.engine.frontiers import Frontier, complete_at
 from tidegate.engine.functions import running
+from tidegate.engine.keepers.keeper import Moved
 from tidegate.engine.lowering.across_time import answer_columns, by_key, declared, same_as_given
+from tidegate.engine.lowering.chains import UNTIL, remembered
 from tidegate.engine.plain import plain_text, plain_value
 from tidegate.engine.processing import Copies, bounds, whole_keys
 from tidegate.engine.relation import Batches, Relation, as_they_are
+from tidegate.engine.units import units_of
 from tidegate.flow.errors import BadResult
 from tidegate.flow.plan import Process
 from tidegate.flow.schema import Column
 
-__all__ = ["Memory", "latest", "memory_of", "memory_of_rows", "replayed", "resumed", "states_of"]
+__all__ = ["Memory", "latest", "memory_of", "memory_of_rows", "not_forgotten", "replayed", "resumed", "states_of"]
 
 
 class Memory(Enum):
@@ -50,67 +53,116 @@ def memory_of_rows(operator: Process, memory: Memory, rows: Relation) -> Relatio
     """Return what is kept: rows and the step that they were played in, or keys and what is known."""
     if memory is Memory.ROWS:
         return rows.with_columns({"__done": "0L"})
-    known = _keyed(operator, rows).with_columns(_NOTHING | {"__step": "0L"})
-    return known.select(as_they_are([*_keys(operator), "__known", "__step"]))
+    known = _keyed(operator, rows).with_columns(_NOTHING | {"__last": "0L", "__step": "0L"})
+    return known.select(as_they_are([*_keys(operator), *_of_copies(operator), "__step"]))
 
 
-def replayed(operator: Process, history: Relation, step: int, old: Frontier, *, ended: bool) -> Relation:
+def not_forgotten(operator: Process, history: Relation, at: Frontier) -> Relation:
+    """Return the rows of copies that can still be given others, or have not exited."""
+    if operator.forget is None:
+        return history
+    known = _remembered(operator, _keyed(operator, history), _at(operator), _keys(operator))
+    return known.where(f"NOT ({_over(operator, at, UNTIL)})").select(as_they_are(history.names))
+
+
+def replayed(operator: Process, history: Relation, step: int, moved: Moved) -> Relation:
     """Return what the rows that became complete in this step give, after the rows before them are played again.
 
     ``history`` holds all rows that ever became complete; ``__done`` is the step in which that was. At the end of the
-    input every copy exits.
+    input every copy exits; before, those that are forgotten.
     """
     rows, keys = history.without("__done"), _keys(operator)
     given = _keyed(operator, history)
+    exits = "true" if moved.ended else "false"
+    if operator.forget is not None:
+        given = _remembered(operator, given, _at(operator), keys).where(f"NOT ({_over(operator, moved.old, UNTIL)})")
+        keys, exits = [*keys, UNTIL], exits if moved.ended else _over(operator, moved.new, UNTIL)
     # Times that became complete in earlier steps were given before; within a step, in an order that extends time's.
     given = by_key(given, keys, ["__done", *rows.order])
-    if not ended:
+    given = given.with_columns({"__exits": exits})
+    if not moved.ended:
         newest = given.over({"__newest": call("max", "__done")}, keys)
-        given = newest.where(f"__newest = {step}L").without("__newest")
+        given = newest.where(f"__newest = {step}L OR __exits").without("__newest")
     copies = Copies(operator, rows.columns, declared(operator))
-    function = _replaying(copies, step, _check(operator, old), ended=ended)
+    function = _replaying(copies, step, _check(operator, moved.old))
     answers = given.map_arrow(function, declared(operator), same_as_given(operator), by=keys)
     return answers.select(answer_columns(operator))
 
 
 def resumed(
-    operator: Process, memory: Memory, fresh: Relation, known: Relation, old: Frontier, *, few: bool, ended: bool
+    operator: Process, memory: Memory, fresh: Relation, known: Relation, moved: Moved, *, few: bool
 ) -> Relation:
     """Return what fresh rows give, from what is known of their keys, and what is known afterwards (`states_of`).
 
-    ``few`` says that the fresh rows are not many. At the end of the input every copy exits.
+    ``few`` says that the fresh rows are not many. At the end of the input every copy exits; before, those that are
+    forgotten.
     """
     keys = _keys(operator)
     rows = _keyed(operator, fresh)
-    if not ended and keys and few:
-        # What is known of other keys stays where it is.
+    exits = "true" if moved.ended else "false"
+    if operator.forget is not None:
+        known = latest(operator, known, moved.old)
+        exits = exits if moved.ended else _over(operator, moved.new, f"__last + {operator.forget}L")
+    if not moved.ended and keys and few:
+        # What is known of other keys stays where it is, but for copies that may exit.
         wanted = rows.select({f"{name}x": name for name in keys}).distinct()
-        known = known.join(wanted.small(), " AND ".join(f"{name} <=> {name}x" for name in keys), "semi")
+        same = " AND ".join(f"{name} <=> {name}x" for name in keys)
+        going_on = known if operator.forget is None else known.where(f"NOT ({exits})")
+        going_on = going_on.join(wanted.small(), same, "semi")
+        known = going_on if operator.forget is None else going_on.union(known.where(exits))
     empty = known.with_columns(dict.fromkeys(fresh.names, "NULL"), like=fresh.shape)
-    both = rows.with_columns(_NOTHING | {"__step": "CAST(NULL AS BIGINT)"}).union(empty)
-    given = by_key(both, keys, ["__known IS NULL", "__step", *fresh.order])
+    nothing = dict.fromkeys(("__step", *([] if operator.forget is None else ["__last"])), "CAST(NULL AS BIGINT)")
+    both = rows.with_columns(_NOTHING | nothing).union(empty)
+    groups = keys
+    if operator.forget is not None:
+        both = _remembered(operator, both, f"coalesce(__last, {_at(operator)})", keys)
+        groups, exits = [*keys, UNTIL], exits if moved.ended else _over(operator, moved.new, UNTIL)
+    given = by_key(both.with_columns({"__exits": exits}), groups, ["__known IS NULL", "__step", *fresh.order])
     copies = Copies(operator, fresh.columns, declared(operator))
-    function = _resuming(copies, memory, len(keys), _check(operator, old), ended=ended)
-    columns = [*declared(operator), Column("__known", "STRING")]
-    return given.map_arrow(function, columns, same_as_given(operator), by=keys)
+    function = _resuming(copies, memory, len(keys), _check(operator, moved.old))
+    types = {"__known": "STRING", "__last": "BIGINT"}
+    columns = [*declared(operator), *(Column(name, types[name]) for name in _of_copies(operator))]
+    return given.map_arrow(function, columns, same_as_given(operator), by=groups)
 
 
 def states_of(operator: Process, result: Relation, step: int) -> tuple[Relation, Relation]:
     """Return what `resumed` gave in two: the answers, and what is known of each key."""
     known = result.where("__known IS NOT NULL").select(
-        as_they_are([*_keys(operator), "__known"]) | {"__step": f"{step}L"}
+        as_they_are([*_keys(operator), *_of_copies(operator)]) | {"__step": f"{step}L"}
     )
     return result.where("__known IS NULL").select(answer_columns(operator)), known
 
 
-def latest(known: Relation) -> Relation:
-    """Return what was known of each key the latest."""
-    keys = [name for name in known.names if name.startswith("__k") and name != "__known"]
-    newest = {"__known": call("max_by", "__known", "__step"), "__step": call("max", "__step")}
-    return known.group(as_they_are(keys), newest)
+def latest(operator: Process, known: Relation, at: Frontier) -> Relation:
+    """Return what was known of each key the latest, unless it is forgotten."""
+    newest = {name: call("max_by", name, "__step") for name in _of_copies(operator)} | {"__step": call("max", "__step")}
+    found = known.group(as_they_are(_keys(operator)), newest)
+    return (
+        found
+        if operator.forget is None
+        else found.where(f"NOT ({_over(operator, at, f'__last + {operator.forget}L')})")
+    )
 
 
 _NOTHING = {"__known": "CAST(NULL AS STRING)"}
+
+
+def _of_copies(operator: Process) -> list[str]:
+    """Return the columns of what is known of a copy: what it told, and when its last row was, in units."""
+    return ["__known"] if operator.forget is None else ["__known", "__last"]
+
+
+def _at(operator: Process) -> str:
+    return units_of(operator.schema, operator.schema.time[0])
+
+
+def _remembered(operator: Process, rows: Relation, at: str, keys: Sequence[str]) -> Relation:
+    return remembered(rows, at, operator.forget or 0, keys)
+
+
+def _over(operator: Process, at: Frontier, until: str) -> str:
+    """Return the condition that a copy is forgotten, if it is at so many units."""
+    return complete_at(operator.schema, at, operator.schema.time[0], f"{until} - 1L")
 
 
 def _keys(operator: Process) -> list[str]:
@@ -134,27 +186,28 @@ def _check(operator: Process, old: Frontier) -> Callable[[Any], None]:
     return check
 
 
-def _replaying(copies: Copies, step: int, check: Callable[[Any], None], *, ended: bool) -> Batches:
+def _replaying(copies: Copies, step: int, check: Callable[[Any], None]) -> Batches:
     def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for chunk in whole_keys(iterator):
             with running(copies.place):
                 rows = copies.rows(chunk)
                 played = pc.less(chunk.column("__done"), step).to_pylist()
+                exits = chunk.column("__exits").to_pylist()
                 tables = []
                 for start, end in (found := bounds(chunk)):
                     before = sum(played[start:end])
                     copy, _ = copies.given(copies.fresh(), rows.slice(start, before))
                     own = rows.slice(start + before, end - start - before)
                     copy, answers = copies.given(copy, own)
-                    if ended:
-                        answers += copies.exits(copy, copies.last_time(rows.slice(start, end - start)), check=check)
+                    if exits[start]:
+                        answers += copies.exits(copy, copies.exit_time(rows.slice(start, end - start)), check=check)
                     tables.append(answers)
                 yield from copies.answers(chunk, [start for start, _ in found], tables)
 
     return batches
 
 
-def _resuming(copies: Copies, memory: Memory, keys: int, check: Callable[[Any], None], *, ended: bool) -> Batches:
+def _resuming(copies: Copies, memory: Memory, keys: int, check: Callable[[Any], None]) -> Batches:
     read, write = _CODES[memory]
 
     def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -162,24 +215,29 @@ def _resuming(copies: Copies, memory: Memory, keys: int, check: Callable[[Any], 
             with running(copies.place):
                 rows = copies.rows(chunk)
                 known = chunk.column("__known").to_pylist()
+                exits = chunk.column("__exits").to_pylist()
+                until = [] if copies.forget is None else chunk.column(UNTIL).to_pylist()
                 tables, knows, starts = [], [], []
                 for start, end in bounds(chunk):
                     # What is known comes first, the latest last.
                     first = next((i for i in range(start, end) if known[i] is None), end)
-                    if first == end and not ended:
+                    if first == end and not exits[start]:
                         continue
                     copy = read(copies.fresh(), known[first - 1]) if first > start else copies.fresh()
                     copy, answers = copies.given(copy, rows.slice(first, end - first))
-                    if ended:
-                        answers += copies.exits(copy, check=check)
+                    if exits[start]:
+                        last = copies.time_before(until[start]) if until else None
+                        answers += copies.exits(copy, last, check=check)
                     else:
-                        knows.append(write(copy))
+                        knows.append((start, write(copy)))
                     tables.append(answers)
                     starts.append(start)
                 for batch in copies.answers(chunk, starts, tables):
-                    yield batch.append_column("__known", pa.nulls(batch.num_rows, pa.string()))
+                    empty = {"__known": pa.string()} | ({"__last": pa.int64()} if until else {})
+                    arrays = [*batch.columns, *(pa.nulls(batch.num_rows, type_) for type_ in empty.values())]
+                    yield pa.RecordBatch.from_arrays(arrays, names=[*batch.schema.names, *empty])
                 if knows:
-                    yield _known(chunk, starts, knows, copies, keys)
+                    yield _known(chunk, knows, copies, keys)
 
     return batches
 
@@ -199,8 +257,12 @@ _CODES: dict[Memory, tuple[Callable[[Any, str], Any], Callable[[Any], str]]] = {
 }
 
 
-def _known(chunk: pa.Table, starts: Sequence[int], knows: Sequence[str], copies: Copies, keys: int) -> pa.RecordBatch:
+def _known(chunk: pa.Table, knows: Sequence[tuple[int, str]], copies: Copies, keys: int) -> pa.RecordBatch:
     """Return what is known of keys as rows beside the answers: only the key, and what is known."""
-    nth = pa.array(starts, pa.int64())
+    nth = pa.array([start for start, _ in knows], pa.int64())
     named = {f"__k{i}": chunk.column(f"__k{i}").take(nth).combine_chunks() for i in range(keys)}
-    return copies.beside(named | {"__known": pa.array(knows, pa.string())}, len(knows))
+    named["__known"] = pa.array([text for _, text in knows], pa.string())
+    if copies.forget is not None:
+        until = chunk.column(UNTIL).take(nth).combine_chunks()
+        named["__last"] = pc.subtract(until, copies.forget).cast(pa.int64())
+    return copies.beside(named, len(knows))

@@ -27,7 +27,7 @@ __all__ = ["ORIGIN", "RevisedWindows"]
 ORIGIN = "__origin"
 
 
-class RevisedWindows(Waiting[plan.WindowAggregate | plan.WindowApply]):
+class RevisedWindows(Waiting[plan.WindowAggregate | plan.WindowApply | plan.WindowTop]):
     """Rows in windows. ``__start`` says in which, ``__came`` in which step a row came to a window already answered."""
 
     # Which late rows a window takes is not known before the rows are looked at.
@@ -37,7 +37,7 @@ class RevisedWindows(Waiting[plan.WindowAggregate | plan.WindowApply]):
 
     def __init__(
         self,
-        operator: plan.WindowAggregate | plan.WindowApply,
+        operator: plan.WindowAggregate | plan.WindowApply | plan.WindowTop,
         inputs: Sequence[Schema],
         frame: WindowFrame,
         by: Sequence[Expression],

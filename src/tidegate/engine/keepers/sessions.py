@@ -19,14 +19,14 @@ from tidegate.flow.sqltypes import quoted
 __all__ = ["RowsInSessions"]
 
 
-class RowsInSessions(Keeper[plan.WindowAggregate | plan.WindowApply]):
+class RowsInSessions(Keeper[plan.WindowAggregate | plan.WindowApply | plan.WindowTop]):
     """Rows, until their session is complete; how long that is depends on the rows of its group."""
 
     parts_apart = False
 
     def __init__(
         self,
-        operator: plan.WindowAggregate | plan.WindowApply,
+        operator: plan.WindowAggregate | plan.WindowApply | plan.WindowTop,
         inputs: Sequence[Schema],
         frame: SessionFrame,
         by: Sequence[Expression],

@@ -8,16 +8,18 @@ from typing import TypeVar
 from tidegate.engine.frontiers import Frontier, complete_at, encoded, is_complete, newly_complete
 from tidegate.engine.keepers.keeper import Answer, Held, Moved, Units, Waiting
 from tidegate.engine.lowering import lower_operator
-from tidegate.engine.lowering.panes import cells_in_panes, merged_panes, pane_answers
+from tidegate.engine.lowering.panes import cells_in_panes, first_of_pane, merged_panes, pane_answers
+from tidegate.engine.lowering.ranks import first_of_each
 from tidegate.engine.relation import Relation
 from tidegate.engine.units import units_of
 from tidegate.flow import plan
 from tidegate.flow.plan import WindowFrame
 from tidegate.flow.schema import Schema
+from tidegate.flow.sqltypes import quoted
 
-__all__ = ["CellsInWindows", "RowsInWindows", "Windowed"]
+__all__ = ["CellsInWindows", "FirstInWindows", "RowsInWindows", "Windowed"]
 
-Windowed = TypeVar("Windowed", bound=plan.WindowAggregate | plan.WindowApply | plan.WindowJoin)
+Windowed = TypeVar("Windowed", bound=plan.WindowAggregate | plan.WindowApply | plan.WindowJoin | plan.WindowTop)
 
 
 class RowsInWindows(Waiting[Windowed]):
@@ -83,3 +85,20 @@ class CellsInWindows(RowsInWindows[plan.WindowAggregate]):
     def _lowered(self, held: Held, *rows: Relation) -> Relation:
         (cells,) = rows
         return pane_answers(self.operator, cells, held.input_types())
+
+
+class FirstInWindows(RowsInWindows[plan.WindowTop]):
+    """The first rows of each pane and group, until the last window that the pane is in is complete."""
+
+    keeps = "first rows"
+
+    def kept_of(self, rows: Relation) -> Relation:
+        """Return the first rows of each pane and group."""
+        operator, schema, frame = self.operator, self.inputs[0], self.frame
+        others = [quoted(name) for name in schema.time if name != frame.over]
+        groups = [first_of_pane(frame, schema), *others, *(f"({e.sql})" for e in operator.by)]
+        return first_of_each(operator, rows, groups, rows).without("__nth")
+
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
+        """Return the first rows of each group and pane that is in a window that is not complete."""
+        return self.kept_of(super().keep(held, port, rows, at))

@@ -14,8 +14,9 @@ from tidegate.engine.lowering.across_time import deduplicate, join_asof, process
 from tidegate.engine.lowering.intervals import interval_join
 from tidegate.engine.lowering.per_time import aggregate, distinct, gate, join
 from tidegate.engine.lowering.rowwise import explode, map_batches, select, union, where
+from tidegate.engine.lowering.tops import top
 from tidegate.engine.lowering.unfold import unfold
-from tidegate.engine.lowering.windows import window_aggregate, window_apply, window_join
+from tidegate.engine.lowering.windows import window_aggregate, window_apply, window_join, window_top
 from tidegate.engine.relation import Relation
 from tidegate.flow import plan
 from tidegate.flow.errors import NotSupported
@@ -36,8 +37,12 @@ _LOWERINGS: dict[type[plan.Operator], Callable[..., Relation]] = {
     plan.WindowAggregate: window_aggregate,
     plan.WindowApply: window_apply,
     plan.WindowJoin: window_join,
+    plan.WindowTop: window_top,
     plan.Accumulate: accumulate,
     plan.Carry: accumulate,
+    plan.Top: top,
+    plan.Last: top,
+    plan.Latest: top,
     plan.Deduplicate: deduplicate,
     plan.JoinAsof: join_asof,
     plan.IntervalJoin: interval_join,

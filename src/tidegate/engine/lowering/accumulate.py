@@ -12,8 +12,9 @@ from functools import reduce
 
 from tidegate.engine.calls import call, finished, named_calls, runs_along
 from tidegate.engine.lowering.cells import cell_columns, cell_merges, mergeable, merged, with_results
+from tidegate.engine.lowering.chains import UNTIL, remembered
 from tidegate.engine.relation import Call, Relation, as_they_are
-from tidegate.engine.units import from_units, units_of
+from tidegate.engine.units import from_units, to_units, units_of
 from tidegate.flow import plan
 from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.sqltypes import literal, quoted
@@ -34,11 +35,15 @@ def _running(operator: plan.Accumulate, rows: Relation) -> Relation:
     """Run along the rows of each group, and answer at the last row of each time."""
     aggregation, time = operator.aggregation, quoted(operator.schema.time[0])
     keys = {f"__k{i}": e.sql for i, e in enumerate(aggregation.by)}
+    keyed, groups = rows.with_columns(keys), list(keys)
+    if operator.forget is not None:
+        at = units_of(operator.schema, operator.schema.time[0])
+        keyed, groups = remembered(keyed, at, operator.forget, groups), [*groups, UNTIL]
     # Sorting by all columns costs, and only matters to those that see the order.
     ordered = any(call.order_sensitive for call in aggregation.calls)
     order = rows.order if ordered else [time]
     calls_and_next = named_calls(aggregation) | {"__next": call("lead", time)}
-    run = rows.with_columns(keys).over(calls_and_next, list(keys), order, so_far=True, ties=rows.order)
+    run = keyed.over(calls_and_next, groups, order, so_far=True, ties=rows.order)
     calls = [call.name for call in aggregation.calls]
     run = run.select({"__t0": time} | as_they_are([*keys, *calls, "__next"]))
     return _finished(operator, run.where("__next IS NULL OR __next != __t0"))
@@ -78,6 +83,9 @@ def answers_of(operator: plan.Accumulate, found: Relation, rows: Relation) -> Re
     """
     keys, times = (list(names) for names in _axes(operator))
     kept = _kept(operator, rows)
+    if operator.forget is not None:
+        at = to_units("__t0", operator.schema.times[0].type or "")
+        found, keys = remembered(found, at, operator.forget, keys), [*keys, UNTIL]
     cells = found
     if len(times) > 1 or operator.emit == "complete":
         cells = _grid(operator, found, keys, times)
@@ -88,6 +96,8 @@ def answers_of(operator: plan.Accumulate, found: Relation, rows: Relation) -> Re
         cells = cells.over(merges, others, [name], so_far=True, like=None if kept.then else found.shape)
         cells = cells.with_columns(kept.then).select(as_they_are([*keys, *times, "__here", *merges]))
     answers = cells.where("__here > 0" if operator.emit == "update" else "__n > 0")
+    if operator.emit == "complete" and operator.forget is not None:
+        answers = answers.where(f"{at} < {UNTIL}")
     if operator.emit == "complete":
         here = found.where("__here > 0").select({f"{name}h": name for name in times}).distinct()
         answers = answers.join(here, " AND ".join(f"{name} = {name}h" for name in times), "semi")
@@ -108,7 +118,7 @@ def _kept(operator: plan.Accumulate, rows: Relation) -> _Cells:
     return _Cells(cell_columns(aggregation, rows), cell_merges(aggregation, rows))
 
 
-def counted_at(operator: plan.Accumulate) -> list[str]:
+def counted_at(operator: plan.Accumulate | plan.Top) -> list[str]:
     """Return the time columns from which on a row counts: its time, or the last unit of its period."""
     found, periods = [], dict(operator.every)
     for name in operator.schema.time:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tidegate.engine.calls import call
 from tidegate.engine.functions import ORDER, check_given
+from tidegate.engine.lowering.chains import UNTIL, remembered
 from tidegate.engine.processing import processed
 from tidegate.engine.relation import Relation, as_they_are
 from tidegate.engine.types import same_types
@@ -25,6 +26,8 @@ def deduplicate(operator: plan.Deduplicate, rows: Relation) -> Relation:
     whole = f"named_struct({', '.join(f'{literal(name)}, {quoted(name)}' for name in names)})"
     at = units_of(operator.schema, operator.over)
     order = [quoted(operator.over), *(sql for sql in rows.order if sql != quoted(operator.over))]
+    if operator.forget is not None:
+        rows, keys = remembered(rows.with_columns(keys), at, operator.forget, list(keys)), as_they_are([*keys, UNTIL])
     if operator.within is None:
         least = rows.group(keys, {"__row": call("first", whole)}, order=order)
         return least.select({name: f"__row.{quoted(name)}" for name in names})
@@ -79,9 +82,13 @@ def process(operator: plan.Process, rows: Relation) -> Relation:
     """Run one copy of the user's operator for each key, over the rows of the key in an order that extends time's."""
     check_given(rows.columns)
     keys = {f"__k{i}": e.sql for i, e in enumerate(operator.by)}
-    given = by_key(rows.with_columns(keys), list(keys), rows.order)
+    keyed, groups = rows.with_columns(keys), list(keys)
+    if operator.forget is not None:
+        at = units_of(operator.schema, operator.schema.time[0])
+        keyed, groups = remembered(keyed, at, operator.forget, groups), [*groups, UNTIL]
+    given = by_key(keyed, groups, rows.order)
     function = processed(operator, rows.columns, declared(operator))
-    answers = given.map_arrow(function, declared(operator), same_as_given(operator), by=list(keys))
+    answers = given.map_arrow(function, declared(operator), same_as_given(operator), by=groups)
     return answers.select(answer_columns(operator))
 
 

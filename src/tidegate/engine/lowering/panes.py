@@ -17,8 +17,9 @@ from tidegate.engine.relation import Relation
 from tidegate.engine.units import from_units, units_of
 from tidegate.flow import plan
 from tidegate.flow.plan import WindowFrame
+from tidegate.flow.schema import Schema
 
-__all__ = ["Paned", "cells_in_panes", "merged_panes", "pane_answers"]
+__all__ = ["Paned", "cells_in_panes", "first_of_pane", "merged_panes", "pane_answers"]
 
 #: The operators that can be computed from cells in panes.
 Paned: TypeAlias = plan.Aggregate | plan.WindowAggregate
@@ -30,11 +31,15 @@ def cells_in_panes(operator: Paned, rows: Relation) -> Relation:
     places = times_of(schema)
     if isinstance(operator, plan.WindowAggregate) and isinstance(operator.frame, WindowFrame):
         frame = operator.frame
-        at, pane = units_of(schema, frame.over), gcd(frame.size, frame.every)
-        first = f"({at} - pmod({at} - {frame.offset}L, {pane}L))"
-        places[frame.over] = from_units(first, schema[frame.over].type or "")
+        places[frame.over] = from_units(first_of_pane(frame, schema), schema[frame.over].type or "")
     places |= {e.name: e.sql for e in aggregation.by}
     return rows.group(places, cell_columns(aggregation, rows))
+
+
+def first_of_pane(frame: WindowFrame, schema: Schema) -> str:
+    """Return the first time of the pane that a row is in, in units."""
+    at, pane = units_of(schema, frame.over), gcd(frame.size, frame.every)
+    return f"({at} - pmod({at} - {frame.offset}L, {pane}L))"
 
 
 def merged_panes(operator: Paned, cells: Relation, rows: Relation) -> Relation:

@@ -8,15 +8,26 @@ from functools import partial
 from tidegate.engine.calls import call, finished, listing, named_calls
 from tidegate.engine.functions import ORDER, applied, check_given
 from tidegate.engine.lowering.pairs import joined
+from tidegate.engine.lowering.ranks import chosen_columns, first_of_each
 from tidegate.engine.relation import Relation, as_they_are
 from tidegate.engine.types import same_types
 from tidegate.engine.units import from_units, units_of
 from tidegate.flow import plan
+from tidegate.flow.expressions import Expression
 from tidegate.flow.plan import SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.flow.sqltypes import quoted
 
-__all__ = ["in_sessions", "in_windows", "window_aggregate", "window_answers", "window_apply", "window_join"]
+__all__ = [
+    "framed_rows",
+    "in_sessions",
+    "in_windows",
+    "window_aggregate",
+    "window_answers",
+    "window_apply",
+    "window_join",
+    "window_top",
+]
 
 # Rows that are in windows already have these: where their window begins, and how often it was answered before.
 _PLACED = ("__start", "__revision")
@@ -83,16 +94,8 @@ def window_answers(operator: plan.WindowAggregate, results: Relation) -> Relatio
 def window_apply(operator: plan.WindowApply, rows: Relation) -> Relation:
     """Let the user's function turn the rows of each window or session and group into others."""
     frame, schema = operator.frame, operator.schema
-    groups = _others(frame, schema) | {e.name: e.sql for e in operator.by}
-    by = {f"__k{i}": e.sql for i, e in enumerate(operator.by)}
-    given = rows.with_columns(by)
-    if isinstance(frame, SessionFrame):
-        given = in_sessions(frame, schema, given, list(groups.values()))
-        bounds = {"__start": call("min", "__at"), "__last": call("max", "__at")}
-        given = given.over(bounds, [*groups.values(), "__session"])
-        given = given.with_columns({"__end": f"__last + {frame.gap}L"})
-    else:
-        given = _placed(frame, schema, given).with_columns({"__end": f"__start + {frame.size}L"})
+    given = framed_rows(frame, schema, operator.by, rows)
+    by = [f"__k{i}" for i in range(len(operator.by))]
     keys = {f"__t{i}": sql for i, sql in enumerate(_times(frame, schema).values())}
     given = given.with_columns(keys | {"__frame": _bounds(frame, schema)})
     names = [*keys, "__frame", *by, *(name for name in rows.names if name == "__revision")]
@@ -105,6 +108,30 @@ def window_apply(operator: plan.WindowApply, rows: Relation) -> Relation:
     result = given.apply_arrow(names, function, [schema[name] for name in operator.columns])
     columns = dict(zip([*schema.time, _name(frame), *(e.name for e in operator.by)], names, strict=False))
     return result.select(columns | as_they_are(operator.columns) | _revision(frame, result))
+
+
+def framed_rows(
+    frame: WindowFrame | SessionFrame, schema: Schema, by: Sequence[Expression], rows: Relation
+) -> Relation:
+    """Return rows in their windows or sessions, from ``__start`` to ``__end``, with their group ``__k…``."""
+    keys = {f"__k{i}": e.sql for i, e in enumerate(by)}
+    given = rows.with_columns(keys)
+    if isinstance(frame, WindowFrame):
+        return _placed(frame, schema, given).with_columns({"__end": f"__start + {frame.size}L"})
+    groups = [*_others(frame, schema).values(), *keys]
+    bounds = {"__start": call("min", "__at"), "__last": call("max", "__at")}
+    given = in_sessions(frame, schema, given, groups).over(bounds, [*groups, "__session"])
+    return given.with_columns({"__end": f"__last + {frame.gap}L"})
+
+
+def window_top(operator: plan.WindowTop, rows: Relation) -> Relation:
+    """Return the first rows of each window or session and group."""
+    frame, schema = operator.frame, operator.schema
+    given, own = framed_rows(frame, schema, operator.by, rows), rows.without(*_PLACED)
+    by = [f"__k{i}" for i in range(len(operator.by))]
+    groups = [name for name in _PLACED if name in given.names] + [*_others(frame, schema).values(), *by]
+    columns = _times(frame, schema) | {_name(frame): _bounds(frame, schema)} | chosen_columns(operator, own)
+    return first_of_each(operator, given, groups, own).select(columns | _revision(frame, rows))
 
 
 def window_join(operator: plan.WindowJoin, left: Relation, right: Relation) -> Relation:

@@ -181,10 +181,14 @@ class Work:
         if (moved.old == moved.new and held.late is None) or not any(state.rows for state in held.states):
             return False
         # At the end, operators of the user's own may answer without rows.
-        return moved.ended or any(
-            part.first is None or keeper.due(port, part.first, moved)
-            for port in range(len(keeper.inputs))
-            for part in held.states[port].parts
+        return (
+            moved.ended
+            or keeper.on_its_own
+            or any(
+                part.first is None or keeper.due(port, part.first, moved)
+                for port in range(len(keeper.inputs))
+                for part in held.states[port].parts
+            )
         )
 
     def _held(self, id_: str, late: Relation | None = None) -> Held:

@@ -8,6 +8,8 @@ from tidegate.flow import plan as p
 from tidegate.flow import watermarks
 from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.explain.growing import Concern, growing
+from tidegate.flow.explain.words import chosen, emitted, for_how_long, forgets, rows_of
+from tidegate.flow.expressions import Expression
 from tidegate.flow.loops.query import Query, members
 from tidegate.flow.plan import Operator, Plan, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
@@ -50,13 +52,15 @@ def describe(plan: Plan, operator: Operator) -> list[str]:
                 _frame(frame, _input(plan, operator)),
                 f"{getattr(function, '__qualname__', function)}(rows){groups}",
             ]
-        case p.Accumulate(aggregation=aggregation, emit=emit, every=every):
-            schema = operator.schema
-            periods = ", ".join(f"{show_span(n, schema[c].type or '')} of {c}" for c, n in every)
-            return [f"emit {emit}{f', every {periods}' if periods else ''}", str(aggregation)]
+        case p.Accumulate(aggregation=aggregation):
+            return [emitted(operator), str(aggregation)]
+        case p.Top():
+            return [emitted(operator), chosen(operator)]
+        case p.WindowTop(frame=frame):
+            return [_frame(frame, _input(plan, operator)), chosen(operator)]
         case p.Deduplicate(by=by, within=within, over=over):
             span = f" within {show_span(within, operator.schema[over].type or '')}" if within is not None else ""
-            return [f"the first for each {', '.join(map(str, by)) or 'row'}{span}"]
+            return [f"the first for each {', '.join(map(str, by)) or 'row'}{span}{forgets(operator, over)}"]
         case p.Join(on=on, where=where, how=how):
             return [_join(how, on) + (f" where {where.sql}" if where else "")]
         case p.JoinAsof(on=on, within=within, how=how, over=over):
@@ -69,7 +73,7 @@ def describe(plan: Plan, operator: Operator) -> list[str]:
         case p.Iterate():
             return _loop(operator)
         case p.Process(operator=user, by=by):
-            return [f"{type(user).__name__}, a copy for each {', '.join(map(str, by)) or 'flow'}"]
+            return [f"{type(user).__name__}, a copy for each {', '.join(map(str, by)) or 'flow'}{forgets(operator)}"]
     return []
 
 
@@ -99,13 +103,22 @@ def holds(plan: Plan, operator: Operator) -> str:
         case p.WindowApply(frame=frame):
             return f"rows per {_each(frame)} and group, until {_end(frame, _input(plan, operator))}"
         case p.Accumulate(aggregation=aggregation):
-            what = f"{_kept(aggregation)} per group, for ever"
+            what = f"{_kept(aggregation)} per group, {for_how_long(operator)}"
             return (
                 what if len(operator.schema.time) == 1 else f"{what}; per time until later times cannot tell them apart"
             )
+        case p.Top(n=n):
+            what = f"{rows_of(n)} per group, {for_how_long(operator)}"
+            return (
+                what if len(operator.schema.time) == 1 else f"{what}; per time until later times cannot tell them apart"
+            )
+        case p.WindowTop(frame=frame, n=n):
+            merges = isinstance(frame, WindowFrame) and not frame.lateness
+            kept = rows_of(n) if merges else "rows"
+            return f"{kept} per {_each(frame)} and group, until {_end(frame, _input(plan, operator))}"
         case p.Deduplicate(within=within, over=over):
             if within is None:
-                return "every key, for ever"
+                return f"every key, {for_how_long(operator, over)}"
             return f"keys, until {show_span(within, operator.schema[over].type or '')} after the last row kept"
         case p.Join(with_table=True):
             return ""
@@ -126,24 +139,30 @@ def holds(plan: Plan, operator: Operator) -> str:
         case p.Iterate():
             return "rows of all inputs, for ever"
         case p.Process():
-            return "rows until their time is complete; a copy of the operator for each key, for ever"
+            what = "rows until their time is complete; a copy of the operator for each key"
+            return f"{what}, {for_how_long(operator)}"
     return ""
 
 
 def later(plan: Plan, operator: Operator) -> str:
     """Answer how the time of an answer differs from that of a row, if it does: the summary of the edge before it."""
     match operator:
-        case p.WindowAggregate(frame=SessionFrame() as frame) | p.WindowApply(frame=SessionFrame() as frame):
+        case (
+            p.WindowAggregate(frame=SessionFrame() as frame)
+            | p.WindowApply(frame=SessionFrame() as frame)
+            | p.WindowTop(frame=SessionFrame() as frame)
+        ):
             type_ = _input(plan, operator)[frame.over].type or ""
             return f"+ at least {show_span(frame.gap, type_)} - {show_span(1, type_)}"
         case (
             p.WindowAggregate(frame=WindowFrame() as frame)
             | p.WindowApply(frame=WindowFrame() as frame)
+            | p.WindowTop(frame=WindowFrame() as frame)
             | p.WindowJoin(frame=frame)
         ):
             type_ = _input(plan, operator)[frame.over].type or ""
             return f"+ up to {show_span(frame.size, type_)} - {show_span(1, type_)}"
-        case p.Accumulate(every=every) if every:
+        case p.Accumulate(every=every) | p.Top(every=every) if every:
             types = operator.schema
             spans = [(c, show_span(n, types[c].type or ""), show_span(1, types[c].type or "")) for c, n in every]
             return ", ".join(f"{c} + up to {period} - {unit}" for c, period, unit in spans)
@@ -185,29 +204,34 @@ def _unbounded(plan: Plan, operator: Operator) -> Iterator[Concern]:
     match operator:
         case p.Accumulate(aggregation=aggregation):
             kept = [call.sql for call in aggregation.calls if not call.mergeable]
-            if kept:
+            if kept and operator.forget is None:
                 yield Concern(
                     operator.id,
                     f"every row is kept for ever, for {', '.join(kept)}",
                     "take aggregates whose partial results can be merged, such as sum, count, min, max, avg",
                 )
-            if len(operator.schema.time) > 1 and _punctuated(plan, operator):
-                yield Concern(
-                    operator.id,
-                    "state is kept for every time, unless punctuations have a NULL in a time column",
-                    "send punctuations that complete every value of a column, such as (valid, NULL)",
-                )
-        case p.WindowAggregate() | p.WindowApply() if isinstance(operator.frame, SessionFrame):
-            groups = operator.aggregation.by if isinstance(operator, p.WindowAggregate) else operator.by
-            if not groups and len(operator.schema.time) == 1:
+            yield from _never_alike(plan, operator)
+        case p.Top():
+            yield from _never_alike(plan, operator)
+        case p.WindowAggregate() | p.WindowApply() | p.WindowTop() if isinstance(operator.frame, SessionFrame):
+            if not _groups(operator) and len(operator.schema.time) == 1:
                 yield Concern(
                     operator.id, "one session of all rows ends only when all are silent", "give by=…, or use window(…)"
                 )
 
 
+def _never_alike(plan: Plan, operator: Operator) -> Iterator[Concern]:
+    if len(operator.schema.time) > 1 and _punctuated(plan, operator):
+        yield Concern(
+            operator.id,
+            "state is kept for every time, unless punctuations have a NULL in a time column",
+            "send punctuations that complete every value of a column, such as (valid, NULL)",
+        )
+
+
 def _exploding(operator: Operator) -> Iterator[Concern]:
     match operator:
-        case p.Accumulate(emit="complete", aggregation=aggregation) if aggregation.by:
+        case p.Accumulate(emit="complete") | p.Top(emit="complete") if _groups(operator):
             yield Concern(
                 operator.id,
                 "every group is answered again at every time that carries a row: times × groups rows",
@@ -259,6 +283,11 @@ def _order(schema: Schema) -> str:
     if len(schema.time) == 1:
         return f"times are ordered by {schema.time[0]}"
     return f"times are pairs of {', '.join(schema.time)}: one is below another if it is in every column"
+
+
+def _groups(operator: Operator) -> tuple[Expression, ...]:
+    by: tuple[Expression, ...] = operator.aggregation.by if hasattr(operator, "aggregation") else operator.by  # type: ignore[attr-defined]
+    return by
 
 
 def _kept(aggregation: Aggregation) -> str:

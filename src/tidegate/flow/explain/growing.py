@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.flow import plan as p
+from tidegate.flow.explain.words import rows_of
 from tidegate.flow.plan import Operator
 
 __all__ = ["Concern", "growing"]
@@ -33,8 +34,15 @@ def growing(operator: Operator) -> Iterator[Concern]:
                 f"a total is kept for each {_keys(aggregation.by)} for ever: state grows with every new one",
                 _bounded(operator, "take groups that do not become more and more, or window(…).aggregate(…)"),
             )
+        case p.Top(by=by, n=n) if by:
+            yield Concern(
+                operator.id,
+                f"{rows_of(n)} {'is' if n == 1 else 'are'} kept for each {_keys(by)} for ever: "
+                "state grows with every new one",
+                _bounded(operator, "take groups that do not become more and more, or window(…).top(…)"),
+            )
         case p.Deduplicate(within=None):
-            yield Concern(operator.id, "every key is kept for ever", 'bound it: within="1 day"')
+            yield Concern(operator.id, "every key is kept for ever", 'bound it: within="1 day", or forget="1 day"')
         case p.IntervalJoin():
             kept = [side for port, side in enumerate(("left", "right")) if operator.needed(port) is None]
             if kept:

@@ -10,6 +10,7 @@ from tidegate.flow.operators.inputs import Source, Table
 from tidegate.flow.operators.joins import IntervalJoin, Join, JoinAsof, WindowJoin
 from tidegate.flow.operators.loops import Iterate
 from tidegate.flow.operators.operator import Operator
+from tidegate.flow.operators.ranked import Last, Latest, Top, WindowTop
 from tidegate.flow.operators.rowwise import Explode, MapBatches, Select, Unfold, Union, Where
 from tidegate.flow.operators.windows import SessionFrame, WindowAggregate, WindowApply, WindowFrame
 
@@ -25,6 +26,8 @@ __all__ = [
     "Iterate",
     "Join",
     "JoinAsof",
+    "Last",
+    "Latest",
     "MapBatches",
     "Operator",
     "Process",
@@ -32,6 +35,7 @@ __all__ = [
     "SessionFrame",
     "Source",
     "Table",
+    "Top",
     "Unfold",
     "Union",
     "Where",
@@ -39,4 +43,5 @@ __all__ = [
     "WindowApply",
     "WindowFrame",
     "WindowJoin",
+    "WindowTop",
 ]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.expressions import Expression
-from tidegate.flow.fingerprint import LEFT_OUT
+from tidegate.flow.fingerprint import IF_GIVEN, LEFT_OUT
 from tidegate.flow.operators.operator import Operator
 from tidegate.flow.schema import Schema
 
@@ -42,7 +42,9 @@ class Accumulate(Operator):
     """For each group, aggregates over all rows at or below a time.
 
     ``emit`` is ``update`` or ``complete``. ``every`` maps time columns to a period in units: a row counts from the last
-    unit of its period on. ``offset`` is 0: periods align to the epoch.
+    unit of its period on. ``offset`` is 0: periods align to the epoch. With ``forget``, a group's row so many units or
+    more after the one before, by the times from which on they count, begins anew; a group that was silent so long is
+    not answered.
     """
 
     verb: ClassVar[str] = "accumulate"
@@ -51,6 +53,7 @@ class Accumulate(Operator):
     aggregation: Aggregation
     emit: str
     every: tuple[tuple[str, int], ...] = ()
+    forget: int | None = field(default=None, metadata=IF_GIVEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +75,8 @@ class Distinct(Operator):
 class Deduplicate(Operator):
     """The least row by time, then by all columns, per key; and again ``within`` units after the last one kept.
 
-    ``over`` is the time column that is meant; other time columns are part of the key.
+    ``over`` is the time column that is meant; other time columns are part of the key. With ``forget``, the next one is
+    kept that comes so many units or more after the key's row before it, kept or not.
     """
 
     verb: ClassVar[str] = "deduplicate"
@@ -81,13 +85,15 @@ class Deduplicate(Operator):
     by: tuple[Expression, ...]
     over: str
     within: int | None
+    forget: int | None = field(default=None, metadata=IF_GIVEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process(Operator):
     """What one copy of a specification operator per key answers; it answers dicts of ``columns``.
 
-    The result has the time columns, the key, and ``columns``.
+    The result has the time columns, the key, and ``columns``. With ``forget``, a key's row so many units or more after
+    the one before is for a new copy. The one before exits then, with answers from the last unit of the silence on.
     """
 
     verb: ClassVar[str] = "process"
@@ -97,3 +103,4 @@ class Process(Operator):
     operator: Any
     by: tuple[Expression, ...]
     columns: tuple[str, ...]
+    forget: int | None = field(default=None, metadata=IF_GIVEN)

@@ -160,6 +160,8 @@ class _Compose:
     @_rule.register
     def _accumulate(self, operator: plan.Accumulate) -> list[Operator]:
         (before,) = self.flow.inputs(operator)
+        if operator.forget is not None:
+            return [operator]
         return carried(operator, before, self.form) or [operator]
 
     @_rule.register

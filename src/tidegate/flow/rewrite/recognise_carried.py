@@ -94,7 +94,7 @@ def _scalar(output: AggregateExpression) -> Expression:
 
 def accumulate_by_hand(flow: Plan, last: Operator) -> list[Operator] | None:
     """Results of each period, or of each time, that are put together with all before: an accumulate of the rows."""
-    if type(last) is not plan.Accumulate or last.every:
+    if type(last) is not plan.Accumulate or last.every or last.forget is not None:
         return None
     (embed,) = flow.inputs(last)
     if not isinstance(embed, plan.Aggregate | plan.WindowAggregate) or not only_reader(flow, embed, last):

@@ -70,13 +70,20 @@ class Held(Building):
             return Windowed(self, session_frame(self._over(over), gap), "session")
 
     def accumulate(
-        self, *expressions: str, by: Any = (), emit: str = "update", every: Any = None, **named_expressions: str
+        self,
+        *expressions: str,
+        by: Any = (),
+        emit: str = "update",
+        every: Any = None,
+        forget: Any = None,
+        **named_expressions: str,
     ) -> Stream:
         """Answer, per group, aggregates over all rows at or below a time.
 
         With ``emit="update"``: a row for each time and group that has a row at exactly that time. With ``"complete"``:
         at each time that carries a row, every group that has one at or below it. With ``every``, answers at the ends
-        of such periods only; on several time columns, a mapping from column to period.
+        of such periods only; on several time columns, a mapping from column to period. With ``forget``, a row that
+        comes so long after the group's row before it, or longer, begins anew; on one time column only.
 
         >>> print(edits.accumulate(by="page", n="count(*)").schema)
         ts TIMESTAMP, page STRING, n BIGINT; time: ts
@@ -90,6 +97,7 @@ class Held(Building):
                 aggregation=result,
                 emit=emit,
                 every=self._periods(every),
+                forget=self._forgotten(forget),
             )
 
     def distinct(self) -> Stream:
@@ -101,10 +109,11 @@ class Held(Building):
         with self._building("distinct"):
             return self._add(plan.Distinct, self.schema)
 
-    def deduplicate(self, by: Any, within: Any = None, *, over: str | None = None) -> Stream:
+    def deduplicate(self, by: Any, within: Any = None, *, forget: Any = None, over: str | None = None) -> Stream:
         """Keep the least row per key, by time and then by all columns; and again ``within`` after the last one kept.
 
-        Without ``within``, once and for all: then every key is kept in state for ever.
+        With ``forget``, again after the key's rows, kept or not, have been missing for so long. Without either, once
+        and for all: then every key is kept in state for ever.
 
         >>> edits.deduplicate("page", within="1 day").id
         'deduplicate#1'
@@ -112,15 +121,24 @@ class Held(Building):
         with self._building("deduplicate", timed=True):
             name, type_ = self._over(over)
             keys = grouping(by, self.schema)
+            if within is not None and forget is not None:
+                raise BadArgument(
+                    "expected within or forget, got both",
+                    hint="within counts from the last row kept, forget from the last row of the key",
+                )
             span = None if within is None else parse_span(within, type_, what="within")
-            return self._add(plan.Deduplicate, self.schema, by=keys, over=name, within=span)
+            silence = self._forgotten(forget, (name, type_))
+            return self._add(plan.Deduplicate, self.schema, by=keys, over=name, within=span, forget=silence)
 
-    def process(self, operator: Any, by: Any, schema: Any) -> Stream:
+    def process(self, operator: Any, by: Any, schema: Any, *, forget: Any = None) -> Stream:
         """Run one copy of a specification operator for each key; data are dicts of all columns.
 
         A copy gets complete times only, in an order that extends theirs: the rows of a time, sorted by all columns,
         then ``WM`` of it; at the end, its ``exit`` is asked. It answers dicts of the columns of ``schema`` at the time
         that it was given or above; the key's columns are put before them.
+
+        With ``forget``, a key's row that comes so long after the one before, or longer, is for a new copy; the one
+        before is asked for its ``exit``, whose answers are at the last unit of the silence or above.
 
         >>> from tidegate.spec import map_op
         >>> lengths = map_op(lambda t, row: {"length": len(row["page"])})
@@ -137,4 +155,5 @@ class Held(Building):
             declared = parse_schema(schema).columns
             result = self._result((*self.schema.times, *(Column(k.name, k.type) for k in keys), *declared))
             names = tuple(c.name for c in declared)
-            return self._add(plan.Process, result, operator=operator, by=keys, columns=names)
+            silence = self._forgotten(forget)
+            return self._add(plan.Process, result, operator=operator, by=keys, columns=names, forget=silence)
