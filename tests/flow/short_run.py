@@ -8,6 +8,8 @@ __all__ = ["LOOPS_ON_SPARK", "ON_STREAMS"]
 ON_STREAMS = frozenset(
     {
         "rowwise: where keeps rows of which the condition is true, not null",
+        "moved: a row comes at the time that a column has, if it is not before its own",
+        "moved: on a product, one column by itself; the other stays",
         "aggregate: one row for each time and group that has rows; a null group is a group",
         "aggregate: on a product, only equal times belong together",
         "held: gate changes nothing but when rows come",

@@ -26,6 +26,51 @@ BUILDING: dict[str, tuple[Build, type[Exception], type[Exception], str]] = {
   at: flow 'bad'
   hint: did you mean x?""",
     ),
+    "a time before the row's own": (
+        lambda f: ints(f).at("t - 3"),
+        errors.BadTime,
+        TypeError,
+        """expected a time at or above t, got t - 3: 3 before it
+  at: at(…) on s
+  at: flow 'bad'
+  hint: a row can only move to a later time; shift the other stream forward instead""",
+    ),
+    "a time of another type": (
+        lambda f: instants(f).at("x"),
+        errors.BadTime,
+        TypeError,
+        """expected a time of type TIMESTAMP for t, got x of type INT
+  at: at(…) on s
+  at: flow 'bad'
+  hint: CAST(x AS TIMESTAMP)""",
+    ),
+    "a time that does not say which": (
+        lambda f: pairs(f).at("w + 1"),
+        errors.BadArgument,
+        TypeError,
+        """expected an expression for each time column that changes, by name, got 'w + 1'
+  at: at(…) on s
+  at: flow 'bad'
+  hint: at(v=…, w=…)""",
+    ),
+    "no time": (
+        lambda f: ints(f).at(),
+        errors.BadArgument,
+        TypeError,
+        """expected an expression for the new time, got none
+  at: at(…) on s
+  at: flow 'bad'
+  hint: for example at("ends")""",
+    ),
+    "a column that is no time": (
+        lambda f: ints(f).at(x="t"),
+        errors.BadTime,
+        TypeError,
+        """expected a time column (t), got x INT
+  at: at(…) on s
+  at: flow 'bad'
+  hint: with_columns(…) changes other columns""",
+    ),
     "a column of a graph": (
         lambda f: tg.graph.components(ints(f), "kk", "k"),
         errors.UnknownColumn,
@@ -274,7 +319,7 @@ without a collation
         """expected the time column t unchanged, got t + 1 AS t
   at: with_columns(…) on s
   at: flow 'bad'
-  hint: a row keeps its time; give the new column another name, or change the time before the source""",
+  hint: a row keeps its time; give the new column another name, or move the row with at(…)""",
     ),
     "a schema that does not parse": (
         lambda f: f.source("s", "t INT x STRING", time="t"),

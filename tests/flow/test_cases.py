@@ -12,6 +12,7 @@ from tests.flow.cases import (
     held,
     iterate,
     joined,
+    moved,
     names,
     process,
     ranked,
@@ -22,7 +23,10 @@ from tests.flow.short_run import LOOPS_ON_SPARK, ON_STREAMS
 
 TABLES = {
     module.__name__.rsplit(".", 1)[-1]: module.CASES
-    for module in (rowwise, aggregate, held, window, accumulate, ranked, joined, apart, process, iterate, names, edges)
+    for module in (
+        *(rowwise, moved, aggregate, held, window, accumulate, ranked, joined, apart, process, iterate, names),
+        edges,
+    )
 }
 CASES = [pytest.param(case, id=f"{table}: {case.name}") for table, cases in TABLES.items() for case in cases]
 

@@ -44,6 +44,8 @@ def every_operator() -> tg.Flow:
         "with_columns": s.with_columns(x="- x", day="CAST(ts AS DATE)"),
         "explode": s.explode("xs"),
         "map_batches": s.map_batches(copy.copy, "k STRING, n BIGINT"),
+        "moved": s.at("ts + INTERVAL 1 HOUR"),
+        "moved_by_columns": two.at(V="v + ABS(x)", ts="ts"),
         "gate": s.gate(),
         "aggregate": s.aggregate(
             "collect_set(K) FILTER (WHERE x > 1) AS ks", by=["k", "X % 2 AS odd"], m="sum(x) / Count(DISTINCT d) + 1"
@@ -108,6 +110,8 @@ GOLDEN = {
     "with_columns": ("bcd48cab31c0559d", "ad07e43df6a7327b", "0fef0835df6cbcfc"),
     "explode": ("1652e799d6bf5b39", "22054a1e482645b4", "90f0b8d3288c09ba"),
     "map_batches": ("411639db9af97d74", "411639db9af97d74", "411639db9af97d74"),
+    "moved": ("38ae3a88fd4fe3b2", "38ae3a88fd4fe3b2", "38ae3a88fd4fe3b2"),
+    "moved_by_columns": ("b86aaac7c0d15741", "b86aaac7c0d15741", "b86aaac7c0d15741"),
     "gate": ("6571f8aa22d99409", "6571f8aa22d99409", "6571f8aa22d99409"),
     "aggregate": ("339425c21ba27d56", "339425c21ba27d56", "339425c21ba27d56"),
     "windows": ("44abb5ec616355aa", "44abb5ec616355aa", "44abb5ec616355aa"),
@@ -155,7 +159,7 @@ def test_fingerprints_stay_as_they_are() -> None:
 
 #: Fields that do not take part, besides ``id``, ``inputs`` and, unless users declare it, ``schema``.
 LEFT_OUT = {
-    "Source.watermark", "Source.late", "Source.was", "Table.was", "Unfold.looped", "Aggregate.embeds",
+    "Source.watermark", "Source.late", "Source.was", "Table.was", "Unfold.looped", "Aggregate.embeds", "At.bounds",
     "WindowAggregate.embeds", "Iterate.limit", "Expression.type", "Expression.columns", "AggregateCall.type",
     "AggregateCall.columns", "AggregateExpression.type", "AggregateExpression.columns", "Query.columns",
     "Query.branches", "Query.relations",

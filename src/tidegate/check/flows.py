@@ -191,6 +191,18 @@ def _explode(b: _Building, s: Stream, _: list[Stream]) -> Stream:
     return s.with_columns(**{name: f"array({x}, {x})" if x else "array(1, 2)"}).explode(name)
 
 
+def _at(b: _Building, s: Stream, _: list[Stream]) -> Stream:
+    later = {"INT": "{0} + {1}", "DATE": "date_add({0}, {1})", "TIMESTAMP": "{0} + INTERVAL {1} MINUTES"}
+    moved = {}
+    for column in s.schema.times:
+        form, name = later[column.type or ""], column.name
+        one, other = (form.format(name, b.number(least, 3)) for least in (0, 1))
+        before = form.format(name, -1) if column.type != "TIMESTAMP" else f"{name} - INTERVAL 1 MINUTE"
+        otherwise = b.one(name, other, other, before, "NULL")
+        moved[name] = b.one(name, one, f"CASE WHEN {b.condition(s.schema)} THEN {one} ELSE {otherwise} END")
+    return s.at(**moved)
+
+
 def _gate(_: _Building, s: Stream, __: list[Stream]) -> Stream:
     return s.gate()
 
@@ -411,6 +423,7 @@ OPERATORS: dict[str, Callable[[_Building, Stream, list[Stream]], Stream]] = {
     "with_columns": _with_columns,
     "explode": _explode,
     "map_batches": _map_batches,
+    "at": _at,
     "gate": _gate,
     "distinct": _distinct,
     "aggregate": _aggregate,

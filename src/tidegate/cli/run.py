@@ -82,7 +82,7 @@ def _check_options(*, streaming: bool, bounded_only: bool, checkpoint: str) -> N
     if streaming and bounded_only:
         raise BadArgument(
             "--rejected and --overwrite are for runs on files",
-            hint="on streams, rows that could not take part are in the checkpoint, below late/",
+            hint="on streams, rows that could not take part are in the checkpoint, below late/ and rejected/",
         )
     if checkpoint and not streaming:
         raise BadArgument("got --checkpoint for a run on files", hint="on streams: --every 10s, or --once")

@@ -59,7 +59,7 @@ def _complete(schema: Schema, frontier: Frontier, counts: Sequence[str]) -> str:
     above = []
     for f in sorted(frontier, key=schema.order.key):
         parts = parts_of(schema, f)
-        if any(part is TOP for part in parts):
+        if any(part is TOP or (isinstance(part, int) and part >= 2**63) for part in parts):
             continue
         tests = [
             f"{count} >= {moving(count, units(part, type_))}"

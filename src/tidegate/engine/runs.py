@@ -56,6 +56,7 @@ class Status:
             f"  {source}: {rows:,} rows, {self.late[source]:,} late, {self.rejected[source]:,} rejected"
             for source, rows in self.rows.items()
         ]
+        lines += [f"  {name}: {n:,} rejected" for name, n in self.rejected.items() if name not in self.rows]
         return printable("\n".join(lines), lines=True)
 
     def _repr_html_(self) -> str:
@@ -136,7 +137,8 @@ class Run(ABC):
             {name: shown(self._schema(name), frontier) for name, frontier in self.frontiers().items()},
             {source: mark.rows for source, mark in marks.items()},
             {source: mark.late for source, mark in marks.items()},
-            {source: mark.rejected for source, mark in marks.items()},
+            {source: mark.rejected for source, mark in marks.items()}
+            | {name: last.aside.get(place, 0) if last else 0 for name, place in running.run.rejecting.items()},
             in_a_line(self._failure) if state == "failed" and self._failure else "",
         )
 
@@ -168,11 +170,14 @@ class Run(ABC):
 
     def late(self, source: str) -> Any:
         """Return the rows of a source that came too late: time, source, step, reason, the bound, and the row."""
-        return self._set_aside(source, "reason = 'late'")
+        return self._set_aside(source, "reason = 'late'", [s.id for s in self.running.flow.sources])
 
     def rejected(self, source: str) -> Any:
-        """Return the rows of a source that could not take part: time, source, step, reason, and the row."""
-        return self._set_aside(source, "reason != 'late'")
+        """Return the rows of a source that could not take part: time, source, step, reason, and the row.
+
+        Operators that move rows reject those that they cannot move: these are under the operator's name.
+        """
+        return self._set_aside(source, "reason != 'late'", list(self.running.run.asides))
 
     def _check_ended(self) -> None:
         """Raise if the run was stopped before its input could end."""
@@ -194,9 +199,8 @@ class Run(ABC):
     def _rows(self, paths: list[str], columns: list[Column], condition: str) -> Any:
         """Return the rows of Parquet files that satisfy a condition, as the engine hands out rows."""
 
-    def _set_aside(self, source: str, condition: str) -> Any:
+    def _set_aside(self, source: str, condition: str, names: list[str]) -> Any:
         running = self.running
-        names = [s.id for s in running.flow.sources]
         if source not in names:
             near = nearest(str(source), names)
             raise BadArgument(
@@ -208,7 +212,10 @@ class Run(ABC):
         if last is not None:
             pending = {p.name: p for p in last.publish if directory_of(p) == directory}
             found = checked_steps(running.files, directory, last.step, pending, last.aside.get(directory, 0))
-        return self._rows(found, set_aside_columns(running.flow[source].schema), condition)
+        given = running.flow[source].schema
+        # Of an operator, types may be open until the flow is on an engine.
+        columns = running.run.host.backend.nothing(running.run.shapes[source]).columns
+        return self._rows(found, set_aside_columns(Schema(tuple(columns), given.time)), condition)
 
     def _schema(self, sink: str) -> Schema:
         flow = self.running.flow

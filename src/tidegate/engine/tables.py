@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, Generic, TypeVar
 
+from tidegate.engine.lowering.moving import not_moved
 from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
 from tidegate.flow.errors import BadInput, nearest
-from tidegate.flow.plan import Operator, Plan
+from tidegate.flow.plan import At, Operator, Plan
 from tidegate.flow.show import html_table
 
 __all__ = ["Rejected", "Sinks", "Tables", "UnknownName"]
@@ -35,11 +37,22 @@ class Sinks(Mapping[str, T], Generic[T]):
         self._around = around
 
     def __getitem__(self, sink: str) -> T:
-        wanted = self._inputs[sink]
+        return self._result(self._rows(self._inputs[sink]))
+
+    def _rows(self, wanted: str) -> Relation:
         if wanted not in self._relations:
             with self._around():
                 self._relations = lower(self._flow, self._relations, upto=wanted, run=True)
-        return self._result(self._relations[wanted])
+        return self._relations[wanted]
+
+    def rejected(self) -> dict[str, Callable[[], T]]:
+        """Return, for each operator that may reject rows, what gives those; then what it needs is lowered."""
+        return {o.id: partial(self._not_moved, o) for o in self._flow if isinstance(o, At) and o.rejects}
+
+    def _not_moved(self, operator: At) -> T:
+        rows = self._rows(operator.inputs[0])
+        with self._around():
+            return self._result(not_moved(operator, rows))
 
     def upstream(self, sink: str) -> Iterator[tuple[Operator, Relation]]:
         """Return the operators that a sink needs, in order, with their rows; what runs when it is asked for, runs."""
@@ -61,16 +74,26 @@ class Sinks(Mapping[str, T], Generic[T]):
 
 
 class Rejected(Mapping[str, T], Generic[T]):
-    """For each source, the rows that were rejected, with a column ``reason``; read when they are asked for."""
+    """For each source, the rows that were rejected, with a column ``reason``; read when they are asked for.
 
-    def __init__(self, frames: Mapping[str, T], count: Callable[[T], int]) -> None:
-        self._frames = dict(frames)
+    Operators that move rows have some, too, under their own names; ``moved`` tells which, once they are asked for.
+    """
+
+    def __init__(
+        self, frames: Mapping[str, T], count: Callable[[T], int], moved: Mapping[str, Callable[[], T]] | None = None
+    ) -> None:
+        self._frames: dict[str, Callable[[], T]] = {name: partial(_same, frame) for name, frame in frames.items()}
+        self._frames |= moved or {}
         self._count = count
 
     def __getitem__(self, source: str) -> T:
         if source not in self._frames:
             raise _unknown("source", source, list(self._frames))
-        return self._frames[source]
+        return self._frames[source]()
+
+    def __contains__(self, source: object) -> bool:
+        # That of `Mapping` would ask for the rows.
+        return source in self._frames
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._frames)
@@ -83,7 +106,7 @@ class Rejected(Mapping[str, T], Generic[T]):
 
     def counts(self) -> dict[str, int]:
         """Count the rejected rows of each source; this reads the inputs."""
-        return {source: self._count(frame) for source, frame in self._frames.items()}
+        return {source: self._count(self[source]) for source in self}
 
 
 class Tables(Mapping[str, T], Generic[T]):
@@ -124,6 +147,10 @@ class Tables(Mapping[str, T], Generic[T]):
         # Columns alone: rows are computed when they are asked for, and showing a result does not ask for them.
         found = [(sink.name, str(self._flow[sink.input].schema)) for sink in self._flow.sinks]
         return html_table(["sink", "columns"], found, caption=f"results of flow {self._flow.name}")
+
+
+def _same(value: T) -> T:
+    return value
 
 
 class UnknownName(BadInput, KeyError):

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidegate.engine.frontiers import Frontier
-from tidegate.flow.plan import Iterate, Operator, Plan
+from tidegate.flow.plan import At, Iterate, Operator, Plan
+from tidegate.flow.spans import span_value
 from tidegate.progress import Enter, Graph, Leave, Progress, Reason
 from tidegate.time import Nat, Order, Product
 
@@ -27,10 +28,10 @@ class Tracking:
     """The frontier of every operator, from those of the sources.
 
     A source holds one pointstamp for each element of its frontier, and no operator holds any: what was held for a time
-    is let go in the step that completes it. Along every operator the summary is neutral, also along sessions. An answer
-    of a session is later than its last row by a gap less one unit, but that row may have been read before: the session
-    is held, and not the row, and its answer may come anywhere from the frontier on. The summary of `flow.summaries` is
-    for whoever has a pointstamp for each row that is held.
+    is let go in the step that completes it. Along every operator the summary is neutral, but where `at` moves all rows
+    by one span; also along sessions. An answer of a session is later than its last row by a gap less one unit, but that
+    row may have been read before: the session is held, and not the row, and its answer may come anywhere from the
+    frontier on. The summary of `flow.summaries` is for whoever has a pointstamp for each row that is held.
 
     Inside a loop, time has one more component: the round. While a step goes round, there is a pointstamp for the least
     time and the round of what is fresh; its versions are complete when that is gone.
@@ -40,7 +41,7 @@ class Tracking:
         timed = [operator for operator in flow if operator.schema.time]
         orders = {operator.id: operator.schema.order for operator in timed}
         edges: dict[tuple[str, str], Any] = {
-            (given.id, operator.id): given.schema.order.summaries.neutral
+            (given.id, operator.id): _summary(operator, given)
             for operator in timed
             for given in flow.inputs(operator)
             if given.schema.time and not isinstance(operator, Iterate)
@@ -86,6 +87,16 @@ class Tracking:
     def why(self, sink: str, t: Any) -> list[Reason]:
         """Answer what could still give rows at a sink at ``t`` or below."""
         return self.progress.why(sink_location(sink), t)
+
+
+def _summary(operator: Operator, given: Operator) -> Any:
+    """Return what an operator does to the least times that may still come."""
+    neutral = given.schema.order.summaries.neutral
+    if not isinstance(operator, At):
+        return neutral
+    # Where a time depends on more than itself, all that is known is that it does not go back.
+    spans = [span_value(n or 0, c.type or "") for n, c in zip(operator.shifts, given.schema.times, strict=True)]
+    return spans[0] if len(spans) == 1 else tuple(spans)
 
 
 def _add_loop(flow: Plan, operator: Iterate, orders: dict[str, Order[Any]], edges: dict[tuple[str, str], Any]) -> None:

@@ -15,6 +15,7 @@ from tidegate.flow.building import not_a_stream
 from tidegate.flow.clocks import Arrival, arriving_schema
 from tidegate.flow.errors import BadArgument, BadTime, FlowError, NameTaken
 from tidegate.flow.explain import Explanation, explain
+from tidegate.flow.limits import with_bounds
 from tidegate.flow.plan import Operator, Plan, Sink, Source, Table
 from tidegate.flow.rewrite import optimize, to_aggregates
 from tidegate.flow.schema import parse_schema
@@ -164,7 +165,7 @@ class Flow:
             if operator.id in needed:
                 needed.update(operator.inputs)
         kept = [o for o in self._operators.values() if o.id in needed or isinstance(o, Source | Table)]
-        return Plan(self.name, tuple(kept), tuple(self._sinks.values()), self.timezone)
+        return with_bounds(Plan(self.name, tuple(kept), tuple(self._sinks.values()), self.timezone))
 
     def explain(self) -> Explanation:
         """Say what the flow does: operators, columns, times, what is held and why, and what may go wrong.

@@ -7,11 +7,12 @@ operators make grow with the time of the row, so that all that is left of a type
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tidegate.flow.plan import (
     Accumulate,
+    At,
     Deduplicate,
     IntervalJoin,
     Iterate,
@@ -25,7 +26,7 @@ from tidegate.flow.plan import (
 )
 from tidegate.flow.spans import from_units, within
 
-__all__ = ["OUT_OF_RANGE", "Limit", "limits", "out_of_range"]
+__all__ = ["OUT_OF_RANGE", "Limit", "limits", "out_of_range", "with_bounds"]
 
 #: From the least to the greatest time, in units.
 Range: TypeAlias = tuple[int, int]
@@ -84,6 +85,27 @@ def limits(flow: Plan) -> dict[str, tuple[Limit, ...]]:
     >>> limits(flow.plan)["small"]
     (Limit(column='t', type='TINYINT', low=-120, high=119),)
     """
+    may_give = _may_give(flow)
+    return {
+        source.id: tuple(Limit(c.name, c.type or "", *may_give[source.id][c.name]) for c in source.schema.times)
+        for source in flow.sources
+    }
+
+
+def with_bounds(flow: Plan) -> Plan:
+    """Return a plan whose operators that move rows know which times those after them can take."""
+    if not any(isinstance(operator, At) for operator in flow):
+        return flow
+    may_give = _may_give(flow)
+    bounded = (
+        replace(o, bounds=tuple(may_give[o.id][name] for name in o.schema.time)) if isinstance(o, At) else o
+        for o in flow
+    )
+    return replace(flow, operators=tuple(bounded))
+
+
+def _may_give(flow: Plan) -> dict[str, Ranges]:
+    """Return the times that each operator may answer."""
     # From the sinks to the sources: what an operator may answer is what its consumers can take.
     may_give: dict[str, Ranges] = {}
     for operator in reversed(flow.operators):
@@ -93,10 +115,7 @@ def limits(flow: Plan) -> dict[str, tuple[Limit, ...]]:
                 for port in (i for i, name in enumerate(consumer.inputs) if name == operator.id):
                     takes = _takes(consumer, port, may_give[consumer.id])
                     may_give[operator.id] = {n: _both(r, takes[n]) for n, r in may_give[operator.id].items()}
-    return {
-        source.id: tuple(Limit(c.name, c.type or "", *may_give[source.id][c.name]) for c in source.schema.times)
-        for source in flow.sources
-    }
+    return may_give
 
 
 def _range_of(type_: str) -> Range:
@@ -132,6 +151,14 @@ def _takes(operator: Operator, port: int, gives: Ranges) -> Ranges:
         (over,) = gives
         low, high = _both(room[over], gives[over])
         found[over] = low, high - operator.forget + 1
+    elif isinstance(operator, At):
+        for column, shift in zip(operator.schema.times, operator.shifts, strict=True):
+            low, high = gives[column.name]
+            if shift is None:
+                # The time follows from other columns: the row is looked at where it is moved.
+                found[column.name] = _range_of(column.type or "")
+            elif shift:
+                found[column.name] = _both(room[column.name], (low - shift, high - shift))
     elif isinstance(operator, Deduplicate):
         found[operator.over] = _both(room[operator.over], gives[operator.over])
     elif isinstance(operator, JoinAsof):

@@ -18,6 +18,7 @@ from tidegate.flow.fingerprint import content
 from tidegate.flow.operators import (
     Accumulate,
     Aggregate,
+    At,
     Carry,
     Deduplicate,
     Distinct,
@@ -51,6 +52,7 @@ from tidegate.flow.spans import show_span
 __all__ = [
     "Accumulate",
     "Aggregate",
+    "At",
     "Carry",
     "Deduplicate",
     "Distinct",
@@ -183,7 +185,7 @@ class Plan:
     def __str__(self) -> str:
         lines = [f"flow {self.name}"]
         for operator in self.operators:
-            own = {f.name: getattr(operator, f.name) for f in fields(operator) if f.name not in _UNSAID}
+            own = {f.name: getattr(operator, f.name) for f in fields(operator) if f.name not in (*_UNSAID, "bounds")}
             given = {name: value for name, value in own.items() if name not in ("was", "forget") or value}
             arguments = [*operator.inputs, *(f"{n}={self._said(operator, n, value)}" for n, value in given.items())]
             lines.append(f"  {operator.id} = {operator.verb}({', '.join(arguments)}) -> {operator.schema}")
@@ -212,7 +214,7 @@ _SPANS = ("within", "forget", "lower", "upper")
 _UNSAID = ("id", "inputs", "schema")
 
 #: Fields that follow from the others, and from the inputs.
-_FOLLOWING = ("left_columns", "right_columns", "with_table", "keyed", "columns", "rules")
+_FOLLOWING = ("left_columns", "right_columns", "with_table", "keyed", "columns", "rules", "shifts", "bounds")
 
 
 def _shown(value: Any) -> str:

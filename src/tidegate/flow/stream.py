@@ -9,6 +9,7 @@ from tidegate.flow.preview import Preview, preview
 from tidegate.flow.show import html_table
 from tidegate.flow.verbs.held import Held
 from tidegate.flow.verbs.looped import Looped
+from tidegate.flow.verbs.moved import Moved
 from tidegate.flow.verbs.paired import Paired
 from tidegate.flow.verbs.ranked import Ranks
 from tidegate.flow.verbs.rowwise import RowWise
@@ -47,7 +48,7 @@ _IN_SPARK = {
 }
 
 
-class Stream(RowWise, Held, Ranks, Paired, Looped):
+class Stream(RowWise, Moved, Held, Ranks, Paired, Looped):
     """Rows with a time, or the rows of a table; immutable, and usable more than once.
 
     Expressions are Spark SQL text. They are parsed and bound here: a column that is not there is an error at once.

@@ -100,7 +100,7 @@ def _tables(
         rejected[name] = rejected[name].union(rows) if name in rejected else rows
     results = {name: local(rows).result() for name, rows in rejected.items()}
     sinks = Sinks(flow, complete, lambda rows: local(rows).result(), lambda: in_zone(flow.timezone))
-    return LocalTables(flow, sinks, Rejected(results, len), backend)
+    return LocalTables(flow, sinks, Rejected(results, len, sinks.rejected()), backend)
 
 
 def check_operators(flow: Plan, backend: LocalBackend, given: Mapping[str, Relation]) -> None:

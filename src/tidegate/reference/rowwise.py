@@ -1,8 +1,9 @@
-"""Rules for operators that work row by row: the time of a row does not change, and late rows come along."""
+"""Rules for operators that work row by row: the time of a row changes in `at` only, and late rows come along."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,10 +12,14 @@ from tidegate.flow import plan
 from tidegate.flow.arrow import checked_result, rows_of, table_of
 from tidegate.flow.errors import BadResult
 from tidegate.flow.expressions import Expression
+from tidegate.flow.limits import Limit, out_of_range
+from tidegate.flow.moves import BACK, NULL_TIME
 from tidegate.flow.schema import Schema
-from tidegate.reference.inputs import Late
+from tidegate.flow.spans import span_value, units
+from tidegate.reference.inputs import Late, Rejected
 from tidegate.reference.run import Events, Running, evaluate
 from tidegate.spec import DT, WM, comp_op, flatten_op, map_op, produce
+from tidegate.time import TOP, Bound
 
 __all__: list[str] = []
 
@@ -110,3 +115,49 @@ def _mapped(operator: plan.MapBatches, schema: Schema, batch: list[Any]) -> Even
             )
         out.append(_with(by_time.get(t, batch[0]), row))
     return out
+
+
+@evaluate.register
+def _at(operator: plan.At, running: Running, inputs: list[Events]) -> Events:
+    (schema,) = running.schemas(operator)
+    rows = [event.d for event in inputs[0] if not isinstance(event, WM)]
+    times = iter(running.duck.scalars(rows, schema, operator.moves))
+    out: Events = []
+    for event in inputs[0]:
+        if isinstance(event, WM):
+            out.append(WM(_shifted(operator, event.t)))
+            continue
+        new = next(times)
+        reason = _why_not(operator, event.d, new)
+        if not reason:
+            row = event.d | dict(zip(schema.time, new, strict=True))
+            out.append(replace(event, t=schema.time_of(row), d=row))
+        elif not isinstance(event, Late):
+            # What is late at its source is set aside there.
+            running.rejected[operator.id].append(Rejected(event.d, reason))
+    return out
+
+
+def _shifted(operator: plan.At, t: Any) -> Any:
+    """Return what is complete of moved rows when times are complete at or below ``t``."""
+    columns = operator.schema.times
+    parts = (t,) if len(columns) == 1 else t
+    shifts = [span_value(n or 0, c.type or "") for n, c in zip(operator.shifts, columns, strict=True)]
+    try:
+        moved = tuple(p if isinstance(p, Bound) else p + n for p, n in zip(parts, shifts, strict=True))
+    except OverflowError:
+        # Beyond the last time of the type, which is complete.
+        moved = (TOP,) * len(parts)
+    return moved[0] if len(columns) == 1 else moved
+
+
+def _why_not(operator: plan.At, row: Any, new: tuple[Any, ...]) -> str:
+    """Return why a row cannot be moved to a time; nothing if it can."""
+    columns = operator.schema.times
+    if null := [c.name for c, to in zip(columns, new, strict=True) if to is None]:
+        return NULL_TIME + ", ".join(null)
+    if back := [c.name for c, to in zip(columns, new, strict=True) if to < row[c.name]]:
+        return BACK + ", ".join(back)
+    limits = [Limit(c.name, c.type or "", *bounds) for c, bounds in zip(columns, operator.bounds, strict=True)]
+    beyond = [limit for limit, to in zip(limits, new, strict=True) if units(to, limit.type) not in limit]
+    return out_of_range(beyond) if beyond else ""

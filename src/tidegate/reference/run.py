@@ -10,7 +10,7 @@ from tidegate.errors import TidegateError
 from tidegate.flow.duck import Duck
 from tidegate.flow.errors import BadInput, NotSupported
 from tidegate.flow.limits import limits
-from tidegate.flow.plan import Operator, Plan, Source, Table
+from tidegate.flow.plan import At, Operator, Plan, Source, Table
 from tidegate.flow.schema import Schema
 from tidegate.reference.inputs import Late, Rejected, check_names, source_events, table_rows
 from tidegate.spec import DT, Event
@@ -22,7 +22,7 @@ Events: TypeAlias = list[Event | Late]
 
 
 class Results(dict[str, list[Event]]):
-    """The events of each sink; and of each source, what was late and what was rejected."""
+    """The events of each sink; of each source what was late, and what it or an operator that moves rows rejected."""
 
     def __init__(
         self,
@@ -40,12 +40,16 @@ class Results(dict[str, list[Event]]):
 
 
 class Running:
-    """What operators share while a plan runs: the calculator, and which late rows were taken."""
+    """What operators share while a plan runs: the calculator, which late rows were taken, and which rows rejected."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.duck = Duck()
         self.taken: set[tuple[str, int]] = set()
+        #: What operators rejected, by the name of the operator.
+        self.rejected: dict[str, list[Rejected]] = {
+            operator.id: [] for operator in plan if isinstance(operator, At) and operator.rejects
+        }
 
     def schemas(self, operator: Operator) -> list[Schema]:
         """Answer the schemas of an operator's inputs."""
@@ -113,4 +117,4 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]]) -> Results:
                 hint='late="divert" sets late rows aside',
             ).at(f"flow {plan.name!r}")
     events = {sink.name: on_time(streams[sink.input]) for sink in plan.sinks}
-    return Results(events, late, rejected)
+    return Results(events, late, rejected | running.rejected)

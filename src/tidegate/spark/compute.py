@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tidegate.engine.inputs import with_time, without_time
@@ -50,11 +51,13 @@ def _tables(flow: Plan, given: Mapping[str, DataFrame], runtime: Runtime) -> Tab
     backend = SparkBackend(runtime)
     rows = {name: backend.relation(frame) for name, frame in given.items()}
     relations = lower(flow, rows | {s.id: with_time(s, rows[s.id], bounds[s.id]) for s in flow.sources})
+    around = partial(runtime.settings, spark__sql__session__timeZone=flow.timezone)
+    lazily = Sinks(flow, relations, frame_of, around)
     sinks: Mapping[str, DataFrame] = {sink.name: frame_of(relations[sink.input]) for sink in flow.sinks}
     if any(isinstance(operator, Iterate) for operator in flow):
         loops = {operator.id for operator in flow if isinstance(operator, Iterate)}
         before = {id_: rows for id_, rows in relations.items() if not flow.upstream(id_) & loops}
         # A loop goes round, once, when a sink is asked for that needs it.
-        sinks = Sinks(flow, before, frame_of, lambda: runtime.settings(spark__sql__session__timeZone=flow.timezone))
+        sinks = lazily = Sinks(flow, before, frame_of, around)
     rejected = {s.id: frame_of(without_time(s, rows[s.id], bounds[s.id])) for s in flow.sources}
-    return Tables(flow, sinks, Rejected(rejected, lambda frame: frame.count()))
+    return Tables(flow, sinks, Rejected(rejected, lambda frame: frame.count(), lazily.rejected()))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from tidegate.engine.lowering.accumulate import accumulate
 from tidegate.engine.lowering.across_time import deduplicate, join_asof, process
 from tidegate.engine.lowering.intervals import interval_join
+from tidegate.engine.lowering.moving import at
 from tidegate.engine.lowering.per_time import aggregate, distinct, gate, join
 from tidegate.engine.lowering.rowwise import explode, map_batches, select, union, where
 from tidegate.engine.lowering.tops import top
@@ -30,6 +31,7 @@ _LOWERINGS: dict[type[plan.Operator], Callable[..., Relation]] = {
     plan.Unfold: unfold,
     plan.MapBatches: map_batches,
     plan.Union: union,
+    plan.At: at,
     plan.Gate: gate,
     plan.Distinct: distinct,
     plan.Aggregate: aggregate,

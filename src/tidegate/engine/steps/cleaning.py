@@ -37,8 +37,7 @@ def sweep(run: Prepared, commit: Commit, lock: int, before: float) -> None:
     files = run.files
     files.sweep("commits", before=before)
     sweep_log(files, commit.number)
-    late = [run.late_rows(source.id) for source in run.flow.sources]
-    for directory in [*late, *(f"output/{sink.name}" for sink in run.flow.sinks)]:
+    for directory in [*run.asides.values(), *(f"output/{sink.name}" for sink in run.flow.sinks)]:
         sweep_attempts(files, f"{directory}/{PENDING}", lock)
     for sink in files.names("output"):
         for name, size in files.sizes(f"output/{sink}").items():

@@ -20,7 +20,7 @@ from tidegate.flow.plan import Operator, Plan, Source
 __all__ = ["Entries", "entries"]
 
 #: Operators that read every row they are given.
-_ROWWISE = (plan.Where, plan.Select, plan.Explode, plan.Unfold, plan.MapBatches, plan.Union)
+_ROWWISE = (plan.Where, plan.Select, plan.Explode, plan.Unfold, plan.MapBatches, plan.Union, plan.At)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ def entries(flow: Plan, keepers: Mapping[str, Keeper[Any]], host: Host, shapes: 
     }
     seen: frozenset[str] = frozenset().union(*found.values())
     read = [operator.inputs[port] for operator, port in held] + [sink.input for sink in flow.sinks]
+    read += [operator.inputs[0] for operator in flow if isinstance(operator, plan.At) and operator.rejects]
     passes = sum(_fed(flow, name) for name in read) + any(source.id not in seen for source in flow.sources)
     return Entries(frozenset(found), seen, passes)
 

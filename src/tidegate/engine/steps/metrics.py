@@ -10,12 +10,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from tidegate.engine.commits.by_step import directory_of
 from tidegate.engine.commits.commit import Commit
 from tidegate.engine.frontiers import Frontier, parts_of, shown
 from tidegate.engine.marks import Seen
 from tidegate.engine.said import plainly
+from tidegate.engine.steps.prepared import Prepared
 from tidegate.flow.errors import BadArgument
-from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
 
 __all__ = ["Reporter", "StepMetrics", "metrics_of", "reporter"]
@@ -26,7 +27,10 @@ Reporter: TypeAlias = Callable[[Mapping[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class StepMetrics:
-    """What a step took in and gave out. Rows are by source, outputs by sink, frontiers by source."""
+    """What a step took in and gave out. Rows are by source, outputs by sink, frontiers by source.
+
+    What operators reject is under their names.
+    """
 
     flow: str
     step: int
@@ -44,8 +48,9 @@ class StepMetrics:
     behind: Mapping[str, float | None]
 
 
-def metrics_of(flow: Plan, commit: Commit, seen: Mapping[str, Seen], seconds: float, now: datetime) -> StepMetrics:
+def metrics_of(run: Prepared, commit: Commit, seen: Mapping[str, Seen], seconds: float, now: datetime) -> StepMetrics:
     """Return what a step did, from its commit and what it saw of each source."""
+    flow, published = run.flow, {directory_of(found): found.rows for found in commit.publish}
     frontiers = {source: (flow[source].schema, marks.frontier) for source, marks in commit.marks.items()}
     return StepMetrics(
         flow.name,
@@ -54,7 +59,8 @@ def metrics_of(flow: Plan, commit: Commit, seen: Mapping[str, Seen], seconds: fl
         seconds,
         {name: s.rows for name, s in seen.items()},
         {name: s.late for name, s in seen.items()},
-        {name: s.rejected for name, s in seen.items()},
+        {name: s.rejected for name, s in seen.items()}
+        | {name: published.get(place, 0) for name, place in run.rejecting.items()},
         dict(commit.outputs),
         sum(state.rows for states in commit.state.values() for state in states),
         {source: shown(schema, frontier) for source, (schema, frontier) in frontiers.items()},

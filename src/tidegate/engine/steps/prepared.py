@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,7 @@ from tidegate.engine.steps.work import Kept
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.identity import checkpoint_id
 from tidegate.engine.storage.state import Part
-from tidegate.flow.plan import Plan
+from tidegate.flow.plan import At, Plan, Source
 
 __all__ = ["Prepared", "Probe", "prepared"]
 
@@ -45,6 +46,8 @@ class Prepared:
     #: Says which parts of a state are written anew as one.
     fold_from: Callable[[Sequence[Part]], int]
     probe: Probe
+    #: The directories of rows that are set aside, by the source or the operator that they were given to.
+    asides: Mapping[str, str]
 
     @property
     def keepers(self) -> dict[str, Keeper[Any]]:
@@ -56,9 +59,14 @@ class Prepared:
         """The outputs in which the run itself publishes steps, by sink: each is a directory that files are moved to."""
         return {name: self.files.at(o.directory) for name, o in self.outputs.items() if o.directory is not None}
 
-    def late_rows(self, source: str) -> str:
-        """Return the directory of rows of a source that were late or had no time."""
-        return f"late/{self.origins[source]}"
+    @property
+    def rejecting(self) -> dict[str, str]:
+        """The directories of rows that operators rejected, by operator."""
+        return {name: place for name, place in self.asides.items() if not isinstance(self.flow[name], Source)}
+
+    def late_rows(self, name: str) -> str:
+        """Return the directory of rows of a source that were late or had no time, or that an operator rejected."""
+        return self.asides[name]
 
 
 def prepared(
@@ -98,4 +106,17 @@ def prepared(
         meaning(flow, keepers, keys, origins),
         fold_from,
         probe,
+        _asides(flow, origins),
     )
+
+
+def _asides(flow: Plan, origins: Mapping[str, str]) -> dict[str, str]:
+    found = {source.id: f"late/{origins[source.id]}" for source in flow.sources}
+    prints, seen = flow.fingerprints(origins), Counter[str]()
+    for operator in flow:
+        if isinstance(operator, At) and operator.rejects:
+            # By what it means, as state is: numbers of operators change with the flow.
+            mark = prints[operator.id]
+            found[operator.id] = f"rejected/at-{mark}" + (f"-{seen[mark]}" if seen[mark] else "")
+            seen[mark] += 1
+    return found

@@ -47,8 +47,7 @@ def _check(run: Prepared, commit: Commit) -> None:
     """Raise if what a commit stands for is not there as it was, or is from another moment."""
     for part in commit.parts:
         check_part(run.files, part, whole=True)
-    late = [run.late_rows(source.id) for source in run.flow.sources]
-    for directory in [*late, *(f"output/{sink.name}" for sink in run.flow.sinks)]:
+    for directory in [*run.asides.values(), *(f"output/{sink.name}" for sink in run.flow.sinks)]:
         check_none_after(run.files, directory, commit.step)
     roots = {outlet.root: outlet.rows for outlet in commit.outlets.values()}
     for place in run.directories.values():

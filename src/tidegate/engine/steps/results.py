@@ -12,18 +12,19 @@ from tidegate.engine.commits.commit import Commit, Publication
 from tidegate.engine.frontiers import shown
 from tidegate.engine.marks import Marks
 from tidegate.engine.outputs.refusals import watched
+from tidegate.engine.relation import Relation
 from tidegate.engine.steps.failures import at_operator
 from tidegate.engine.steps.owner import check_owned
 from tidegate.engine.steps.prepared import Prepared
 from tidegate.engine.steps.publishing import staged
-from tidegate.engine.steps.taken import Taken, diverted
+from tidegate.engine.steps.taken import Taken, diverted, rejected_rows
 from tidegate.engine.steps.work import Rows
 from tidegate.engine.storage.errors import LateRow, RowRefused
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.published import Outlet, final
 from tidegate.engine.tracking import Tracking
 
-__all__ = ["outlets", "refuse_late", "set_aside", "set_aside_so_far", "write_results"]
+__all__ = ["outlets", "refuse_late", "set_aside", "set_aside_so_far", "set_rejected_aside", "write_results"]
 
 
 def refuse_late(taken: Mapping[str, Taken], marks: Mapping[str, Marks]) -> None:
@@ -50,6 +51,20 @@ def set_aside(
             part = step.write_rows(run.files, place, diverted(found, marks[found.source.id].frontier, step.number))
             name = f"{directory}/step={step.number}"
             written.append(Publication(run.files.root, place, name, files=part.files))
+    return written
+
+
+def set_rejected_aside(run: Prepared, step: Attempt, found: Mapping[str, Relation]) -> list[Publication]:
+    """Write the rows that operators rejected to where they can be read."""
+    written = []
+    for name, rows in found.items():
+        directory = run.late_rows(name)
+        place = staged(directory, step)
+        with at_operator(run.flow, name, run.host.said):
+            part = step.write_rows(run.files, place, rejected_rows(run.flow[name], rows, step.number))
+        if part.rows:
+            published = f"{directory}/step={step.number}"
+            written.append(Publication(run.files.root, place, published, files=part.files))
     return written
 
 

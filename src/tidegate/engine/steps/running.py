@@ -145,7 +145,7 @@ class Running:
         unneeded = self._older | step.made
         self._older = before.paths if before else set()
         clean(self.files, before, commit, unneeded)
-        self.metrics.append(metrics_of(self.flow, commit, done.seen, time.monotonic() - started, datetime.now(UTC)))
+        self.metrics.append(metrics_of(self.run, commit, done.seen, time.monotonic() - started, datetime.now(UTC)))
         self._report(self.metrics[-1])
         del self.metrics[:-1000]
 

@@ -13,7 +13,14 @@ from tidegate.engine.relation import Relation
 from tidegate.engine.steps.lateness import admit
 from tidegate.engine.steps.prepared import Prepared
 from tidegate.engine.steps.publishing import seal
-from tidegate.engine.steps.results import outlets, refuse_late, set_aside, set_aside_so_far, write_results
+from tidegate.engine.steps.results import (
+    outlets,
+    refuse_late,
+    set_aside,
+    set_aside_so_far,
+    set_rejected_aside,
+    write_results,
+)
 from tidegate.engine.steps.taken import Taken, look
 from tidegate.engine.steps.work import Work
 from tidegate.engine.storage.log import Token
@@ -100,6 +107,7 @@ def run_step(
         tracking.move({source: mark.frontier for source, mark in after.items()})
         new = _frontiers(run, tracking)
         work.answer(seen, late, old, new)
+        aside += set_rejected_aside(run, step, work.rejected())
         run.probe("between state and output", step.number)
         outputs, written = write_results(run, step, work.rows)
         commit = Commit(

@@ -15,11 +15,11 @@ from tidegate.engine.policies.policy import LATE, ON_TIME, REJECTED
 from tidegate.engine.relation import Backend, Call, Look, Relation, as_they_are
 from tidegate.engine.units import from_units
 from tidegate.flow.limits import Limit
-from tidegate.flow.plan import Source
+from tidegate.flow.plan import Operator, Source
 from tidegate.flow.sqltypes import literal, quoted
 from tidegate.flow.watermarks import Arriving
 
-__all__ = ["TEXT", "Taken", "diverted", "look", "observable", "taken_of"]
+__all__ = ["TEXT", "Taken", "diverted", "look", "observable", "rejected_rows", "taken_of"]
 
 #: The text of a row that did not parse, in rows of a source that tells.
 TEXT = "__text"
@@ -136,19 +136,29 @@ def _seen(source: Source, parts: Sequence[Mapping[str, Any]], beats: Sequence[st
 def diverted(taken: Taken, frontier: Frontier, step: int) -> Relation:
     """Return the rows that did not take part: their time, source, step, the reason, and the bound that they missed."""
     schema = taken.source.schema
-    names = [quoted(name) for name in schema.names]
-    times = [quoted(name) for name in schema.time]
     rejected = f"coalesce(concat('does not parse: ', {TEXT}), {reason_of(taken.limits)})"
-    columns = {
-        "time": f"struct({', '.join(times)})",
-        "source": literal(taken.source.id),
-        "step": f"{step}L",
-        "reason": f"IF(__late, 'late', {rejected})",
-        "bound": f"IF(__late, {literal(shown(schema, frontier))}, NULL)",
-        "row": f"struct({', '.join(names)})",
-    }
+    reason, bound = f"IF(__late, 'late', {rejected})", f"IF(__late, {literal(shown(schema, frontier))}, NULL)"
+    columns = _aside(taken.source, step, reason, bound)
     chosen = taken.rejected.with_columns({"__late": "false"})
     if taken.source.late != "drop":
         late = taken.late_rows.with_columns({TEXT: "CAST(NULL AS STRING)", "__late": "true"})
         chosen = chosen.union(late)
     return chosen.select(columns)
+
+
+def rejected_rows(operator: Operator, rows: Relation, step: int) -> Relation:
+    """Return rows that an operator rejected, which have the reason last, as those of sources are written."""
+    return rows.select(_aside(operator, step, quoted(rows.names[-1]), "CAST(NULL AS STRING)"))
+
+
+def _aside(operator: Operator, step: int, reason: str, bound: str) -> dict[str, str]:
+    """Return the columns of rows that are set aside."""
+    schema = operator.schema
+    return {
+        "time": f"struct({', '.join(quoted(name) for name in schema.time)})",
+        "source": literal(operator.id),
+        "step": f"{step}L",
+        "reason": reason,
+        "bound": bound,
+        "row": f"struct({', '.join(quoted(name) for name in schema.names)})",
+    }

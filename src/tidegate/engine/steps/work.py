@@ -11,6 +11,7 @@ from tidegate.engine.attempt import Attempt
 from tidegate.engine.frontiers import Frontier
 from tidegate.engine.keepers import Held, Keeper, Moved, New, Types
 from tidegate.engine.lowering import lower_operator
+from tidegate.engine.lowering.moving import not_moved
 from tidegate.engine.marks import Seen
 from tidegate.engine.relation import Kept as Cached
 from tidegate.engine.relation import Relation
@@ -19,7 +20,7 @@ from tidegate.engine.steps.failures import at_operator
 from tidegate.engine.steps.host import Speaks
 from tidegate.engine.steps.taken import Taken
 from tidegate.engine.storage.state import Part, State, fold_from
-from tidegate.flow.plan import Operator, Source, Table
+from tidegate.flow.plan import At, Operator, Source, Table
 
 __all__ = ["Kept", "Rows", "Work"]
 
@@ -67,6 +68,8 @@ class Work:
         self._ended = ended
         self._fold_from = fold_from
         self._uses = Counter([i for o in self._flow for i in o.inputs] + [s.input for s in self._flow.sinks])
+        # What is moved is read once more, for the rows that are not.
+        self._uses.update(o.inputs[0] for o in self._flow if isinstance(o, At) and o.rejects)
         self._cached: list[Cached] = []
         for id_, own in kept.items():
             self.states[id_] = before.get(own.key, (State(),) * own.keeper.ports)
@@ -112,6 +115,14 @@ class Work:
                     self._advance(operator, moved, late.get(operator.id))
                 elif not isinstance(operator, Table):
                     self._lower(operator)
+
+    def rejected(self) -> dict[str, Relation]:
+        """Return what operators reject of the rows of this step, with the reason, by operator."""
+        return {
+            operator.id: not_moved(operator, self.rows[operator.inputs[0]].relation)
+            for operator in self._flow
+            if isinstance(operator, At) and operator.rejects and not self.rows[operator.inputs[0]].empty
+        }
 
     def folded(self, new: Mapping[str, Frontier]) -> dict[str, tuple[State, ...]]:
         """Return the states for the commit, by key, without what is needed no more; after the end there is none."""

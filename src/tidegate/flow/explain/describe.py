@@ -42,6 +42,10 @@ def describe(plan: Plan, operator: Operator) -> list[str]:
             return [f"a round for each element of {column}"]
         case p.MapBatches(function=function):
             return [f"{getattr(function, '__qualname__', function)}(batch)"]
+        case p.At():
+            moved = [e for e in operator.moves if not e.is_column]
+            checked = ["rows that would go back, or have no such time, are rejected"] if operator.rejects else []
+            return [", ".join(f"{e.name} = {e.sql}" for e in moved), *checked] if moved else []
         case p.Aggregate(aggregation=aggregation):
             return [str(aggregation)]
         case p.WindowAggregate(frame=frame, aggregation=aggregation):
@@ -162,6 +166,11 @@ def later(plan: Plan, operator: Operator) -> str:
         ):
             type_ = _input(plan, operator)[frame.over].type or ""
             return f"+ up to {show_span(frame.size, type_)} - {show_span(1, type_)}"
+        case p.At(shifts=shifts):
+            types = operator.schema
+            moved = [(c, n) for c, n in zip(types.times, shifts, strict=True) if n != 0]
+            texts = [(c.name, "+ 0 or more" if n is None else f"+ {show_span(n, c.type or '')}") for c, n in moved]
+            return ", ".join(text if len(types.time) == 1 else f"{name} {text}" for name, text in texts)
         case p.Accumulate(every=every) | p.Top(every=every) if every:
             types = operator.schema
             spans = [(c, show_span(n, types[c].type or ""), show_span(1, types[c].type or "")) for c, n in every]

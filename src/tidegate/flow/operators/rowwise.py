@@ -11,7 +11,7 @@ from tidegate.flow.fingerprint import LEFT_OUT
 from tidegate.flow.operators.operator import Operator
 from tidegate.flow.schema import Schema
 
-__all__ = ["Explode", "MapBatches", "Select", "Unfold", "Union", "Where"]
+__all__ = ["At", "Explode", "MapBatches", "Select", "Unfold", "Union", "Where"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,3 +69,25 @@ class Union(Operator):
     """The rows of all inputs, columns matched by name, in the order of the first input."""
 
     verb: ClassVar[str] = "union"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class At(Operator):
+    """The rows, each at another time, which is at or above its own; a row that has no such time is rejected.
+
+    ``moves`` has one expression for each time column, in their order. Where it is the column plus a literal span,
+    ``shifts`` has the span, in units; elsewhere None. ``bounds`` are the first and the last time that what comes after
+    can take, in units, for each time column; they follow from the whole plan.
+    """
+
+    verb: ClassVar[str] = "at"
+
+    moves: tuple[Expression, ...]
+    #: It says when what comes after is complete, and so what state after it means.
+    shifts: tuple[int | None, ...]
+    bounds: tuple[tuple[int, int], ...] = field(default=(), metadata=LEFT_OUT)
+
+    @property
+    def rejects(self) -> bool:
+        """Whether there may be rows that it rejects: of those that are shifted, sources know which have no room."""
+        return None in self.shifts

@@ -115,7 +115,7 @@ class RowWise(Building):
             elif output.sql != time.sql:
                 raise ColumnClash(
                     f"expected the time column {time.name} unchanged, got {output}",
-                    hint="a row keeps its time; give the new column another name, or change the time before the source",
+                    hint="a row keeps its time; give the new column another name, or move the row with at(…)",
                 )
         everything = (*times, *kept)
         if not everything:
