@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         postgres,
     )
     from tidegate.engine.runs import Run
-    from tidegate.flow import Flow, Stream, arrival, at_end, bounded, clock, published, punctuated
+    from tidegate.flow import Flow, Stream, Timer, arrival, at_end, bounded, clock, published, punctuated
     from tidegate.flow.reading import read, read_stream
     from tidegate.local_engine.session import local
     from tidegate.local_engine.streaming.feeds.files import files
@@ -38,6 +38,7 @@ __all__ = [
     "Sender",
     "Stream",
     "TidegateError",
+    "Timer",
     "__version__",
     "arrival",
     "at_end",
@@ -69,6 +70,7 @@ _HOMES = {
     "WM": "tidegate.spec",
     "Flow": "tidegate.flow",
     "Stream": "tidegate.flow",
+    "Timer": "tidegate.flow",
     "arrival": "tidegate.flow",
     "at_end": "tidegate.flow",
     "bounded": "tidegate.flow",

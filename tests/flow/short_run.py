@@ -32,6 +32,8 @@ ON_STREAMS = frozenset(
         "joined: in windows that overlap, a pair may come twice",
         "apart: full",
         "process: an operator that changes itself",
+        "process: timers: a call without rows, once for each time",
+        "process: timers of what is played again",
         "iterate: a chain that comes from its far end: old facts go through new edges, and new facts through old edges",
         "iterate: rounds: known is replaced, and after so many rounds it is what it is",
         "names: joined in windows",

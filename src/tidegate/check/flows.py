@@ -14,6 +14,7 @@ from typing import Any, cast
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from tidegate.check.reminders import Remembered, Reminders
 from tidegate.flow import Flow, Stream
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.schema import Schema
@@ -357,7 +358,8 @@ def _process(b: _Building, s: Stream, _: list[Stream]) -> Stream:
         return s.gate()
     by = (k,) if k else ()
     if not b.total or b.draw(st.booleans()):
-        return s.process(Totals(), by=by, schema="n INT")
+        operator = b.one(Totals(), Reminders(after=b.number(1, 4)), Remembered(after=b.number(1, 4)))
+        return s.process(operator, by=by, schema="n INT")
     n = b.number(1, 4)
     after = {"INT": n - 1, "DATE": timedelta(days=n - 1), "TIMESTAMP": timedelta(minutes=n, microseconds=-1)}[b.time]
     return s.process(b.one(Visits, ToldVisits)(after), by=by, schema="n INT", forget=b.span(n))

@@ -16,11 +16,13 @@ import pyarrow.compute as pc
 
 from tidegate.engine.functions import ORDER, running
 from tidegate.engine.relation import Batches
+from tidegate.engine.timing import Timers
 from tidegate.flow.arrow import arrow_type, checked_result, rows_of, table_of
 from tidegate.flow.errors import BadInput, BadResult
 from tidegate.flow.plan import Process
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.spans import from_units, units
+from tidegate.flow.timers import Timer, undeclared
 from tidegate.spec import DT, WM
 from tidegate.spec.operator import step
 
@@ -42,8 +44,10 @@ def processed(operator: Process, given: Sequence[Column], declared: Sequence[Col
                 tables = []
                 for start, end in (found := bounds(chunk)):
                     own = rows.slice(start, end - start)
-                    copy, answers = copies.given(copies.fresh(), own)
-                    tables.append([*answers, *copies.exits(copy, copies.exit_time(own))])
+                    timers = copies.timers(lambda _: True)
+                    copy, answers = copies.given(copies.fresh(), own, timers)
+                    last = copies.exit_time(own) if timers is None else timers.last
+                    tables.append([*answers, *copies.exits(copy, last)])
                 yield from copies.answers(chunk, [start for start, _ in found], tables)
 
     return batches
@@ -88,7 +92,8 @@ class Copies:
         self._columns = [*self.schema.times, *declared]
         self._names = [c.name for c in self._columns]
         self._batched = callable(getattr(self.original, "apply_batch", None))
-        self._keys = [f"__k{i}" for i in range(len(operator.by))]
+        self.timed = operator.timers
+        self.keys = [f"__k{i}" for i in range(len(operator.by))]
         self.forget = operator.forget
 
     def rows(self, chunk: pa.Table) -> pa.Table:
@@ -99,19 +104,40 @@ class Copies:
         """Return a copy for a key: one that changes itself, rather than to answer another, changes for no other key."""
         return deepcopy(self.original)
 
-    def given(self, copy: Any, rows: pa.Table) -> tuple[Any, list[pa.Table]]:
-        """Return a copy after it was given rows, and tables of what it answered."""
-        if not rows.num_rows:
+    def timers(self, complete: Callable[[Any], bool], waiting: Iterable[Any] = ()) -> Timers | None:
+        """Return the timers of a copy, of which some wait; None if the operator has none."""
+        if not self.timed:
+            return None
+        return Timers(self.schema.order, type(self.original).__name__, complete, waiting)
+
+    def given(self, copy: Any, rows: pa.Table, timers: Timers | None = None) -> tuple[Any, list[pa.Table]]:
+        """Return a copy after it was given rows, and called where timers are due; and tables of what it answered."""
+        if timers is None and not rows.num_rows:
             return copy, []
         if self._batched:
             copy, returned = self._call(copy, rows)
             return copy, [self._checked(returned)]
         found: list[tuple[Any, Any]] = []
         for t, of_time in groupby(rows_of(rows), key=self.schema.time_of):
-            for event in [*(DT(t, row) for row in of_time), WM(t)]:
-                copy, answered = step(copy, event)
-                found += [(t, answer) for answer in answered]
+            for early in timers.before(t) if timers else ():
+                copy = self._called(copy, early, [], timers, found)
+            copy = self._called(copy, t, list(of_time), timers, found)
+        for t in timers.due() if timers else ():
+            copy = self._called(copy, t, [], timers, found)
         return copy, [self._table(found)] if found else []
+
+    def _called(self, copy: Any, t: Any, rows: list[Any], timers: Timers | None, found: list[tuple[Any, Any]]) -> Any:
+        """Return a copy after a call at a time; what it answered is added to what was found."""
+        if timers is not None:
+            timers.called(t)
+        for event in [*(DT(t, row) for row in rows), WM(t)]:
+            copy, answered = step(copy, event)
+            for answer in answered:
+                if timers is not None and isinstance(answer, Timer):
+                    timers.ask(answer, t, alone=not rows)
+                else:
+                    found.append((t, answer))
+        return copy
 
     def exits(
         self,
@@ -159,20 +185,26 @@ class Copies:
         for start, of_key in zip(starts, tables, strict=True):
             first += [start] * sum(one.num_rows for one in of_key)
         nth = pa.array(first, pa.int64())
-        keys = [chunk.column(name).take(nth) for name in self._keys]
+        keys = [chunk.column(name).take(nth) for name in self.keys]
         times = table.select(list(self.schema.time))
         rest = table.select([c.name for c in self._declared])
-        names = [*times.column_names, *self._keys, *rest.column_names]
+        names = [*times.column_names, *self.keys, *rest.column_names]
         arrays = [*times.columns, *keys, *rest.columns]
         yield from pa.Table.from_arrays(arrays, names=names).combine_chunks().to_batches()
 
     def beside(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
         """Return rows that have a key, and nothing where the answers of copies are."""
         types = {c.name: arrow_type(c.type or "") for c in self._columns}
-        names = [*self.schema.time, *self._keys, *self._names[len(self.schema.time) :]]
+        names = [*self.schema.time, *self.keys, *self._names[len(self.schema.time) :]]
         nulls = {name: pa.nulls(rows, types[name]) for name in self._names}
         arrays = {name: columns.get(name, nulls.get(name)) for name in names} | dict(columns)
         return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+
+    def marked(self, batch: pa.RecordBatch, *, timer: bool) -> pa.RecordBatch:
+        """Return rows that say whether they are timers, if the operator has some; else as they are."""
+        if not self.timed:
+            return batch
+        return batch.append_column("__timer", pa.array([timer] * batch.num_rows, pa.bool_()))
 
     def _call(self, copy: Any, rows: pa.Table) -> tuple[Any, Any]:
         answer = copy.apply_batch(rows)
@@ -202,6 +234,8 @@ class Copies:
         for at, answer in answers:
             if isinstance(answer, WM):
                 continue
+            if isinstance(answer, Timer):
+                raise undeclared(answer, name)
             if not isinstance(answer, DT) or not isinstance(answer.d, dict) or set(answer.d) != set(names):
                 raise BadResult(
                     f"expected DT(t, dict of {', '.join(names)}) from {name}, got {answer!r}",

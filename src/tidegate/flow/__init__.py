@@ -4,6 +4,19 @@ from tidegate.flow.clocks import arrival, clock
 from tidegate.flow.flow import Flow
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.stream import Stream
+from tidegate.flow.timers import Timer
 from tidegate.flow.watermarks import at_end, bounded, published, punctuated
 
-__all__ = ["Column", "Flow", "Schema", "Stream", "arrival", "at_end", "bounded", "clock", "published", "punctuated"]
+__all__ = [
+    "Column",
+    "Flow",
+    "Schema",
+    "Stream",
+    "Timer",
+    "arrival",
+    "at_end",
+    "bounded",
+    "clock",
+    "published",
+    "punctuated",
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 from tidegate.flow import plan
@@ -11,10 +12,11 @@ from tidegate.flow.arrow import rows_of, table_of
 from tidegate.flow.errors import BadInput, BadResult
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, units
+from tidegate.flow.timers import Timer, checked_timer, undeclared
 from tidegate.flow.values import freeze, ordered
 from tidegate.reference.held import complete, grouped, keyed, with_time
 from tidegate.reference.run import Events, Running, evaluate, on_time
-from tidegate.spec import DT, WM, Event
+from tidegate.spec import DT, WM
 from tidegate.spec.operator import step
 from tidegate.time import Order
 
@@ -29,6 +31,7 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
     keys = iter(keyed(running, [event.d for event in events if isinstance(event, DT)], schema, operator.by))
     held = complete(schema, [DT(e.t, (next(keys), e.d)) if isinstance(e, DT) else e for e in events])
     copies: dict[Hashable, tuple[Any, dict[str, Any], Any]] = {}
+    timers: dict[Hashable, set[Any]] = {}
     seen: list[Any] = []
     out: Events = []
 
@@ -40,25 +43,43 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
                 del copies[name]
                 out.extend(_exited(operator, order, key, copy, end))
 
+    def call(key: dict[str, Any], t: Any, rows: list[Any]) -> None:
+        name = freeze(key)
+        # Of its own: an operator may change itself, rather than to answer another.
+        copy = copies[name][0] if name in copies else deepcopy(operator.operator)
+        timers.setdefault(name, set()).discard(t)
+        for item in [*(DT(t, row) for row in ordered(rows, schema.names)), WM(t)]:
+            copy, answered = step(copy, item)
+            for answer in answered:
+                if operator.timers and isinstance(answer, Timer):
+                    asked = checked_timer(order, answer, t, type(operator.operator).__name__, alone=not rows)
+                    timers[name].add(asked)
+                else:
+                    out.extend(_checked(operator, order, key, [answer], t))
+        copies[name] = (copy, key, t)
+
+    def call_without_rows(come: Callable[[Any], bool]) -> None:
+        due = [(t, copies[name][1]) for name, asked in timers.items() for t in asked if come(t)]
+        for t, key in sorted(due, key=lambda pair: order.key(pair[0])):
+            call(key, t, [])
+
     for event in held:
         if isinstance(event, WM):
             if operator.forget is not None:
                 wm = event.t
                 exits(lambda end, wm=wm: order.le(end, wm))  # type: ignore[misc]
             seen.append(event.t)
+            call_without_rows(partial(_at_or_below, order, event.t))
             out.append(event)
             continue
         if operator.forget is not None:
             now = event.t
             exits(lambda end, now=now: order.le(end, now) and end != now)  # type: ignore[misc]
+        # What is below a complete time is complete.
+        call_without_rows(partial(_below, order, event.t))
         for key, rows in grouped(event.d):
-            # Of its own: an operator may change itself, rather than to answer another.
-            copy = copies[freeze(key)][0] if freeze(key) in copies else deepcopy(operator.operator)
-            given: list[Event] = [DT(event.t, row) for row in ordered(rows, schema.names)]
-            for item in [*given, WM(event.t)]:
-                copy, answered = step(copy, item)
-                out += _checked(operator, order, key, answered, event.t)
-            copies[freeze(key)] = (copy, key, event.t)
+            call(key, event.t, rows)
+    call_without_rows(lambda _: True)
     if operator.forget is not None:
         exits(lambda _: True)
     for copy, key, last in copies.values():
@@ -92,6 +113,14 @@ def _exited(operator: plan.Process, order: Order[Any], key: dict[str, Any], copy
     return _checked(operator, order, key, answered, end)
 
 
+def _at_or_below(order: Order[Any], bound: Any, t: Any) -> bool:
+    return order.le(t, bound)
+
+
+def _below(order: Order[Any], bound: Any, t: Any) -> bool:
+    return t != bound and order.le(t, bound)
+
+
 def _checked(
     operator: plan.Process, order: Order[Any], key: dict[str, Any], answered: Iterable[Any], at: Any
 ) -> list[DT[Any, Any]]:
@@ -102,6 +131,8 @@ def _checked(
     for answer in answered:
         if isinstance(answer, WM):
             continue
+        if isinstance(answer, Timer):
+            raise undeclared(answer, name)
         if not isinstance(answer, DT) or not isinstance(answer.d, dict) or set(answer.d) != set(operator.columns):
             raise BadResult(
                 f"expected DT(t, dict of {', '.join(operator.columns)}) from {name}, got {answer!r}",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
-from tests.flow.case import Case, at, day, days, instants, ints, pairs
+from tests.flow.case import Case, at, day, days, instants, ints, pairs, span
 
+from tidegate import Timer
 from tidegate.spec import DT, WM, Operator, comp_op, map_op
 
 
@@ -90,6 +92,57 @@ VISITED = [
 ]
 
 
+@dataclass(frozen=True)
+class Alarms(Operator[Any, Any]):
+    """For each row a timer, x later; at each call, how many rows there are so far, and how many came in this call."""
+
+    timers = True
+
+    rows: int = 0
+    fresh: int = 0
+
+    def apply(self, event: Any) -> tuple[Alarms, list[Any]]:
+        if isinstance(event, WM):
+            return Alarms(self.rows), [DT(event.t, {"n": self.rows, "fresh": self.fresh})]
+        asked = [Timer(_later(event.t, event.d["x"]))] if event.d["x"] else []
+        return Alarms(self.rows + 1, self.fresh + 1), asked
+
+    def state(self) -> Any:
+        return [self.rows, self.fresh]
+
+    def resume(self, state: Any) -> Alarms:
+        return Alarms(*state)
+
+
+@dataclass(frozen=True)
+class Forgetful(Alarms):
+    """The same, but it cannot tell what it knows: its rows are kept, and played again."""
+
+    state = None  # type: ignore[assignment]
+
+    def apply(self, event: Any) -> tuple[Forgetful, list[Any]]:
+        following, answers = super().apply(event)
+        return Forgetful(following.rows, following.fresh), answers
+
+
+def _later(t: Any, n: int) -> Any:
+    if isinstance(t, tuple):
+        return (t[0], t[1] + n)
+    return t + n if isinstance(t, int) else t + timedelta(days=n)
+
+
+ALARMS: list[tuple[Any, ...]] = [(1, "a", 3), (2, "a", 2), (2, "b", 9), (4, "a", 5), (6, "a", None), (6, None, 1)]
+CALLED = [
+    *[(1, "a", 1, 1), (2, "a", 2, 1), (4, "a", 3, 1), (6, "a", 4, 1), (9, "a", 4, 0)],
+    *[(2, "b", 1, 1), (11, "b", 1, 0), (6, None, 1, 1), (7, None, 1, 0)],
+]
+
+
+def alarmed(operator: Any, by: Any = "k") -> Any:
+    """A flow of calls."""
+    return lambda f: ints(f).process(operator, by=by, schema="n INT, fresh INT")
+
+
 def later(t: Any, d: Any) -> dict[str, Any]:
     """A row of its own for each row."""
     return {"y": d["x"] + t}
@@ -160,5 +213,29 @@ CASES = [
         lambda f: ints(f).process(Visit(), by=(), schema="y INT", forget=5),
         {"s": VISITS[:3] + VISITS[-1:]},
         [(1, 2), (4, 3), (8, -3), (30, 1), (34, -1)],
+    ),
+    Case("timers: a call without rows, once for each time", alarmed(Alarms()), {"s": ALARMS}, CALLED),
+    Case("timers of what is played again", alarmed(Forgetful()), {"s": ALARMS}, CALLED),
+    Case("timers on no rows", alarmed(Alarms(), by=()), {"s": []}, []),
+    Case(
+        "timers of one copy for all",
+        alarmed(Forgetful(), by=()),
+        {"s": [(1, "a", 2), (2, "b", 1), (7, "c", 1)]},
+        [(1, 1, 1), (2, 2, 1), (3, 2, 0), (7, 3, 1), (8, 3, 0)],
+    ),
+    Case(
+        "timers on a product: below and beside the rows that follow",
+        lambda f: pairs(f).process(Alarms(), by="k", schema="n INT, fresh INT").select("k", "fresh"),
+        {"s": [(0, 1, "a", 1), (0, 3, "a", 1), (1, 2, "a", None), (2, 0, "b", 4)]},
+        [
+            *[(0, 1, "a", 1), (0, 2, "a", 0), (0, 3, "a", 1), (0, 4, "a", 0), (1, 2, "a", 1)],
+            *[(2, 0, "b", 1), (2, 4, "b", 0)],
+        ],
+    ),
+    Case(
+        "timers on dates, and a window behind them",
+        lambda f: days(f).process(Alarms(), by="k", schema="n INT, fresh INT").window("2 days").aggregate(n="count(*)"),
+        {"s": [(day(0), "a", 3), (day(1), "b", 2), (day(2), "a", None)]},
+        [(day(1), span(day(0), day(2)), 2), (day(3), span(day(2), day(4)), 3)],
     ),
 ]

@@ -143,6 +143,11 @@ class Keeper(ABC, Generic[O]):
         """How many states there are: one for each input, and some keep one more."""
         return len(self.inputs)
 
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """The numbers of the states whose times say whether there may be an answer: those of inputs."""
+        return tuple(range(len(self.inputs)))
+
     def state_types(self, backend: Backend, types: Types) -> list[Any]:
         """Return the shape of each state."""
         return [self.kept_of(backend.nothing(type_)).shape for type_ in types.inputs]

@@ -1,4 +1,4 @@
-"""`process`: rows until their time is complete, and what each copy of the user's operator knows.
+"""`process`: rows and timers until their time is complete, and what each copy of the user's operator knows.
 
 How it goes on is up to the operator and the user (`Memory`): the rows that a copy was given are kept, or what it knows.
 """
@@ -10,13 +10,27 @@ from typing import Any
 
 from tidegate.engine.frontiers import Frontier, newly_complete
 from tidegate.engine.keepers.accumulated import FEW
-from tidegate.engine.keepers.keeper import Answer, Held, Moved, Types, Waiting
-from tidegate.engine.keepers.resumed import Memory, latest, memory_of_rows, not_forgotten, replayed, resumed, states_of
-from tidegate.engine.relation import Backend, Relation
+from tidegate.engine.keepers.keeper import Answer, Held, Moved, Types, Units, Waiting
+from tidegate.engine.keepers.resumed import (
+    Memory,
+    latest,
+    memory_of_rows,
+    not_forgotten,
+    replayed,
+    resumed,
+    states_of,
+    timers_in,
+    timers_of_rows,
+)
+from tidegate.engine.lowering.across_time import answer_columns
+from tidegate.engine.relation import Backend, Kept, Relation
 from tidegate.flow.plan import Process
 from tidegate.flow.schema import Schema
 
-__all__ = ["Knowledge", "PlayedRows"]
+__all__ = ["TIMERS", "Knowledge", "PlayedRows"]
+
+#: The number of the state that has the timers that wait.
+TIMERS = 2
 
 
 class _Copies(Waiting[Process]):
@@ -27,24 +41,62 @@ class _Copies(Waiting[Process]):
     def __init__(self, operator: Process, inputs: Sequence[Schema], memory: Memory) -> None:
         super().__init__(operator, inputs)
         self.memory = memory
-        self.label = memory.value
+        self.label = f"{memory.value}-timers" if operator.timers else memory.value
         # A copy that is forgotten answers, without a row; and whether it is follows from all of its rows.
         self.on_its_own = operator.forget is not None
         self.parts_apart = operator.forget is None
 
     @property
     def ports(self) -> int:
-        """One for rows that wait, one for the copies."""
-        return 2
+        """One for rows that wait, one for the copies, and one for timers, if there are some."""
+        return 3 if self.operator.timers else 2
+
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """Rows wait for their time, and so do timers."""
+        return (0, TIMERS) if self.operator.timers else (0,)
 
     def state_types(self, backend: Backend, types: Types) -> list[Any]:
-        """Return the columns of rows, and of what is kept of the copies."""
+        """Return the columns of rows, of what is kept of the copies, and of timers."""
         rows = backend.nothing(types.inputs[0])
-        return [*super().state_types(backend, types), memory_of_rows(self.operator, self.memory, rows).shape]
+        found = [*super().state_types(backend, types), memory_of_rows(self.operator, self.memory, rows).shape]
+        return [*found, timers_of_rows(self.operator, rows).shape] if self.operator.timers else found
+
+    def times(self, port: int) -> list[str]:
+        """Return the times of rows, and of timers."""
+        return super().times(0 if port == TIMERS else port)
+
+    def due(self, port: int, first: Units, moved: Moved) -> bool:
+        """Whether the first time is complete."""
+        return super().due(0 if port == TIMERS else port, first, moved)
+
+    def outlived(self, port: int, last: Units, at: Frontier) -> bool:
+        """Whether the last time is complete."""
+        return super().outlived(0 if port == TIMERS else port, last, at)
+
+    def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
+        """Return the rows and timers whose time is not complete, each timer once."""
+        return super().keep(held, 0, rows.distinct(), at) if port == TIMERS else super().keep(held, port, rows, at)
 
     def _fresh(self, held: Held, moved: Moved) -> Relation:
         done = newly_complete(self.inputs[0], moved.old, moved.new)
         return self.read(held, 0).where(done)
+
+    def _timers(self, held: Held, moved: Moved) -> Relation | None:
+        """Return the timers that are due; None if the operator has none."""
+        if not self.operator.timers:
+            return None
+        return self.read(held, TIMERS).where(newly_complete(self.inputs[0], moved.old, moved.new)).distinct()
+
+    def _with_timers(self, held: Held, moved: Moved, asked: Relation, result: Kept) -> Held:
+        """Return what is held, with timers that copies have asked for; after the end there are none."""
+        if moved.ended:
+            return held
+        try:
+            return held.grown(TIMERS, held.write(TIMERS, "asked", asked, self.times(TIMERS)))
+        except BaseException:
+            result.release()
+            raise
 
 
 class PlayedRows(_Copies):
@@ -56,9 +108,17 @@ class PlayedRows(_Copies):
         done = self._fresh(held, moved).with_columns({"__done": f"{number}L"})
         part = held.write(1, "done", done)
         held = held.grown(1, part)
-        if not held.states[1].rows or not (part.rows or moved.ended or self.on_its_own):
+        timers = self._timers(held, moved)
+        if not held.states[1].rows or not (part.rows or moved.ended or self.on_its_own or timers is not None):
             return held.answers(None)
-        return held.answers(replayed(self.operator, self.read(held, 1), number, moved))
+        found = replayed(self.operator, self.read(held, 1), number, moved, timers)
+        if timers is None:
+            return held.answers(found)
+        result = held.attempt.backend.cached(found)
+        answers, asked = timers_in(self.operator, result.rows)
+        return self._with_timers(held, moved, asked, result).answers(
+            answers.select(answer_columns(self.operator)), result
+        )
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
         """Return the rows that wait, and all that were played to copies that are not forgotten."""
@@ -71,9 +131,14 @@ class Knowledge(_Copies):
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers for the rows that became complete, from what is known of their keys."""
         fresh, known, few = self._fresh(held, moved), self.read(held, 1), held.states[0].rows <= FEW
-        found = resumed(self.operator, self.memory, fresh, known, moved, few=few)
+        timers = self._timers(held, moved)
+        found = resumed(self.operator, self.memory, fresh, known, moved, timers, few=few)
         result = held.attempt.backend.cached(found)
-        answers, knows = states_of(self.operator, result.rows, held.attempt.number)
+        told = result.rows
+        if timers is not None:
+            told, asked = timers_in(self.operator, told)
+            held = self._with_timers(held, moved, asked, result)
+        answers, knows = states_of(self.operator, told, held.attempt.number)
         if moved.ended:
             return held.answers(answers, result)
         try:

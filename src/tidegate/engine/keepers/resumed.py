@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -25,12 +25,25 @@ from tidegate.engine.lowering.chains import UNTIL, remembered
 from tidegate.engine.plain import plain_text, plain_value
 from tidegate.engine.processing import Copies, bounds, whole_keys
 from tidegate.engine.relation import Batches, Relation, as_they_are
+from tidegate.engine.timing import complete_by
 from tidegate.engine.units import units_of
+from tidegate.flow.arrow import rows_of, table_of
 from tidegate.flow.errors import BadResult
 from tidegate.flow.plan import Process
 from tidegate.flow.schema import Column
 
-__all__ = ["Memory", "latest", "memory_of", "memory_of_rows", "not_forgotten", "replayed", "resumed", "states_of"]
+__all__ = [
+    "Memory",
+    "latest",
+    "memory_of",
+    "memory_of_rows",
+    "not_forgotten",
+    "replayed",
+    "resumed",
+    "states_of",
+    "timers_in",
+    "timers_of_rows",
+]
 
 
 class Memory(Enum):
@@ -65,11 +78,23 @@ def not_forgotten(operator: Process, history: Relation, at: Frontier) -> Relatio
     return known.where(f"NOT ({_over(operator, at, UNTIL)})").select(as_they_are(history.names))
 
 
-def replayed(operator: Process, history: Relation, step: int, moved: Moved) -> Relation:
+def timers_of_rows(operator: Process, rows: Relation) -> Relation:
+    """Return what is kept of timers: the key, and the time."""
+    return _keyed(operator, rows).select(as_they_are([*_keys(operator), *operator.schema.time]))
+
+
+def timers_in(operator: Process, result: Relation) -> tuple[Relation, Relation]:
+    """Return what `replayed` or `resumed` gave of an operator with timers in two: all else, and new timers."""
+    timers = result.where("__timer").select(as_they_are([*_keys(operator), *operator.schema.time]))
+    return result.where("NOT __timer").without("__timer"), timers
+
+
+def replayed(operator: Process, history: Relation, step: int, moved: Moved, timers: Relation | None = None) -> Relation:
     """Return what the rows that became complete in this step give, after the rows before them are played again.
 
     ``history`` holds all rows that ever became complete; ``__done`` is the step in which that was. At the end of the
-    input every copy exits; before, those that are forgotten.
+    input every copy exits; before, those that are forgotten. ``timers`` are those that became complete, if the operator
+    has some; the result has then those that wait, too (`timers_in`).
     """
     rows, keys = history.without("__done"), _keys(operator)
     given = _keyed(operator, history)
@@ -77,6 +102,8 @@ def replayed(operator: Process, history: Relation, step: int, moved: Moved) -> R
     if operator.forget is not None:
         given = _remembered(operator, given, _at(operator), keys).where(f"NOT ({_over(operator, moved.old, UNTIL)})")
         keys, exits = [*keys, UNTIL], exits if moved.ended else _over(operator, moved.new, UNTIL)
+    if timers is not None:
+        given = _with_timers(given, timers, {"__done": f"{step}L"})
     # Times that became complete in earlier steps were given before; within a step, in an order that extends time's.
     given = by_key(given, keys, ["__done", *rows.order])
     given = given.with_columns({"__exits": exits})
@@ -84,21 +111,32 @@ def replayed(operator: Process, history: Relation, step: int, moved: Moved) -> R
         newest = given.over({"__newest": call("max", "__done")}, keys)
         given = newest.where(f"__newest = {step}L OR __exits").without("__newest")
     copies = Copies(operator, rows.columns, declared(operator))
-    function = _replaying(copies, step, _check(operator, moved.old))
-    answers = given.map_arrow(function, declared(operator), same_as_given(operator), by=keys)
-    return answers.select(answer_columns(operator))
+    function = _replaying(copies, step, _When(operator, moved))
+    columns = [*declared(operator), *([] if timers is None else [_TIMER])]
+    answers = given.map_arrow(function, columns, same_as_given(operator), by=keys)
+    return answers if timers is not None else answers.select(answer_columns(operator))
 
 
 def resumed(
-    operator: Process, memory: Memory, fresh: Relation, known: Relation, moved: Moved, *, few: bool
+    operator: Process,
+    memory: Memory,
+    fresh: Relation,
+    known: Relation,
+    moved: Moved,
+    timers: Relation | None = None,
+    *,
+    few: bool,
 ) -> Relation:
     """Return what fresh rows give, from what is known of their keys, and what is known afterwards (`states_of`).
 
     ``few`` says that the fresh rows are not many. At the end of the input every copy exits; before, those that are
-    forgotten.
+    forgotten. ``timers`` are those that became complete, if the operator has some; the result has then those that wait,
+    too (`timers_in`).
     """
     keys = _keys(operator)
     rows = _keyed(operator, fresh)
+    if timers is not None:
+        rows = _with_timers(rows, timers)
     exits = "true" if moved.ended else "false"
     if operator.forget is not None:
         known = latest(operator, known, moved.old)
@@ -111,6 +149,8 @@ def resumed(
         going_on = going_on.join(wanted.small(), same, "semi")
         known = going_on if operator.forget is None else going_on.union(known.where(exits))
     empty = known.with_columns(dict.fromkeys(fresh.names, "NULL"), like=fresh.shape)
+    if timers is not None:
+        empty = empty.with_columns({"__timer": "false"})
     nothing = dict.fromkeys(("__step", *([] if operator.forget is None else ["__last"])), "CAST(NULL AS BIGINT)")
     both = rows.with_columns(_NOTHING | nothing).union(empty)
     groups = keys
@@ -119,9 +159,10 @@ def resumed(
         groups, exits = [*keys, UNTIL], exits if moved.ended else _over(operator, moved.new, UNTIL)
     given = by_key(both.with_columns({"__exits": exits}), groups, ["__known IS NULL", "__step", *fresh.order])
     copies = Copies(operator, fresh.columns, declared(operator))
-    function = _resuming(copies, memory, len(keys), _check(operator, moved.old))
+    function = _resuming(copies, memory, len(keys), _When(operator, moved))
     types = {"__known": "STRING", "__last": "BIGINT"}
     columns = [*declared(operator), *(Column(name, types[name]) for name in _of_copies(operator))]
+    columns += [] if timers is None else [_TIMER]
     return given.map_arrow(function, columns, same_as_given(operator), by=groups)
 
 
@@ -144,6 +185,16 @@ def latest(operator: Process, known: Relation, at: Frontier) -> Relation:
     )
 
 
+def _with_timers(rows: Relation, timers: Relation, more: Mapping[str, str] | None = None) -> Relation:
+    """Add timers to rows that have their key, as rows that have nothing else; ``__timer`` tells them apart."""
+    there = set(timers.names)
+    nothing = dict.fromkeys((name for name in rows.names if name not in there), "NULL") | dict(more or {})
+    added = timers.with_columns(nothing, like=rows.shape).with_columns({"__timer": "true"})
+    return rows.with_columns({"__timer": "false"}).union(added)
+
+
+#: Tells timers from rows and answers.
+_TIMER = Column("__timer", "BOOLEAN")
 _NOTHING = {"__known": "CAST(NULL AS STRING)"}
 
 
@@ -186,28 +237,68 @@ def _check(operator: Process, old: Frontier) -> Callable[[Any], None]:
     return check
 
 
-def _replaying(copies: Copies, step: int, check: Callable[[Any], None]) -> Batches:
+class _When:
+    """What is said in a step about times: which had come before it, and which have by now."""
+
+    def __init__(self, operator: Process, moved: Moved) -> None:
+        order = operator.schema.order
+        self.before = complete_by(order, moved.old)
+        self.now = complete_by(order, moved.new)
+        self.check = _check(operator, moved.old)
+
+
+def _own(copies: Copies, chunk: pa.Table, rows: pa.Table, start: int, end: int) -> tuple[pa.Table, list[Any]]:
+    """Return the rows of a key without its timers, and the times of those."""
+    own = rows.slice(start, end - start)
+    if "__timer" not in chunk.column_names:
+        return own, []
+    timer = chunk.column("__timer").slice(start, end - start)
+    return own.filter(pc.invert(timer)), [copies.schema.time_of(row) for row in rows_of(own.filter(timer))]
+
+
+def _asked(copies: Copies, chunk: pa.Table, asked: Sequence[tuple[int, Any]], keys: int) -> pa.RecordBatch:
+    """Return timers as rows beside the answers, each with the key of the row with a number."""
+    nth = pa.array([start for start, _ in asked], pa.int64())
+    times = [t if len(copies.schema.time) > 1 else (t,) for _, t in asked]
+    table = table_of([dict(zip(copies.schema.time, t, strict=True)) for t in times], copies.schema.times)
+    named = {f"__k{i}": chunk.column(f"__k{i}").take(nth).combine_chunks() for i in range(keys)}
+    named |= {name: table.column(name).combine_chunks() for name in copies.schema.time}
+    return copies.beside(named, len(asked))
+
+
+def _replaying(copies: Copies, step: int, when: _When) -> Batches:
+    keys = len(copies.keys)
+
     def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for chunk in whole_keys(iterator):
             with running(copies.place):
                 rows = copies.rows(chunk)
                 played = pc.less(chunk.column("__done"), step).to_pylist()
                 exits = chunk.column("__exits").to_pylist()
-                tables = []
+                tables, asked = [], []
                 for start, end in (found := bounds(chunk)):
                     before = sum(played[start:end])
-                    copy, _ = copies.given(copies.fresh(), rows.slice(start, before))
-                    own = rows.slice(start + before, end - start - before)
-                    copy, answers = copies.given(copy, own)
+                    past = copies.timers(when.before)
+                    copy, _ = copies.given(copies.fresh(), rows.slice(start, before), past)
+                    own, due = _own(copies, chunk, rows, start + before, end)
+                    waited = past.waiting if past else set()
+                    timers = copies.timers(when.now, waited | set(due))
+                    copy, answers = copies.given(copy, own, timers)
                     if exits[start]:
-                        answers += copies.exits(copy, copies.exit_time(rows.slice(start, end - start)), check=check)
+                        whole, _ = _own(copies, chunk, rows, start, end)
+                        last = copies.exit_time(whole) if timers is None else timers.last or (past and past.last)
+                        answers += copies.exits(copy, last, check=when.check)
                     tables.append(answers)
-                yield from copies.answers(chunk, [start for start, _ in found], tables)
+                    asked += [(start, t) for t in timers.waiting - waited] if timers else []
+                for batch in copies.answers(chunk, [start for start, _ in found], tables):
+                    yield copies.marked(batch, timer=False)
+                if asked:
+                    yield copies.marked(_asked(copies, chunk, asked, keys), timer=True)
 
     return batches
 
 
-def _resuming(copies: Copies, memory: Memory, keys: int, check: Callable[[Any], None]) -> Batches:
+def _resuming(copies: Copies, memory: Memory, keys: int, when: _When) -> Batches:
     read, write = _CODES[memory]
 
     def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -217,27 +308,35 @@ def _resuming(copies: Copies, memory: Memory, keys: int, check: Callable[[Any], 
                 known = chunk.column("__known").to_pylist()
                 exits = chunk.column("__exits").to_pylist()
                 until = [] if copies.forget is None else chunk.column(UNTIL).to_pylist()
-                tables, knows, starts = [], [], []
+                tables, knows, starts, asked = [], [], [], []
                 for start, end in bounds(chunk):
                     # What is known comes first, the latest last.
                     first = next((i for i in range(start, end) if known[i] is None), end)
                     if first == end and not exits[start]:
                         continue
                     copy = read(copies.fresh(), known[first - 1]) if first > start else copies.fresh()
-                    copy, answers = copies.given(copy, rows.slice(first, end - first))
+                    own, due = _own(copies, chunk, rows, first, end)
+                    timers = copies.timers(when.now, due)
+                    copy, answers = copies.given(copy, own, timers)
                     if exits[start]:
                         last = copies.time_before(until[start]) if until else None
-                        answers += copies.exits(copy, last, check=check)
+                        answers += copies.exits(copy, last, check=when.check)
                     else:
                         knows.append((start, write(copy)))
                     tables.append(answers)
                     starts.append(start)
+                    asked += [(start, t) for t in timers.waiting] if timers else []
                 for batch in copies.answers(chunk, starts, tables):
                     empty = {"__known": pa.string()} | ({"__last": pa.int64()} if until else {})
                     arrays = [*batch.columns, *(pa.nulls(batch.num_rows, type_) for type_ in empty.values())]
-                    yield pa.RecordBatch.from_arrays(arrays, names=[*batch.schema.names, *empty])
+                    unknown = pa.RecordBatch.from_arrays(arrays, names=[*batch.schema.names, *empty])
+                    yield copies.marked(unknown, timer=False)
+                if asked:
+                    timers_ = _asked(copies, chunk, asked, keys)
+                    unknown = timers_.append_column("__known", pa.nulls(len(asked), pa.string()))
+                    yield copies.marked(unknown, timer=True)
                 if knows:
-                    yield _known(chunk, knows, copies, keys)
+                    yield copies.marked(_known(chunk, knows, copies, keys), timer=False)
 
     return batches
 

@@ -197,7 +197,7 @@ class Work:
             or keeper.on_its_own
             or any(
                 part.first is None or keeper.due(port, part.first, moved)
-                for port in range(len(keeper.inputs))
+                for port in keeper.waiting
                 for part in held.states[port].parts
             )
         )

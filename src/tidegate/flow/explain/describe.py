@@ -77,7 +77,11 @@ def describe(plan: Plan, operator: Operator) -> list[str]:
         case p.Iterate():
             return _loop(operator)
         case p.Process(operator=user, by=by):
-            return [f"{type(user).__name__}, a copy for each {', '.join(map(str, by)) or 'flow'}{forgets(operator)}"]
+            asks = ["a copy may ask to be called at a later time"] if operator.timers else []
+            return [
+                f"{type(user).__name__}, a copy for each {', '.join(map(str, by)) or 'flow'}{forgets(operator)}",
+                *asks,
+            ]
     return []
 
 
@@ -143,8 +147,9 @@ def holds(plan: Plan, operator: Operator) -> str:
         case p.Iterate():
             return "rows of all inputs, for ever"
         case p.Process():
-            what = "rows until their time is complete; a copy of the operator for each key"
-            return f"{what}, {for_how_long(operator)}"
+            what = "rows and timers" if operator.timers else "rows"
+            held = f"{what} until their time is complete; a copy of the operator for each key"
+            return f"{held}, {for_how_long(operator)}"
     return ""
 
 

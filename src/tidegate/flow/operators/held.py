@@ -104,3 +104,8 @@ class Process(Operator):
     by: tuple[Expression, ...]
     columns: tuple[str, ...]
     forget: int | None = field(default=None, metadata=IF_GIVEN)
+
+    @property
+    def timers(self) -> bool:
+        """Whether the operator may ask to be called at later times."""
+        return getattr(self.operator, "timers", False) is True

@@ -8,7 +8,7 @@ from tidegate.flow import plan
 from tidegate.flow.aggregates import aggregation, grouping
 from tidegate.flow.arguments import one_of
 from tidegate.flow.building import Building
-from tidegate.flow.errors import BadArgument
+from tidegate.flow.errors import BadArgument, NotSupported
 from tidegate.flow.schema import Column, parse_schema
 from tidegate.flow.spans import parse_span
 from tidegate.flow.windows import Windowed, session_frame, window_frame
@@ -135,7 +135,8 @@ class Held(Building):
 
         A copy gets complete times only, in an order that extends theirs: the rows of a time, sorted by all columns,
         then ``WM`` of it; at the end, its ``exit`` is asked. It answers dicts of the columns of ``schema`` at the time
-        that it was given or above; the key's columns are put before them.
+        that it was given or above; the key's columns are put before them. If its class says ``timers = True``, it may
+        answer ``tg.Timer(t)`` too, and is then called at ``t`` even if its key has no rows then.
 
         With ``forget``, a key's row that comes so long after the one before, or longer, is for a new copy; the one
         before is asked for its ``exit``, whose answers are at the last unit of the silence or above.
@@ -151,9 +152,19 @@ class Held(Building):
                 got = f"{operator!r} ({type(operator).__name__})"
                 hint = "pass an operator, not its class or a function; see tidegate.spec"
                 raise BadArgument(f"expected an operator with apply(event) and exit(), got {got}", hint=hint)
+            if getattr(operator, "timers", False) is True and callable(getattr(operator, "apply_batch", None)):
+                raise BadArgument(
+                    f"expected an operator with timers or with apply_batch, got {type(operator).__name__} with both",
+                    hint="leave apply_batch out: it is given the rows of many times at once",
+                )
             keys = grouping(by, self.schema)
             declared = parse_schema(schema).columns
             result = self._result((*self.schema.times, *(Column(k.name, k.type) for k in keys), *declared))
             names = tuple(c.name for c in declared)
             silence = self._forgotten(forget)
+            if silence is not None and getattr(operator, "timers", False) is True:
+                raise NotSupported(
+                    f"expected an operator without timers, as keys are forgotten, got {type(operator).__name__}",
+                    hint="leave forget out: with a timer after each row, an operator can see for itself that none came",
+                )
             return self._add(plan.Process, result, operator=operator, by=keys, columns=names, forget=silence)

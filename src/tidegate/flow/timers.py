@@ -1,0 +1,47 @@
+"""Timers: how an operator in `process` asks to be called at a later time."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.flow.errors import BadResult
+from tidegate.time import Order
+
+__all__ = ["Timer", "checked_timer", "undeclared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """An answer of an operator in `process`: it asks for a call at the time ``t``, even if its key has no rows then.
+
+    The class of the operator says that it does so, by ``timers = True``. The call comes once ``t`` is complete, in the
+    order of time: the rows of the key at ``t``, if there are some, and ``WM(t)``. Asking twice for a time is as asking
+    once. The time is strictly later than that of the call in which it is asked for. A call without rows cannot ask.
+    """
+
+    t: Hashable
+
+
+def checked_timer(order: Order[Any], timer: Timer, at: Any, name: str, *, alone: bool) -> Any:
+    """Return the time that an operator, by its name, asks for in a call at a time; ``alone`` if that had no rows."""
+    if alone:
+        raise BadResult(
+            f"expected no timer from {name} in its call at {at!r}, which has no rows, got {timer!r}",
+            hint="only a call with rows may ask for another, so that calls come to an end; ask for all times then",
+        )
+    if not (order.contains(timer.t) and order.le(at, timer.t) and timer.t != at):
+        raise BadResult(
+            f"expected a timer from {name} at a time strictly above {at!r}, which it was given, got {timer!r}",
+            hint="answer DT at this time at once",
+        )
+    return timer.t
+
+
+def undeclared(timer: Timer, name: str) -> BadResult:
+    """Build the error for a timer where none can be asked for."""
+    return BadResult(
+        f"expected no timer from {name} here, got {timer!r}",
+        hint="the class of an operator that asks for timers says timers = True; exit cannot ask",
+    )
