@@ -16,6 +16,8 @@ ON_STREAMS = frozenset(
         "held: distinct keeps each row once, nulls too",
         "held: deduplicate keeps the first of each span, which begins at what was kept",
         "window: windows overlap",
+        "calendar: quarters that overlap, shifted",
+        "calendar: days of a zone have 23 to 25 hours",
         "window: a function on each window",
         "window: sessions end a gap after their last row; a row at the end begins a new one",
         "accumulate: update: each time and group that has a row at exactly that time",

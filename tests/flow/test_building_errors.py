@@ -26,6 +26,60 @@ BUILDING: dict[str, tuple[Build, type[Exception], type[Exception], str]] = {
   at: flow 'bad'
   hint: did you mean x?""",
     ),
+    "a zone for dates": (
+        lambda f: days(f).window("1 month", zone="Europe/Berlin"),
+        errors.BadTime,
+        TypeError,
+        """expected no zone, as the time column t is DATE, got 'Europe/Berlin'
+  at: window(…) on s
+  at: flow 'bad'
+  hint: only a TIMESTAMP is an instant, of which a zone says the local date; leave zone out""",
+    ),
+    "a zone that is not there": (
+        lambda f: instants(f).window("1 day", zone="Europe/Atlantis"),
+        errors.BadArgument,
+        TypeError,
+        """expected a time zone by name, got 'Europe/Atlantis'
+  at: window(…) on s
+  at: flow 'bad'
+  hint: "UTC", "Europe/Copenhagen\"""",
+    ),
+    "hours of a zone": (
+        lambda f: instants(f).window("12 hours", zone="Europe/Berlin"),
+        errors.BadSpan,
+        ValueError,
+        """expected size of whole days, weeks, months or years, got '12 hours'
+  at: window(…) on s
+  at: flow 'bad'
+  hint: size="1 day\"""",
+    ),
+    "months that begin on any day": (
+        lambda f: instants(f).window("1 month", offset="3 days"),
+        errors.BadSpan,
+        ValueError,
+        """expected offset of whole months, as the size is, got '3 days'
+  at: window(…) on s
+  at: flow 'bad'
+  hint: offset="1 month\"""",
+    ),
+    "months between which rows are lost": (
+        lambda f: instants(f).window("1 month", every="2 months"),
+        errors.BadSpan,
+        ValueError,
+        """expected every of at most the size, 1 month, got 2 months: rows between windows would be lost
+  at: window(…) on s
+  at: flow 'bad'
+  hint: choose the rows with where(…) first, and then windows without gaps""",
+    ),
+    "months that are revised": (
+        lambda f: instants(f).window("1 month", lateness="1 day"),
+        errors.NotSupported,
+        NotImplementedError,
+        """windows by the calendar have no lateness, got '1 day'
+  at: window(…) on s
+  at: flow 'bad'
+  hint: leave lateness out, or take windows of a fixed length, such as size="30 days" without a zone""",
+    ),
     "a time before the row's own": (
         lambda f: ints(f).at("t - 3"),
         errors.BadTime,
@@ -359,12 +413,12 @@ without a collation
   at: flow 'bad'
   hint: size="10 minutes\"""",
     ),
-    "a window of a calendar month": (
-        lambda f: instants(f).window("1 month"),
+    "a gap of a calendar month": (
+        lambda f: instants(f).session("1 month"),
         errors.BadSpan,
         ValueError,
-        """a size of calendar months has no fixed length, got '1 month'
-  at: window(…) on s
+        """a gap of calendar months has no fixed length, got '1 month'
+  at: session(…) on s
   at: flow 'bad'
   hint: take days or weeks; or count them: declare an INT column such as year * 12 + month as the time""",
     ),

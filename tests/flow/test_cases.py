@@ -8,6 +8,7 @@ from tests.flow.cases import (
     accumulate,
     aggregate,
     apart,
+    calendar,
     edges,
     held,
     iterate,
@@ -24,7 +25,8 @@ from tests.flow.short_run import LOOPS_ON_SPARK, ON_STREAMS
 TABLES = {
     module.__name__.rsplit(".", 1)[-1]: module.CASES
     for module in (
-        *(rowwise, moved, aggregate, held, window, accumulate, ranked, joined, apart, process, iterate, names),
+        *(rowwise, moved, aggregate, held, window, calendar, accumulate, ranked, joined, apart, process, iterate),
+        names,
         edges,
     )
 }

@@ -51,6 +51,8 @@ def every_operator() -> tg.Flow:
             "collect_set(K) FILTER (WHERE x > 1) AS ks", by=["k", "X % 2 AS odd"], m="sum(x) / Count(DISTINCT d) + 1"
         ),
         "windows": s.window("1 hour", every="10 minutes", offset="1 minute").aggregate(by="k", f="first(x, true)"),
+        "months": s.window("2 months", every="1 month").aggregate(by="k", n="count(*)"),
+        "weeks": s.window("1 week", zone="Europe/Berlin").apply(copy.copy, "n INT"),
         "revised": s.window("1 hour", lateness="2 hours").aggregate(n="count(*)", top="max_by(k, x)"),
         "sessions": two.session("30 minutes", over="ts").aggregate(by="k", n="count_if(x > 0)"),
         "applied": s.window("1 day").apply(copy.copy, "n INT", by="upper(k) AS name"),
@@ -115,6 +117,8 @@ GOLDEN = {
     "gate": ("6571f8aa22d99409", "6571f8aa22d99409", "6571f8aa22d99409"),
     "aggregate": ("339425c21ba27d56", "339425c21ba27d56", "339425c21ba27d56"),
     "windows": ("44abb5ec616355aa", "44abb5ec616355aa", "44abb5ec616355aa"),
+    "months": ("e82b6f6e96f9e5d3", "e82b6f6e96f9e5d3", "e82b6f6e96f9e5d3"),
+    "weeks": ("3169c9fc3c19477f", "3169c9fc3c19477f", "3169c9fc3c19477f"),
     "revised": ("bc8d937e5044dfce", "bc8d937e5044dfce", "bc8d937e5044dfce"),
     "sessions": ("e945a8af3b36d7b7", "e945a8af3b36d7b7", "e945a8af3b36d7b7"),
     "applied": ("3423019835609b2d", "3423019835609b2d", "3423019835609b2d"),

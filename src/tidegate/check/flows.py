@@ -225,6 +225,20 @@ def _window(b: _Building, s: Stream, _: list[Stream]) -> Stream:
     return _without_struct(windowed.aggregate(by=b.by(s.schema), **b.aggregates(s.schema)), "window")
 
 
+def _calendar(b: _Building, s: Stream, _: list[Stream]) -> Stream:
+    over, column = b.over()
+    type_ = s.schema.times[column].type
+    if type_ not in ("DATE", "TIMESTAMP"):
+        return _window(b, s, _)
+    zoned = type_ == "TIMESTAMP" and b.draw(st.booleans())
+    unit = b.one("day", "week", "month", "year") if zoned else b.one("month", "year")
+    every = b.number(1, 2)
+    options: dict[str, Any] = {"every": f"{every} {unit}s", "offset": f"{b.number(0, 2)} {unit}s"}
+    options |= {"zone": b.one("Asia/Kolkata", "Pacific/Apia")} if zoned else {}
+    windowed = s.window(f"{every + b.number(0, 1)} {unit}s", **options, **over)
+    return _without_struct(windowed.aggregate(by=b.by(s.schema), **b.aggregates(s.schema)), "window")
+
+
 def _session(b: _Building, s: Stream, _: list[Stream]) -> Stream:
     over, column = b.over()
     windowed = s.session(b.span(b.number(1, 3), column), **over)
@@ -430,6 +444,7 @@ OPERATORS: dict[str, Callable[[_Building, Stream, list[Stream]], Stream]] = {
     "distinct": _distinct,
     "aggregate": _aggregate,
     "window": _window,
+    "calendar": _calendar,
     "apply": _apply,
     "session": _session,
     "accumulate": _accumulate,

@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tidegate.flow.errors import BadArgument, nearest
 
-__all__ = ["checked_directory", "checked_name", "checked_path", "names_of", "one_of"]
+__all__ = ["checked_directory", "checked_name", "checked_path", "checked_timezone", "names_of", "one_of"]
 
 #: What Spark takes for a pattern, and Hadoop for the end of a scheme. Below a directory with such a name, Spark reads
 #: streams of files twice, or does not find them.
@@ -79,3 +80,14 @@ def one_of(value: Any, what: str, allowed: tuple[str, ...]) -> None:
             f"expected {what} to be one of {', '.join(allowed)}, got {value!r}",
             hint=f"did you mean {near!r}?" if near else "",
         )
+
+
+def checked_timezone(timezone: Any) -> str:
+    """Return the name of a time zone, or raise if there is none of that name."""
+    try:
+        ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        raise BadArgument(
+            f"expected a time zone by name, got {timezone!r}", hint='"UTC", "Europe/Copenhagen"'
+        ) from None
+    return str(timezone)

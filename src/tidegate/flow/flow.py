@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tidegate.extras import require
 from tidegate.flow import watermarks
-from tidegate.flow.arguments import checked_name, one_of
+from tidegate.flow.arguments import checked_name, checked_timezone, one_of
 from tidegate.flow.building import not_a_stream
 from tidegate.flow.clocks import Arrival, arriving_schema
 from tidegate.flow.errors import BadArgument, BadTime, FlowError, NameTaken
@@ -56,7 +55,7 @@ class Flow:
 
     def __init__(self, name: str, *, timezone: str = "UTC") -> None:
         self.name = checked_name(name, "a flow")
-        self.timezone = _checked_timezone(timezone)
+        self.timezone = checked_timezone(timezone)
         self._operators: dict[str, Operator] = {}
         self._sinks: dict[str, Sink] = {}
         self._numbers: dict[str, int] = {}
@@ -328,13 +327,3 @@ def _checked_was(was: Any, name: str) -> None:
         raise BadArgument(f"expected in was= another name than {name!r}", hint="leave it out: nothing was renamed")
     if was != "":
         checked_name(was, "what was renamed")
-
-
-def _checked_timezone(timezone: Any) -> str:
-    try:
-        ZoneInfo(timezone)
-    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise BadArgument(
-            f"expected a time zone by name, got {timezone!r}", hint='"UTC", "Europe/Copenhagen"'
-        ) from None
-    return str(timezone)

@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from tidegate.flow.calendars import calendar_of
 from tidegate.flow.plan import (
     Accumulate,
     At,
+    CalendarFrame,
     Deduplicate,
     IntervalJoin,
     Iterate,
@@ -24,6 +26,7 @@ from tidegate.flow.plan import (
     Top,
     WindowFrame,
 )
+from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, within
 
 __all__ = ["OUT_OF_RANGE", "Limit", "limits", "out_of_range", "with_bounds"]
@@ -134,6 +137,8 @@ def _takes(operator: Operator, port: int, gives: Ranges) -> Ranges:
     if isinstance(frame, WindowFrame):
         over = frame.over
         found[over] = _in_windows(frame, room[over], gives[over])
+    elif isinstance(frame, CalendarFrame):
+        found[frame.over] = _by_calendar(frame, operator.schema, room[frame.over], gives[frame.over])
     elif isinstance(frame, SessionFrame):
         over = frame.over
         # A session ends the gap after its last row, and is answered one unit before.
@@ -186,3 +191,19 @@ def _in_windows(frame: WindowFrame, room: Range, gives: Range) -> Range:
     first = max(room[0], gives[0] - frame.size + 1)
     begins = first + (frame.offset - first) % frame.every
     return begins - frame.every + frame.size, begun + frame.every - 1
+
+
+def _by_calendar(frame: CalendarFrame, schema: Schema, room: Range, gives: Range) -> Range:
+    """Return the times all of whose windows begin and end within the type and the table of the zone."""
+    calendar = calendar_of(frame.unit, frame.zone, schema[frame.over].type or "")
+    if calendar.table is not None:
+        room = _both(room, (calendar.table.low, calendar.table.high))
+    low, high = _both(room, gives)
+    # The last window that ends in time, and the first that begins in time, counted in days or months.
+    last = calendar.index(min(room[1], high + 1)) - frame.size
+    last -= (last - frame.offset) % frame.every
+    first = calendar.index(room[0])
+    first += (frame.offset - first) % frame.every
+    while calendar.begin(first) < room[0] or calendar.begin(first + frame.size) - 1 < low:
+        first += frame.every
+    return calendar.begin(first - frame.every + frame.size), calendar.begin(last + frame.every) - 1

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tidegate.flow import plan, sqltypes
 from tidegate.flow.aggregates import aggregation, grouping
+from tidegate.flow.arguments import checked_timezone
 from tidegate.flow.building import Building
-from tidegate.flow.errors import BadArgument, BadSpan
-from tidegate.flow.plan import SessionFrame, WindowFrame
+from tidegate.flow.errors import BadArgument, BadSpan, BadTime, NotSupported
+from tidegate.flow.plan import CalendarFrame, SessionFrame, WindowFrame
 from tidegate.flow.ranking import Ranking, last_by, latest_by, top_by
 from tidegate.flow.schema import Column, parse_schema
 from tidegate.flow.spans import parse_span, show_span
@@ -18,7 +20,7 @@ from tidegate.flow.spans import parse_span, show_span
 if TYPE_CHECKING:
     from tidegate.flow.stream import Stream
 
-__all__ = ["Windowed", "session_frame", "window_frame"]
+__all__ = ["Windowed", "calendar_frame", "is_calendar", "session_frame", "window_frame"]
 
 
 def window_frame(over: tuple[str, str], size: Any, every: Any, offset: Any, lateness: Any) -> WindowFrame:
@@ -37,6 +39,62 @@ def window_frame(over: tuple[str, str], size: Any, every: Any, offset: Any, late
     return WindowFrame(name, length, slide, shift % slide, late)
 
 
+_CALENDAR = re.compile(r"\s*([+-]?\d+)\s*(day|week|month|year)s?\s*", re.IGNORECASE)
+#: How many days or months there are in a unit of the calendar.
+_UNITS = {"day": ("day", 1), "week": ("day", 7), "month": ("month", 1), "year": ("month", 12)}
+
+
+def is_calendar(over: tuple[str, str], size: Any, zone: Any) -> bool:
+    """Whether windows are by the calendar: they have a zone, or a size that is not always as long."""
+    found = _CALENDAR.fullmatch(size) if isinstance(size, str) else None
+    months = found is not None and found[2].lower() in ("month", "year")
+    return zone is not None or (months and over[1] not in sqltypes.INTEGERS)
+
+
+def calendar_frame(
+    over: tuple[str, str], size: Any, every: Any, offset: Any, lateness: Any, zone: Any
+) -> WindowFrame | CalendarFrame:
+    """Check the spans of windows by the calendar, and return them; where all days are as long, as other windows."""
+    name, type_ = over
+    if zone is not None and type_ != "TIMESTAMP":
+        raise BadTime(
+            f"expected no zone, as the time column {name} is {type_}, got {zone!r}",
+            hint="only a TIMESTAMP is an instant, of which a zone says the local date; leave zone out",
+        )
+    where = "UTC" if zone is None else checked_timezone(zone)
+    length, word = _counted(size, "size")
+    slide = length if every is None else _counted(every, "every", word)[0]
+    shift = 0 if offset == 0 else _counted(offset, "offset", word, least=None)[0]
+    if slide > length:
+        raise BadSpan(
+            f"expected every of at most the size, {size}, got {every}: rows between windows would be lost",
+            hint="choose the rows with where(…) first, and then windows without gaps",
+        )
+    if lateness != 0:
+        raise NotSupported(
+            f"windows by the calendar have no lateness, got {lateness!r}",
+            hint='leave lateness out, or take windows of a fixed length, such as size="30 days" without a zone',
+        )
+    unit, n = _UNITS[word]
+    # 1970 began on a Thursday; the first Monday was the fifth.
+    monday = 4 if word == "week" else 0
+    counted = n * length, n * slide, (monday + n * shift) % (n * slide)
+    if unit == "day" and where == "UTC":
+        day = parse_span("1 day", type_, what="size")
+        return WindowFrame(name, *(day * count for count in counted))
+    return CalendarFrame(name, unit, *counted, where)
+
+
+def _counted(value: Any, what: str, word: str = "", *, least: int | None = 1) -> tuple[int, str]:
+    """Return how many days, weeks, months or years a span is, and which; ``word`` says which are expected."""
+    found = _CALENDAR.fullmatch(value) if isinstance(value, str) else None
+    if found is None or (word and found[2].lower() != word) or (least is not None and int(found[1]) < least):
+        expected = f"whole {word}s, as the size is" if word else "whole days, weeks, months or years"
+        hint = f'{what}="1 {word or "day"}"'
+        raise BadSpan(f"expected {what} of {expected}, got {value!r}", hint=hint)
+    return int(found[1]), found[2].lower()
+
+
 def session_frame(over: tuple[str, str], gap: Any) -> SessionFrame:
     """Check the gap of sessions and answer it in units of the time column ``over`` (its name and type)."""
     return SessionFrame(over[0], parse_span(gap, over[1], what="gap"))
@@ -45,7 +103,7 @@ def session_frame(over: tuple[str, str], gap: Any) -> SessionFrame:
 class Windowed:
     """Rows in windows or sessions, waiting to be told what to compute: `aggregate`, `top` and the like, or `apply`."""
 
-    def __init__(self, stream: Building, frame: WindowFrame | SessionFrame, column: str) -> None:
+    def __init__(self, stream: Building, frame: WindowFrame | CalendarFrame | SessionFrame, column: str) -> None:
         self._stream = stream
         self._frame = frame
         self._column = column

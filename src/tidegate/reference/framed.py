@@ -10,10 +10,11 @@ from tidegate.flow import plan
 from tidegate.flow.arrow import checked_result, rows_of, table_of
 from tidegate.flow.expressions import Expression
 from tidegate.flow.frames import sessions, window_starts
-from tidegate.flow.plan import SessionFrame, WindowFrame
+from tidegate.flow.plan import CalendarFrame, SessionFrame, WindowFrame
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.spans import from_units, units
 from tidegate.flow.values import freeze, ordered
+from tidegate.reference.calendars import calendar_windows
 from tidegate.reference.held import Group, aggregated, answers, complete, grouped, keyed, moved, units_of
 from tidegate.reference.inputs import Late
 from tidegate.reference.run import Events, Running, evaluate, on_time
@@ -60,15 +61,22 @@ def framed(
     with_keys = [event if isinstance(event, WM) else replace(event, d=(next(keys), event.d)) for event in events]
     if isinstance(operator.frame, SessionFrame):
         return _sessions(operator.frame, schema, on_time(with_keys))
-    if operator.frame.lateness:
+    if isinstance(operator.frame, WindowFrame) and operator.frame.lateness:
         return _revised(running, operator.frame, schema, with_keys)
     return _windows(operator.frame, schema, on_time(with_keys))
 
 
-def in_windows(frame: WindowFrame, schema: Schema, event: Any, row: Any) -> list[tuple[Any, dict[str, Any]]]:
+def in_windows(
+    frame: WindowFrame | CalendarFrame, schema: Schema, event: Any, row: Any
+) -> list[tuple[Any, dict[str, Any]]]:
     """Answer the windows that a row is in: the time of their last unit, and their bounds."""
     type_ = schema[frame.over].type or ""
     found = []
+    if isinstance(frame, CalendarFrame):
+        for begin, finish in calendar_windows(frame, row[frame.over]):
+            at = moved(schema, event.t, frame.over, units(finish, type_) - 1)
+            found.append((at, {"start": begin, "end": finish}))
+        return found
     for start in window_starts(frame, units_of(schema, row, frame.over)):
         end = start + frame.size
         bounds = {"start": from_units(start, type_), "end": from_units(end, type_)}
@@ -76,7 +84,7 @@ def in_windows(frame: WindowFrame, schema: Schema, event: Any, row: Any) -> list
     return found
 
 
-def _windows(frame: WindowFrame, schema: Schema, events: list[Event]) -> list[Event | Group]:
+def _windows(frame: WindowFrame | CalendarFrame, schema: Schema, events: list[Event]) -> list[Event | Group]:
     # A row moves to the last unit of each of its windows. No window is moved below its rows, so watermarks stay true.
     spread: list[Event] = []
     for event in events:

@@ -19,7 +19,7 @@ from tidegate.engine.keepers.windows import CellsInWindows, FirstInWindows, Rows
 from tidegate.engine.lowering.cells import mergeable
 from tidegate.flow import plan
 from tidegate.flow.errors import NotSupported
-from tidegate.flow.plan import Operator, Plan, SessionFrame, WindowFrame
+from tidegate.flow.plan import CalendarFrame, Operator, Plan, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 
 __all__ = ["Answer", "Held", "Keeper", "Memory", "Moved", "New", "Types", "keepers_of"]
@@ -52,7 +52,8 @@ def _keeper(operator: Operator, inputs: Sequence[Schema], *, allow_pickle: bool)
         case plan.WindowApply(by=by):
             return _windows(operator, inputs, operator.frame, by)
         case plan.WindowTop(by=by):
-            return _windows(operator, inputs, operator.frame, by, small=FirstInWindows)
+            fixed = isinstance(operator.frame, WindowFrame)
+            return _windows(operator, inputs, operator.frame, by, small=FirstInWindows if fixed else None)
         case plan.WindowJoin(frame=frame):
             return RowsInWindows(operator, inputs, frame)
         case plan.Accumulate(aggregation=aggregation):
@@ -76,7 +77,7 @@ def _keeper(operator: Operator, inputs: Sequence[Schema], *, allow_pickle: bool)
 def _windows(
     operator: Any,
     inputs: Sequence[Schema],
-    frame: WindowFrame | SessionFrame,
+    frame: WindowFrame | CalendarFrame | SessionFrame,
     by: Any,
     *,
     small: type[RowsInWindows[Any]] | None = None,
@@ -85,6 +86,6 @@ def _windows(
     match frame:
         case SessionFrame():
             return RowsInSessions(operator, inputs, frame, by)
-        case WindowFrame(lateness=0):
+        case WindowFrame(lateness=0) | CalendarFrame():
             return (small or RowsInWindows)(operator, inputs, frame)
     return RevisedWindows(operator, inputs, frame, by)

@@ -8,12 +8,13 @@ from typing import TypeVar
 from tidegate.engine.frontiers import Frontier, complete_at, encoded, is_complete, newly_complete
 from tidegate.engine.keepers.keeper import Answer, Held, Moved, Units, Waiting
 from tidegate.engine.lowering import lower_operator
+from tidegate.engine.lowering.calendars import calendar_in
 from tidegate.engine.lowering.panes import cells_in_panes, first_of_pane, merged_panes, pane_answers
 from tidegate.engine.lowering.ranks import first_of_each
 from tidegate.engine.relation import Relation
 from tidegate.engine.units import units_of
 from tidegate.flow import plan
-from tidegate.flow.plan import WindowFrame
+from tidegate.flow.plan import CalendarFrame, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.flow.sqltypes import quoted
 
@@ -25,9 +26,10 @@ Windowed = TypeVar("Windowed", bound=plan.WindowAggregate | plan.WindowApply | p
 class RowsInWindows(Waiting[Windowed]):
     """Rows, until the last window that they are in is complete."""
 
-    def __init__(self, operator: Windowed, inputs: Sequence[Schema], frame: WindowFrame) -> None:
+    def __init__(self, operator: Windowed, inputs: Sequence[Schema], frame: WindowFrame | CalendarFrame) -> None:
         super().__init__(operator, inputs)
         self.frame = frame
+        self._calendar = calendar_in(frame, operator.schema) if isinstance(frame, CalendarFrame) else None
         self.native = not isinstance(operator, plan.WindowApply)
 
     def due(self, port: int, first: Units, moved: Moved) -> bool:
@@ -54,6 +56,10 @@ class RowsInWindows(Waiting[Windowed]):
     def _in_open_windows(self, port: int, rows: Relation, at: Frontier) -> Relation:
         frame, schema = self.frame, self.inputs[port]
         n = units_of(schema, frame.over)
+        if self._calendar is not None:
+            # What is held a little longer is in no window that is answered again.
+            longest = f"{n} + {self._calendar.longest(frame.size)}L"
+            return rows.where(f"NOT ({complete_at(schema, at, frame.over, longest)})")
         last = f"{n} - pmod({n} - {frame.offset}L, {frame.every}L) + {frame.size - 1}L"
         return rows.where(f"NOT ({complete_at(schema, at, frame.over, last)})")
 
@@ -61,11 +67,18 @@ class RowsInWindows(Waiting[Windowed]):
         """Whether the last window of a time is complete."""
         frame, schema = self.frame, self.inputs[port]
         over = schema.time.index(frame.over)
+        if self._calendar is not None:
+            longest = self._calendar.longest(frame.size)
+            return is_complete(schema, at, [n + longest if i == over else n for i, n in enumerate(last)])
         ends = [n - (n - frame.offset) % frame.every + frame.size - 1 if i == over else n for i, n in enumerate(last)]
         return is_complete(schema, at, ends)
 
     def _end_of_first_window(self, schema: Schema, at: Units) -> list[int]:
         frame, over = self.frame, schema.time.index(self.frame.over)
+        if self._calendar is not None:
+            index = self._calendar.index(at[over])
+            last = index + (frame.offset + frame.size - 1 - index) % frame.every
+            return [self._calendar.begin(last + 1) - 1 if i == over else n for i, n in enumerate(at)]
         return [n + (frame.offset + frame.size - 1 - n) % frame.every if i == over else n for i, n in enumerate(at)]
 
 
@@ -95,6 +108,7 @@ class FirstInWindows(RowsInWindows[plan.WindowTop]):
     def kept_of(self, rows: Relation) -> Relation:
         """Return the first rows of each pane and group."""
         operator, schema, frame = self.operator, self.inputs[0], self.frame
+        assert isinstance(frame, WindowFrame), "panes of the calendar hold rows"
         others = [quoted(name) for name in schema.time if name != frame.over]
         groups = [first_of_pane(frame, schema), *others, *(f"({e.sql})" for e in operator.by)]
         return first_of_each(operator, rows, groups, rows).without("__nth")

@@ -11,12 +11,13 @@ from math import gcd
 from typing import TypeAlias
 
 from tidegate.engine.calls import finished, times_of
+from tidegate.engine.lowering.calendars import calendar_in, with_beginnings, with_index
 from tidegate.engine.lowering.cells import cell_columns, cell_merges, merged, with_results
 from tidegate.engine.lowering.windows import in_windows, window_answers
 from tidegate.engine.relation import Relation
 from tidegate.engine.units import from_units, units_of
 from tidegate.flow import plan
-from tidegate.flow.plan import WindowFrame
+from tidegate.flow.plan import CalendarFrame, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 
 __all__ = ["Paned", "cells_in_panes", "first_of_pane", "merged_panes", "pane_answers"]
@@ -32,6 +33,8 @@ def cells_in_panes(operator: Paned, rows: Relation) -> Relation:
     if isinstance(operator, plan.WindowAggregate) and isinstance(operator.frame, WindowFrame):
         frame = operator.frame
         places[frame.over] = from_units(first_of_pane(frame, schema), schema[frame.over].type or "")
+    if isinstance(operator, plan.WindowAggregate) and isinstance(operator.frame, CalendarFrame):
+        return _cells_by_calendar(operator, operator.frame, rows)
     places |= {e.name: e.sql for e in aggregation.by}
     return rows.group(places, cell_columns(aggregation, rows))
 
@@ -40,6 +43,16 @@ def first_of_pane(frame: WindowFrame, schema: Schema) -> str:
     """Return the first time of the pane that a row is in, in units."""
     at, pane = units_of(schema, frame.over), gcd(frame.size, frame.every)
     return f"({at} - pmod({at} - {frame.offset}L, {pane}L))"
+
+
+def _cells_by_calendar(operator: plan.WindowAggregate, frame: CalendarFrame, rows: Relation) -> Relation:
+    schema, aggregation = operator.schema, operator.aggregation
+    calendar, pane = calendar_in(frame, schema), gcd(frame.size, frame.every)
+    placed = with_index(calendar, rows, "__index", units_of(schema, frame.over))
+    placed = with_beginnings(calendar, placed, {"__first": f"__index - pmod(__index - {frame.offset}L, {pane}L)"})
+    places = times_of(schema) | {frame.over: from_units("__first", schema[frame.over].type or "")}
+    places |= {e.name: e.sql for e in aggregation.by}
+    return placed.group(places, cell_columns(aggregation, rows))
 
 
 def merged_panes(operator: Paned, cells: Relation, rows: Relation) -> Relation:
@@ -52,7 +65,7 @@ def pane_answers(operator: Paned, cells: Relation, rows: Relation) -> Relation:
     """Return what the operator answers, of cells instead of rows; ``rows`` gives the types."""
     aggregation, schema = operator.aggregation, operator.schema
     merges, groups = cell_merges(aggregation, rows), [e.name for e in aggregation.by]
-    if isinstance(operator, plan.WindowAggregate) and isinstance(operator.frame, WindowFrame):
+    if isinstance(operator, plan.WindowAggregate) and not isinstance(operator.frame, SessionFrame):
         frame = operator.frame
         others = [name for name in schema.time if name != frame.over]
         framed = merged(in_windows(frame, schema, cells), ["__start", *others, *groups], merges)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TypeAlias
 
 from tidegate.engine.calls import call, finished, listing, named_calls
 from tidegate.engine.functions import ORDER, applied, check_given
+from tidegate.engine.lowering.calendars import calendar_in, with_beginnings, with_index
 from tidegate.engine.lowering.pairs import joined
 from tidegate.engine.lowering.ranks import chosen_columns, first_of_each
 from tidegate.engine.relation import Relation, as_they_are
@@ -14,7 +16,7 @@ from tidegate.engine.types import same_types
 from tidegate.engine.units import from_units, units_of
 from tidegate.flow import plan
 from tidegate.flow.expressions import Expression
-from tidegate.flow.plan import SessionFrame, WindowFrame
+from tidegate.flow.plan import CalendarFrame, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.flow.sqltypes import quoted
 
@@ -29,22 +31,39 @@ __all__ = [
     "window_top",
 ]
 
+Frame: TypeAlias = WindowFrame | CalendarFrame | SessionFrame
+
 # Rows that are in windows already have these: where their window begins, and how often it was answered before.
 _PLACED = ("__start", "__revision")
 
 
-def in_windows(frame: WindowFrame, schema: Schema, rows: Relation) -> Relation:
-    """Add ``__start``, in units: a row comes once for each window that it is in."""
+def in_windows(frame: WindowFrame | CalendarFrame, schema: Schema, rows: Relation) -> Relation:
+    """Add ``__start``, in units, or in those of the calendar: a row comes once for each window that it is in."""
     at, size, every = units_of(schema, frame.over), frame.size, frame.every
+    if isinstance(frame, CalendarFrame):
+        placed = with_index(calendar_in(frame, schema), rows, "__index", at)
+        return _spread("__index", size, every, frame.offset, placed).without("__index")
+    return _spread(at, size, every, frame.offset, rows)
+
+
+def _spread(at: str, size: int, every: int, offset: int, rows: Relation) -> Relation:
     # The last window that has begun by then; the first is the earliest whose end is still ahead.
-    last = f"({at} - pmod({at} - {frame.offset}L, {every}L))"
+    last = f"({at} - pmod({at} - {offset}L, {every}L))"
     if size == every:
         return rows.with_columns({"__start": last})
     first = f"{last} - {every}L * (({last} + {size}L - 1L - {at}) DIV {every}L)"
     return rows.explode("__start", f"sequence({first}, {last}, {every}L)")
 
 
-def _placed(frame: WindowFrame, schema: Schema, rows: Relation) -> Relation:
+def _ended(frame: WindowFrame | CalendarFrame, schema: Schema, rows: Relation) -> Relation:
+    """Add ``__end`` to rows that have ``__start``, both in units."""
+    end = f"__start + {frame.size}L"
+    if isinstance(frame, CalendarFrame):
+        return with_beginnings(calendar_in(frame, schema), rows, {"__start": "__start", "__end": end})
+    return rows.with_columns({"__end": end})
+
+
+def _placed(frame: WindowFrame | CalendarFrame, schema: Schema, rows: Relation) -> Relation:
     return rows if "__start" in rows.names else in_windows(frame, schema, rows)
 
 
@@ -83,8 +102,8 @@ def window_aggregate(operator: plan.WindowAggregate, rows: Relation) -> Relation
 def window_answers(operator: plan.WindowAggregate, results: Relation) -> Relation:
     """Return the rows that the operator gives, of the results of calls for each window and group."""
     aggregation, schema, frame = operator.aggregation, operator.schema, operator.frame
-    if isinstance(frame, WindowFrame):
-        results = results.with_columns({"__end": f"__start + {frame.size}L"})
+    if not isinstance(frame, SessionFrame):
+        results = _ended(frame, schema, results)
     # What is computed at the end may read the bounds of the window.
     bounded = results.with_columns({_name(frame): _bounds(frame, schema)})
     columns = _times(frame, schema) | {_name(frame): quoted(_name(frame))} | finished(aggregation)
@@ -110,14 +129,12 @@ def window_apply(operator: plan.WindowApply, rows: Relation) -> Relation:
     return result.select(columns | as_they_are(operator.columns) | _revision(frame, result))
 
 
-def framed_rows(
-    frame: WindowFrame | SessionFrame, schema: Schema, by: Sequence[Expression], rows: Relation
-) -> Relation:
+def framed_rows(frame: Frame, schema: Schema, by: Sequence[Expression], rows: Relation) -> Relation:
     """Return rows in their windows or sessions, from ``__start`` to ``__end``, with their group ``__k…``."""
     keys = {f"__k{i}": e.sql for i, e in enumerate(by)}
     given = rows.with_columns(keys)
-    if isinstance(frame, WindowFrame):
-        return _placed(frame, schema, given).with_columns({"__end": f"__start + {frame.size}L"})
+    if not isinstance(frame, SessionFrame):
+        return _ended(frame, schema, _placed(frame, schema, given))
     groups = [*_others(frame, schema).values(), *keys]
     bounds = {"__start": call("min", "__at"), "__last": call("max", "__at")}
     given = in_sessions(frame, schema, given, groups).over(bounds, [*groups, "__session"])
@@ -130,6 +147,8 @@ def window_top(operator: plan.WindowTop, rows: Relation) -> Relation:
     given, own = framed_rows(frame, schema, operator.by, rows), rows.without(*_PLACED)
     by = [f"__k{i}" for i in range(len(operator.by))]
     groups = [name for name in _PLACED if name in given.names] + [*_others(frame, schema).values(), *by]
+    # Where a zone left out a day, windows of two beginnings begin at one instant.
+    groups += ["__end"] if isinstance(frame, CalendarFrame) else []
     columns = _times(frame, schema) | {_name(frame): _bounds(frame, schema)} | chosen_columns(operator, own)
     return first_of_each(operator, given, groups, own).select(columns | _revision(frame, rows))
 
@@ -152,26 +171,26 @@ def _key(operator: plan.WindowApply, names: list[str]) -> dict[str, str]:
     return dict(zip(inner, names[len(operator.schema.time) :], strict=False))
 
 
-def _name(frame: WindowFrame | SessionFrame) -> str:
+def _name(frame: Frame) -> str:
     return "session" if isinstance(frame, SessionFrame) else "window"
 
 
-def _others(frame: WindowFrame | SessionFrame, schema: Schema) -> dict[str, str]:
+def _others(frame: Frame, schema: Schema) -> dict[str, str]:
     return {name: quoted(name) for name in schema.time if name != frame.over}
 
 
-def _bounds(frame: WindowFrame | SessionFrame, schema: Schema) -> str:
+def _bounds(frame: Frame, schema: Schema) -> str:
     type_ = schema[frame.over].type or ""
     return f"named_struct('start', {from_units('__start', type_)}, 'end', {from_units('__end', type_)})"
 
 
-def _times(frame: WindowFrame | SessionFrame, schema: Schema) -> dict[str, str]:
+def _times(frame: Frame, schema: Schema) -> dict[str, str]:
     """Return the time columns of the result: the last unit of the window, and the others as they are."""
     last = from_units("__end - 1L", schema[frame.over].type or "")
     return {name: last if name == frame.over else quoted(name) for name in schema.time}
 
 
-def _revision(frame: WindowFrame | SessionFrame, rows: Relation) -> dict[str, str]:
+def _revision(frame: Frame, rows: Relation) -> dict[str, str]:
     if not getattr(frame, "lateness", 0):
         return {}
     return {"revision": "__revision" if "__revision" in rows.names else "0"}

@@ -17,6 +17,7 @@ from tidegate.engine.steps.work import Kept
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.identity import checkpoint_id
 from tidegate.engine.storage.state import Part
+from tidegate.engine.zones import zones_of
 from tidegate.flow.plan import At, Plan, Source
 
 __all__ = ["Prepared", "Probe", "prepared"]
@@ -103,11 +104,18 @@ def prepared(
         kept,
         entries(flow, keepers, host, shapes),
         origins,
-        meaning(flow, keepers, keys, origins),
+        _meaning(flow, keepers, keys, origins),
         fold_from,
         probe,
         _asides(flow, origins),
     )
+
+
+def _meaning(
+    flow: Plan, keepers: Mapping[str, Keeper[Any]], keys: Mapping[str, str], origins: Mapping[str, str]
+) -> dict[str, Any]:
+    found, zones = meaning(flow, keepers, keys, origins), zones_of(flow)
+    return found | {"zones": zones} if zones else found
 
 
 def _asides(flow: Plan, origins: Mapping[str, str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from tidegate.engine.steps.publishing import publish
 from tidegate.engine.storage.errors import CheckpointClosed
 from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.state import check_part
+from tidegate.engine.zones import check_zones
 
 __all__ = ["RECOVERY", "recover"]
 
@@ -29,6 +30,7 @@ def recover(run: Prepared, found: Mapping[str, Any], lock: Lock | None) -> Commi
     """Return the last commit, after what it had to publish is published and leftovers are gone."""
     check_meaning(run.flow, found["flow"], run.meaning)
     commit = upgraded(run.files, Commit.decode(run.flow, found), found["format"])
+    check_zones(run, commit, found["flow"].get("zones", {}))
     run.probe("checking", commit.step)
     _check(run, commit)
     run.probe("recovering", commit.step)

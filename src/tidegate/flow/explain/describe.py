@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from tidegate.flow import plan as p
 from tidegate.flow import watermarks
@@ -11,13 +12,15 @@ from tidegate.flow.explain.growing import Concern, growing
 from tidegate.flow.explain.words import chosen, emitted, for_how_long, forgets, rows_of
 from tidegate.flow.expressions import Expression
 from tidegate.flow.loops.query import Query, members
-from tidegate.flow.plan import Operator, Plan, SessionFrame, WindowFrame
+from tidegate.flow.plan import CalendarFrame, Operator, Plan, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import show_span
 from tidegate.flow.sql import Sql
 from tidegate.flow.watermarks import AtEnd, Bounded, Punctuated
 
 __all__ = ["Concern", "describe", "holds", "later", "verb_of", "warnings_of"]
+
+Frame: TypeAlias = WindowFrame | CalendarFrame | SessionFrame
 
 #: More windows for one row than this are pointed out.
 MANY_WINDOWS = 100
@@ -105,7 +108,7 @@ def holds(plan: Plan, operator: Operator) -> str:
             return f"{_kept(aggregation)} per time and group, until the time is complete"
         case p.WindowAggregate(frame=frame, aggregation=aggregation):
             # Sessions may grow together, and windows with lateness are computed anew: both need their rows.
-            merges = isinstance(frame, WindowFrame) and not frame.lateness
+            merges = not isinstance(frame, SessionFrame) and not getattr(frame, "lateness", 0)
             kept = _kept(aggregation) if merges else "rows"
             return f"{kept} per {_each(frame)} and group, until {_end(frame, _input(plan, operator))}"
         case p.WindowApply(frame=frame):
@@ -171,6 +174,13 @@ def later(plan: Plan, operator: Operator) -> str:
         ):
             type_ = _input(plan, operator)[frame.over].type or ""
             return f"+ up to {show_span(frame.size, type_)} - {show_span(1, type_)}"
+        case (
+            p.WindowAggregate(frame=CalendarFrame() as frame)
+            | p.WindowApply(frame=CalendarFrame() as frame)
+            | p.WindowTop(frame=CalendarFrame() as frame)
+        ):
+            type_ = _input(plan, operator)[frame.over].type or ""
+            return f"+ up to {frame.counted(frame.size)} - {show_span(1, type_)}"
         case p.At(shifts=shifts):
             types = operator.schema
             moved = [(c, n) for c, n in zip(types.times, shifts, strict=True) if n != 0]
@@ -269,7 +279,7 @@ def _exploding(operator: Operator) -> Iterator[Concern]:
         ):
             yield Concern(operator.id, "all pairs of rows of a time are answered", "name the columns to join on")
     frame = getattr(operator, "frame", None)
-    if isinstance(frame, WindowFrame) and -(-frame.size // frame.every) > MANY_WINDOWS:
+    if isinstance(frame, WindowFrame | CalendarFrame) and -(-frame.size // frame.every) > MANY_WINDOWS:
         yield Concern(
             operator.id,
             f"each row is in {-(-frame.size // frame.every)} windows",
@@ -308,17 +318,17 @@ def _kept(aggregation: Aggregation) -> str:
     return "partial aggregates" if all(call.mergeable for call in aggregation.calls) else "rows"
 
 
-def _each(frame: WindowFrame | SessionFrame) -> str:
+def _each(frame: Frame) -> str:
     return "session" if isinstance(frame, SessionFrame) else "window"
 
 
-def _end(frame: WindowFrame | SessionFrame, schema: Schema) -> str:
+def _end(frame: Frame, schema: Schema) -> str:
     if isinstance(frame, WindowFrame) and frame.lateness:
         return f"{show_span(frame.lateness, schema[frame.over].type or '')} after its end"
     return "its end is complete"
 
 
-def _frame(frame: WindowFrame | SessionFrame, schema: Schema) -> str:
+def _frame(frame: Frame, schema: Schema) -> str:
     return frame.shown(schema[frame.over].type or "", over=len(schema.time) > 1)
 
 

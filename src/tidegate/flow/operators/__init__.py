@@ -12,12 +12,13 @@ from tidegate.flow.operators.loops import Iterate
 from tidegate.flow.operators.operator import Operator
 from tidegate.flow.operators.ranked import Last, Latest, Top, WindowTop
 from tidegate.flow.operators.rowwise import At, Explode, MapBatches, Select, Unfold, Union, Where
-from tidegate.flow.operators.windows import SessionFrame, WindowAggregate, WindowApply, WindowFrame
+from tidegate.flow.operators.windows import CalendarFrame, SessionFrame, WindowAggregate, WindowApply, WindowFrame
 
 __all__ = [
     "Accumulate",
     "Aggregate",
     "At",
+    "CalendarFrame",
     "Carry",
     "Deduplicate",
     "Distinct",

@@ -8,7 +8,7 @@ from typing import ClassVar
 from tidegate.flow.expressions import Expression
 from tidegate.flow.fingerprint import IF_GIVEN
 from tidegate.flow.operators.operator import Operator
-from tidegate.flow.operators.windows import SessionFrame, WindowFrame
+from tidegate.flow.operators.windows import CalendarFrame, SessionFrame, WindowFrame
 
 __all__ = ["Last", "Latest", "Ranked", "Top", "WindowTop"]
 
@@ -67,4 +67,4 @@ class WindowTop(Ranked):
     verb: ClassVar[str] = "window.top"
     stateful: ClassVar[bool] = True
 
-    frame: WindowFrame | SessionFrame
+    frame: WindowFrame | CalendarFrame | SessionFrame

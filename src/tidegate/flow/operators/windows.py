@@ -13,7 +13,7 @@ from tidegate.flow.operators.operator import Operator
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import show_span
 
-__all__ = ["SessionFrame", "WindowAggregate", "WindowApply", "WindowFrame"]
+__all__ = ["CalendarFrame", "SessionFrame", "WindowAggregate", "WindowApply", "WindowFrame"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,37 @@ class WindowFrame:
 
 
 @dataclass(frozen=True, slots=True)
+class CalendarFrame:
+    """Windows over a time column by the calendar: of whole days of a zone, or of months (``unit``).
+
+    In days or months since 1970, they are ``[k * every + offset, k * every + offset + size)``.
+    """
+
+    over: str
+    unit: str
+    size: int
+    every: int
+    offset: int
+    zone: str
+
+    def shown(self, type_: str, *, over: bool = False) -> str:  # noqa: ARG002
+        """Return the windows as a reader would say them; ``over`` names their column.
+
+        >>> CalendarFrame("ts", "month", 3, 1, 0, "UTC").shown("TIMESTAMP")
+        'windows of 3 months, by the calendar of UTC, every 1 month'
+        """
+        on = f" over {self.over}" if over else ""
+        parts = [f"windows of {self.counted(self.size)}{on}, by the calendar of {self.zone}"]
+        parts += [f"every {self.counted(self.every)}"] if self.every != self.size else []
+        parts += [f"shifted by {self.counted(self.offset)}"] if self.offset else []
+        return ", ".join(parts)
+
+    def counted(self, count: int) -> str:
+        """Return so many days or months as a reader would say them."""
+        return f"{count} {self.unit}{'' if count == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True)
 class SessionFrame:
     """Sessions over a time column: rows of one group, each less than ``gap`` units after the one before."""
 
@@ -62,7 +93,7 @@ class WindowAggregate(Operator):
     verb: ClassVar[str] = "window.aggregate"
     stateful: ClassVar[bool] = True
 
-    frame: WindowFrame | SessionFrame
+    frame: WindowFrame | CalendarFrame | SessionFrame
     aggregation: Aggregation
     embeds: bool = field(default=False, metadata=LEFT_OUT)
 
@@ -79,7 +110,7 @@ class WindowApply(Operator):
     stateful: ClassVar[bool] = True
 
     schema: Schema
-    frame: WindowFrame | SessionFrame
+    frame: WindowFrame | CalendarFrame | SessionFrame
     by: tuple[Expression, ...]
     function: Callable[..., Any]
     keyed: bool

@@ -11,7 +11,7 @@ from tidegate.flow.building import Building
 from tidegate.flow.errors import BadArgument, NotSupported
 from tidegate.flow.schema import Column, parse_schema
 from tidegate.flow.spans import parse_span
-from tidegate.flow.windows import Windowed, session_frame, window_frame
+from tidegate.flow.windows import Windowed, calendar_frame, is_calendar, session_frame, window_frame
 
 if TYPE_CHECKING:
     from tidegate.flow.stream import Stream
@@ -43,7 +43,14 @@ class Held(Building):
             return self._add(plan.Aggregate, self._result((*times, *result.columns)), aggregation=result)
 
     def window(
-        self, size: Any, *, every: Any = None, offset: Any = 0, lateness: Any = 0, over: str | None = None
+        self,
+        size: Any,
+        *,
+        every: Any = None,
+        offset: Any = 0,
+        lateness: Any = 0,
+        over: str | None = None,
+        zone: str | None = None,
     ) -> Windowed:
         """Put rows into windows of ``size`` that begin ``every`` so often; follow with ``.aggregate`` or ``.apply``.
 
@@ -51,11 +58,17 @@ class Held(Building):
         ``lateness``, windows are answered again for rows that come late, and carry a ``revision``. On several time
         columns, ``over`` is the one that is meant; the others group.
 
+        Months and years are those of the calendar, in UTC; with ``zone``, so are days, and weeks from Monday on.
+
+        >>> print(edits.window("1 month", zone="Europe/Berlin").aggregate(n="count(*)").schema)
+        ts TIMESTAMP, `window` STRUCT<start: TIMESTAMP, end: TIMESTAMP>, n BIGINT; time: ts
         >>> print(edits.window("1 hour", every="10 minutes").aggregate(by="page", n="count(*)").schema)
         ts TIMESTAMP, `window` STRUCT<start: TIMESTAMP, end: TIMESTAMP>, page STRING, n BIGINT; time: ts
         """
         with self._building("window", timed=True):
             column = self._over(over)
+            if is_calendar(column, size, zone):
+                return Windowed(self, calendar_frame(column, size, every, offset, lateness, zone), "window")
             return Windowed(
                 self, window_frame(column, size, size if every is None else every, offset, lateness), "window"
             )
