@@ -10,6 +10,9 @@ from tidegate.flow.calendars import BUCKET, DAY, SECOND, Calendar, ZoneTable, ca
 from tidegate.flow.plan import CalendarFrame
 from tidegate.flow.schema import Schema
 
+#: Further than all times are from 1970, in microseconds.
+_FAR = 4 * 10**17
+
 __all__ = ["calendar_in", "with_beginnings", "with_index"]
 
 
@@ -28,7 +31,7 @@ def with_index(calendar: Calendar, rows: Relation, name: str, at: str) -> Relati
         rows = _looked_up(rows, table.since, f"__at - {table.low}L", BUCKET * DAY, table.low, "__at", strictly=False)
         local = f"__at + {_offset(table, '__j')}"
         rows = rows.with_columns({"__local": local, "__reached": _nth(table.reached, "__j")})
-        rows = rows.with_columns({"__day": f"greatest({_floor('__local', DAY)}, __reached)"})
+        rows = _fixed(rows, "__day", f"greatest({_floor('__local', DAY)}, __reached)")
         rows = rows.without("__j", "__local", "__reached")
     if calendar.unit == "day":
         return rows.with_columns({name: "__day"}).without("__at", "__day")
@@ -37,7 +40,7 @@ def with_index(calendar: Calendar, rows: Relation, name: str, at: str) -> Relati
     rows = rows.with_columns({"__yoe": years})
     rows = rows.with_columns({"__doy": "__doe - (365L * __yoe + __yoe DIV 4L - __yoe DIV 100L)"})
     month = "12L * (__yoe + 400L * __era) + (5L * __doy + 2L) DIV 153L - 23638L"
-    return rows.with_columns({name: month}).without("__at", "__day", "__era", "__doe", "__yoe", "__doy")
+    return _fixed(rows, name, month).without("__at", "__day", "__era", "__doe", "__yoe", "__doy")
 
 
 def with_beginnings(calendar: Calendar, rows: Relation, indices: Mapping[str, str]) -> Relation:
@@ -57,7 +60,7 @@ def _begin(calendar: Calendar, rows: Relation, name: str, index: str) -> Relatio
         months = f"({index} + 23638L)"
         rows = rows.with_columns({"__y": _floor(months, 12), "__m": f"pmod({months}, 12L)"})
         leaps = f"{_floor('__y', 4)} - {_floor('__y', 100)} + {_floor('__y', 400)}"
-        rows = rows.with_columns({"__day": f"365L * __y + {leaps} + (153L * __m + 2L) DIV 5L - 719468L"})
+        rows = _fixed(rows, "__day", f"365L * __y + {leaps} + (153L * __m + 2L) DIV 5L - 719468L")
         rows = rows.without("__y", "__m")
     if calendar.table is None:
         return rows.with_columns({name: f"__day * {calendar.day}L"}).without("__day")
@@ -65,7 +68,7 @@ def _begin(calendar: Calendar, rows: Relation, name: str, index: str) -> Relatio
     first = table.reached[0]
     rows = _looked_up(rows, table.reached, f"__day - {first}L", BUCKET, first, "__day", strictly=True)
     begins = f"greatest({_nth(table.since, '__j')}, __day * {DAY}L - {_offset(table, '__j')})"
-    return rows.with_columns({name: begins}).without("__day", "__j")
+    return _fixed(rows.without(name), name, begins).without("__day", "__j")
 
 
 def _looked_up(
@@ -110,4 +113,18 @@ def _array(numbers: Sequence[int]) -> str:
 
 
 def _floor(value: str, length: int) -> str:
-    return value if length == 1 else f"(({value} - pmod({value}, {length}L)) DIV {length}L)"
+    """Return how often a length is in a number, rounded down: the number is written once, as it may be long."""
+    if length == 1:
+        return value
+    # No time, and no day or month that follows from one, is so far before 1970.
+    more = _FAR // length + 1
+    return f"(({value} + {more * length}L) DIV {length}L - {more}L)"
+
+
+def _fixed(rows: Relation, name: str, sql: str) -> Relation:
+    """Add a column that is computed here, whatever is asked of it later.
+
+    Spark puts what a column is computed from into every condition on it, again and again; of long ones it makes
+    expressions that have no end. It does not look through what is made of a list.
+    """
+    return rows.explode(name, f"array({sql})")
