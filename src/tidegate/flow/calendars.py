@@ -83,7 +83,7 @@ def zone_table(name: str) -> ZoneTable:
     """Return the table of a zone.
 
     >>> table = zone_table("Europe/Berlin")
-    >>> (table.begin(20543) - 20543 * DAY) // 3_600_000_000  # in winter, an hour before that of UTC
+    >>> (table.begin(20454) - 20454 * DAY) // 3_600_000_000  # in winter, an hour before that of UTC
     -1
     """
     zone = ZoneInfo(name)
