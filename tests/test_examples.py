@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from tidegate.cli import app
 
 ROOT = Path(__file__).parents[1]
-EXAMPLES = sorted(ROOT.glob("examples/*.py"))
+EXAMPLES = sorted(ROOT.glob("examples/[!_]*.py"))
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in EXAMPLES])

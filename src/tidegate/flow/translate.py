@@ -51,6 +51,8 @@ def admitted(sql: str, types: Types, *, who: str = _REFERENCE) -> str | None:
 
 #: Names of functions that are known to agree for some types.
 _KNOWN = {signature.partition("(")[0] for signature in FUNCTIONS} | set(CASTING)
+#: Types that have a size.
+_SIZED = {"decimal", "numeric", "dec", "varchar", "char"}
 _KNOWN |= {"struct", "named_struct", "arrays_zip", "cast", "try_cast"}
 
 
@@ -60,6 +62,9 @@ def check_functions(sql: str) -> None:
     The types of arguments are looked at where it is translated. The engine's own texts may have a few functions more.
     """
     for call in Sql.of(sql).calls():
+        if call.name in _SIZED and all(argument.isdecimal() for argument in call.arguments):
+            # A type, as in a cast.
+            continue
         function = AGGREGATE_FUNCTIONS.get(call.name)
         if call.name not in _KNOWN if function is None else not function.duckdb:
             raise _unsupported(sql, Refused(call.name, call.function.span), _REFERENCE)

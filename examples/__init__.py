@@ -1,0 +1,1 @@
+"""Examples: files to copy, and the queries of NEXMark."""
