@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from examples.nexmark.events import Events, events, side_input
 from examples.nexmark.queries import QUERIES, flow_of
@@ -19,6 +21,9 @@ from tests.examples.nexmark_oracles import ORACLES
 from tests.flow.case import assert_same_rows
 
 import tidegate as tg
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: Without windows of a day, all queries have answers on so many events.
 COUNT = 3000
@@ -120,3 +125,45 @@ def _without(rows: pa.Table, late: pa.Table | None) -> pa.Table:
     assert len(gone) == late.num_rows
     assert kept.count(False) == late.num_rows
     return rows.filter(pc.equal(pa.array(kept), True))
+
+
+#: Those that `make test` runs on Spark; `make check` runs all.
+QUICK = ("q5", "q9", "q19")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in QUERIES])
+def test_bounded_on_spark(name: str, given: Events, spark: SparkSession) -> None:
+    """On Spark, a query gives what DuckDB gives."""
+    tables = with_arrival(all_tables(given)) if name == ARRIVED else all_tables(given)
+    frames = {table: spark.createDataFrame(rows) for table, rows in inputs_of(name, tables).items()}
+    found = flow_of(name).compute(spark, frames)["out"]
+    rows = [tuple(row) for row in found.collect()]
+    assert_same_rows(_sorted_columns(found.columns, rows), oracle(name, tables))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "name", ["q9", pytest.param("q6", marks=pytest.mark.slow), pytest.param("q20", marks=pytest.mark.slow)]
+)
+def test_on_streams_of_spark(name: str, given: Events, spark: SparkSession, tmp_path: Path) -> None:
+    """In steps of files, on Spark."""
+    flow = flow_of(name)
+    inputs = {}
+    for source in flow.plan.sources:
+        (tmp_path / source.id).mkdir()
+        for i, table in enumerate(given.steps(3)[source.id]):
+            pq.write_table(table, tmp_path / source.id / f"{i}.parquet")
+            os.utime(tmp_path / source.id / f"{i}.parquet", (1_000_000 + i, 1_000_000 + i))
+        columns = ", ".join(map(str, source.schema.columns))
+        files = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1)
+        inputs[source.id] = files.parquet(str(tmp_path / source.id))
+    run = flow.start(spark, inputs, {"out": tg.parquet(tmp_path / "out")}, tmp_path / "ck")
+    run.finish()
+    late = {
+        s.id: pa.table({"row": [row["row"].asDict() for row in run.late(s.id).collect()]}) for s in flow.plan.sources
+    }
+    on_time = {name: _without(rows, late.get(name)) for name, rows in all_tables(given).items()}
+    found = tg.read(spark, tmp_path / "out")
+    rows = [tuple(row) for row in found.collect()]
+    assert_same_rows(_sorted_columns(found.columns, rows), oracle(name, on_time))
