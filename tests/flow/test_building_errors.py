@@ -491,7 +491,7 @@ without a collation
         lambda f: ints(f, "l").join(ints(f, "r", "k STRING, y INT"), on="k", where="t BETWEEN right.t AND y"),
         errors.BadArgument,
         TypeError,
-        """rows of equal times are joined, so there is nothing to compare in left.t and right.t
+        """expected no comparison of left.t with right.t: rows of equal times are joined
   at: join(…) on l
   at: flow 'bad'
   hint: interval_join(other, on, lower=…, upper=…) pairs rows of different times""",

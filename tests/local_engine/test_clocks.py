@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 import tidegate as tg
-from tidegate.engine.policies.clocked import BehindClock, ByArrival, ByTicks
+from tidegate.engine.policies.clocked import BehindClock, ByTicks
 from tidegate.engine.storage.files import Files
+from tidegate.flow.clocks import Arrival
 from tidegate.local_engine.streaming.engine import Engine
 from tidegate.local_engine.streaming.start import prepare
 
@@ -109,7 +110,7 @@ def test_rows_have_the_time_at_which_they_arrive(hand: Hand) -> None:
     assert hand.step(1, keys("a", "b"))
     assert hand.step(4, keys("a"))
     assert hand.rows() == []
-    assert hand.step(12)
+    hand.step(12)
     end = at(10) - timedelta(microseconds=1)
     assert hand.rows() == [(end, "a", 2), (end, "b", 1)]
 
@@ -135,6 +136,81 @@ def test_who_goes_on_goes_on_after_the_last_time(hand: Hand) -> None:
     hand.step(2, keys("a"))
     hand.step(40)
     assert hand.rows() == [(at(20) - timedelta(microseconds=1), "a", 2)]
+
+
+def test_what_arrives_in_one_step_arrives_at_one_time(hand: Hand) -> None:
+    """Rows of two sources that come together have equal times."""
+    flow = tg.Flow("two")
+    a, b = (flow.source(name, "k STRING", time=tg.arrival()) for name in ("a", "b"))
+    flow.sink("out", a.join(b, on="k"))
+    hand.begin(flow, a=None, b=iter([keys("x")]))
+    hand.step(1, keys("x"))
+    hand.step(3)
+    assert [k for _, k in hand.rows()] == ["x"]
+
+
+def test_a_source_that_had_times_of_its_own_begins_after_them(hand: Hand) -> None:
+    """Where rows were ahead of the clock, arrivals go on from there, and none is late."""
+
+    def flow(**how: Any) -> tg.Flow:
+        found = tg.Flow("changes")
+        schema = "k STRING" if isinstance(how["time"], Arrival) else "ts TIMESTAMP, k STRING"
+        found.sink("out", found.source("s", schema, **how))
+        return found
+
+    hand.begin(flow(time="ts", watermark=tg.bounded("1 second", clock="1 second")), s=None)
+    hand.step(1, timed((100, "a")))
+    hand.tables.append(keys("b"))
+    hand.begin(flow(time=tg.arrival("ts")), s=None)
+    hand.step(3)
+    assert hand.engine is not None
+    assert hand.engine.marks["s"].late == 0
+    assert hand.rows()[1][0] >= at(99)
+
+
+def test_who_begins_to_listen_hears_what_the_others_hear(hand: Hand) -> None:
+    """Beats go on behind the last one that anybody has heard, whoever listens from now on."""
+
+    def flow(**clock: str) -> tg.Flow:
+        found = tg.Flow("listening")
+        for name, more in (("a", clock), ("b", {"clock": "1 second"})):
+            strategy = tg.bounded("1 minute", **more)
+            read = found.source(name, "ts TIMESTAMP, k STRING", time="ts", watermark=strategy)
+            found.sink(f"{name}_out", read.gate())
+        return found
+
+    hand.begin(flow(), a=iter([]), b=None)
+    for second in range(1, 9):
+        hand.step(second, *([timed((1, "x"))] if second == 1 else []))
+    hand.begin(flow(clock="1 second"), a=iter([]), b=None)
+    hand.step(20)
+    assert hand.engine is not None
+    assert {name: m.memory.latest for name, m in hand.engine.marks.items()} == {
+        name: int(at(20).timestamp() * 1_000_000) for name in ("a", "b")
+    }
+
+
+def test_a_run_that_hears_the_clock_ends_all_the_same(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beats and ticks are nothing to wait for, however long a step takes."""
+    real = Engine._step
+
+    def slow(self: Engine, *given: Any) -> None:
+        time.sleep(1.1)
+        real(self, *given)
+
+    monkeypatch.setattr(Engine, "_step", slow)
+    outputs = {"out": tg.parquet(hand.path / "out")}
+    run = arriving().start(
+        hand.session, {"s": iter([keys("a")])}, outputs, hand.path / "ck", trigger={"availableNow": True}
+    )
+    assert run.await_termination(20)
+    ticks = tg.Flow("ticks")
+    ticks.sink("out", ticks.source("t", "ts TIMESTAMP", time="ts"))
+    run = ticks.start(
+        hand.session, {"t": tg.clock("1 millisecond")}, {"out": tg.parquet(hand.path / "ticks")}, hand.path / "ck2"
+    )
+    run.finish()
+    assert run.status().state == "ended"
 
 
 def test_arrival_on_bounded_rows_is_a_column(hand: Hand) -> None:
@@ -225,19 +301,9 @@ def test_what_a_clock_cannot_do() -> None:
         flow.start(tg.local(), {"t": tg.clock("1 second")}, {"out": tg.memory("out")}, "never")
 
 
-@pytest.mark.parametrize(
-    ("broken", "mutant"),
-    [
-        (ByArrival, {"arrived": lambda _self, _memory, shown: shown}),
-        (ByArrival, {"decode": lambda _self, _found: None}),
-    ],
-)
-def test_a_clock_that_is_trusted_is_noticed(
-    hand: Hand, monkeypatch: pytest.MonkeyPatch, broken: type, mutant: dict[str, Any]
-) -> None:
-    """Rows at what the clock shows, or by one that has forgotten, are late: the tests above would fail."""
-    for name, function in mutant.items():
-        monkeypatch.setattr(broken, name, function)
+def test_a_clock_that_is_trusted_is_noticed(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows at what the clock shows are late where it goes back: the tests above would fail."""
+    monkeypatch.setattr(Engine, "arrives", lambda self: int(self.clock() * 1_000_000))
     hand.begin(arriving(), s=None)
     hand.step(15, keys("a"))
     hand.begin(arriving(), s=None)

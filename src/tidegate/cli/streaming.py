@@ -6,6 +6,7 @@ import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from tidegate.cli.output import plain, say
 from tidegate.cli.progress import progress_line
 from tidegate.extras import require
 from tidegate.flow.arguments import checked_directory
+from tidegate.flow.clocks import given_schema
 from tidegate.flow.errors import BadArgument, BadInput, BadSpan
 from tidegate.flow.plan import Plan, Table
 from tidegate.flow.spans import parse_span
@@ -193,7 +195,7 @@ def _files(spark: SparkSession, plan: Plan, source: str, path: str, kind: str) -
 
     if not kind:
         return read_stream(spark, path)
-    (declared,) = (s for s in plan.sources if s.id == source)
+    (declared,) = (replace(s, schema=given_schema(s)) for s in plan.sources if s.id == source)
     schema, options = struct_type(streamed_columns(spark, declared, path, kind)), {}
     if kind != "parquet":
         # A value that does not parse must not become a null in silence: its row is set aside, with its text.

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 from tidegate.flow import sqltypes
 from tidegate.flow.arguments import names_of, one_of
 from tidegate.flow.building import Building
+from tidegate.flow.equations import both_sides
 from tidegate.flow.errors import BadArgument, BadSpan, BadTime, ColumnClash, TimesDiffer
-from tidegate.flow.expressions import Expression, Scope, bind
+from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound
 from tidegate.flow.schema import Column, Schema, distinct_names
 from tidegate.flow.spans import parse_span, show_span
+from tidegate.flow.sql import Sql
 from tidegate.flow.substitute import from_pack
 
 if TYPE_CHECKING:
@@ -100,8 +102,11 @@ class Sides:
         """
         kind = _how(how, allowed)
         called: Mapping[str, str] = {}
+        theirs = right.schema
         if isinstance(on, Mapping):
-            right, called = _renamed(left, right, on)
+            called = _called(left, right, on)
+            new = {old: name for name, old in called.items()}
+            theirs = Schema(tuple(Column(new.get(c.name, c.name), c.type) for c in theirs.columns), theirs.time)
             on = list(on)
         with_table = tables and bool(left.schema.time) and not right.schema.time
         if with_table and kind in ("right", "full"):
@@ -115,10 +120,10 @@ class Sides:
             )
         if not with_table:
             check_times(left, right)
-        names = tuple(_shared(name, left, right) for name in names_of(on, "on"))
+        names = tuple(_shared(name, left, right, theirs) for name in names_of(on, "on"))
         taken = {name.lower() for name in (*left.schema.time, *names)}
         left_columns = tuple(c.name for c in left.schema.columns if c.name.lower() not in taken)
-        right_columns = tuple(c.name for c in right.schema.columns if c.name.lower() not in taken)
+        right_columns = tuple(c.name for c in theirs.columns if c.name.lower() not in taken)
         if kind in ("semi", "anti"):
             right_columns = ()
         lower = {name.lower() for name in left_columns}
@@ -126,13 +131,13 @@ class Sides:
         if clashes:
             renamed = [
                 f"{sqltypes.quoted(c)} AS {sqltypes.quoted('right_' + c)}" if c in clashes else sqltypes.quoted(c)
-                for c in (*names, *right_columns)
+                for c in (*(called.get(name, name) for name in names), *right_columns)
             ]
             raise ColumnClash(
                 f"both sides have a column {', '.join(clashes)} that is not joined on",
                 hint=f"{right.id}.select({', '.join(repr(c) for c in renamed)})",
             )
-        return cls(left, right, names, kind, with_table, left_columns, right_columns, called)
+        return cls(left, _renamed(right, called), names, kind, with_table, left_columns, right_columns, called)
 
     @property
     def schema(self) -> Schema:
@@ -174,13 +179,17 @@ class Sides:
 
     def check_equal_times(self, condition: Expression | None) -> None:
         """Refuse a condition that compares the times of both sides: they are equal."""
-        read = condition.columns if condition else ()
-        for name in self.left.schema.time:
-            if not self.with_table and f"left.{name}" in read and f"right.{name}" in read:
-                raise BadArgument(
-                    f"rows of equal times are joined, so there is nothing to compare in left.{name} and right.{name}",
-                    hint="interval_join(other, on, lower=…, upper=…) pairs rows of different times",
-                )
+        if condition is None or self.with_table:
+            return
+        scope = both_sides(self.left.schema, self.right.schema, self.on)
+        for part in Sql.of(condition.sql).conjuncts():
+            read = bound(Parsed.of(part, "a condition"), scope).columns
+            for name in self.left.schema.time:
+                if f"left.{name}" in read and f"right.{name}" in read:
+                    raise BadArgument(
+                        f"expected no comparison of left.{name} with right.{name}: rows of equal times are joined",
+                        hint="interval_join(other, on, lower=…, upper=…) pairs rows of different times",
+                    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +236,8 @@ def over_interval(left: Building, lower: Any, upper: Any, over: Any, how: Any) -
     return Interval(name, low, high)
 
 
-def _renamed(left: Building, right: Building, on: Mapping[Any, Any]) -> tuple[Building, Mapping[str, str]]:
-    """Return the right side with the columns that are joined on called as on the left, and what they were called."""
+def _called(left: Building, right: Building, on: Mapping[Any, Any]) -> Mapping[str, str]:
+    """Return what columns of the right side are called, by the names that they get from the left, if these differ."""
     new: dict[str, str] = {}
     for mine, theirs in on.items():
         for name in (mine, theirs):
@@ -241,7 +250,7 @@ def _renamed(left: Building, right: Building, on: Mapping[Any, Any]) -> tuple[Bu
         if found is None:
             raise right.schema.unknown(theirs).at(f"on of the right side, {right.id}")
         if found.name in right.schema.time:
-            raise BadArgument(f"times are equal anyhow, got the time column {found.name} in on", hint="leave it out")
+            raise BadArgument(f"expected columns other than times in on, got {found.name}", hint="leave it out")
         mine_found = left.schema.find(mine)
         if mine_found is None:
             raise left.schema.unknown(mine).at(f"on of the left side, {left.id}")
@@ -254,14 +263,19 @@ def _renamed(left: Building, right: Building, on: Mapping[Any, Any]) -> tuple[Bu
                 f"{right.id} has a column {column.name} of its own, beside the one that is joined on",
                 hint=f"give it another name: {right.id}.select(…)",
             )
-    called = {name: old for old, name in new.items() if old != name}
+    return {name: old for old, name in new.items() if old != name}
+
+
+def _renamed(right: Building, called: Mapping[str, str]) -> Building:
+    """Return the right side with the columns that are joined on called as on the left."""
     if not called:
-        return right, {}
+        return right
+    new = {old: name for name, old in called.items()}
     outputs = [
         f"{sqltypes.quoted(c.name)} AS {sqltypes.quoted(new[c.name])}" if c.name in new else sqltypes.quoted(c.name)
         for c in right.schema.data
     ]
-    return cast("Stream", right).select(*outputs), called
+    return cast("Stream", right).select(*outputs)
 
 
 def _how(how: Any, allowed: tuple[str, ...]) -> str:
@@ -271,15 +285,15 @@ def _how(how: Any, allowed: tuple[str, ...]) -> str:
     return kind
 
 
-def _shared(name: Any, left: Building, right: Building) -> str:
+def _shared(name: Any, left: Building, right: Building, theirs: Schema) -> str:
     if not isinstance(name, str):
         raise BadArgument(f"expected the name of a column in on, got {name!r} ({type(name).__name__})")
-    for side in (left, right):
-        if name not in side.schema:
-            raise side.schema.unknown(name).at(f"on of the {'left' if side is left else 'right'} side, {side.id}")
-    a, b = left.schema[name], right.schema[name]
+    for said, side, schema in (("left", left, left.schema), ("right", right, theirs)):
+        if name not in schema:
+            raise schema.unknown(name).at(f"on of the {said} side, {side.id}")
+    a, b = left.schema[name], theirs[name]
     if a.name in left.schema.time:
-        raise BadArgument(f"times are equal anyhow, got the time column {a.name} in on", hint="leave it out")
+        raise BadArgument(f"expected columns other than times in on, got {a.name}", hint="leave it out")
     if _differ(a, b):
         raise BadArgument(
             f"expected {a.name} of one type on both sides, got {a.type} on the left and {b.type} on the right",

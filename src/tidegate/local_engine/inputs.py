@@ -37,7 +37,7 @@ def given_as(backend: LocalBackend, operator: Source | Table, given: Any) -> Inp
             return _files(backend, operator, os.fspath(given))
         name, rows = backend.fresh_name(), _in_memory(given)
         backend.register(name, rows)
-        types = backend.once(("arrow", str(rows.schema)), lambda: _types(backend, name))
+        types = backend.once(("arrow", rows.schema.remove_metadata()), lambda: _types(backend, name))
         return InputRows(_declared(backend, operator, name, types))
     except duckdb.InterruptException:
         raise

@@ -78,6 +78,12 @@ UNIONS = [
 ]
 
 JOINS = [
+    Case(
+        "a condition on the time of either side",
+        lambda f: two(f, where="left.t >= left.x - 2 AND right.t * 15 <= right.y"),
+        BOTH,
+        [(2, "a", 4, 30), (2, "a", 4, 40)],
+    ),
     Case("join pairs rows of equal times; null keys never match", two, BOTH, INNER),
     Case("left join", lambda f: two(f, how="left"), BOTH, INNER + LEFT),
     Case("right join", lambda f: two(f, how="right"), BOTH, INNER + RIGHT),

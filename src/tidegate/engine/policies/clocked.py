@@ -87,11 +87,6 @@ class ByArrival(_Listening):
             return now, frontier
         return now, completed(self.schema, frontier, [time_from(self.schema, [now.latest])])
 
-    def arrived(self, memory: Heard | None, shown: int) -> int:
-        """Return the time of rows that a step takes while the clock shows something."""
-        latest = memory.latest if memory else None
-        return shown if latest is None else max(shown, latest + 1)
-
 
 class ByTicks(Policy[int]):
     """`clock`: a tick completes its time; the last one is remembered."""
@@ -168,7 +163,8 @@ class BehindClock(Policy[Heard]):
 
     def heard(self, memory: Heard | None) -> Beat | None:
         """Return the last beat that was heard."""
-        return memory.beat if memory else None
+        found = [memory.beat, self.other.heard(memory.memory)] if memory else []
+        return max((beat for beat in found if beat is not None), default=None)
 
     def coded(self, memory: Heard | None) -> dict[str, Any]:
         """Return what was heard, beside what the other remembers."""

@@ -10,12 +10,12 @@ from uuid import uuid4
 
 from tidegate.engine.attempt import Attempt
 from tidegate.engine.commits.commit import Commit, write_commit
-from tidegate.engine.frontiers import time_of
+from tidegate.engine.frontiers import encoded, time_of
 from tidegate.engine.loops.rounds import Least
 from tidegate.engine.marks import Marks
 from tidegate.engine.partitions import Beat
 from tidegate.engine.policies import policy_of
-from tidegate.engine.policies.clocked import ByArrival
+from tidegate.engine.policies.clocked import Heard
 from tidegate.engine.steps.cleaning import clean
 from tidegate.engine.steps.failures import in_step
 from tidegate.engine.steps.metrics import StepMetrics, metrics_of
@@ -25,7 +25,8 @@ from tidegate.engine.steps.step import Batch, run_step
 from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.log import NOBODY, Log
 from tidegate.engine.tracking import Tracking
-from tidegate.flow.plan import Iterate, Source
+from tidegate.flow.plan import Iterate
+from tidegate.flow.watermarks import Arriving
 
 __all__ = ["Running", "told_if_replaced"]
 
@@ -72,22 +73,29 @@ class Running:
 
     @property
     def heard(self) -> Beat | None:
-        """The last beat of the clock that all who listen have heard."""
-        return self.heard_in(self.marks)
+        """The last beat of the clock that anybody has heard: the next one has another number."""
+        return max(self._beats(self.marks), default=None)
 
-    def heard_in(self, marks: Mapping[str, Marks]) -> Beat | None:
+    def heard_by_all(self, marks: Mapping[str, Marks]) -> Beat | None:
         """Return the last beat that all who listen had heard by then."""
-        listening = [s for s in self.flow.sources if policy_of(s).pulse is not None]
-        found = [policy_of(s).heard(marks[s.id].memory) for s in listening if s.id in marks]
-        known = [beat for beat in found if beat is not None]
-        return min(known) if known and len(known) == len(listening) else None
+        known = self._beats(marks)
+        return (
+            min(known)
+            if known and len(known) == sum(policy_of(s).pulse is not None for s in self.flow.sources)
+            else None
+        )
 
-    def arrived(self, source: Source) -> int | None:
-        """Return the time of rows of a source that arrive in this step; None if they have times of their own."""
-        policy = policy_of(source)
-        if not isinstance(policy, ByArrival):
-            return None
-        return policy.arrived(self.marks[source.id].memory, int(self.clock() * 1_000_000))
+    def _beats(self, marks: Mapping[str, Marks]) -> list[Beat]:
+        found = [policy_of(s).heard(marks[s.id].memory) for s in self.flow.sources if s.id in marks]
+        return [beat for beat in found if beat is not None]
+
+    def arrives(self) -> int:
+        """Return the time of all rows that arrive in a step that begins now, in microseconds: no step had it before."""
+        sources = [s for s in self.flow.sources if isinstance(s.watermark, Arriving)]
+        before = [m.latest for s in sources if isinstance(m := self.marks[s.id].memory, Heard) and m.latest is not None]
+        # A source may have had another strategy, by which more is complete.
+        open_from = [n for s in sources for (n,) in encoded(s.schema, self.marks[s.id].frontier) if isinstance(n, int)]
+        return max([int(self.clock() * 1_000_000), *(latest + 1 for latest in before), *open_from])
 
     @property
     def next(self) -> int:

@@ -214,9 +214,14 @@ def _never_complete(plan: Plan, operator: Operator) -> Iterator[Concern]:
         yield Concern(
             operator.id,
             f"nothing is complete before the end of its input: on an endless one, {', '.join(waiting)} never answers",
-            'on a stream, give it a watermark: bounded("10 minutes"), punctuated(…) or published(…)',
+            'on a stream, give it a watermark: bounded("10 minutes"), punctuated(…) or published(…); or start it with a clock',
         )
-    if isinstance(operator.watermark, Bounded) and operator.watermark.by and operator.watermark.idle is None:
+    if (
+        isinstance(operator.watermark, Bounded)
+        and operator.watermark.by
+        and operator.watermark.idle is None
+        and operator.watermark.clock is None
+    ):
         yield Concern(
             operator.id,
             f"one silent {operator.watermark.by} holds back {', '.join(waiting)} for ever",

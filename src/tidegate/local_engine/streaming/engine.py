@@ -98,11 +98,12 @@ class Engine(Running):
         """Whether all that there is now was taken, if a step found nothing."""
         return all(feed.resting for feed in self._feeds.values())
 
-    def bound(self) -> None:
-        """Take what the sources have now for all there is."""
+    def bound(self, *, endless: bool = False) -> None:
+        """Take what the sources have now for all there is; with ``endless``, those alone that never end."""
         for name, feed in self._feeds.items():
-            with at_source(name):
-                feed.bound()
+            if feed.endless or not endless:
+                with at_source(name):
+                    feed.bound()
 
     def wait(self, seconds: float) -> None:
         """Wait until something may be new, at most so long."""
@@ -116,7 +117,7 @@ class Engine(Running):
             time.sleep(min(left, max(_POLL, 2 * self._looked, silence / 20)))
 
     def step(self) -> bool:
-        """Make a step of what is new; return whether there was something."""
+        """Make a step of what is new, or of what the clock shows; return whether something was taken from a feed."""
         began = time.monotonic()
         with self.in_step(), in_zone(self.flow.timezone):
             takings = {}
@@ -132,7 +133,7 @@ class Engine(Running):
             with self.replaceable():
                 self._step(takings, beat, began)
             self._moved = time.monotonic()
-        return True
+        return bool(takings)
 
     def finish(self) -> None:
         """Complete everything: the end of the input is a step of its own, and closes the checkpoint."""
@@ -194,8 +195,9 @@ class Engine(Running):
                 rows_taken += count
             self._takings = dict(takings)
             self._parts.new = rows_taken
+            arrived = self.arrives()
             batch = Batch(
-                {name: self._taken(name, rows.get(name)) for name in self._listening(rows, beat)},
+                {name: self._taken(name, rows.get(name), arrived) for name in self._listening(rows, beat)},
                 self._origin(takings),
                 None if beat is None else self._heard(beat),
                 self._notes(attempt, takings),
@@ -211,13 +213,11 @@ class Engine(Running):
         hear = {s.id for s in self.flow.sources if beat is not None and policy_of(s).pulse is not None}
         return [s.id for s in self.flow.sources if s.id in rows or s.id in hear]
 
-    def _taken(self, name: str, rows: Relation | None) -> Any:
+    def _taken(self, name: str, rows: Relation | None, arrived: int) -> Any:
         source = next(s for s in self.flow.sources if s.id == name)
         given = self._backend.nothing(source.schema.columns) if rows is None else rows
         frontier, seen = self.marks[name].frontier, name in self.run.entries.sources
-        return taken_of(
-            self._backend, source, self._bounds[name], given, frontier, observed=seen, arrived=self.arrived(source)
-        )
+        return taken_of(self._backend, source, self._bounds[name], given, frontier, observed=seen, arrived=arrived)
 
     def _origin(self, takings: Mapping[str, Taking]) -> Origin:
         positions = {

@@ -33,6 +33,8 @@ __all__ = ["FEW", "LocalParts", "file_rows"]
 FEW = 50_000
 #: How many new rows give answers that Python makes a table of faster than DuckDB plans another query.
 VERY_FEW = 500
+#: How many bytes of a part may stay in memory that DuckDB does not know of, and cannot move to the disk.
+LIGHT = 4 << 20
 
 
 class LocalParts:
@@ -51,9 +53,12 @@ class LocalParts:
         self._written = written
         #: How many new rows a step has; with few of them, there are few answers, as a rule.
         self.new = FEW + 1
+        #: How many rows were read last: of these, parts are folded.
+        self._read_rows = 0
 
     def read(self, parts: Sequence[Part], shape: tuple[Column, ...], *, coalesced: bool = False) -> Relation:  # noqa: ARG002
         """Return the rows of some parts."""
+        self._read_rows = sum(part.rows for part in parts)
         if not parts:
             return self._backend.nothing(shape)
         alike: dict[pa.Schema, list[str]] = {}
@@ -75,7 +80,11 @@ class LocalParts:
         files.delete(path)
         place.mkdir(parents=True)
         state = files is self._files and path.startswith("state/")
-        few = _few_rows(self._backend, local(rows), times, new=self.new) if self.new <= FEW else None
+        # Of many rows, many come; to look for few would be to compute them twice.
+        many = self.new > FEW or (
+            path.rpartition("/")[2].partition("-")[2].startswith("fold") and self._read_rows > FEW
+        )
+        few = None if many else _few_rows(self._backend, local(rows), times, new=self.new)
         if by:
             few_rows = None if few is None else few[0]
             return self._done(files, path, write_apart(self._backend, local(rows), few_rows, place, by))
@@ -101,7 +110,8 @@ class LocalParts:
         if rows.num_rows:
             write_few(rows, files.here / path / FILE)
         if rows.num_rows and state:
-            self._small[path] = rows
+            if rows.nbytes <= LIGHT:
+                self._small[path] = rows
         elif rows.num_rows:
             self._written[files.path(path)] = rows
         ends = [pc.min_max(column) for column in seen.columns]

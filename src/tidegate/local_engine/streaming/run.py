@@ -107,6 +107,9 @@ class LocalRun(Run):
             if self._lock.lost:
                 raise self._lock.lost
             finishing = self._finishing.is_set()
+            if finishing:
+                # There would always be one more tick to wait for.
+                engine.bound(endless=True)
             moved = engine.step()
             if self._stopping.is_set():
                 # Perhaps by a function of the user's in that step: the end of the input is a step of its own.

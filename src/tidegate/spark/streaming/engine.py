@@ -103,7 +103,7 @@ class Engine(Running):
             rows = batch.persist() if several else _alone(batch)
             backend = SparkBackend(runtime)
             try:
-                taken = take(self.flow, backend, rows, self.marks, self.run.entries.sources, self.arrived)
+                taken = take(self.flow, backend, rows, self.marks, self.run.entries.sources, self.arrives())
                 origin = Origin("spark", number, query, offsets)
                 self.go(self._attempt(runtime), Batch(taken, origin, beats_of(self.flow, backend, rows)))
             finally:
@@ -129,7 +129,7 @@ class Engine(Running):
         self._warm.forget(commit.paths)
         if before is None:
             return
-        if beat := self.heard_in(before.marks):
+        if beat := self.heard_by_all(before.marks):
             forget(self.files, beat.number)
         for source in self.flow.sources:
             if isinstance(source.watermark, Ticking) and (tick := before.marks[source.id].memory) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from tidegate.engine.relation import Relation
 from tidegate.engine.steps.taken import TEXT, Taken, taken_of
 from tidegate.flow.clocks import given_schema
 from tidegate.flow.limits import limits
-from tidegate.flow.plan import Plan, Source
+from tidegate.flow.plan import Plan
 from tidegate.flow.sqltypes import quoted
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.backend import SparkBackend
@@ -80,7 +80,7 @@ def take(
     batch: DataFrame,
     marks: Mapping[str, Marks],
     observed: Collection[str] = (),
-    arrived: Callable[[Source], int | None] = lambda source: None,  # noqa: ARG005
+    arrived: int | None = None,
 ) -> dict[str, Taken]:
     """Take the rows of each source out of a batch; lateness is by the old marks. ``observed`` need no other look.
 
@@ -97,7 +97,7 @@ def take(
             rows,
             frontier,
             observed=source.id in observed,
-            arrived=arrived(source),
+            arrived=arrived,
         )
     return taken
 

@@ -42,7 +42,8 @@ class TickFeed(Feed):
 
     def bound(self) -> None:
         """Give one more tick at most."""
-        self._bound = self._tick()
+        if self._bound is None:
+            self._bound = self._tick()
 
     def take(self) -> Taking | None:
         """Return the tick that is due."""
