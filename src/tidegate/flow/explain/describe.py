@@ -214,7 +214,7 @@ def _never_complete(plan: Plan, operator: Operator) -> Iterator[Concern]:
         yield Concern(
             operator.id,
             f"nothing is complete before the end of its input: on an endless one, {', '.join(waiting)} never answers",
-            'on a stream, give it a watermark: bounded("10 minutes"), punctuated(…) or published(…); or start it with a clock',
+            'on a stream, give it a watermark, as bounded("10 minutes"), punctuated(…) or published(…); or a clock',
         )
     if (
         isinstance(operator.watermark, Bounded)
