@@ -140,6 +140,12 @@ class Sides:
         return cls(left, _renamed(right, called), names, kind, with_table, left_columns, right_columns, called)
 
     @property
+    def fields(self) -> dict[str, Any]:
+        """What every operator that joins says of its sides."""
+        names = ("on", "how", "left_columns", "right_columns")
+        return {name: getattr(self, name) for name in names}
+
+    @property
     def schema(self) -> Schema:
         """The columns of the result: time, those joined on, the left ones, the right ones."""
         left, right = self.left.schema, self.right.schema

@@ -53,11 +53,8 @@ class Paired(Building):
                 plan.Join,
                 sides.schema,
                 others=(sides.right,),
-                on=sides.on,
                 where=condition,
-                how=sides.how,
-                left_columns=sides.left_columns,
-                right_columns=sides.right_columns,
+                **sides.fields,
                 with_table=sides.with_table,
             )
 
@@ -80,12 +77,9 @@ class Paired(Building):
                 plan.JoinAsof,
                 sides.schema,
                 others=(sides.right,),
-                on=sides.on,
                 over=name,
                 within=span,
-                how=sides.how,
-                left_columns=sides.left_columns,
-                right_columns=sides.right_columns,
+                **sides.fields,
             )
 
     def interval_join(
@@ -122,14 +116,11 @@ class Paired(Building):
                 plan.IntervalJoin,
                 sides.schema,
                 others=(sides.right,),
-                on=sides.on,
                 over=along.over,
                 lower=along.lower,
                 upper=along.upper,
                 where=condition,
-                how=sides.how,
-                left_columns=sides.left_columns,
-                right_columns=sides.right_columns,
+                **sides.fields,
             )
 
     def window_join(
@@ -159,9 +150,6 @@ class Paired(Building):
                 sides.schema,
                 others=(sides.right,),
                 frame=frame,
-                on=sides.on,
                 where=condition,
-                how=sides.how,
-                left_columns=sides.left_columns,
-                right_columns=sides.right_columns,
+                **sides.fields,
             )
