@@ -563,6 +563,24 @@ without a collation
   at: flow 'bad'
   hint: give it another name: r.select(…)""",
     ),
+    "an order with a word too many": (
+        lambda f: ints(f).top(1, order="x descending"),
+        errors.BadArgument,
+        TypeError,
+        """expected in order columns, each with ASC or DESC and with NULLS FIRST or LAST, got x descending
+  at: top(…) on s
+  at: flow 'bad'
+  hint: "price DESC", "price DESC NULLS LAST\"""",
+    ),
+    "an order by a number": (
+        lambda f: ints(f).top(1, order="1"),
+        errors.BadArgument,
+        TypeError,
+        """expected in order columns, each with ASC or DESC and with NULLS FIRST or LAST, got 1
+  at: top(…) on s
+  at: flow 'bad'
+  hint: "price DESC", "price DESC NULLS LAST\"""",
+    ),
     "a full join with a table": (
         lambda f: ints(f, "l").join(f.table("r", "k STRING"), on="k", how="outer"),
         errors.BadArgument,
@@ -637,7 +655,7 @@ without a collation
         """two columns of the result would be called k
   at: rename(…) on s
   at: flow 'bad'
-  hint: give it another name with AS""",
+  hint: give one another name: with AS here, or before with rename(…) or drop(…)""",
     ),
     "two sinks of one name": (
         lambda f: [f.sink("out", s) for s in [ints(f)] * 2],
@@ -718,7 +736,7 @@ without a collation
         """two columns of the result would be called rank
   at: last(…) on top#1
   at: flow 'bad'
-  hint: give it another name before, with rename(new='rank'), or in by with AS""",
+  hint: give one of them another name before, with rename(…), or leave it out with drop(…)""",
     ),
     "no order to be the first by": (
         lambda f: ints(f).top(2, by="k"),
@@ -733,7 +751,7 @@ without a collation
         lambda f: ints(f).window(5).last("3", by="k"),
         errors.BadArgument,
         TypeError,
-        """expected n, how many rows there are at most, to be 1 or more, got '3'
+        """expected n, how many rows there are at most, to be 1 or more, and an INT, got '3'
   at: window(…).last(…) on s
   at: flow 'bad'""",
     ),

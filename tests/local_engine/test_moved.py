@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import tidegate as tg
@@ -149,3 +150,28 @@ def test_a_broken_move_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     mutant(monkeypatch)
     with pytest.raises(AssertionError, match="expected"):
         compare(tmp_path / "wrong")
+
+
+def test_what_was_promised_is_kept_by_a_flow_that_moves_rows_less_far(tmp_path: Path) -> None:
+    """A sink whose times are complete up to a bound gets no rows below it after a change: the run says so."""
+
+    def flow(move: str) -> tg.Flow:
+        found = tg.Flow("less")
+        read = found.source("s", "t INT, x INT", time="t", watermark=tg.bounded(0))
+        found.sink("out", read.at(move) if move else read)
+        return found
+
+    def run(move: str, *times: int) -> None:
+        tables = [pa.table({"t": pa.array([t], pa.int32()), "x": pa.array([t], pa.int32())}) for t in times]
+
+        def batches(taken: int) -> Any:
+            yield from tables[taken:]
+
+        outputs = {"out": tg.parquet(tmp_path / "out")}
+        started = flow(move).start(tg.local(), {"s": batches}, outputs, tmp_path / "ck", trigger={"availableNow": True})
+        assert started.await_termination(60)
+
+    run("t + 100", 1, 5)
+    with pytest.raises(tg.TidegateError, match="below 105, which it has promised"):
+        run("", 1, 5, 6)
+    run("t + 100", 1, 5, 6)

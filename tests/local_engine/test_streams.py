@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +289,35 @@ def test_a_silent_partition_is_let_go_by_the_clock(place: Place) -> None:
         time.sleep(0.05)
     run.stop()
     assert place.rows() == [(3, "b", 2)]
+
+
+@pytest.mark.parametrize("frame", ["window", "calendar", "session"])
+def test_a_function_is_given_whole_windows_alone_and_once(place: Place, frame: str) -> None:
+    """Not those that more rows may come to, and not those that it was given before."""
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    given: list[int] = []
+
+    def counted(rows: pa.Table) -> pa.Table:
+        given.append(rows.num_rows)
+        return pa.table({"n": pa.array([rows.num_rows], pa.int64())})
+
+    flow = tg.Flow("whole")
+    read = flow.source("s", "ts TIMESTAMP", time="ts", watermark=tg.bounded("0 seconds"))
+    framed = {
+        "window": lambda: read.window("1 day"),
+        "calendar": lambda: read.window("1 day", zone="Europe/Berlin"),
+        "session": lambda: read.session("6 hours"),
+    }[frame]()
+    flow.sink("out", framed.apply(counted, "n BIGINT"))
+
+    def batches(taken: int) -> Any:
+        for hour in [1, 2, 4, 30, 31, 60, 61, 90][taken:]:
+            yield pa.table({"ts": pa.array([begin + timedelta(hours=hour)], pa.timestamp("us", "UTC"))})
+            time.sleep(0.05)
+
+    place.run(flow, inputs={"s": batches}, trigger=None)
+    assert given == [3, 2, 2, 1]
+    assert [row[-1] for row in place.rows()] == given
 
 
 def test_instants_and_nested_values(place: Place) -> None:

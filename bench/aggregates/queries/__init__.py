@@ -5,7 +5,7 @@ lower case on scans.
 
 >>> print(QUERIES["LLM"]().plan)
 flow LLM
-  texts = source(watermark=AtEnd(), late=divert) -> ts TIMESTAMP, orig STRING, change STRING, updated STRING; time: ts
+  texts = source(watermark=at_end(), late=divert) -> ts TIMESTAMP, orig STRING, change STRING, updated STRING; time: ts
   select#1 = ...
   explode#1 = explode(select#1, column=word) -> ts TIMESTAMP, word (open); time: ts
   sink out = explode#1

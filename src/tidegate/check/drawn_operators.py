@@ -354,7 +354,9 @@ def _process(b: Drawing, s: Stream, _: list[Stream]) -> Stream:
         return s.gate()
     by = (k,) if k else ()
     if not b.total or b.draw(st.booleans()):
-        operator = b.one(Totals(), Reminders(after=b.number(1, 4)), Remembered(after=b.number(1, 4)))
+        # On several time columns, one that has timers tells what it knows.
+        asking = b.one(Reminders, Remembered) if b.total else Remembered
+        operator = b.one(Totals(), asking(after=b.number(1, 4)))
         return s.process(operator, by=by, schema="n INT")
     n = b.number(1, 4)
     after = {"INT": n - 1, "DATE": timedelta(days=n - 1), "TIMESTAMP": timedelta(minutes=n, microseconds=-1)}[b.time]

@@ -108,7 +108,7 @@ class Copies:
         """Return the timers of a copy, of which some wait; None if the operator has none."""
         if not self.timed:
             return None
-        return Timers(self.schema.order, type(self.original).__name__, complete, waiting)
+        return Timers(self.schema, type(self.original).__name__, complete, waiting)
 
     def given(self, copy: Any, rows: pa.Table, timers: Timers | None = None) -> tuple[Any, list[pa.Table]]:
         """Return a copy after it was given rows, and called where timers are due; and tables of what it answered."""

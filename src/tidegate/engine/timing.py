@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tidegate.engine.frontiers import Frontier
+from tidegate.flow.schema import Schema
 from tidegate.flow.timers import Timer, checked_timer
 from tidegate.time import Order
 
@@ -17,12 +18,13 @@ class Timers:
 
     def __init__(
         self,
-        order: Order[Any],
+        schema: Schema,
         name: str,
         complete: Callable[[Any], bool],
         waiting: Iterable[Any] = (),
     ) -> None:
-        self._order = order
+        self._schema = schema
+        self._order = schema.order
         self._name = name
         self._complete = complete
         self.waiting = set(waiting)
@@ -36,7 +38,7 @@ class Timers:
 
     def ask(self, timer: Timer, at: Any, *, alone: bool) -> None:
         """Take note that a call at a time asks for another; ``alone`` if it had no rows."""
-        self.waiting.add(checked_timer(self._order, timer, at, self._name, alone=alone))
+        self.waiting.add(checked_timer(self._schema, timer, at, self._name, alone=alone))
 
     def before(self, t: Any) -> list[Any]:
         """Return the times strictly below one that has come, in an order that extends theirs."""

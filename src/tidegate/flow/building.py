@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from tidegate.flow.errors import BadArgument, BadSchema, BadTime, FlowError
+from tidegate.flow.errors import BadArgument, BadSchema, BadSpan, BadTime, FlowError
 from tidegate.flow.operators import Operator
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Column, Schema, distinct_names, parse_schema
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from tidegate.flow.flow import Flow
     from tidegate.flow.stream import Stream
 
-__all__ = ["Building", "not_a_stream"]
+__all__ = ["LONGEST", "Building", "not_a_stream"]
+
+#: How many units a span may have that is added to times.
+LONGEST = 2**60
 
 
 def not_a_stream(value: Any) -> BadArgument:
@@ -96,7 +99,10 @@ class Building:
         return self.flow._add(kind(id=id_, inputs=inputs, schema=schema, **fields))
 
     def _result(self, columns: tuple[Column, ...]) -> Schema:
-        return Schema(distinct_names(columns, hint="give it another name with AS"), self.schema.time)
+        return Schema(
+            distinct_names(columns, hint="give one another name: with AS here, or before with rename(…) or drop(…)"),
+            self.schema.time,
+        )
 
     def _column(self, name: Any) -> Column:
         if not isinstance(name, str):
@@ -149,7 +155,10 @@ class Building:
                     hint="leave forget out, or take a stream with one time column",
                 )
             over = self._over(None)
-        return parse_span(forget, over[1], what="forget")
+        span = parse_span(forget, over[1], what="forget")
+        if span > LONGEST:
+            raise BadSpan(f"expected forget of at most {LONGEST} units, got {span}", hint="leave it out")
+        return span
 
     def _periods(self, every: Any) -> tuple[tuple[str, int], ...]:
         if every is None:

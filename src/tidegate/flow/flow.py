@@ -61,7 +61,7 @@ class Flow:
         self._numbers: dict[str, int] = {}
 
     def __repr__(self) -> str:
-        return f"Flow({self.name!r}, {len(self._operators)} operators, sinks: {', '.join(self._sinks) or 'none'})"
+        return f"Flow({self.name!r}, {len(self.plan.operators)} operators, sinks: {', '.join(self._sinks) or 'none'})"
 
     def _repr_html_(self) -> str:
         return self.explain()._repr_html_()
@@ -133,7 +133,7 @@ class Flow:
         >>> for limit in (100, 200):
         ...     edits.flow.sink("big", edits.where(f"bytes > {limit}"), replace=True)
         >>> edits.flow
-        Flow('edits', 3 operators, sinks: big)
+        Flow('edits', 2 operators, sinks: big)
         """
         try:
             checked_name(name, "a sink")

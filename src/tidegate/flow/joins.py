@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tidegate.flow import sqltypes
 from tidegate.flow.arguments import names_of, one_of
-from tidegate.flow.building import Building
+from tidegate.flow.building import LONGEST, Building
 from tidegate.flow.equations import both_sides
 from tidegate.flow.errors import BadArgument, BadSpan, BadTime, ColumnClash, TimesDiffer
 from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HOW", "Interval", "Sides", "check_times", "check_union", "over_interval"]
 
-#: Spans are added to times, and to each other.
-_LONGEST = 2**60
 HOW = ("inner", "left", "right", "full", "semi", "anti")
 _SYNONYMS = {
     "leftouter": "left",
@@ -231,8 +229,8 @@ def over_interval(left: Building, lower: Any, upper: Any, over: Any, how: Any) -
         for what, value in (("lower", lower), ("upper", upper))
     )
     for what, span in (("lower", low), ("upper", high)):
-        if span is not None and abs(span) > _LONGEST:
-            raise BadSpan(f"expected {what} of at most {_LONGEST} units, got {span}", hint="None is without bound")
+        if span is not None and abs(span) > LONGEST:
+            raise BadSpan(f"expected {what} of at most {LONGEST} units, got {span}", hint="None is without bound")
     if low is not None and high is not None and low > high:
         raise BadSpan(
             f"expected lower of at most upper, got {show_span(low, type_)} and {show_span(high, type_)}: nothing is "

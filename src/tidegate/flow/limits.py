@@ -204,6 +204,8 @@ def _by_calendar(frame: CalendarFrame, schema: Schema, room: Range, gives: Range
     last -= (last - frame.offset) % frame.every
     first = calendar.index(room[0])
     first += (frame.offset - first) % frame.every
-    while calendar.begin(first) < room[0] or calendar.begin(first + frame.size) - 1 < low:
+    # The first of a table may have begun before it.
+    least = room[0] + (calendar.table is not None)
+    while calendar.begin(first) < least or calendar.begin(first + frame.size) - 1 < low:
         first += frame.every
     return calendar.begin(first - frame.every + frame.size), calendar.begin(last + frame.every) - 1

@@ -98,7 +98,9 @@ def _shift(tree: Tree, type_: str, *, fixed: bool) -> int | None:
         at, span = _shift(left, type_, fixed=fixed), _span(right, type_, fixed=fixed)
         if at is None or span is None:
             return None
-        return at - span if isinstance(tree, exp.Sub) else at + span
+        step = -span if isinstance(tree, exp.Sub) else span
+        # On a detour, a time may be on the way that its type cannot hold.
+        return at + step if at * step >= 0 else None
     return None
 
 

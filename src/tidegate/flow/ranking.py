@@ -11,13 +11,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from tidegate.flow.aggregates import grouping
 from tidegate.flow.arguments import names_of
 from tidegate.flow.errors import BadArgument
-from tidegate.flow.expressions import Expression, bind
+from tidegate.flow.expressions import Expression, Parsed, bind
 from tidegate.flow.parser import TokenType
 from tidegate.flow.schema import Column, Schema, distinct_names
 from tidegate.flow.sql import Sql
@@ -49,7 +50,8 @@ class Ranking:
         rest = tuple(column for column in schema.data if column.name not in own)
         rank = (Column("rank", "INT"),) if self.ranked else ()
         return distinct_names(
-            (*groups, *rest, *rank), hint="give it another name before, with rename(new='rank'), or in by with AS"
+            (*groups, *rest, *rank),
+            hint="give one of them another name before, with rename(…), or leave it out with drop(…)",
         )
 
 
@@ -73,8 +75,8 @@ def latest_by(by: Any, schema: Schema) -> Ranking:
 
 
 def _count(n: Any) -> int:
-    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-        raise BadArgument(f"expected n, how many rows there are at most, to be 1 or more, got {n!r}")
+    if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n < 2**31:
+        raise BadArgument(f"expected n, how many rows there are at most, to be 1 or more, and an INT, got {n!r}")
     return n
 
 
@@ -95,6 +97,12 @@ def _sorted_by(part: Any, schema: Schema) -> tuple[Expression, bool, bool]:
             descending, part = words[-1] == "desc", part[:-1]
         part = str(part)
     expression = bind(part, schema, what="an entry of order")
-    if (expression.type or "").startswith("MAP"):
+    # A word too many would be taken for a name.
+    if Parsed.of(part, "an entry of order").alias is not None or not expression.columns:
+        raise BadArgument(
+            f"expected in order columns, each with ASC or DESC and with NULLS FIRST or LAST, got {part}",
+            hint='"price DESC", "price DESC NULLS LAST"',
+        )
+    if re.search(r"\b(MAP|VARIANT)\b", expression.type or ""):
         raise BadArgument(f"expected in order what can be sorted, got {part} of type {expression.type}")
     return expression, descending, nulls == "first" if nulls else not descending

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.flow.errors import BadResult
-from tidegate.time import Order
+from tidegate.flow.schema import Schema
+from tidegate.flow.spans import units, within
 
 __all__ = ["Timer", "checked_timer", "undeclared"]
 
@@ -24,19 +25,28 @@ class Timer:
     t: Hashable
 
 
-def checked_timer(order: Order[Any], timer: Timer, at: Any, name: str, *, alone: bool) -> Any:
+def checked_timer(schema: Schema, timer: Timer, at: Any, name: str, *, alone: bool) -> Any:
     """Return the time that an operator, by its name, asks for in a call at a time; ``alone`` if that had no rows."""
     if alone:
         raise BadResult(
             f"expected no timer from {name} in its call at {at!r}, which has no rows, got {timer!r}",
             hint="only a call with rows may ask for another, so that calls come to an end; ask for all times then",
         )
-    if not (order.contains(timer.t) and order.le(at, timer.t) and timer.t != at):
+    order = schema.order
+    if not (order.contains(timer.t) and order.le(at, timer.t) and timer.t != at) or not _fits(schema, timer.t):
         raise BadResult(
-            f"expected a timer from {name} at a time strictly above {at!r}, which it was given, got {timer!r}",
+            f"expected a timer from {name} at a time strictly above {at!r}, which it was given, and that its column "
+            f"can have, got {timer!r}",
             hint="answer DT at this time at once",
         )
     return timer.t
+
+
+def _fits(schema: Schema, t: Any) -> bool:
+    """Whether the types of the time columns can hold a time."""
+    parts = t if len(schema.time) > 1 else (t,)
+    counts = [(units(part, c.type or ""), c.type or "") for part, c in zip(parts, schema.times, strict=True)]
+    return all(within(count, type_) == count for count, type_ in counts)
 
 
 def undeclared(timer: Timer, name: str) -> BadResult:

@@ -123,7 +123,10 @@ def in_utc(t: Any) -> Any:
     if isinstance(t, tuple):
         return tuple(map(in_utc, t))
     if isinstance(t, datetime) and t.tzinfo is not None:
-        return t.astimezone(UTC).replace(tzinfo=None)
+        try:
+            return t.astimezone(UTC).replace(tzinfo=None)
+        except OverflowError:
+            raise BadInput(f"expected an instant of the years 1 to 9999 in UTC, got {t}") from None
     return t
 
 

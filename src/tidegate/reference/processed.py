@@ -52,7 +52,7 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
             copy, answered = step(copy, item)
             for answer in answered:
                 if operator.timers and isinstance(answer, Timer):
-                    asked = checked_timer(order, answer, t, type(operator.operator).__name__, alone=not rows)
+                    asked = checked_timer(operator.schema, answer, t, type(operator.operator).__name__, alone=not rows)
                     timers[name].add(asked)
                 else:
                     out.extend(_checked(operator, order, key, [answer], t))

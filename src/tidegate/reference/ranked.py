@@ -50,7 +50,8 @@ def _first(running: Running, operator: Ranked, schema: Schema) -> Callable[[list
             nulls = [i for i, value in enumerate(values) if value is None]
             found = [found[i] for i in ([*nulls, *known] if nulls_first else [*known, *nulls])]
         return [
-            {name: value for name, value in row.items() if name not in schema.time} | {"rank": i + 1}
+            {name: value for name, value in row.items() if name not in schema.time}
+            | ({"rank": i + 1} if operator.ranked else {})
             for i, row in enumerate(found[: operator.n])
         ]
 

@@ -256,4 +256,10 @@ CASES = [
         {"s": [(1, "a", 1), (2, "b", 2), (7, "b", 3), (8, "c", 4)]},
         [(1, "a", 1, 1), (3, "b", 2, 1), (3, "a", 1, 2), (7, "b", 3, 1), (9, "c", 4, 1), (9, "b", 3, 2)],
     ),
+    Case(
+        "latest: a column called rank is a column like others",
+        lambda f: f.source("s", "t INT, k STRING, rank INT", time="t").latest("k"),
+        {"s": [(1, "a", 7), (2, "a", 9)]},
+        [(1, "a", 7), (2, "a", 9)],
+    ),
 ]

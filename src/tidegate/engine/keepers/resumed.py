@@ -286,7 +286,9 @@ def _replaying(copies: Copies, step: int, when: _When) -> Batches:
                     copy, answers = copies.given(copy, own, timers)
                     if exits[start]:
                         whole, _ = _own(copies, chunk, rows, start, end)
-                        last = copies.exit_time(whole) if timers is None else timers.last or (past and past.last)
+                        last = copies.exit_time(whole)
+                        if timers is not None:
+                            last = timers.last if timers.last is not None else (past and past.last)
                         answers += copies.exits(copy, last, check=when.check)
                     tables.append(answers)
                     asked += [(start, t) for t in timers.waiting - waited] if timers else []

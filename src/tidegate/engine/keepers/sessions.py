@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, complete_at, newly_complete
 from tidegate.engine.keepers.keeper import Answer, Held, Keeper, Moved
+from tidegate.engine.keepers.windows import applied_to_complete
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.lowering.windows import in_sessions
 from tidegate.engine.relation import Relation, as_they_are
@@ -38,6 +39,8 @@ class RowsInSessions(Keeper[plan.WindowAggregate | plan.WindowApply | plan.Windo
 
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers for the sessions that became complete."""
+        if isinstance(self.operator, plan.WindowApply):
+            return held.answers(applied_to_complete(self.operator, self.read(held, 0), moved))
         done = newly_complete(self.operator.schema, moved.old, moved.new)
         return held.answers(lower_operator(self.operator, self.read(held, 0)).where(done))
 

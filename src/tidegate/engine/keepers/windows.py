@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from tidegate.engine.frontiers import Frontier, complete_at, encoded, is_complete, newly_complete
+from tidegate.engine.frontiers import Frontier, complete, complete_at, encoded, is_complete, newly_complete
 from tidegate.engine.keepers.keeper import Answer, Held, Moved, Units, Waiting
-from tidegate.engine.lowering import lower_operator
+from tidegate.engine.lowering import lower_by, lower_operator
 from tidegate.engine.lowering.calendars import calendar_in
 from tidegate.engine.lowering.panes import cells_in_panes, first_of_pane, merged_panes, pane_answers
 from tidegate.engine.lowering.ranks import first_of_each
+from tidegate.engine.lowering.windows import window_apply
 from tidegate.engine.relation import Relation
 from tidegate.engine.units import units_of
 from tidegate.flow import plan
@@ -18,7 +19,7 @@ from tidegate.flow.plan import CalendarFrame, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.flow.sqltypes import quoted
 
-__all__ = ["CellsInWindows", "FirstInWindows", "RowsInWindows", "Windowed"]
+__all__ = ["CellsInWindows", "FirstInWindows", "RowsInWindows", "Windowed", "applied_to_complete"]
 
 Windowed = TypeVar("Windowed", bound=plan.WindowAggregate | plan.WindowApply | plan.WindowJoin | plan.WindowTop)
 
@@ -43,6 +44,8 @@ class RowsInWindows(Waiting[Windowed]):
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers for the windows that became complete."""
         rows = [self._in_open_windows(port, self.read(held, port), moved.old) for port in range(self.ports)]
+        if isinstance(self.operator, plan.WindowApply):
+            return held.answers(applied_to_complete(self.operator, rows[0], moved))
         done = newly_complete(self.operator.schema, moved.old, moved.new)
         return held.answers(self._lowered(held, *rows).where(done))
 
@@ -80,6 +83,16 @@ class RowsInWindows(Waiting[Windowed]):
             last = index + (frame.offset + frame.size - 1 - index) % frame.every
             return [self._calendar.begin(last + 1) - 1 if i == over else n for i, n in enumerate(at)]
         return [n + (frame.offset + frame.size - 1 - n) % frame.every if i == over else n for i, n in enumerate(at)]
+
+
+def applied_to_complete(operator: plan.WindowApply, rows: Relation, moved: Moved) -> Relation:
+    """Let the user's function have the windows that became complete, whole, and no others."""
+
+    def done(times: Sequence[str]) -> str:
+        now, before = (complete(operator.schema, at, times) for at in (moved.new, moved.old))
+        return f"({now}) AND NOT ({before})"
+
+    return lower_by(lambda apply, given: window_apply(apply, given, done), operator, rows)
 
 
 class CellsInWindows(RowsInWindows[plan.WindowAggregate]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -110,13 +110,20 @@ def window_answers(operator: plan.WindowAggregate, results: Relation) -> Relatio
     return bounded.select(columns | _revision(frame, results))
 
 
-def window_apply(operator: plan.WindowApply, rows: Relation) -> Relation:
-    """Let the user's function turn the rows of each window or session and group into others."""
+def window_apply(
+    operator: plan.WindowApply, rows: Relation, only: Callable[[Sequence[str]], str] | None = None
+) -> Relation:
+    """Let the user's function turn the rows of each window or session and group into others.
+
+    With ``only``, which is a condition on times, the function is given nothing else.
+    """
     frame, schema = operator.frame, operator.schema
     given = framed_rows(frame, schema, operator.by, rows)
     by = [f"__k{i}" for i in range(len(operator.by))]
     keys = {f"__t{i}": sql for i, sql in enumerate(_times(frame, schema).values())}
     given = given.with_columns(keys | {"__frame": _bounds(frame, schema)})
+    if only is not None:
+        given = given.where(only(list(keys)))
     names = [*keys, "__frame", *by, *(name for name in rows.names if name == "__revision")]
     rows = rows.without(*_PLACED)
     check_given(rows.columns)

@@ -71,7 +71,7 @@ class Parquet(Output):
         )
 
     def _columns(self, fields: Fields) -> list[Column]:
-        schema = Schema(fields.columns)
+        schema = Schema(fields.columns) if self.partition_by else Schema(())
         return [schema[name] for name in self.partition_by]
 
 

@@ -95,7 +95,8 @@ def _move(place: Files, commit: Commit, publication: Publication, probe: Callabl
     what = f"step {commit.step} is committed, and its output"
     found = located(place, publication.files, publication.staged, name, what, whole=whole)
     waiting = found[publication.staged]
-    if waiting and not place.exists(name):
+    whole_move = waiting and not place.exists(name)
+    if whole_move:
         _rename(place, publication.staged, name, commit.step)
     else:
         for entry in waiting:
@@ -106,6 +107,9 @@ def _move(place: Files, commit: Commit, publication: Publication, probe: Callabl
         # An earlier version has committed this step.
         place.create(f"{name}/{MANIFEST}", _manifest(commit, publication))
     place.sync_names(directory_of(publication))
+    if waiting and not whole_move:
+        # Of a move that was cut, the rest came file by file.
+        sync(place.unsynced([name]))
     probe("handed over")
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from tidegate.engine.attempt import Attempt
 from tidegate.engine.commits.by_step import directory_of
 from tidegate.engine.commits.commit import Commit, Publication
-from tidegate.engine.frontiers import shown
+from tidegate.engine.frontiers import Frontier, decoded, shown
 from tidegate.engine.marks import Marks
 from tidegate.engine.outputs.refusals import watched
 from tidegate.engine.relation import Relation
@@ -19,7 +19,7 @@ from tidegate.engine.steps.prepared import Prepared
 from tidegate.engine.steps.publishing import staged
 from tidegate.engine.steps.taken import Taken, diverted, rejected_rows
 from tidegate.engine.steps.work import Rows
-from tidegate.engine.storage.errors import LateRow, RowRefused
+from tidegate.engine.storage.errors import FlowChanged, LateRow, RowRefused
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.published import Outlet, final
 from tidegate.engine.tracking import Tracking
@@ -122,5 +122,23 @@ def outlets(
             before = last.outlets.get(sink.name, fresh) if last else fresh
             outlet = before if before.root == fresh.root else fresh
             frontier = final(operator, tracking.of_sink(sink.name))
+            _check_promise(run, sink.name, sink.input, outlet, frontier)
             found[sink.name] = outlet.after(step, rows[sink.name], operator.schema, frontier)
     return found
+
+
+def _check_promise(run: Prepared, name: str, input_: str, outlet: Outlet, frontier: Frontier) -> None:
+    """Raise if a flow that was changed may give rows at times that its sink has promised to be complete.
+
+    A frontier never goes back, and neither does what is made of it, unless the flow moves rows less far than before.
+    """
+    schema = run.flow[input_].schema
+    if outlet.goes_back(schema, frontier) and not any(
+        getattr(getattr(run.flow[o], "frame", None), "lateness", 0) for o in run.flow.upstream(input_)
+    ):
+        promised = shown(schema, decoded(schema, outlet.frontier or ()))
+        raise FlowChanged(
+            f"expected no rows of sink {name!r} below {promised}, which it has promised to be complete; the flow "
+            f"as it is now may give rows from {shown(schema, frontier)} on",
+            hint="move rows as far as before, or give the sink another path",
+        )

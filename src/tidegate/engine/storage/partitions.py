@@ -39,10 +39,10 @@ def longest_text(column: str) -> int:
     """Return how many characters a value may have so that the name of its directory is short enough, whatever they are.
 
     >>> longest_text("page")
-    62
+    61
     """
-    # A character has up to four bytes; one that is escaped has three.
-    return (_LONGEST - len(f"{_escaped(column)}=".encode())) // 4
+    # A character has up to four bytes; one that is escaped has three. On its way, a column may have another name.
+    return (_LONGEST - max(len(f"{_escaped(column)}=".encode()), len("by99____="))) // 4
 
 
 def is_partition(name: str) -> bool:

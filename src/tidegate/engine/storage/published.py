@@ -69,11 +69,16 @@ class Outlet:
     def after(self, step: int, rows: int, schema: Schema, frontier: Frontier) -> Outlet:
         """Answer the outlet after a step; what was promised is not taken back."""
         grown = replace(self, rows=self.rows + rows)
-        before = start_of(schema) if self.frontier is None else decoded(schema, self.frontier)
-        goes_back = not all(map(before.reaches, frontier))
-        if goes_back or set(before) == set(frontier):
+        if self.goes_back(schema, frontier) or set(self._before(schema)) == set(frontier):
             return grown
         return replace(grown, frontier=_tuples(encoded(schema, frontier)), step=step)
+
+    def goes_back(self, schema: Schema, frontier: Frontier) -> bool:
+        """Whether a frontier has times that were promised to be complete."""
+        return not all(map(self._before(schema).reaches, frontier))
+
+    def _before(self, schema: Schema) -> Frontier:
+        return start_of(schema) if self.frontier is None else decoded(schema, self.frontier)
 
     @property
     def promise(self) -> Promise:

@@ -170,6 +170,13 @@ class Held(Building):
                     f"expected an operator with timers or with apply_batch, got {type(operator).__name__} with both",
                     hint="leave apply_batch out: it is given the rows of many times at once",
                 )
+            told = all(callable(getattr(operator, name, None)) for name in ("state", "resume"))
+            if getattr(operator, "timers", False) is True and len(self.schema.time) > 1 and not told:
+                raise NotSupported(
+                    f"expected an operator with state() and resume(…), as it has timers on several time columns, got "
+                    f"{type(operator).__name__}",
+                    hint="without, its calls would be repeated in each step, and perhaps in another order",
+                )
             keys = grouping(by, self.schema)
             declared = parse_schema(schema).columns
             result = self._result((*self.schema.times, *(Column(k.name, k.type) for k in keys), *declared))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from tidegate.engine.commits.by_step import PENDING
 from tidegate.engine.steps.published_steps import committed_steps
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
@@ -43,11 +45,13 @@ def read(session: Local | duckdb.DuckDBPyConnection, path: str | os.PathLike[str
 
 def committed_files(files: Files) -> tuple[str, list[Path]]:
     """Return the schema of an output, in JSON, and the files that have its rows."""
-    for _ in range(_TRIES):
+    for number in range(_TRIES):
         schema, found = committed_steps(files)
-        if (paths := data_files(found)) is not None:
+        moving = any(PENDING in Path(path).parts for path in found) and number < _TRIES - 1
+        if not moving and (paths := data_files(found)) is not None:
             return schema, paths
-        # What is committed and was not published yet was moved to its place meanwhile.
+        # What is committed and was not published yet is moved to its place meanwhile, unless its run has died.
+        time.sleep(0.01 * 2**number)
     raise BadCheckpoint(f"{files.root} changes while it is read", hint="read it again")
 
 
