@@ -56,6 +56,15 @@ def flow_of(build: Any) -> tg.Flow:
     return flow
 
 
+def zeros() -> tuple[tg.Flow, dict[str, list[Any]]]:
+    """A flow that explodes arrays of fractions, and rows that differ in the sign of zero only."""
+    flow = tg.Flow("zeros")
+    s = flow.source("s", "t INT, x DOUBLE, xs ARRAY<DOUBLE>", time="t")
+    flow.sink("out", s.explode("xs"))
+    some = [0.0, -0.0]
+    return flow, {"s": [(1, -0.0, some), (1, 0.0, some), (1, -0.0, some), (1, 1.0, []), (1, 2.0, None)]}
+
+
 PACK = ["aggregate", "unfold", "select"]
 SIDES = ["select", "select", "union"]
 #: Each operator that has a rule, and the operators of its compositions with A and with A+.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.flow.case import assert_same_rows, rows_given
-from tests.flow.test_rewrites import OPERATORS, ROWS, flow_of, given_rows
+from tests.flow.test_rewrites import OPERATORS, ROWS, flow_of, given_rows, zeros
 from tests.spark.engine import by_spark
 from tests.spark.steps import by_steps
 
@@ -57,6 +58,14 @@ def test_a_loop_gives_the_same_rows_in_steps(spark: SparkSession, tmp_path: Path
     flow = flow_of(OPERATORS[name][0])
     looped = flow.to_aggregates(using="A", looped=True)
     assert_same_rows(by_steps(spark, looped, ROWS, tmp_path), by_spark(spark, flow, ROWS))
+
+
+def test_a_loop_keeps_the_sign_of_zero(spark: SparkSession) -> None:
+    """As a key, -0.0 is 0.0; what a loop gives out is not made of a key."""
+    flow, rows = zeros()
+    found = by_spark(spark, flow.to_aggregates(using="A", looped=True), rows)
+    assert sorted(map(str, found)) == sorted(map(str, by_spark(spark, flow, rows)))
+    assert Counter(map(str, found))["(1, -0.0, -0.0)"] == 2
 
 
 @settings(

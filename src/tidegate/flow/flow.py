@@ -177,7 +177,7 @@ class Flow:
         """Answer this flow written with Aggregates: Map, Filter, FlatMap, inner Join, distinct and accumulate.
 
         ``using`` is ``"A+"``, whose answers are many rows, or ``"A"``, whose answer is one, unfolded behind. Engines
-        unfold in one go; with ``looped``, Spark does it as a loop, a round for each element, at the price of a loop.
+        unfold in one go; with ``looped``, they do it as a loop, a round for each element, at the price of a loop.
 
         >>> flow = Flow("edits")
         >>> edits = flow.source("edits", "ts TIMESTAMP, bytes INT", time="ts")

@@ -45,7 +45,7 @@ class Explode(Operator):
 class Unfold(Operator):
     """The same rows as `Explode`, meant as an Aggregate with a loop: each round gives the next element of the array.
 
-    Engines give all elements in one go, unless ``looped`` asks for rounds: then Spark runs them as jobs.
+    Engines give all elements in one go, unless ``looped`` asks for rounds: then they run them as jobs.
     """
 
     verb: ClassVar[str] = "unfold"
