@@ -226,15 +226,12 @@ def by_hand(name: str, rows: DataFrame) -> DataFrame:
         longer = {"L": 210, "A": 150, "H": 100}[name[0]]
         left = framed.select("w", expr(f"{text_queries.WORDS} AS words"), "orig")
         right = left.withColumnRenamed("orig", "other")
-        match = expr(f"lower(orig) <> lower(other) AND length(orig) = length(other) AND length(orig) > {longer}")
+        match = expr(text_queries.equally_long("orig", "other", longer))
         return left.join(right, ["w", "words"]).where(match)
     bound = {"l": 0.5, "a": 0.6, "h": 0.7}[name[0]]
     left = framed.select("w", "id", "dist")
     right = framed.select("w", col("id").alias("other_id"), col("dist").alias("other"))
-    difference = (
-        "aggregate(zip_with(slice(dist, 1, 76), slice(other, 1, 76), (a, b) -> abs(a - b)), 0D, (s, v) -> s + v)"
-    )
-    return left.join(right, "w").where(expr(f"{difference} > 0 AND {difference} <= {bound}"))
+    return left.join(right, "w").where(expr(scan_queries.alike("dist", "other", f"< {bound}")))
 
 
 def _synthetic(spark: SparkSession, plan: Plan, selectivity: float, work: int) -> dict[str, Cost]:

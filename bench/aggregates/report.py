@@ -85,18 +85,20 @@ def _of_queries(results: Results) -> Table:
         *("query", "selectivity", "rows or comparisons", "dedicated a second", "A+", "A", "optimised"),
         *("A+ by the clock", f"A+ at least {GOAL:.0f} %"),
     )
-    verdicts, optimised = {}, []
+    verdicts, by_clock, optimised = {}, {}, []
     for name, (size, costs) in results.queries.items():
         shares = {form: Share.of(costs["dedicated"], costs[form]) for form in ("A+", "A", "optimised")}
         verdicts[name] = shares["A+"].reaches(GOAL)
         optimised.append(shares["optimised"].percent)
         clock = 100 * costs["dedicated"].seconds / costs["A+"].seconds
+        by_clock[name] = "met" if clock >= GOAL else "missed"
         rate = size / costs["dedicated"].processor
         cells = [str(shares["A+"]), f"{shares['A'].percent:.0f} %", str(shares["optimised"]), f"{clock:.0f} %"]
         table.add_row(name, f"{SELECTIVITY[name]:g}", f"{size:,}", f"{rate:,.0f}", *cells, verdicts[name])
     if optimised:
         table.caption = (
-            f"{_reached(f'A+ has at least {GOAL:.0f} %', verdicts)} Optimised is the dedicated plan again: its "
+            f"{_reached(f'A+ has at least {GOAL:.0f} %', verdicts)} {_reached('By the clock', by_clock)} "
+            "Optimised is the dedicated plan again: its "
             f"{min(optimised):.0f} to {max(optimised):.0f} %, {median(optimised):.0f} % in the middle, show how far "
             "two measurements of one plan differ."
         )
@@ -177,8 +179,9 @@ def markdown(results: Results) -> str:
     plan = results.plan
     only = "" if plan.names == tuple(QUERIES) else f" --only {','.join(plan.names)}"
     said = (
-        f"`python -m bench.aggregates{only}` on {results.machine}. Medians of {plan.repeats} runs, A of one; in "
-        "parentheses, the fastest run of one form against the slowest of the other, both ways. Maps ran on "
+        f"`python -m bench.aggregates{only}` on {results.machine}. Medians of {plan.repeats} runs, A of one, with "
+        "no run before it; in parentheses, the fastest run of one form against the slowest of the other, both ways. "
+        "Maps ran on "
         f"{plan.texts:,} texts and {plan.scans:,} scans, Joins on {plan.text_pairs:,} and {plan.scan_pairs:,} "
         f"({plan.text_pairs_by_hand:,} and {plan.scan_pairs_by_hand:,} against Spark by hand), the "
         f"synthetic Map on {plan.rows_of(max(plan.work)):,} to {plan.rows_of(min(plan.work)):,} rows."

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from bench.aggregates.queries import draw_scans, draw_texts
+from bench.aggregates.queries.scans import SAMPLES
 
 __all__ = ["QUICK", "given", "rounded", "scans", "texts"]
 
@@ -16,8 +17,13 @@ AWKWARD = [
     (START, " leading and  double ", "", "   "),
     (START, "b a B a b", "x", "x x y"),
     (START, "", " ", "a"),
+    # Ten letters, which is not more than ten, and eleven.
     (START, "aaaaaaaaaaaa", "bbbbbbbbbb c bbbbbbbbbb", "cccccccccc"),
+    (START, "aaaaaaaaaaa", "bbbbbbbbbbb c bbbbbbbbbbb", "ccccccccccc"),
+    (START, "aaaaaaaaaa", "a \n", "a \u0085"),
 ]
+#: Changes that Java splits at blanks into 1, 2, 1, 2, 0 and 1 parts.
+CHANGES = ("a", "a \n", "a  ", "a \u0085", "  ", "")
 #: One of each kind and cost on each kind of data runs in every test run, the others in the long one.
 QUICK = ("LLM", "HHM", "ALJ", "lhm", "hlm", "hlj")
 
@@ -29,19 +35,25 @@ def texts(name: str) -> list[Any]:
         return [*AWKWARD, *islice(draw_texts(Random(2), apart=apart), 12)]
     rows = [row for row in islice(draw_texts(Random(3), apart=apart), 60) if len(row[1]) > 100][:16]
     rows += [(ts, orig.upper(), change, updated) for ts, orig, change, updated in rows[:3]]
-    return rows + [(ts, orig[::-1], change, updated) for ts, orig, change, updated in rows[:16]]
+    rows += [(ts, orig[::-1], change, updated) for ts, orig, change, updated in rows[:16]]
+    return rows + [(START, f"{i}".rjust(220, "x"), change, "") for i, change in enumerate(CHANGES)]
 
 
 def scans(name: str) -> list[Any]:
     """Scans of which some are far, and some are alike."""
     rows = list(islice(draw_scans(Random(4), apart=timedelta(milliseconds=150)), 6))
     if name.endswith("m"):
-        return [(ts, n, [d - dist[0] + 1.5 + 2 * (n % 3) for d in dist]) for ts, n, dist in rows]
+        # One has a mean of three metres, which is not more than three.
+        moved = [(ts, n, [d - dist[0] + 0.5 + 2 * (n % 3) for d in dist]) for ts, n, dist in rows]
+        return [*moved, (START, 6, [3.0] * SAMPLES)]
+    ts, _, dist = rows[0]
     return (
         rows
-        + [(ts, n + 10, [d + 0.0085 for d in dist]) for ts, n, dist in rows[:3]]
-        + [(ts, n + 20, [d + 0.0072 for d in dist]) for ts, n, dist in rows[:2]]
-        + [(ts, n + 30, [d + 0.006 for d in dist]) for ts, n, dist in rows[:2]]
+        + [(ts, n + 10, [d + 0.00085 for d in dist]) for ts, n, dist in rows[:3]]
+        + [(ts, n + 20, [d + 0.00072 for d in dist]) for ts, n, dist in rows[:2]]
+        + [(ts, n + 30, [d + 0.0006 for d in dist]) for ts, n, dist in rows[:2]]
+        # Alike but for the last sample, and alike in a tenth of the samples only.
+        + [(ts, 40, [*dist[:-1], dist[-1] + 0.2]), (ts, 50, [dist[0] + 0.01, *dist[1:76], *(d + 8 for d in dist[76:])])]
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from bench.aggregates.queries import QUERIES
-from tests.bench.given import QUICK, given, rounded
+from bench.aggregates.queries import PUBLISHED, QUERIES
+from tests.bench.given import CHANGES, QUICK, START, given, rounded
 from tests.flow.case import assert_same_rows
 from tests.flow.conftest import by_reference
 from tests.flow.plain import plain
@@ -35,3 +35,23 @@ def test_the_reference_gives_what_plain_python_gives(name: str) -> None:
     rows = given(name)
     found = by_reference(QUERIES[name](), rows)
     assert_same_rows(sorted(map(rounded, found)), sorted(map(rounded, plain(name, *rows.values()))))
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_queries_give_what_plain_python_gives(name: str) -> None:
+    """Where the authors' program differs from their table, it is there as well, and gives other rows on these."""
+    rows = given(name)
+    expected = plain(name, *rows.values(), published=True)
+    found = by_local(PUBLISHED[name](), rows)
+    assert_same_rows(sorted(map(rounded, found)), sorted(map(rounded, expected)))
+    if not name.endswith("J"):
+        assert expected != plain(name, *rows.values())
+
+
+def test_changes_are_split_as_java_splits_them() -> None:
+    """What is empty at the end is no part, and an end of line after a blank is one."""
+    texts = [(START, f"{i}".rjust(220, "x"), change, "") for i, change in enumerate(CHANGES)]
+    for engine in (by_local, by_reference):
+        pairs = engine(QUERIES["LLJ"](), {"texts": texts})
+        keys = {(row[1], row[2][-1]) for row in pairs}
+        assert keys == {(1, "0"), (1, "2"), (1, "5"), (2, "1"), (2, "3")}

@@ -7,23 +7,26 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator
 from datetime import datetime, timedelta
 from math import cos, hypot, radians, sin
+from operator import sub
 from typing import Any
 
 MICROSECOND = timedelta(microseconds=1)
 SECOND = timedelta(seconds=1)
+#: How much scans may differ, by the selectivity of a Join.
+BOUNDS = {"l": 0.5, "a": 0.6, "h": 0.7}
 ANGLES = [radians(-95 + i * 190 / 761) for i in range(761)]
 
 
-def plain(name: str, rows: list[Any]) -> list[tuple[Any, ...]]:
-    """What a query gives."""
+def plain(name: str, rows: list[Any], *, published: bool = False) -> list[tuple[Any, ...]]:
+    """What a query gives as Table 1 prints it, or as its authors' program has it."""
     if name[2] in "Mm":
-        return [(row[0], *out) for row in rows for out in _mapped(name, row)]
+        return [(row[0], *out) for row in rows for out in _mapped(name, row, published)]
     return [
         (end, *out)
         for end, key, members in _windows(name, rows)
         for a in members
         for b in members
-        if _matches(name, a, b)
+        if _matches(name, a, b, published)
         for out in [_pair(name, key, a, b)]
     ]
 
@@ -33,28 +36,33 @@ def comparisons(name: str, rows: list[Any]) -> int:
     return sum(len(members) ** 2 for _, _, members in _windows(name, rows))
 
 
-def selectivity(name: str, rows: list[Any]) -> float:
-    """Outputs for each input of a Map, and for each comparison of a Join; pairs are counted, not made."""
+def selectivity(name: str, rows: list[Any], differences: dict[tuple[int, int], float] | None = None) -> float:
+    """Outputs for each input of a Map, and for each comparison of a Join; pairs are counted, not made.
+
+    ``differences`` of scans by their numbers are kept there for other queries on the same rows.
+    """
     if name[2] in "Mm":
         return len(plain(name, rows)) / len(rows)
-    alike: dict[tuple[int, int], bool] = {}
+    known = {} if differences is None else differences
 
     def matching(members: list[Any]) -> int:
         if name.isupper():
             lengths = Counter(len(row[1]) for row in members)
             return sum(n * (n - 1) for length, n in lengths.items() if _long_enough(name, length))
-        pairs = [(a, b) for i, a in enumerate(members) for b in members[:i]]
-        for a, b in pairs:
-            if (a[1], b[1]) not in alike:
-                alike[a[1], b[1]] = _matches(name, a, b)
-        return 2 * sum(alike[a[1], b[1]] for a, b in pairs)
+        count = 0
+        for i, a in enumerate(members):
+            for b in members[:i]:
+                if (a[1], b[1]) not in known:
+                    known[a[1], b[1]] = _difference(a, b, 761)
+                count += 0 < known[a[1], b[1]] < BOUNDS[name[0]]
+        return 2 * count
 
     return sum(matching(members) for _, _, members in _windows(name, rows)) / comparisons(name, rows)
 
 
-def words(text: str) -> list[str]:
-    """Java's split on white space."""
-    parts = re.split(r"\s+", text, flags=re.ASCII)
+def words(text: str, separator: str = r"\s+") -> list[str]:
+    """Java's split."""
+    parts = re.split(separator, text, flags=re.ASCII)
     while text and parts and not parts[-1]:
         parts.pop()
     return parts
@@ -66,19 +74,24 @@ def top(text: str, k: int, least: int) -> list[str]:
     return [word for word, _ in ranked[:k] if len(word) >= least]
 
 
-def _mapped(name: str, row: Any) -> Iterator[tuple[Any, ...]]:
+def _mapped(name: str, row: Any, published: bool) -> Iterator[tuple[Any, ...]]:
     low, chunks = name[0] in "Ll", name[0] in "Hh"
     if name.isupper():
-        k, least = 3 if chunks else 1, 10 if low else 0
+        k, least = 3 if chunks else 1, (10 if published else 11) if low else 0
         columns = row[1:2] if name[1] == "L" else row[1:]
         yield from zip(*(top(c, k, least) for c in columns), strict=False)
         return
     _, number, dist = row
     points = [(d * cos(a), d * sin(a)) for d, a in zip(dist, ANGLES, strict=True)]
-    far = [hypot(x - 10, y - 10) for x, y in points]
-    out: list[Any] = [{"x": x, "y": y} for x, y in points] if name[1] == "l" else far
-    mean, bound = (sum(dist) / 761, 3) if name[1] == "l" else (sum(far) / 761, 13)
-    if not low or mean >= bound:
+    if name[1] == "l":
+        mean, bound = sum(dist) / 761, 3
+    elif published:
+        mean, bound = sum(hypot(x - 10, y - 10) for x, y in points) / 761, 13
+    else:
+        points = [(x + 2, y) for x, y in points]
+        mean, bound = sum(hypot(x, y) for x, y in points) / 761, 3
+    out = [{"x": x, "y": y} for x, y in points]
+    if not low or mean > bound or (published and mean == bound):
         yield from ((number, part) for part in ([out[:254], out[254:508], out[508:]] if chunks else [out]))
 
 
@@ -89,7 +102,7 @@ def _windows(name: str, rows: list[Any]) -> Iterator[tuple[datetime, Hashable, l
     found: dict[tuple[datetime, Hashable], list[Any]] = defaultdict(list)
     epoch = datetime(1970, 1, 1)
     for row in rows:
-        key = len(row[2].split(" ")) if name.isupper() else None
+        key = len(words(row[2], " ")) if name.isupper() else None
         start = epoch + (row[0] - epoch) // every * every
         while start + size > row[0]:
             found[start + size - MICROSECOND, key].append(row)
@@ -97,11 +110,16 @@ def _windows(name: str, rows: list[Any]) -> Iterator[tuple[datetime, Hashable, l
     yield from ((end, key, members) for (end, key), members in found.items())
 
 
-def _matches(name: str, a: Any, b: Any) -> bool:
+def _matches(name: str, a: Any, b: Any, published: bool = False) -> bool:
     if name.isupper():
+        # No letter that is drawn has another length in lower case.
         return len(a[1]) == len(b[1]) and _long_enough(name, len(a[1])) and a[1].lower() != b[1].lower()
-    difference = sum(abs(x - y) for x, y in zip(a[2][:76], b[2][:76], strict=True))
-    return 0 < difference <= {"l": 0.5, "a": 0.6, "h": 0.7}[name[0]]
+    difference, bound = _difference(a, b, 76 if published else 761), BOUNDS[name[0]]
+    return 0 < difference < bound or (published and difference == bound)
+
+
+def _difference(a: Any, b: Any, samples: int) -> float:
+    return sum(map(abs, map(sub, a[2][:samples], b[2][:samples])))
 
 
 def _long_enough(name: str, length: int) -> bool:
