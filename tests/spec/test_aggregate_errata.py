@@ -21,7 +21,7 @@ from tidegate.spec.aggregate import (
 )
 from tidegate.spec.aggregate import statements as s
 from tidegate.spec.basic import comp_op
-from tidegate.time import Inl, Inr, Int, Nat
+from tidegate.time import Inl, Inr, Nat
 
 
 def count(instance):
@@ -201,19 +201,27 @@ class Listing5(Operator):
 MENDS = ("the test", "zeros", "the kept watermark")
 
 
-@pytest.mark.parametrize(
-    ("missing", "data"), [("the test", "bba"), ("zeros", "b"), ("the kept watermark", "bba")], ids=MENDS
-)
+def put_out(mends, events):
+    """What the loop of X puts out with Listing 5 as printed, but for some mends."""
+    return fproduce(replace(unfold_loop(Nat(), 1), leave=Listing5(*mends)), events)[1]
+
+
+@pytest.mark.parametrize(("missing", "data"), [("the test", "bba"), ("zeros", "b")])
 def test_listing_5_holds_watermarks_back_for_ever(missing, data):
-    """Without any one of three mends, the watermark 1 never covers what was embedded at 0."""
-    events = [DT(0, Embedded(tuple(data))), WM(0)]
+    """Without either of two mends, no watermark ever covers what was embedded at 0, however many follow."""
+    events = [DT(0, Embedded(tuple(data))), *map(WM, range(20))]
+    assert not any(isinstance(e, WM) for e in put_out([mend for mend in MENDS if mend != missing], events))
+    assert not owed(Nat(), put_out(MENDS, events))
 
-    def left(*mends):
-        loop = replace(unfold_loop(Nat(), 1), leave=Listing5(*mends))
-        return owed(Nat(), fproduce(loop, events)[1])
 
-    assert left(*(mend for mend in MENDS if mend != missing))
-    assert not left(*MENDS)
+def test_listing_5_drops_a_watermark_while_successors_are_pending():
+    """Alone unmended, that makes coverage lag by one watermark: it is for ever only if none follows."""
+    mends = [mend for mend in MENDS if mend != "the kept watermark"]
+    events = [DT(0, Embedded(tuple("bba"))), WM(0)]
+    assert owed(Nat(), put_out(mends, events))
+    assert not owed(Nat(), put_out(MENDS, events))
+    assert not owed(Nat(), put_out(mends, [*events, WM(1)]))
+    assert WM(0) not in put_out(mends, [*events, WM(1)])
 
 
 def test_c1_must_bound_every_tuple_before_the_first_watermark():
@@ -240,12 +248,21 @@ class LesserOnly(Operator):
         return after, [WM(grown - 1)] if grown > min(self.left, self.right) else []
 
 
-def test_c1_is_lost_when_streams_are_merged():
-    """Section 3 extends C1 to what an operator puts out; with two inputs, one of which begins late, that fails."""
-    events = [DT(Inl(0), "a"), WM(Inl(0)), WM(Inl(1)), WM(Inr(1))]
+@pytest.mark.parametrize("last", [2, 5, 9])
+def test_c1_needs_another_distance_when_streams_are_merged(last):
+    """Section 3: a distance exists for what is put out. It is another one, which those of the inputs do not bound."""
+    events = [DT(Inl(0), "a"), *(WM(Inl(t)) for t in range(last)), WM(Inr(last - 1))]
+
+    def keeps(d, **given):
+        return s.p1_keeps_c1.verdict(Nat(), d, events, **given)
+
+    merged = fproduce(LesserOnly(), events)[1]
     assert s.p1.verdict(Nat(), events, merge=lambda order: LesserOnly()) == "holds"
-    assert s.p1_keeps_c1.verdict(Nat(), 1, events, merge=lambda order: LesserOnly()) not in ("holds", "vacuous")
-    assert s.p1_keeps_c1.verdict(Nat(), 1, events) == "holds"
+    # Both inputs keep a distance of 1. So does what merge_op puts out, and not the lesser of the latest watermarks.
+    assert keeps(1) == "holds"
+    assert keeps(1, merge=lambda order: LesserOnly()) not in ("holds", "vacuous")
+    assert s.c1.verdict(Nat(), last - 1, merged) != "holds"
+    assert s.c1.verdict(Nat(), last, merged) == "holds"
 
 
 # Listing 6, with period 2: instances [0, 3), [2, 5), [4, 7) and so on.
@@ -265,15 +282,19 @@ def test_listing_6_tests_the_wrong_boundary():
 
 
 def test_listing_6_has_no_state_where_only_boundary_tuples_came():
-    """A tuple at 0 falls into [-2, 1) too, at its boundary: no state was created there that could be returned."""
+    """A lone tuple at 4 falls into [2, 5) too, at its boundary: no state was created there that could be returned."""
     shares = {}
 
     def f_O(instance):
         shares[instance.l] = [d for t, d in instance.tuples if t != instance.l + 2]
         return []
 
-    list(produce(A(Int(), Window(2, 3), f_O), [DT(0, "a"), WM(6)]))
-    assert shares == {-2: [], 0: ["a"]}
+    list(produce(A(Nat(), Window(2, 3), f_O), [DT(4, "a"), WM(9)]))
+    assert shares == {2: [], 4: ["a"]}
+    # Nothing is returned for [2, 5): the first answer is that of [4, 7).
+    composed = composed_infinity(Nat(), TOTAL, 2, lambda t, d: None, d=2)
+    out = fproduce(composed, [DT(4, 1), WM(4), WM(6)])[1]
+    assert [e.t for e in out if isinstance(e, DT)] == [6]
 
 
 def test_with_lateness_the_state_fires_its_own_instance_for_ever():

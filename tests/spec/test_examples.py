@@ -87,7 +87,7 @@ def test_figure_3_batches():
 
 
 def test_figure_4_accumulated_batches():
-    """Figure 4: what incr_op makes of these batches, with the outputs at t2 and t3 that the figure leaves out."""
+    """Figure 4: what incr_op makes of these batches; the outputs at t2 and t3 are where the figure has an ellipsis."""
     first = [("t0", "a"), ("t0", "a"), ("t1", "c")]
     both = [*first, ("t2", "b"), ("t3", "a"), ("t5", "a"), ("t5", "c")]
     assert list(produce(incr_op(), BATCHED)) == [
@@ -147,12 +147,21 @@ def test_the_slides_stream():
     assert list(op.exit()) == [DT("t4", Counter("acd"))]
 
 
-def test_the_slides_stream_sorts_as_printed_when_t3_comes_first():
-    """The slides print t3 before t5: times of one batch come in the order of their first occurrence in the stream."""
+def test_the_slides_stream_comes_out_as_printed_with_isabelles_remdups():
+    """The slides print t3 before t5, as `remdups` does, which keeps the last occurrence; `ihist_op` keeps the first."""
+    times = [e.t for e in STREAM_2[STREAM_2.index(WM("t2")) :] if isinstance(e, DT)]
+    assert times == ["t5", "t3", "t5"]
+    assert remdups(times) == ["t3", "t5"]
+    # With the first occurrence it would be printed so of a stream in which t3 comes first.
     stream = [e for e in STREAM_2 if e != DT("t3", "a")]
     stream.insert(stream.index(DT("t5", "c")), DT("t3", "a"))
     printed = [DT("t3", Counter("aa")), DT("t5", Counter("aaabc")), WM("t5")]
     assert fproduce(ihist_op(ORDER), stream)[1][-3:] == printed
+
+
+def remdups(xs):
+    """Isabelle's: of what occurs again later, nothing stays."""
+    return [x for i, x in enumerate(xs) if x not in xs[i + 1 :]]
 
 
 @pytest.mark.parametrize("op", [batch_op(ORDER), ihist_op(ORDER)])
