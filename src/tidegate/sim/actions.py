@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tidegate.sim.errors import NotASchedule
@@ -24,13 +24,18 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """The oldest datum on its way between two workers arrives (``recv_cap``)."""
+    """A datum on its way between two workers arrives (``recv_cap``): the oldest, or one that overtakes so many.
+
+    >>> print(Deliver(0, 1), Deliver(0, 1, 2), sep="; ")
+    deliver 0>1; deliver 0>1 2
+    """
 
     sender: int
     worker: int
+    overtakes: int = 0
 
     def __str__(self) -> str:
-        return f"deliver {self.sender}>{self.worker}"
+        return f"deliver {self.sender}>{self.worker}" + (f" {self.overtakes}" if self.overtakes else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ class Schedule:
 
     >>> schedule = Schedule.parse("work 0 a; deliver 0>1; send 0 1+3")
     >>> list(schedule)[1]
-    Deliver(sender=0, worker=1)
+    Deliver(sender=0, worker=1, overtakes=0)
     >>> print(schedule)
     work 0 a; deliver 0>1; send 0 1+3
     """
@@ -139,6 +144,10 @@ def _parse(text: str) -> Action:
         case ["deliver" | "hear" as what, pair] if all(map(str.isdigit, pair.split(">"))) and pair.count(">") == 1:
             sender, receiver = map(int, pair.split(">"))
             return Deliver(sender, receiver) if what == "deliver" else Hear(sender, receiver)
+        case ["deliver", pair, overtakes] if overtakes.isdigit():
+            oldest = _parse(f"deliver {pair}")
+            assert isinstance(oldest, Deliver)
+            return replace(oldest, overtakes=int(overtakes))
         case ["send", worker] if worker.isdigit():
             return Send(int(worker))
         case ["send", worker, some] if worker.isdigit() and all(map(str.isdigit, some.split("+"))):

@@ -34,7 +34,7 @@ def components(versions: Sequence[Sequence[Edge]]) -> Dataflow:
     """Build the dataflow for a graph to which ``versions`` adds edges, one version after the other."""
     flow = Dataflow(Product(Nat(), Nat()))
     flow.operator("a", lambda worker, workers: Edges(versions, worker, workers), outputs=["1"])
-    flow.operator("b", lambda *_: Labels(), inputs=["1", "2"], outputs=["3", "4"])
+    flow.operator("b", lambda *_: Labels(), inputs=["1", "2"], outputs=["3", "4"], holds=["3"])
     flow.operator("c", lambda *_: Feedback(), inputs=["1"], outputs=["2"], summaries={("1", "2"): (0, 1)})
     flow.operator("d", lambda *_: Answers(), inputs=["1"], order=Nat())
     flow.channel("a.1", "b.2", route=lambda edge: int(edge[0]))
@@ -95,6 +95,10 @@ class Labels(Operator):
         self.neighbours: defaultdict[int, dict[int, int]] = defaultdict(dict)
         #: For each vertex the labels that were the least when they came, with the version since which they hold.
         self.labels: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+
+    def start(self, held: Mapping[str, Capability]) -> None:
+        # With a pointstamp on b.3 at (0, 0), as the paper has it: until its share of the first version is complete.
+        self.waiting[held["3"].time] = (held["3"], [], [])
 
     def receive(self, message: Message) -> None:
         t = message.time

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from tidegate.errors import TidegateError
@@ -22,7 +23,9 @@ __all__ = ["Simulation"]
 
 
 class Simulation:
-    """A dataflow on ``workers`` workers, which share nothing but queues: for each pair one of data, one of progress.
+    """A dataflow on ``workers`` workers, which share nothing but what is on its way: for each pair, data and progress.
+
+    Progress updates arrive in the order in which they were sent. Data may overtake, as the paper's model lets it.
 
     `enabled` says what can happen next and `perform` makes it happen; `run` leaves the choice to an adversary. With
     ``check`` the paper's model runs along, and everything that the paper states is checked after every action.
@@ -73,7 +76,7 @@ class Simulation:
         return self.protocol.why(worker, location, t)
 
     def enabled(self) -> list[Action]:
-        """Answer what can happen next; a worker that has changes to send may also send some of them."""
+        """Return what can happen next; a worker may also send some of its changes, and a datum overtake older ones."""
         protocol = self.protocol
         found: list[Action] = []
         for (w, name), instance in self._instances.items():
@@ -141,6 +144,10 @@ class Simulation:
                     raise
 
     def _partly(self, action: Action, adversary: Adversary) -> Action:
+        if isinstance(action, Deliver):
+            waiting = len(self._data[action.sender, action.worker])
+            if waiting > 1 and adversary.random.random() < 0.5:
+                return replace(action, overtakes=adversary.random.randrange(waiting))
         if isinstance(action, Send):
             unsent = list(self.protocol.temp[action.worker])
             some = tuple(i for i in range(len(unsent)) if adversary.random.random() < 0.5)
@@ -157,12 +164,13 @@ class Simulation:
 
     def _deliver(self, action: Deliver) -> None:
         queue = self._data.get((action.sender, action.worker))
-        _enabled(bool(queue), f"data from worker {action.sender} to worker {action.worker}")
+        enough = queue is not None and action.overtakes < len(queue)
+        _enabled(enough, f"data from worker {action.sender} to worker {action.worker}")
         assert queue is not None
-        name, port, t, data = queue[0]
+        name, port, t, data = queue[action.overtakes]
         instance = self._instances[action.worker, name]
         self.protocol.recv_cap(action.worker, (instance.node.at(port), t))
-        queue.popleft()
+        del queue[action.overtakes]
         instance.inbox.append((port, t, data))
 
     def _receive(self, action: Receive) -> None:
