@@ -142,10 +142,9 @@ def test_bounded_on_spark(name: str, given: Events, spark: SparkSession) -> None
     assert_same_rows(_sorted_columns(found.columns, rows), oracle(name, tables))
 
 
+@pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "name", ["q9", pytest.param("q6", marks=pytest.mark.slow), pytest.param("q20", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("name", ["q6", "q9", "q20"])
 def test_on_streams_of_spark(name: str, given: Events, spark: SparkSession, tmp_path: Path) -> None:
     """In steps of files, on Spark."""
     flow = flow_of(name)

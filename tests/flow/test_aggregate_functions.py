@@ -113,7 +113,7 @@ OTHER_WORDS = {
     "any": ("engine/steps/", "spark/streaming/", "engine/frontiers.py"),
     "first": ("engine/steps/", "spark/streaming/", "flow/explain/words.py", "flow/ranking.py"),
     "last": (
-        *("engine/steps/", "spark/streaming/", "check/flows.py", "flow/explain/words.py", "flow/operators/"),
+        *("engine/steps/", "spark/streaming/", "check/drawn_operators.py", "flow/explain/words.py", "flow/operators/"),
         *("flow/plan.py", "flow/ranking.py", "flow/verbs/ranked.py"),
     ),
 }

@@ -21,7 +21,7 @@ ONLY = ("interval_join", "interval_join", "where", "aggregate", "window")
 
 
 @settings(
-    max_examples=40, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck)
+    max_examples=15, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck)
 )
 @given(drawn=flows(max_operators=2, only=ONLY), rng=st.randoms(use_true_random=False), how=HOW)
 def test_steps_give_what_the_specification_gives(drawn: DrawnFlow, rng: random.Random, how: str) -> None:
@@ -56,7 +56,7 @@ MET_EARLY = (
 
 def differs(flow: DrawnFlow) -> bool:
     """Whether some cuts give other rows than the specification."""
-    for seed in range(5):
+    for seed in range(4):
         try:
             compare(flow, random.Random(seed))
         except AssertionError:

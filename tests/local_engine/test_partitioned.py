@@ -210,7 +210,7 @@ def test_a_flow_follows_a_partitioned_output(tmp_path: Path) -> None:
     [
         (
             "x" * (longest_text("k") + 1),
-            "1 rows with texts of more than 63 characters, which are no names of directories",
+            "1 rows with texts of more than 61 characters, which are no names of directories",
         ),
         ("a\0b", "1 rows with U+0000 in a text"),
     ],

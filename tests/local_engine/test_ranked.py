@@ -232,6 +232,7 @@ FORGETFUL: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Build]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORGETFUL)
 def test_a_keeper_that_forgets_wrongly_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison can fail: each of these gives other rows than the specification, on some cuts."""

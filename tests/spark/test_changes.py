@@ -130,6 +130,7 @@ def test_what_is_said_of_renaming_is_checked() -> None:
         tg.Flow("f").table("t", "k STRING", was=7)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_run_goes_on_under_other_names(place: Place) -> None:
     """Its state, what it has promised, and its late rows are all there."""

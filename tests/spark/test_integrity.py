@@ -125,6 +125,7 @@ def test_damaged_state_is_refused_at_the_start(steps: Steps) -> None:
     steps.end(2)
 
 
+@pytest.mark.slow
 def test_state_that_is_damaged_during_a_run_is_not_answered_from(steps: Steps) -> None:
     """The step that would read it fails with the file, and the next start goes on when it is put back."""
     engine = steps.engine()
@@ -250,6 +251,7 @@ def test_what_is_handed_over_leaves_a_record(spark: SparkSession, tmp_path: Path
     assert sorted(found) == EXPECTED
 
 
+@pytest.mark.slow
 def test_reading_an_output_notices_what_is_gone(steps: Steps) -> None:
     """A file, a whole step, or its list of files; what is damaged inside is told by Parquet's own checksums."""
     engine = steps.engine()
@@ -325,6 +327,7 @@ def test_a_checkpoint_of_the_first_format_goes_on(steps: Steps) -> None:
     assert commit["aside"] == {"late/s": 3}
 
 
+@pytest.mark.slow
 def test_what_fails_behind_a_commit_is_told_as_such(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
     """The step counts: it is the last one, and the next start publishes it."""
     engine = steps.engine()

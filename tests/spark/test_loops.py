@@ -68,6 +68,7 @@ def test_drawn_graphs(
         compare(spark, name, drawn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [20_000, 0], ids=["merged", "looked up"])
 def test_the_driver_holds_few_facts_of_a_hub(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, many: int) -> None:
     """One fact leads to many in a round: they are not brought to the driver, and nothing else changes."""

@@ -57,6 +57,7 @@ def home(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
         query.stop()
 
 
+@pytest.mark.slow
 def test_odd_names_and_paths_are_names_and_paths(spark: SparkSession, home: Path) -> None:
     """Over a restart, with a late row and a rejected one, partitions by such a column, and a flow that follows."""
     first = [(1, "it's", 1), (2, None, 2), (9, "it's", 4), (9, None, 8), (None, 'a "b"', 1)]

@@ -181,6 +181,7 @@ class Reader:
         return run
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_two_flows_give_what_one_flow_gives(place: Place) -> None:
     """Promises are read long before their rows, run by run; and the end of the one is the end of the other."""

@@ -68,6 +68,7 @@ def test_a_loop_keeps_the_sign_of_zero(spark: SparkSession) -> None:
     assert Counter(map(str, found))["(1, -0.0, -0.0)"] == 2
 
 
+@pytest.mark.slow
 @settings(
     max_examples=FLOWS,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),

@@ -203,6 +203,7 @@ def test_an_empty_input_ends_with_nothing(place: Place) -> None:
     assert run.late("s").count() == 0
 
 
+@pytest.mark.slow
 def test_steps_without_rows_and_rows_of_one_key(spark: SparkSession, tmp_path: Path) -> None:
     """Empty steps before, between and after; one key with all the rows; other partitions in each step and restart."""
     plan = totals()

@@ -109,6 +109,7 @@ def history(
     return rows(tg.read(spark, str(directory / "out")))
 
 
+@pytest.mark.slow
 def test_a_crash_inside_a_round_leaves_nothing_behind(spark: SparkSession, tmp_path: Path) -> None:
     """A step that dies in a round is run again from its commit; and while it goes round, it says what it waits for."""
     seen: list[str] = []

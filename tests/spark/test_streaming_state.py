@@ -226,6 +226,7 @@ def totals(operator: Any) -> tg.Flow:
 ROWS = [(i // 3 - i % 4, ["a", "b", None][i % 7 % 3], i if i % 5 else None) for i in range(40)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("operator", "allow_pickle", "kept"),
     [
