@@ -395,12 +395,12 @@ def _rules_for(type_: str) -> list[str]:
 
 
 def twice(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Answer each row of a batch twice: a function to draw for `map_batches`."""
+    """Return each row of a batch twice: a function to draw for `map_batches`."""
     return batch.take(pa.array([i // 2 for i in range(2 * batch.num_rows)], pa.int64()))
 
 
 def counted(rows: pa.Table) -> pa.Table:
-    """Answer the number of rows: a function to draw for windows."""
+    """Return the number of rows: a function to draw for windows."""
     return pa.table({"n": pa.array([rows.num_rows], pa.int64())})
 
 

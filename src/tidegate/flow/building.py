@@ -145,7 +145,7 @@ class Building:
         return tuple(c for c in declared.columns if c.name not in Schema(self.schema.times))
 
     def _forgotten(self, forget: Any, over: tuple[str, str] | None = None) -> int | None:
-        """Answer after how many units of silence a key begins anew; ``over`` is the time column that is meant."""
+        """Return after how many units of silence a key begins anew; ``over`` is the time column that is meant."""
         if forget is None:
             return None
         if over is None:

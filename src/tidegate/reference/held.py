@@ -189,7 +189,7 @@ def _accumulate(operator: plan.Accumulate, running: Running, inputs: list[Events
 def so_far(
     operator: plan.Accumulate | plan.Top, by: tuple[Expression, ...], running: Running, schema: Schema, given: Events
 ) -> list[Event | Group]:
-    """Answer, as groups, all rows at or below each time that an operator answers at."""
+    """Return, as groups, all rows at or below each time that an operator answers at."""
     order = schema.order
     events = on_time(given)
     keys = iter(keyed(running, [event.d for event in events if isinstance(event, DT)], schema, by))
@@ -214,7 +214,7 @@ def so_far(
 
 
 def _not_forgotten(span: int, schema: Schema, now: Any, rows: list[Any]) -> list[Any]:
-    """Answer the rows of a group, each with its time, since it was silent for so long; none if it is."""
+    """Return the rows of a group, each with its time, since it was silent for so long; none if it is."""
     (time,) = schema.times
     after = units(now, time.type or "")
     kept: list[Any] = []

@@ -52,7 +52,7 @@ def _met(
     lefts: list[DT[Any, Any]],
     rights: list[DT[Any, Any]],
 ) -> list[tuple[int, int]]:
-    """Answer which rows match, by their places: equal keys, times as far apart as they may be, and the condition."""
+    """Return which rows match, by their places: equal keys, times as far apart as they may be, and the condition."""
     over, others = operator.over, [name for name in operator.schema.time if operator.over not in (None, name)]
     low = -math.inf if operator.lower is None else operator.lower
     high = math.inf if operator.upper is None else operator.upper
@@ -73,7 +73,7 @@ def _met(
 def _pairs(
     operator: plan.IntervalJoin, met: list[tuple[int, int]], lefts: list[DT[Any, Any]], rights: list[DT[Any, Any]]
 ) -> list[_Answer]:
-    """Answer the pairs, each at the least time at or above both; or with ``semi`` each left row at its first match."""
+    """Return the pairs, each at the least time at or above both; or with ``semi`` each left row at its first match."""
     order = operator.schema.order
     times = {(i, j): order.join(lefts[i].t, rights[j].t) for i, j in met}
     if operator.how == "semi":
@@ -85,7 +85,7 @@ def _pairs(
 
 
 def _settled(operator: plan.IntervalJoin, port: int, schema: Schema, event: DT[Any, Any]) -> Any:
-    """Answer the time at which it is known of a row that it meets no other."""
+    """Return the time at which it is known of a row that it meets no other."""
     span = operator.settles(port)
     over = operator.over or ""
     assert span is not None, "what may meet others for ever is never alone"

@@ -94,7 +94,7 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
 
 
 def _forgotten_after(operator: plan.Process, schema: Schema, last: Any) -> Any:
-    """Answer the last unit at which a copy is remembered that was given a time."""
+    """Return the last unit at which a copy is remembered that was given a time."""
     if operator.forget is None:
         return last
     type_ = schema.times[0].type or ""
@@ -102,7 +102,7 @@ def _forgotten_after(operator: plan.Process, schema: Schema, last: Any) -> Any:
 
 
 def _exited(operator: plan.Process, order: Order[Any], key: dict[str, Any], copy: Any, end: Any) -> list[DT[Any, Any]]:
-    """Answer what a copy that is forgotten puts out at its exit."""
+    """Return what a copy that is forgotten puts out at its exit."""
     answered = list(copy.exit())
     for answer in answered:
         if isinstance(answer, DT) and order.contains(answer.t) and not order.le(end, answer.t):

@@ -338,7 +338,7 @@ def _frame(frame: Frame, schema: Schema) -> str:
 
 
 def _apart(operator: p.IntervalJoin) -> str:
-    """Answer how far apart the rows of a pair may be."""
+    """Return how far apart the rows of a pair may be."""
     if operator.lower is None and operator.upper is None:
         return "however far apart they are"
     type_ = operator.schema[operator.over or ""].type or ""

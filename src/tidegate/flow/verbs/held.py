@@ -32,7 +32,7 @@ class Held(Building):
             return self._add(plan.Gate, self.schema)
 
     def aggregate(self, *expressions: str, by: Any = (), **named_expressions: str) -> Stream:
-        """Answer one row for each time and group that has rows.
+        """Return one row for each time and group that has rows.
 
         >>> print(edits.aggregate(by="page", n="count(*)", mean="sum(bytes) / count(*)").schema)
         ts TIMESTAMP, page STRING, n BIGINT, mean DOUBLE; time: ts
@@ -91,7 +91,7 @@ class Held(Building):
         forget: Any = None,
         **named_expressions: str,
     ) -> Stream:
-        """Answer, per group, aggregates over all rows at or below a time.
+        """Return, per group, aggregates over all rows at or below a time.
 
         With ``emit="update"``: a row for each time and group that has a row at exactly that time. With ``"complete"``:
         at each time that carries a row, every group that has one at or below it. With ``every``, answers at the ends

@@ -90,7 +90,7 @@ def ticker_of(name: str, clock: Clock, files: Files, after: int | None) -> Ticke
 
 
 def read_ticks(spark: SparkSession, files: Files, name: str, column: str) -> DataFrame:
-    """Answer the ticks of a source as a stream of instants."""
+    """Return the ticks of a source as a stream of instants."""
     lines = spark.readStream.option("maxFileAge", "36500d").text(files.path(f"{_TICKS}/{name}"))
     return lines.selectExpr(f"timestamp_micros(CAST(get_json_object(value, '$.at') AS BIGINT)) AS {quoted(column)}")
 
