@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         postgres,
     )
     from tidegate.engine.runs import Run
-    from tidegate.flow import Flow, Stream, Timer, arrival, at_end, bounded, clock, published, punctuated
+    from tidegate.flow import Flow, Stream, Timer, arrival, at_end, bounded, clock, ordered, published, punctuated
     from tidegate.flow.reading import read, read_stream
     from tidegate.local_engine.session import local
     from tidegate.local_engine.streaming.feeds.files import files
@@ -53,6 +53,7 @@ __all__ = [
     "graph",
     "local",
     "memory",
+    "ordered",
     "parquet",
     "postgres",
     "published",
@@ -75,6 +76,7 @@ _HOMES = {
     "at_end": "tidegate.flow",
     "bounded": "tidegate.flow",
     "clock": "tidegate.flow",
+    "ordered": "tidegate.flow",
     "published": "tidegate.flow",
     "punctuated": "tidegate.flow",
     "Output": "tidegate.engine.outputs",

@@ -10,12 +10,13 @@ from tidegate.engine.units import from_units
 from tidegate.flow.errors import BadInput, BadTime, nearest
 from tidegate.flow.expressions import Expression
 from tidegate.flow.limits import OUT_OF_RANGE, Limit
+from tidegate.flow.orders import NOT_IN_ORDER
 from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import literal, quoted
 from tidegate.flow.watermarks import Punctuated
 
-__all__ = ["STEP", "check_columns", "check_names", "reason_of", "untimed", "with_time", "without_time"]
+__all__ = ["STEP", "check_columns", "check_names", "on_points", "reason_of", "untimed", "with_time", "without_time"]
 
 #: The column of a published output that has the step of each row.
 STEP = "__step"
@@ -77,17 +78,27 @@ def check_columns(
     return [found[c.name.lower()].name for c in declared.columns]
 
 
+def on_points(source: Source, rows: Relation) -> Relation:
+    """Return the rows of a source with the points of their times, where times are not ordered by their values."""
+    at = source.schema.coordinates
+    if at is None:
+        return rows
+    axes = dict(zip(at.names, at.coding, strict=True))
+    return rows.select(axes | {name: quoted(name) for name in rows.names})
+
+
 def with_time(source: Source, rows: Relation, limits: Sequence[Limit]) -> Relation:
     """Return the rows of a source that have a time, within its limits, and are no watermarks."""
     whole = [f"{quoted(name)} IS NOT NULL" for name in source.schema.time]
     inside = [f"NOT ({_outside(limit)})" for limit in limits if not limit.whole]
-    return _data(source, rows).where(" AND ".join([*whole, *inside]))
+    return _data(source, on_points(source, rows)).where(" AND ".join([*whole, *inside]))
 
 
 def without_time(source: Source, rows: Relation, limits: Sequence[Limit]) -> Relation:
     """Return the rows of a source that lack a time, or have one beyond its limits, each with the ``reason``."""
-    bad = _data(source, rows).where(untimed(limits))
-    return bad.with_columns({"__reason" if "reason" in source.schema else "reason": reason_of(limits)})
+    bad = _data(source, on_points(source, rows)).where(untimed(limits))
+    told = bad.with_columns({"__reason" if "reason" in source.schema else "reason": reason_of(source, limits)})
+    return told.without(*source.schema.time) if source.schema.coordinates else told
 
 
 def untimed(limits: Sequence[Limit]) -> str:
@@ -97,8 +108,11 @@ def untimed(limits: Sequence[Limit]) -> str:
     )
 
 
-def reason_of(limits: Sequence[Limit]) -> str:
-    """Return SQL for the reason for which a row that is `untimed` is rejected."""
+def reason_of(source: Source, limits: Sequence[Limit]) -> str:
+    """Return SQL for the reason for which a row of a source that is `untimed` is rejected."""
+    if at := source.schema.coordinates:
+        name = at.given.column
+        return f"IF({quoted(name)} IS NULL, {literal(f'null time in {name}')}, {literal(name + NOT_IN_ORDER)})"
     names = [f"IF({quoted(limit.column)} IS NULL, {literal(limit.column)}, NULL)" for limit in limits]
     some = " OR ".join(f"{quoted(limit.column)} IS NULL" for limit in limits)
     lacking = f"concat('null time in ', concat_ws(', ', {', '.join(names)}))"

@@ -86,7 +86,7 @@ class Copies:
 
     def __init__(self, operator: Process, given: Sequence[Column], declared: Sequence[Column]) -> None:
         self.original = operator.operator
-        self.schema = Schema(tuple(given), operator.schema.time)
+        self.schema = operator.schema.of(given)
         self.place = f"{operator.verb}(…), {operator.id}"
         self._declared = list(declared)
         self._columns = [*self.schema.times, *declared]

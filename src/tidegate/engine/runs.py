@@ -215,7 +215,7 @@ class Run(ABC):
         given = running.flow[source].schema
         # Of an operator, types may be open until the flow is on an engine.
         columns = running.run.host.backend.nothing(running.run.shapes[source]).columns
-        return self._rows(found, set_aside_columns(Schema(tuple(columns), given.time)), condition)
+        return self._rows(found, set_aside_columns(given.of(columns)), condition)
 
     def _schema(self, sink: str) -> Schema:
         flow = self.running.flow

@@ -14,10 +14,15 @@ from tidegate.flow.errors import BadInput, nearest
 from tidegate.flow.plan import At, Operator, Plan
 from tidegate.flow.show import html_table
 
-__all__ = ["Rejected", "Sinks", "Tables", "UnknownName"]
+__all__ = ["Rejected", "Sinks", "Tables", "UnknownName", "as_declared"]
 
 #: The rows of a sink: a DataFrame of Spark, a relation of DuckDB.
 T = TypeVar("T")
+
+
+def as_declared(operator: Operator, rows: Relation) -> Relation:
+    """Return the rows of an operator as a user knows them: without the points of their times."""
+    return rows.without(*operator.schema.time) if operator.schema.coordinates else rows
 
 
 class Sinks(Mapping[str, T], Generic[T]):
@@ -37,7 +42,8 @@ class Sinks(Mapping[str, T], Generic[T]):
         self._around = around
 
     def __getitem__(self, sink: str) -> T:
-        return self._result(self._rows(self._inputs[sink]))
+        wanted = self._inputs[sink]
+        return self._result(as_declared(self._flow[wanted], self._rows(wanted)))
 
     def _rows(self, wanted: str) -> Relation:
         if wanted not in self._relations:

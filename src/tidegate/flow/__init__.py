@@ -2,6 +2,7 @@
 
 from tidegate.flow.clocks import arrival, clock
 from tidegate.flow.flow import Flow
+from tidegate.flow.orders import ordered
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.stream import Stream
 from tidegate.flow.timers import Timer
@@ -17,6 +18,7 @@ __all__ = [
     "at_end",
     "bounded",
     "clock",
+    "ordered",
     "published",
     "punctuated",
 ]

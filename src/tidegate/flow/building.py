@@ -99,9 +99,8 @@ class Building:
         return self.flow._add(kind(id=id_, inputs=inputs, schema=schema, **fields))
 
     def _result(self, columns: tuple[Column, ...]) -> Schema:
-        return Schema(
-            distinct_names(columns, hint="give one another name: with AS here, or before with rename(…) or drop(…)"),
-            self.schema.time,
+        return self.schema.of(
+            distinct_names(columns, hint="give one another name: with AS here, or before with rename(…) or drop(…)")
         )
 
     def _column(self, name: Any) -> Column:
@@ -112,6 +111,7 @@ class Building:
     def _over(self, over: Any) -> tuple[str, str]:
         """Answer the time column that a method works along, and its type."""
         times = self.schema.time
+        self._check_counted()
         if over is None:
             if len(times) > 1:
                 raise BadArgument(
@@ -123,6 +123,15 @@ class Building:
         if column.name not in times:
             raise BadTime(f"expected a time column ({', '.join(times)}), got {column}")
         return column.name, column.type or ""
+
+    def _check_counted(self) -> None:
+        """Raise unless times are counted, so that there is so long between two of them, and one is the latest."""
+        if given := self.schema.ordered:
+            kind = type(given.order).__name__
+            raise BadTime(
+                f"expected times with a distance between them, got {given.column}, which is ordered by a {kind}",
+                hint="on such times there are gate, aggregate, accumulate, top, distinct, join, process and iterate",
+            )
 
     def _other(self, other: Any) -> Stream:
         if not isinstance(other, Building):
@@ -148,6 +157,7 @@ class Building:
         """Return after how many units of silence a key begins anew; ``over`` is the time column that is meant."""
         if forget is None:
             return None
+        self._check_counted()
         if over is None:
             if len(self.schema.time) > 1:
                 raise BadTime(
@@ -163,6 +173,7 @@ class Building:
     def _periods(self, every: Any) -> tuple[tuple[str, int], ...]:
         if every is None:
             return ()
+        self._check_counted()
         if len(self.schema.time) == 1 and not isinstance(every, Mapping):
             every = {self.schema.time[0]: every}
         if not isinstance(every, Mapping):

@@ -8,12 +8,12 @@ from typing import Any
 
 from tidegate.flow.arguments import checked_name
 from tidegate.flow.errors import BadInput, ColumnClash
-from tidegate.flow.plan import Plan, Source
+from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.spans import parse_span, show_span
 from tidegate.flow.watermarks import Arriving, Ticking
 
-__all__ = ["Arrival", "Clock", "arrival", "arriving_schema", "clock", "given_schema", "ticking"]
+__all__ = ["Arrival", "Clock", "arrival", "arriving_schema", "clock", "declared_schema", "given_schema", "ticking"]
 
 _INSTANT = "TIMESTAMP"
 
@@ -69,9 +69,15 @@ def arriving_schema(time: Arrival, declared: Schema) -> Schema:
 
 def given_schema(source: Source) -> Schema:
     """Return the columns that the rows of a source have when they come in a stream."""
-    if not isinstance(source.watermark, Arriving):
-        return source.schema
-    return Schema(source.schema.data, ())
+    if isinstance(source.watermark, Arriving):
+        return Schema(source.schema.data, ())
+    return declared_schema(source)
+
+
+def declared_schema(source: Source | Table) -> Schema:
+    """Return the columns of a source or a table as they were declared: points are made of the rows that come."""
+    schema = source.schema
+    return Schema(schema.visible, schema.user_time) if schema.coordinates else schema
 
 
 def ticking(flow: Plan, inputs: Mapping[str, Any]) -> Plan:

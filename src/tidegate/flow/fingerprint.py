@@ -53,7 +53,9 @@ def plain(value: Any, *, exact: bool = False) -> Any:
     With ``exact``, functions and other objects are told apart even if they have one name, in this process.
     """
     if isinstance(value, Schema):
-        return [[c.name, c.type] for c in value.columns] + [list(value.time)]
+        # The order itself may grow: whether it may go on as it is now is looked at where a checkpoint is.
+        kind = [] if value.ordering is None else [type(value.ordering.order).__name__]
+        return [[c.name, c.type] for c in value.columns] + [list(value.time)] + kind
     if is_dataclass(value) and not isinstance(value, type):
         return {"": type(value).__name__} | content(value, exact=exact)
     if isinstance(value, tuple | list):

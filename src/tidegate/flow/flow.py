@@ -15,6 +15,7 @@ from tidegate.flow.clocks import Arrival, arriving_schema
 from tidegate.flow.errors import BadArgument, BadTime, FlowError, NameTaken
 from tidegate.flow.explain import Explanation, explain
 from tidegate.flow.limits import with_bounds
+from tidegate.flow.orders import Ordered, ordered_schema
 from tidegate.flow.plan import Operator, Plan, Sink, Source, Table
 from tidegate.flow.rewrite import optimize, to_aggregates
 from tidegate.flow.schema import parse_schema
@@ -71,7 +72,7 @@ class Flow:
         name: str,
         schema: Any,
         *,
-        time: str | tuple[str, ...] | list[str] | Arrival,
+        time: str | tuple[str, ...] | list[str] | Arrival | Ordered,
         watermark: Watermark | None = None,
         late: str = "divert",
         was: str = "",
@@ -81,7 +82,8 @@ class Flow:
 
         ``schema`` is DDL text, a mapping from name to type, or a ``StructType``. ``time`` is one column (a total order)
         or several (a product order), of an integer type, DATE or TIMESTAMP; or `arrival`, for when rows come: then they
-        have no time of their own, and need no watermark. Otherwise ``watermark`` is `at_end` by default. Late
+        have no time of their own, and need no watermark; or `ordered`, a column and a partial order of its values.
+        Otherwise ``watermark`` is `at_end` by default. Late
         rows are diverted, ``"fail"`` the run, or are dropped; they are counted in any case. ``was`` is the name that it
         had before, so that a checkpoint of then goes on. With ``replace``, it may take the place of a source of that
         name, in a cell of a notebook that is run again: if it is another than it was, all that was built on it is gone.
@@ -101,6 +103,8 @@ class Flow:
                         hint="leave it out: a step completes the time at which its rows arrive",
                     )
                 watermark = Arriving()
+            elif isinstance(time, Ordered):
+                parsed = ordered_schema(time, parse_schema(schema))
             else:
                 parsed = parse_schema(schema, time=_time_columns(time))
             one_of(late, "late", _LATE)

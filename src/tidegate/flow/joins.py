@@ -35,9 +35,9 @@ _SYNONYMS = {
 
 def check_times(left: Building, right: Building) -> None:
     """Raise `TimesDiffer` unless both have the same time columns, of the same types."""
-    if left.schema.times == right.schema.times:
+    if left.schema.times == right.schema.times and left.schema.ordering == right.schema.ordering:
         return
-    shown = [", ".join(map(str, s.schema.times)) or "none: it is a table" for s in (left, right)]
+    shown = [_times_shown(s.schema) for s in (left, right)]
     hint = "name and type the time columns alike where the sources are declared: a stream cannot change its time"
     if not right.schema.time or not left.schema.time:
         hint = "a table has no time; join the stream with it"
@@ -45,6 +45,11 @@ def check_times(left: Building, right: Building) -> None:
         f"expected two streams with the same time columns, got\n  {left.id}: {shown[0]}\n  {right.id}: {shown[1]}",
         hint=hint,
     )
+
+
+def _times_shown(schema: Schema) -> str:
+    shown = ", ".join(map(str, schema.times)) or "none: it is a table"
+    return f"{shown}, ordered by {schema.ordered.order!r}" if schema.ordered else shown
 
 
 def check_union(left: Building, right: Building) -> None:
@@ -104,7 +109,7 @@ class Sides:
         if isinstance(on, Mapping):
             called = _called(left, right, on)
             new = {old: name for name, old in called.items()}
-            theirs = Schema(tuple(Column(new.get(c.name, c.name), c.type) for c in theirs.columns), theirs.time)
+            theirs = theirs.of(Column(new.get(c.name, c.name), c.type) for c in theirs.columns)
             on = list(on)
         with_table = tables and bool(left.schema.time) and not right.schema.time
         if with_table and kind in ("right", "full"):
@@ -149,7 +154,7 @@ class Sides:
         left, right = self.left.schema, self.right.schema
         joined = [Column(name, left[name].type or right[name].type) for name in self.on]
         columns = [*left.times, *joined, *(left[c] for c in self.left_columns), *(right[c] for c in self.right_columns)]
-        return Schema(distinct_names(columns, hint="rename one with select(…)"), left.time)
+        return left.of(distinct_names(columns, hint="rename one with select(…)"))
 
     def condition(self, where: str | None, *, shared: Sequence[str] | None = None) -> Expression | None:
         """Bind a condition on both sides, as ``left.x`` and ``right.x``.

@@ -26,7 +26,7 @@ from tidegate.flow.plan import (
     Top,
     WindowFrame,
 )
-from tidegate.flow.schema import Schema
+from tidegate.flow.schema import Column, Schema
 from tidegate.flow.spans import from_units, within
 
 __all__ = ["OUT_OF_RANGE", "Limit", "limits", "out_of_range", "with_bounds"]
@@ -90,7 +90,7 @@ def limits(flow: Plan) -> dict[str, tuple[Limit, ...]]:
     """
     may_give = _may_give(flow)
     return {
-        source.id: tuple(Limit(c.name, c.type or "", *may_give[source.id][c.name]) for c in source.schema.times)
+        source.id: tuple(Limit(c.name, c.type or "", *may_give[source.id][c.name]) for c in _counted(source.schema))
         for source in flow.sources
     }
 
@@ -113,12 +113,17 @@ def _may_give(flow: Plan) -> dict[str, Ranges]:
     may_give: dict[str, Ranges] = {}
     for operator in reversed(flow.operators):
         if operator.schema.time:
-            may_give[operator.id] = {c.name: _range_of(c.type or "") for c in operator.schema.times}
+            may_give[operator.id] = {c.name: _range_of(c.type or "") for c in _counted(operator.schema)}
             for consumer in flow.consumers(operator.id):
                 for port in (i for i, name in enumerate(consumer.inputs) if name == operator.id):
                     takes = _takes(consumer, port, may_give[consumer.id])
                     may_give[operator.id] = {n: _both(r, takes[n]) for n, r in may_give[operator.id].items()}
     return may_give
+
+
+def _counted(schema: Schema) -> tuple[Column, ...]:
+    """Return the time columns whose values are counted; those that an order lists have no first and last."""
+    return () if schema.ordered else schema.times
 
 
 def _range_of(type_: str) -> Range:
@@ -132,7 +137,7 @@ def _both(one: Range, other: Range) -> Range:
 def _takes(operator: Operator, port: int, gives: Ranges) -> Ranges:
     """Return the times that an operator can be given, so that all that it makes of them can be given on."""
     found = dict(gives)
-    room = {c.name: _both(_range_of(c.type or ""), _ROOM) for c in operator.schema.times}
+    room = {c.name: _both(_range_of(c.type or ""), _ROOM) for c in _counted(operator.schema)}
     frame = getattr(operator, "frame", None)
     if isinstance(frame, WindowFrame):
         over = frame.over

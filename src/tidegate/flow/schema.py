@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp, parse_one
 from sqlglot.errors import ParseError, TokenError
@@ -13,6 +13,9 @@ from tidegate.flow import sqltypes
 from tidegate.flow.errors import BadSchema, BadTime, ColumnClash, UnknownColumn, nearest, pointed
 from tidegate.flow.parser import place_of_error
 from tidegate.time import Order, Product
+
+if TYPE_CHECKING:
+    from tidegate.flow.orders import Coordinates, Ordered
 
 __all__ = ["Column", "Schema", "exact", "parse_schema"]
 
@@ -41,10 +44,13 @@ class Schema:
 
     columns: tuple[Column, ...]
     time: tuple[str, ...] = ()
+    #: Where times are not ordered by their values: how they are. In the plan of an engine, the points that stand for
+    #: them: then ``time`` are the axes, and the user's column is one of the others.
+    ordering: Ordered | Coordinates | None = None
 
     def __str__(self) -> str:
-        columns = ", ".join(map(str, self.columns))
-        return f"{columns}; time: {', '.join(self.time)}" if self.time else columns
+        columns = ", ".join(map(str, self.visible))
+        return f"{columns}; time: {', '.join(self.user_time)}" if self.time else columns
 
     def __repr__(self) -> str:
         return f"Schema({str(self)!r})"
@@ -53,6 +59,30 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """The names of all columns, in order."""
         return tuple(c.name for c in self.columns)
+
+    def of(self, columns: Iterable[Column]) -> Schema:
+        """Return other columns of the same times."""
+        return replace(self, columns=tuple(columns))
+
+    @property
+    def coordinates(self) -> Coordinates | None:
+        """What the time columns are points of, if they are not what a user knows."""
+        return self.ordering if hasattr(self.ordering, "coding") else None  # type: ignore[return-value]
+
+    @property
+    def ordered(self) -> Ordered | None:
+        """How the values of the time column are ordered, if not by their size."""
+        return None if self.coordinates else self.ordering  # type: ignore[return-value]
+
+    @property
+    def visible(self) -> tuple[Column, ...]:
+        """The columns that a user knows: no axes."""
+        return tuple(c for c in self.columns if c.name not in self.time) if self.coordinates else self.columns
+
+    @property
+    def user_time(self) -> tuple[str, ...]:
+        """The names of the time columns that a user knows."""
+        return (self.coordinates.given.column,) if self.coordinates else self.time
 
     @property
     def data(self) -> tuple[Column, ...]:
@@ -67,6 +97,8 @@ class Schema:
     @property
     def order(self) -> Order[Any]:
         """The order of the stream's times: that of the one time column, or the product of several."""
+        if self.ordered is not None:
+            return self.ordered.order
         parts = [self._order(c) for c in self.times]
         if not parts:
             raise BadTime("a table has no time, and so no order", hint="use a stream")
@@ -110,7 +142,19 @@ class Schema:
         (1, 2)
         """
         values = tuple(row[name] for name in self.time)
+        if self.ordered is not None:
+            return self.ordered.time_of(values[0])
         return values[0] if len(values) == 1 else values
+
+    def at(self, t: Any) -> dict[str, Any]:
+        """Return the time columns of a row at a time.
+
+        >>> Schema((Column("a", "INT"), Column("b", "INT")), time=("a", "b")).at((1, 2))
+        {'a': 1, 'b': 2}
+        """
+        if self.ordered is not None:
+            return {self.time[0]: self.ordered.value_of(t)}
+        return dict(zip(self.time, (t,) if len(self.time) == 1 else t, strict=True))
 
 
 def distinct_names(columns: Iterable[Column], *, hint: str) -> tuple[Column, ...]:

@@ -16,6 +16,7 @@ from tidegate.flow.errors import BadArgument, UnknownColumn
 from tidegate.flow.expressions import Expression, bind
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import parse_span, show_span
+from tidegate.time import Sum
 
 __all__ = [
     "Arriving",
@@ -137,7 +138,7 @@ def at_end() -> AtEnd:
 def resolve(watermark: Any, schema: Schema) -> Watermark:
     """Check a strategy against the source's columns, and give its delays in units and its condition bound."""
     if isinstance(watermark, Bounded):
-        return _resolve_bounded(watermark, schema)
+        return _on_sides(watermark, schema) if schema.ordered else _resolve_bounded(watermark, schema)
     if isinstance(watermark, Punctuated):
         condition = bind(watermark.condition, schema, what="the condition of punctuated(…)")
         if condition.type not in ("BOOLEAN", None):
@@ -181,6 +182,29 @@ def _resolve_bounded(watermark: Bounded, schema: Schema) -> Bounded:
     return Bounded(delays, by=by, idle=idle, clock=clock, types=types)
 
 
+def _on_sides(watermark: Bounded, schema: Schema) -> Bounded:
+    """Check a bound for each side of a sum; other orders have no distances."""
+    given = schema.ordered
+    assert given is not None
+    if not isinstance(given.order, Sum):
+        raise BadArgument(
+            f"expected a watermark that needs no distance, as {given.column} is ordered by a Poset, got {watermark!r}",
+            hint="punctuated(condition), published(path) or at_end()",
+        )
+    options = [name for name in ("by", "idle", "clock") if getattr(watermark, name) is not None]
+    if len(watermark.delays) != 2 or options:
+        got = f"{len(watermark.delays)}" + (f" and {', '.join(options)}" if options else "")
+        raise BadArgument(
+            f"expected two delays and nothing else, for the left and the right side of {given.column}, got {got}",
+            hint="bounded(<delay of the left side>, <delay of the right side>)",
+        )
+    delays = tuple(
+        parse_span(delay, type_, what="delay", least=0)
+        for delay, type_ in zip(watermark.delays, given.sides, strict=True)
+    )
+    return Bounded(delays, types=given.sides)
+
+
 def _span(value: Any, type_: str) -> str:
     """Return an argument of a strategy as a user writes it: of a plan's units of ``type_``, a length of time."""
     counted = type_ and isinstance(value, int) and type_ not in sqltypes.INTEGERS
@@ -191,7 +215,8 @@ def show(watermark: Watermark, schema: Schema) -> str:
     """Answer a resolved strategy as a reader would write it."""
     match watermark:
         case Bounded(delays=delays, by=by, idle=idle, clock=clock):
-            parts = [show_span(d, c.type or "") for d, c in zip(delays, schema.times, strict=True)]
+            types = [c.type or "" for c in schema.times] if schema.ordering is None else watermark.types
+            parts = [show_span(d, type_) for d, type_ in zip(delays, types, strict=True)]
             parts += [f"by {by}"] if by else []
             parts += [f"idle {show_span(idle, 'TIMESTAMP')}"] if idle else []
             parts += [f"{show_span(clock, 'TIMESTAMP')} behind the clock"] if clock is not None else []

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import duckdb
 
-from tidegate.engine.inputs import check_names, with_time, without_time
+from tidegate.engine.inputs import check_names, on_points, with_time, without_time
 from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
 from tidegate.engine.tables import Rejected, Sinks, Tables
 from tidegate.errors import TidegateError
 from tidegate.flow.agreed.zones import in_zone
+from tidegate.flow.clocks import declared_schema
 from tidegate.flow.limits import limits
+from tidegate.flow.orders.embed import embedded
 from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.admitted import check_expressions, check_macros
@@ -66,6 +69,7 @@ def compute(flow: Plan, session: Local | duckdb.DuckDBPyConnection, inputs: Mapp
     try:
         flow.check_sinks()
         check_expressions(flow)
+        flow = embedded(flow)
         check_names(flow, inputs, "rows", "table")
         connection = cursor_of(session)
         if not isinstance(session, Local):
@@ -79,14 +83,15 @@ def compute(flow: Plan, session: Local | duckdb.DuckDBPyConnection, inputs: Mapp
     declared: list[Source | Table] = [*flow.sources, *flow.tables]
     for operator in declared:
         try:
-            found = given_as(backend, operator, inputs[operator.id])
+            found = given_as(backend, replace(operator, schema=declared_schema(operator)), inputs[operator.id])
             given[operator.id] = found.rows
             if found.unreadable is not None:
                 unreadable[operator.id] = found.unreadable
         except TidegateError as error:
             raise error.at(f"{operator.verb} {operator.id!r}").at(f"flow {flow.name!r}") from None
     with in_zone(flow.timezone):
-        check_operators(flow, backend, given)
+        points = {s.id: on_points(s, given[s.id]) for s in flow.sources}
+        check_operators(flow, backend, {**given, **points})
         return _tables(flow, backend, given, unreadable)
 
 

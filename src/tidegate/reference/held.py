@@ -15,7 +15,7 @@ from tidegate.flow.values import freeze, ordered
 from tidegate.reference.run import Events, Running, evaluate, on_time
 from tidegate.spec import DT, WM, Event, batch_op, incr_batch_op, produce
 
-__all__ = ["Group", "aggregated", "answers", "complete", "grouped", "keyed", "moved", "so_far", "units_of", "with_time"]
+__all__ = ["Group", "aggregated", "answers", "complete", "grouped", "in_order", "keyed", "moved", "so_far", "units_of", "with_time"]
 
 
 @dataclass(slots=True)
@@ -69,10 +69,15 @@ def grouped(pairs: Iterable[tuple[dict[str, Any], Any]]) -> list[tuple[dict[str,
     return list(found.values())
 
 
+def in_order(schema: Schema, rows: Iterable[Any]) -> list[Any]:
+    """Return rows sorted by time and then by all columns."""
+    found = ordered(list(rows), schema.names)
+    return sorted(found, key=lambda row: schema.order.key(schema.time_of(row))) if schema.ordered else found
+
+
 def with_time(schema: Schema, t: Any, row: dict[str, Any]) -> dict[str, Any]:
     """Answer a row that begins with the time columns."""
-    times = (t,) if len(schema.time) == 1 else t
-    return dict(zip(schema.time, times, strict=True)) | row
+    return schema.at(t) | row
 
 
 def moved(schema: Schema, t: Any, over: str, at: int) -> Any:
@@ -127,7 +132,7 @@ def aggregated(
     names = [output.name for output in aggregation.outputs]
 
     def compute(groups: list[Group]) -> list[list[dict[str, Any]]]:
-        rows = [ordered(group.rows, schema.names) for group in groups]
+        rows = [in_order(schema, group.rows) for group in groups]
         keys = [with_time(schema, g.t, g.key) if schema.time else g.key for g in groups]
         values = running.duck.aggregates(rows, schema, aggregation, keys, key_columns)
         return [[dict(zip(names, found, strict=True))] for found in values]

@@ -12,6 +12,7 @@ import pyarrow as pa
 from tidegate.flow.arrow import rows_of, table_of
 from tidegate.flow.errors import BadInput, FlowError, nearest
 from tidegate.flow.limits import Limit, out_of_range
+from tidegate.flow.orders import NOT_IN_ORDER
 from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import units
@@ -101,6 +102,9 @@ def source_events(
             rejected.append(Rejected(row, out_of_range(beyond)))
             continue
         t = schema.time_of(row)
+        if t is None:
+            rejected.append(Rejected(row, f"{schema.time[0]}{NOT_IN_ORDER}"))
+            continue
         if isinstance(event, DT) and t != in_utc(event.t):
             raise BadInput(
                 f"expected the time of the row, {t!r}, in event {i} of {source.id}, got DT({event.t!r}, …)",

@@ -8,9 +8,9 @@ from typing import Any
 from tidegate.flow import plan
 from tidegate.flow.operators.ranked import Ranked
 from tidegate.flow.schema import Schema
-from tidegate.flow.values import ordered, sort_key
+from tidegate.flow.values import sort_key
 from tidegate.reference.framed import framed
-from tidegate.reference.held import Group, answers, so_far
+from tidegate.reference.held import Group, answers, in_order, so_far
 from tidegate.reference.run import Events, Running, evaluate
 
 __all__: list[str] = []
@@ -37,7 +37,7 @@ def _first(running: Running, operator: Ranked, schema: Schema) -> Callable[[list
         return [chosen(group.rows) for group in groups]
 
     def chosen(rows: list[Any]) -> list[dict[str, Any]]:
-        found = ordered(rows, schema.names)
+        found = in_order(schema, rows)
         if operator.backwards:
             found.reverse()
         for expression, down, nulls_first in reversed(

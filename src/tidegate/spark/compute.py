@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from tidegate.engine.inputs import with_time, without_time
 from tidegate.engine.plans import lower
-from tidegate.engine.tables import Rejected, Sinks, Tables
+from tidegate.engine.tables import Rejected, Sinks, Tables, as_declared
 from tidegate.errors import TidegateError
 from tidegate.flow.limits import limits
+from tidegate.flow.orders.embed import embedded
 from tidegate.flow.plan import Iterate, Plan
 from tidegate.spark.backend import SparkBackend
 from tidegate.spark.inputs import check_inputs
@@ -34,6 +35,7 @@ def compute(flow: Plan, spark: SparkSession, inputs: Mapping[str, DataFrame]) ->
         runtime = spark_runtime(spark)
     except TidegateError as error:
         raise error.at(f"flow {flow.name!r}") from None
+    flow = embedded(flow)
     given = check_inputs(flow, inputs)
     if runs_python(flow):
         try:
@@ -53,7 +55,9 @@ def _tables(flow: Plan, given: Mapping[str, DataFrame], runtime: Runtime) -> Tab
     relations = lower(flow, rows | {s.id: with_time(s, rows[s.id], bounds[s.id]) for s in flow.sources})
     around = partial(runtime.settings, spark__sql__session__timeZone=flow.timezone)
     lazily = Sinks(flow, relations, frame_of, around)
-    sinks: Mapping[str, DataFrame] = {sink.name: frame_of(relations[sink.input]) for sink in flow.sinks}
+    sinks: Mapping[str, DataFrame] = {
+        sink.name: frame_of(as_declared(flow[sink.input], relations[sink.input])) for sink in flow.sinks
+    }
     if any(isinstance(operator, Iterate) for operator in flow):
         loops = {operator.id for operator in flow if isinstance(operator, Iterate)}
         before = {id_: rows for id_, rows in relations.items() if not flow.upstream(id_) & loops}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.engine.inputs import STEP, check_columns, check_names
-from tidegate.flow.clocks import Clock, given_schema
+from tidegate.flow.clocks import Clock, declared_schema, given_schema
 from tidegate.flow.errors import BadInput, FlowError
 from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.sqltypes import quoted
@@ -44,8 +44,10 @@ def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[st
                 and UNREADABLE in getattr(inputs[operator.id], "columns", ())
             ):
                 also.append(UNREADABLE)
-            if streams and isinstance(operator, Source):
-                operator = replace(operator, schema=given_schema(operator))
+            declared = (
+                given_schema(operator) if streams and isinstance(operator, Source) else declared_schema(operator)
+            )
+            operator = replace(operator, schema=declared)
             given = inputs[operator.id]
             checked[operator.id] = (
                 given

@@ -27,6 +27,7 @@ __all__ = ["lower_by", "lower_operator"]
 _LOWERINGS: dict[type[plan.Operator], Callable[..., Relation]] = {
     plan.Where: where,
     plan.Select: select,
+    plan.Restored: select,
     plan.Explode: explode,
     plan.Unfold: unfold,
     plan.MapBatches: map_batches,

@@ -68,7 +68,7 @@ def _respelled(where: Expression | None, names: Mapping[str, str]) -> Expression
 
 def _implied(operator: Join | WindowJoin, where: Expression, left: Relation, right: Relation) -> tuple[str, ...]:
     """Return conditions on one side that backends do not find: they infer them from equal columns only."""
-    schemas = Schema(left.columns, operator.schema.time), Schema(right.columns)
+    schemas = operator.schema.of(left.columns), Schema(right.columns)
     return implied(where, operator.on, *schemas)
 
 

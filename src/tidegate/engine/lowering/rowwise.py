@@ -17,7 +17,7 @@ def where(operator: plan.Where, rows: Relation) -> Relation:
     return rows.where(operator.condition.sql)
 
 
-def select(operator: plan.Select, rows: Relation) -> Relation:
+def select(operator: plan.Select | plan.Restored, rows: Relation) -> Relation:
     """Compute all columns of the result from each row."""
     return rows.select({e.name: e.sql for e in operator.outputs})
 

@@ -20,7 +20,7 @@ from tidegate.flow.plan import Operator, Plan, Source
 __all__ = ["Entries", "entries"]
 
 #: Operators that read every row they are given.
-_ROWWISE = (plan.Where, plan.Select, plan.Explode, plan.Unfold, plan.MapBatches, plan.Union, plan.At)
+_ROWWISE = (plan.Where, plan.Select, plan.Restored, plan.Explode, plan.Unfold, plan.MapBatches, plan.Union, plan.At)
 
 
 @dataclass(frozen=True, slots=True)

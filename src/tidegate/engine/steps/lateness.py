@@ -105,7 +105,7 @@ def _passed(
         case plan.Join():
             operator = replace(operator, left_columns=(*operator.left_columns, ORIGIN))
         case plan.MapBatches():
-            schema = Schema((*operator.schema.columns, Column(ORIGIN, "BIGINT")), operator.schema.time)
+            schema = operator.schema.of((*operator.schema.columns, Column(ORIGIN, "BIGINT")))
             operator = replace(operator, schema=schema, function=_row_by_row(operator))
     return lower_operator(operator, *inputs)
 

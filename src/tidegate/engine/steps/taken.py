@@ -8,7 +8,7 @@ from typing import Any
 
 from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, complete, shown
-from tidegate.engine.inputs import reason_of, untimed
+from tidegate.engine.inputs import on_points, reason_of, untimed
 from tidegate.engine.policies import CLOCK, Seen, policy_of
 from tidegate.engine.policies.following import TOLD
 from tidegate.engine.policies.policy import LATE, ON_TIME, REJECTED
@@ -86,6 +86,7 @@ def taken_of(
     if isinstance(source.watermark, Arriving):
         (column,) = source.schema.times
         rows = rows.with_columns({column.name: from_units(f"{arrived or 0}L", column.type or "")})
+    rows = on_points(source, rows)
     kinds = rows.with_columns({_KIND: _kind(source, limits, frontier, torn=TEXT in rows.names)})
     return Taken(source, limits, kinds, backend.watched(kinds, _looks(source)) if observed else None)
 
@@ -136,7 +137,7 @@ def _seen(source: Source, parts: Sequence[Mapping[str, Any]], beats: Sequence[st
 def diverted(taken: Taken, frontier: Frontier, step: int) -> Relation:
     """Return the rows that did not take part: their time, source, step, the reason, and the bound that they missed."""
     schema = taken.source.schema
-    rejected = f"coalesce(concat('does not parse: ', {TEXT}), {reason_of(taken.limits)})"
+    rejected = f"coalesce(concat('does not parse: ', {TEXT}), {reason_of(taken.source, taken.limits)})"
     reason, bound = f"IF(__late, 'late', {rejected})", f"IF(__late, {literal(shown(schema, frontier))}, NULL)"
     columns = _aside(taken.source, step, reason, bound)
     chosen = taken.rejected.with_columns({"__late": "false"})
@@ -155,10 +156,10 @@ def _aside(operator: Operator, step: int, reason: str, bound: str) -> dict[str, 
     """Return the columns of rows that are set aside."""
     schema = operator.schema
     return {
-        "time": f"struct({', '.join(quoted(name) for name in schema.time)})",
+        "time": f"struct({', '.join(quoted(name) for name in schema.user_time)})",
         "source": literal(operator.id),
         "step": f"{step}L",
         "reason": reason,
         "bound": bound,
-        "row": f"struct({', '.join(quoted(name) for name in schema.names)})",
+        "row": f"struct({', '.join(quoted(name) for name in (c.name for c in schema.visible))})",
     }

@@ -309,6 +309,10 @@ def _input(plan: Plan, operator: Operator) -> Schema:
 
 
 def _order(schema: Schema) -> str:
+    if given := schema.ordered:
+        elements = getattr(given.order, "elements", ())
+        by = f"a Poset of {len(elements)} elements" if elements else f"{given.order!r}"
+        return f"times are values of {given.column}, ordered by {by}"
     if len(schema.time) == 1:
         return f"times are ordered by {schema.time[0]}"
     return f"times are pairs of {', '.join(schema.time)}: one is below another if it is in every column"

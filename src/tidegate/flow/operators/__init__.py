@@ -11,7 +11,7 @@ from tidegate.flow.operators.joins import IntervalJoin, Join, JoinAsof, WindowJo
 from tidegate.flow.operators.loops import Iterate
 from tidegate.flow.operators.operator import Operator
 from tidegate.flow.operators.ranked import Last, Latest, Top, WindowTop
-from tidegate.flow.operators.rowwise import At, Explode, MapBatches, Select, Unfold, Union, Where
+from tidegate.flow.operators.rowwise import At, Explode, MapBatches, Restored, Select, Unfold, Union, Where
 from tidegate.flow.operators.windows import CalendarFrame, SessionFrame, WindowAggregate, WindowApply, WindowFrame
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "MapBatches",
     "Operator",
     "Process",
+    "Restored",
     "Select",
     "SessionFrame",
     "Source",

@@ -11,7 +11,7 @@ from tidegate.flow.fingerprint import LEFT_OUT
 from tidegate.flow.operators.operator import Operator
 from tidegate.flow.schema import Schema
 
-__all__ = ["At", "Explode", "MapBatches", "Select", "Unfold", "Union", "Where"]
+__all__ = ["At", "Explode", "MapBatches", "Restored", "Select", "Unfold", "Union", "Where"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,18 @@ class Select(Operator):
     verb: ClassVar[str] = "select"
 
     outputs: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored(Operator):
+    """The same rows, with the user's time column made of the axes, or left out; only plans of engines have it.
+
+    It follows from the order of the times, which may grow while state stays what it is.
+    """
+
+    verb: ClassVar[str] = "restored"
+
+    outputs: tuple[Expression, ...] = field(metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,7 +117,7 @@ def _carry(operator: plan.Accumulate, before: Operator, merges: dict[str, tuple[
     found = aggregation(by, (), {name: sql for name, (sql, _) in merges.items()}, before.schema)
     outputs = tuple(replace(output, type=merges[output.name][1]) for output in found.outputs)
     result = Aggregation(found.by, outputs)
-    schema = Schema((*before.schema.times, *result.columns), before.schema.time)
+    schema = before.schema.of((*before.schema.times, *result.columns))
     return plan.Carry(
         id=f"{operator.id}.carry", inputs=(before.id,), schema=schema, aggregation=result, emit=operator.emit
     )

@@ -81,7 +81,7 @@ class Form:
             Column(c.name, sqltypes.element(c.type) if c.type else None) if c.name == column else c
             for c in schema.columns
         )
-        result = Schema(columns, schema.time)
+        result = schema.of(columns)
         if self.using == "A":
             return plan.Unfold(id=id_, inputs=(operator.id,), schema=result, column=column, looped=self.looped)
         return plan.Explode(id=id_, inputs=(operator.id,), schema=result, column=column)
@@ -109,7 +109,7 @@ def aggregate(
     )
     outputs = tuple(replace(output, type=answers[output.name][1]) for output in found.outputs)
     result = Aggregation(tuple(by), outputs)
-    columns = Schema((*times, *window, *result.columns), schema.time)
+    columns = schema.of((*times, *window, *result.columns))
     shared: dict[str, Any] = {"id": id_, "inputs": (before.id,), "schema": columns, "embeds": embeds}
     if frame is not None:
         return plan.WindowAggregate(frame=frame, aggregation=result, **shared)
@@ -126,4 +126,4 @@ def select(operator: plan.Operator, outputs: Sequence[Expression], id_: str) -> 
     schema = operator.schema
     everything = (*references(schema.times), *outputs)
     columns = tuple(Column(e.name, e.type) for e in everything)
-    return plan.Select(id=id_, inputs=(operator.id,), schema=Schema(columns, schema.time), outputs=everything)
+    return plan.Select(id=id_, inputs=(operator.id,), schema=schema.of(columns), outputs=everything)

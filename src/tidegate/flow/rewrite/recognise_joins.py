@@ -190,7 +190,7 @@ def join_by_hand(flow: Plan, last: Operator) -> list[Operator] | None:
         except FlowError:
             return None
     columns = [left.schema[n] for n in (*on, *names[LEFT])] + [right.schema[n] for n in names[RIGHT]]
-    schema = Schema((*left.schema.times, *columns), left.schema.time)
+    schema = left.schema.of((*left.schema.times, *columns))
     given = [e.name for e in data_of(last)]
     if given == [c.name for c in columns] == [name for _, name in wanted]:
         return [_joined(ends, on, condition, names[LEFT], names[RIGHT], last.schema, last.id)]

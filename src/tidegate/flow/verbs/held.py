@@ -171,7 +171,7 @@ class Held(Building):
                     hint="leave apply_batch out: it is given the rows of many times at once",
                 )
             told = all(callable(getattr(operator, name, None)) for name in ("state", "resume"))
-            if getattr(operator, "timers", False) is True and len(self.schema.time) > 1 and not told:
+            if getattr(operator, "timers", False) is True and not self.schema.order.total and not told:
                 raise NotSupported(
                     f"expected an operator with state() and resume(…), as it has timers on several time columns, got "
                     f"{type(operator).__name__}",

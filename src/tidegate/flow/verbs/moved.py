@@ -28,6 +28,7 @@ class Moved(Building):
         ts TIMESTAMP, page STRING, bytes INT, edited TIMESTAMP; time: ts
         """
         with self._building("at", timed=True):
+            self._check_counted()
             moves = moves_of(expression, columns, self.schema)
             zone = self.flow.timezone
             shifts = tuple(shift_of(e, c, zone) for e, c in zip(moves, self.schema.times, strict=True))

@@ -32,7 +32,7 @@ class Paired(Building):
             columns = tuple(
                 c if c.type is not None else Column(c.name, right.schema[c.name].type) for c in self.schema.columns
             )
-            return self._add(plan.Union, Schema(columns, self.schema.time), others=(right,))
+            return self._add(plan.Union, self.schema.of(columns), others=(right,))
 
     def join(self, other: Stream, on: Any, *, where: str | None = None, how: str = "inner") -> Stream:
         """Pair rows of two streams that have equal times and equal columns ``on``; with a table, at every time.

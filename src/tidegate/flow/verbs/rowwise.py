@@ -141,7 +141,7 @@ class RowWise(Building):
                     hint = f"map_entries({found.name}) makes an array of it" if found.type.startswith("MAP") else ""
                     raise BadArgument(f"expected an array column, got {found}", hint=hint)
             columns = tuple(Column(c.name, element) if c == found else c for c in self.schema.columns)
-            return self._add(plan.Explode, Schema(columns, self.schema.time), column=found.name)
+            return self._add(plan.Explode, self.schema.of(columns), column=found.name)
 
     def map_batches(self, function: Callable[[Any], Any], schema: Any) -> Stream:
         """Let a Python function turn Arrow batches of rows into others.

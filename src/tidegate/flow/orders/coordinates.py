@@ -1,0 +1,260 @@
+"""Coordinates: times of other orders as points, with a column for each axis, so that the order is a product order.
+
+Engines know one column, or a product of columns. They run a flow whose times are ordered otherwise on the points, and
+keep the user's column beside them. A finite order has the numbers of a realizer. In a sum, the two sides are told apart
+by (0, 1) and (1, 0), which do not compare, and each side has a column for its own values.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from tidegate.flow import sqltypes
+from tidegate.flow.orders.ordered import LEFT, RIGHT, Ordered
+from tidegate.flow.orders.realizer import Points
+from tidegate.flow.schema import Column
+from tidegate.flow.spans import from_units, units
+from tidegate.flow.sqltypes import literal, quoted
+from tidegate.time import BOTTOM, TOP, Bound, Inl, Inr, Nat, Order, Sum, minimal
+
+__all__ = ["Coordinates", "PosetCoordinates", "SumCoordinates", "points_stored", "stored"]
+
+_NAME = "__axis"
+
+
+class Coordinates(ABC):
+    """How the times of an order are written down as points, and read again."""
+
+    given: Ordered
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the axes."""
+
+    @property
+    @abstractmethod
+    def coding(self) -> tuple[str, ...]:
+        """Spark SQL for each axis, of the user's column; NULL if its value is not in the order."""
+
+    @property
+    @abstractmethod
+    def restoring(self) -> str:
+        """Spark SQL for the user's column, of the axes."""
+
+    @abstractmethod
+    def encode(self, t: Any) -> tuple[Any, ...]:
+        """Return the point of a time."""
+
+    @abstractmethod
+    def decode(self, point: Sequence[Any]) -> Any:
+        """Return the time of a point."""
+
+    @abstractmethod
+    def settled(self, frontier: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        """Return the points of the least times that are at or above a point of a frontier: only they can still come."""
+
+    @abstractmethod
+    def written(self, t: Any) -> list[Any]:
+        """Return a time of a frontier for a commit."""
+
+    @abstractmethod
+    def read(self, found: Sequence[Any]) -> Any:
+        """Return the time that `written` wrote down."""
+
+    @abstractmethod
+    def shown(self, t: Any) -> str:
+        """Return a time of a frontier for a reader."""
+
+    @property
+    def order(self) -> Order[Any]:
+        """The order of the user's times."""
+        return self.given.order
+
+    @property
+    def user(self) -> Column:
+        """The user's column."""
+        return Column(self.given.column, self.given.type)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the axes."""
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class PosetCoordinates(Coordinates):
+    """The numbers of the elements of a finite order."""
+
+    given: Ordered
+    #: For each element its numbers; as pairs, so that it can be hashed.
+    points: tuple[tuple[Hashable, tuple[int, ...]], ...]
+
+    @classmethod
+    def of(cls, given: Ordered, points: Points) -> PosetCoordinates:
+        """Return coordinates by the numbers of the elements."""
+        return cls(given, tuple(points.items()))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(Column(f"{_NAME}{i}", "BIGINT") for i in range(len(self.points[0][1])))
+
+    @property
+    def coding(self) -> tuple[str, ...]:
+        name = quoted(self.given.column)
+        whens = [(f"{name} = {self._literal(x)}", point) for x, point in self.points]
+        return tuple(_case((when, f"{point[i]}L") for when, point in whens) for i in range(len(self.columns)))
+
+    @property
+    def restoring(self) -> str:
+        return _case((f"{_NAME}0 = {point[0]}L", self._literal(x)) for x, point in self.points)
+
+    def encode(self, t: Any) -> tuple[Any, ...]:
+        return dict(self.points)[t]
+
+    def decode(self, point: Sequence[Any]) -> Any:
+        return next(x for x, known in self.points if known == tuple(point))
+
+    def settled(self, frontier: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        bounds = [tuple(point) for point in frontier]
+        open_ = [x for x, point in self.points if any(_reaches(bound, point) for bound in bounds)]
+        return [self.encode(x) for x in minimal(self.order, open_)]
+
+    def written(self, t: Any) -> list[Any]:
+        return [t.isoformat() if isinstance(t, date) else t]
+
+    def read(self, found: Sequence[Any]) -> Any:
+        return date.fromisoformat(found[0]) if self.given.type == "DATE" else found[0]
+
+    def shown(self, t: Any) -> str:
+        return str(t)
+
+    def _literal(self, x: Any) -> str:
+        if isinstance(x, str):
+            return literal(x)
+        return f"DATE '{x.isoformat()}'" if isinstance(x, date) else f"CAST({x} AS {self.given.type})"
+
+
+@dataclass(frozen=True, slots=True)
+class SumCoordinates(Coordinates):
+    """Which side, twice, and the values of both sides; of the side that it is not, one that never moves."""
+
+    given: Ordered
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        types = ("TINYINT", "TINYINT", *self.given.sides)
+        return tuple(Column(f"{_NAME}{i}", type_) for i, type_ in enumerate(types))
+
+    @property
+    def coding(self) -> tuple[str, ...]:
+        whole = [f"({self._is(side)} AND {self._inside(side)})" for side in (LEFT, RIGHT)]
+        sides = [_case(zip(whole, numbers, strict=True)) for numbers in (("0", "1"), ("1", "0"))]
+        numbers = [f"CAST({sql} AS TINYINT)" for sql in sides]
+        values = [
+            f"IF({self._is(side)}, {self._value(side)}, {_still(type_)})"
+            for side, type_ in zip((LEFT, RIGHT), self.given.sides, strict=True)
+        ]
+        return (*numbers, *values)
+
+    @property
+    def restoring(self) -> str:
+        left = f"{_NAME}0 = 0"
+        side = f"'side', IF({left}, {literal(LEFT)}, {literal(RIGHT)})"
+        if self._one_type:
+            return f"named_struct({side}, 'value', IF({left}, {_NAME}2, {_NAME}3))"
+        return f"named_struct({side}, 'left', IF({left}, {_NAME}2, NULL), 'right', IF({left}, NULL, {_NAME}3))"
+
+    def encode(self, t: Any) -> tuple[Any, ...]:
+        left, right = (from_units(0, type_) for type_ in self.given.sides)
+        return (0, 1, t.t, right) if t.is_left else (1, 0, left, t.t)
+
+    def decode(self, point: Sequence[Any]) -> Any:
+        return Inl(point[2]) if point[0] == 0 else Inr(point[3])
+
+    def settled(self, frontier: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        bounds = [tuple(point) for point in frontier]
+        found = []
+        order = self.given.order
+        assert isinstance(order, Sum)
+        for side, at, part in ((Inl, 2, order.left), (Inr, 3, order.right)):
+            # The last time that a side can have is at or above every bound that lets this side be.
+            last = self.encode(side(TOP))
+            values = [bound[at] for bound in bounds if _reaches(bound, last) and bound[at] is not TOP]
+            found += [self.encode(side(_least(part, values)))] if values else []
+        return found
+
+    def written(self, t: Any) -> list[Any]:
+        side, type_ = (LEFT, self.given.sides[0]) if t.is_left else (RIGHT, self.given.sides[1])
+        return [side, t.t.name if isinstance(t.t, Bound) else units(t.t, type_)]
+
+    def read(self, found: Sequence[Any]) -> Any:
+        side, value = found
+        kind, type_ = (Inl, self.given.sides[0]) if side == LEFT else (Inr, self.given.sides[1])
+        return kind(Bound[value] if isinstance(value, str) else from_units(value, type_))
+
+    def shown(self, t: Any) -> str:
+        first = t.t is BOTTOM or (isinstance(t.t, date) and t.t == type(t.t).min)
+        return f"{LEFT if t.is_left else RIGHT} {'any' if first else t.t}"
+
+    @property
+    def _one_type(self) -> bool:
+        return "value" in sqltypes.fields(self.given.type)
+
+    def _is(self, side: str) -> str:
+        return f"coalesce({quoted(self.given.column)}.side = {literal(side)}, false)"
+
+    def _value(self, side: str) -> str:
+        return f"{quoted(self.given.column)}.{'value' if self._one_type else quoted(side)}"
+
+    def _inside(self, side: str) -> str:
+        order = self.given.order
+        assert isinstance(order, Sum)
+        part = order.left if side == LEFT else order.right
+        value = self._value(side)
+        return f"{value} IS NOT NULL" + (f" AND {value} >= 0" if isinstance(part, Nat) else "")
+
+
+def _reaches(bound: Sequence[Any], point: Sequence[Any]) -> bool:
+    """Whether a point is at or above a bound, in which there may be bounds of axes."""
+    return all(
+        b is BOTTOM or p is TOP or (not isinstance(b, Bound) and not isinstance(p, Bound) and b <= p)
+        for b, p in zip(bound, point, strict=True)
+    )
+
+
+def _least(part: Order[Any], values: list[Any]) -> Any:
+    least = part.bottoms()[0] if any(value is BOTTOM for value in values) else min(values)
+    # A watermark may be below the first natural number.
+    return max(least, 0) if isinstance(part, Nat) and not isinstance(least, Bound) else least
+
+
+def _still(type_: str) -> str:
+    """Return a value of a type that does not move."""
+    if type_ in sqltypes.INTEGERS:
+        return f"CAST(0 AS {type_})"
+    # The session's zone has no say in it.
+    return {"DATE": "DATE '1970-01-01'", "TIMESTAMP": "timestamp_micros(0L)"}.get(
+        type_, "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+    )
+
+
+def _case(pairs: Iterable[tuple[str, str]]) -> str:
+    return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in pairs)} END"
+
+
+def stored(coordinates: PosetCoordinates) -> list[list[Any]]:
+    """Return the numbers of all elements for a commit."""
+    return [[*coordinates.written(x), list(point)] for x, point in coordinates.points]
+
+
+def points_stored(given: Ordered, found: Sequence[Sequence[Any]]) -> Points:
+    """Return the numbers that `stored` wrote down."""
+    reader = PosetCoordinates(given, ())
+    return {reader.read(entry): tuple(entry[1]) for entry in found}
+
+

@@ -1,0 +1,145 @@
+"""From a plan on times of other orders to one on points: what engines run.
+
+Each stream gets the axes as its time columns, and the user's column beside them: expressions read it as before. Where an
+operator gives rows of its own, at a time, the user's column is made anew of the axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tidegate.flow import plan
+from tidegate.flow.errors import NotSupported
+from tidegate.flow.expressions import Expression, reference_to
+from tidegate.flow.orders.coordinates import Coordinates, PosetCoordinates, SumCoordinates, points_stored
+from tidegate.flow.orders.ordered import Ordered
+from tidegate.flow.orders.realizer import grown, numbered
+from tidegate.flow.plan import Operator, Plan
+from tidegate.flow.schema import Column, Schema
+from tidegate.time import Poset
+
+__all__ = ["embedded", "is_embedded"]
+
+#: Operators that give the rows that they are given, or rows in their place.
+_AS_GIVEN = (plan.Source, plan.Where, plan.Explode, plan.Unfold, plan.MapBatches, plan.Union, plan.Gate, plan.Distinct)
+
+
+def is_embedded(flow: Plan) -> bool:
+    """Whether times in a plan are points."""
+    return any(source.schema.coordinates for source in flow.sources)
+
+
+def embedded(flow: Plan, known: Sequence[Sequence[Sequence[Any]]] = ()) -> Plan:
+    """Return the plan that engines run: the same one, if all times are ordered by their values.
+
+    ``known`` are the numbers of orders in a checkpoint: an order that has grown since goes on with them.
+    """
+    found: dict[Ordered, Coordinates] = {}
+    for source in flow.sources:
+        if (given := source.schema.ordered) and given not in found:
+            found[given] = _coordinates(given, known)
+    if not found:
+        return flow
+    rewritten = _Rewriting(flow, found)
+    for operator in flow:
+        rewritten.add(operator)
+    sinks = tuple(replace(sink, input=rewritten.names.get(sink.input, sink.input)) for sink in flow.sinks)
+    return replace(flow, operators=tuple(rewritten.operators), sinks=sinks)
+
+
+def _coordinates(given: Ordered, known: Sequence[Sequence[Sequence[Any]]]) -> Coordinates:
+    if not isinstance(given.order, Poset):
+        return SumCoordinates(given)
+    for stored in known:
+        points = grown(given.order, points_stored(given, stored))
+        if points is not None:
+            return PosetCoordinates.of(given, points)
+    return PosetCoordinates.of(given, numbered(given.order))
+
+
+class _Rewriting:
+    """The operators of the new plan so far, and what has another name in it."""
+
+    def __init__(self, flow: Plan, found: Mapping[Ordered, Coordinates]) -> None:
+        self._flow = flow
+        self._found = found
+        self.operators: list[Operator] = []
+        self.names: dict[str, str] = {}
+
+    def add(self, operator: Operator) -> None:
+        """Add an operator, and what puts the user's column in its place."""
+        inputs = tuple(self.names.get(name, name) for name in operator.inputs)
+        operator = replace(operator, inputs=inputs)
+        given = operator.schema.ordered
+        if given is None:
+            self.operators.append(operator)
+            return
+        at = self._found[given]
+        schema = _on_axes(operator.schema, at)
+        axes = tuple(reference_to(c.name, c.type) for c in at.columns)
+        user = reference_to(given.column, given.type)
+        if isinstance(operator, _AS_GIVEN):
+            self.operators.append(replace(operator, schema=schema))
+        elif isinstance(operator, plan.Select):
+            self.operators.append(replace(operator, schema=schema, outputs=(*axes, *operator.outputs)))
+        elif isinstance(operator, plan.Aggregate):
+            # There is one time in a group, whether it is told by the axes or by the user's column.
+            grouped = replace(operator.aggregation, by=(user, *operator.aggregation.by))
+            self.operators.append(replace(operator, schema=schema, aggregation=grouped))
+        else:
+            self._add_restored(self._of_its_own(operator, at), operator.schema, at)
+
+    def _of_its_own(self, operator: Operator, at: Coordinates) -> Operator:
+        """Return an operator that gives rows of its own on points, whatever is in the user's column."""
+        name, columns = at.given.column, operator.schema.columns[1:]
+        if isinstance(operator, plan.Accumulate | plan.Process):
+            return replace(operator, schema=_points(at, columns))
+        if isinstance(operator, plan.Iterate):
+            # In a loop there are no times: relations have what they had.
+            inputs = tuple(map(self._without_user, operator.inputs))
+            return replace(operator, inputs=inputs, schema=_points(at, columns))
+        if isinstance(operator, plan.Top):
+            groups = len(operator.by)
+            return replace(operator, schema=_points(at, (*columns[:groups], at.user, *columns[groups:])))
+        if isinstance(operator, plan.Join) and operator.with_table:
+            on, rest = columns[: len(operator.on)], columns[len(operator.on) :]
+            left = (name, *operator.left_columns)
+            return replace(operator, left_columns=left, schema=_points(at, (*on, at.user, *rest)))
+        if isinstance(operator, plan.Join):
+            return replace(operator, on=(name, *operator.on), schema=_points(at, (at.user, *columns)))
+        raise NotSupported(f"there is no {operator.verb} on times that are ordered by {at.order!r}")
+
+    def _without_user(self, name: str) -> str:
+        """Return the name of a stream without the user's column; of a table, its own."""
+        before = next(operator for operator in self.operators if operator.id == name)
+        at = before.schema.coordinates
+        if at is None:
+            return name
+        columns = tuple(c for c in before.schema.columns if c.name != at.given.column)
+        outputs = tuple(reference_to(c.name, c.type) for c in columns)
+        bare = plan.Restored(
+            id=f"{name} without {at.given.column}", inputs=(name,), schema=before.schema.of(columns), outputs=outputs
+        )
+        if all(operator.id != bare.id for operator in self.operators):
+            self.operators.append(bare)
+        return bare.id
+
+    def _add_restored(self, operator: Operator, user: Schema, at: Coordinates) -> None:
+        schema = _on_axes(user, at)
+        made = Expression(at.given.column, at.restoring, at.given.type, (at.names[0],))
+        outputs = tuple(made if c.name == at.given.column else reference_to(c.name, c.type) for c in schema.columns)
+        restored = plan.Restored(
+            id=f"{operator.id} with {at.given.column}", inputs=(operator.id,), schema=schema, outputs=outputs
+        )
+        self.operators += [operator, restored]
+        self.names[operator.id] = restored.id
+
+
+def _on_axes(schema: Schema, at: Coordinates) -> Schema:
+    return _points(at, schema.columns)
+
+
+def _points(at: Coordinates, columns: Sequence[Column]) -> Schema:
+    return Schema((*at.columns, *columns), at.names, at)

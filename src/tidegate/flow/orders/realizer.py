@@ -1,0 +1,153 @@
+"""Finite orders as points: each element gets a number on each of a few axes, so that the order is that of the points.
+
+A linear extension lists the elements from below to above. Where elements do not compare, some extension has the one
+first and some the other: then one element is at or below another if, and only if, its number is on every axis. The
+numbers have room between them: when an order grows, the old elements keep theirs.
+
+>>> from tidegate.time import Poset
+>>> axes = numbered(Poset([("a", "b"), ("a", "c")]))
+>>> {x: tuple(n // GAP for n in point) for x, point in axes.items()}
+{'a': (0, 0), 'b': (1, 2), 'c': (2, 1)}
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import TypeAlias
+
+from tidegate.time import Poset
+
+__all__ = ["GAP", "Points", "canonical", "grown", "is_faithful", "numbered", "realizer"]
+
+#: The distance between the numbers of two neighbours, as long as none came between them.
+GAP = 2**32
+
+#: How often a realizer with few extensions is looked for, of a small order.
+_ATTEMPTS = 40
+
+#: The numbers of each element, one for each axis.
+Points: TypeAlias = dict[Hashable, tuple[int, ...]]
+
+
+def canonical(order: Poset) -> Poset:
+    """Return an order whose elements are listed in one way, however its pairs were written down.
+
+    >>> canonical(Poset([("b", "c"), ("a", "c")])).elements
+    ('a', 'b', 'c')
+    """
+    # Of those that may come next, the least by its value.
+    left = sorted(order.elements)  # type: ignore[type-var]
+    listed: list[Hashable] = []
+    while left:
+        first = next(x for x in left if not any(y != x and order.le(y, x) for y in left))
+        left.remove(first)
+        listed.append(first)
+    pairs = [(x, y) for x in order.elements for y in order.successors(x)]
+    return Poset(pairs, elements=listed)
+
+
+def realizer(order: Poset) -> list[tuple[Hashable, ...]]:
+    """Return linear extensions, of which the first is `Poset.elements`, so that x <= y if x is before y in all of them.
+
+    They are two at least, and as few as some attempts find: the fewest that there are is a hard question.
+
+    >>> realizer(Poset([("a", "b"), ("a", "c")]))
+    [('a', 'b', 'c'), ('a', 'c', 'b')]
+    """
+    attempts = (_attempt(order, random.Random(seed)) for seed in range(_ATTEMPTS if len(order.elements) < 40 else 1))
+    best = next(attempts)
+    for found in attempts:
+        if len(best) == 2:
+            break
+        best = min(best, found, key=len)
+    return best if len(best) > 1 else best * 2
+
+
+def _attempt(order: Poset, chance: random.Random) -> list[tuple[Hashable, ...]]:
+    """Return a realizer; each extension turns as many pairs round as it can of those that all before have one way."""
+    elements = order.elements
+    found = [elements]
+    one_way = [(i, j) for i, x in enumerate(elements) for j in range(i + 1, len(elements)) if not order.le(x, elements[j])]
+    below = [sum(1 << i for i, x in enumerate(elements) if order.le(x, y)) for y in elements]
+    while one_way:
+        chance.shuffle(one_way)
+        extension = _turning(below, sorted(one_way, key=lambda pair: pair[0] - pair[1]) if len(found) % 2 else one_way)
+        place = {i: n for n, i in enumerate(extension)}
+        found.append(tuple(elements[i] for i in extension))
+        one_way = [(i, j) for i, j in one_way if place[i] < place[j]]
+    return found
+
+
+def _turning(below: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """Return a linear extension of numbered elements that has j before i for many pairs (i, j), and for one at least.
+
+    ``below`` has, for each element, those at or below it as bits.
+    """
+    before = list(below)
+    for i, j in pairs:
+        # If i has to be before j by now, j cannot be before i.
+        if not before[j] >> i & 1:
+            before = [bits | before[j] if bits >> i & 1 else bits for bits in before]
+    return sorted(range(len(before)), key=lambda i: (before[i].bit_count(), i))
+
+
+def numbered(order: Poset) -> Points:
+    """Return the numbers of all elements; the first axis lists them as `Poset.elements` does."""
+    places = [{x: i * GAP for i, x in enumerate(extension)} for extension in realizer(order)]
+    return {x: tuple(place[x] for place in places) for x in order.elements}
+
+
+def is_faithful(order: Poset, points: Mapping[Hashable, Sequence[int]]) -> bool:
+    """Whether elements are ordered as their points are."""
+    elements = order.elements
+    return all(
+        order.le(x, y) == all(a <= b for a, b in zip(points[x], points[y], strict=True))
+        for x in elements
+        for y in elements
+    )
+
+
+def grown(order: Poset, points: Points) -> Points | None:
+    """Return the numbers of all elements of an order that has grown, the old ones with theirs.
+
+    None if there are none: if the old elements are ordered differently by now, or there is no room.
+    """
+    known = {x: points[x] for x in order.elements if x in points}
+    if len(known) < len(points):
+        return None
+    axes = len(next(iter(known.values()))) if known else 0
+    for x in order.elements:
+        if x not in known:
+            placed = _placed(order, x, known, axes)
+            if placed is None:
+                return None
+            known[x] = placed
+    return known if is_faithful(order, known) else None
+
+
+def _placed(order: Poset, x: Hashable, known: Points, axes: int) -> tuple[int, ...] | None:
+    """Return numbers for one more element, which keep it apart from those that it does not compare with."""
+    apart = [point for y, point in known.items() if not order.comparable(x, y)]
+    choices = [list(_free(order, x, known, axis)) for axis in range(axes)]
+    for point in product(*choices):
+        above = (any(a > b for a, b in zip(point, other, strict=True)) for other in apart)
+        below = (any(a < b for a, b in zip(point, other, strict=True)) for other in apart)
+        if all(above) and all(below):
+            return point
+    return None
+
+
+def _free(order: Poset, x: Hashable, known: Points, axis: int) -> Iterator[int]:
+    """Return numbers on an axis that an element can have: at the end first, then from below."""
+    taken = sorted(point[axis] for point in known.values())
+    low = max((point[axis] for y, point in known.items() if order.le(y, x)), default=None)
+    high = min((point[axis] for y, point in known.items() if order.le(x, y)), default=None)
+    if high is None:
+        yield taken[-1] + GAP
+    gaps = list(zip([taken[0] - 2 * GAP, *taken], taken, strict=False))
+    for a, b in gaps:
+        inside = (low is None or a >= low) and (high is None or b <= high)
+        if inside and b - a > 1:
+            yield (a + b) // 2
