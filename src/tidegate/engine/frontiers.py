@@ -22,7 +22,9 @@ __all__ = [
     "is_complete",
     "moving",
     "newly_complete",
+    "of_user",
     "parts_of",
+    "settled",
     "shown",
     "start_of",
     "time_of",
@@ -36,7 +38,22 @@ COMPLETE = "everything is complete"
 
 def start_of(schema: Schema) -> Frontier:
     """Answer the frontier at which every time may still appear."""
-    return Antichain(schema.order, schema.order.bottoms())
+    return settled(schema, Antichain(schema.order, schema.order.bottoms()))
+
+
+def settled(schema: Schema, frontier: Frontier) -> Frontier:
+    """Return a frontier without times that there are none at or above: points are not all times of an order.
+
+    What may still come is the same. If nothing may, the frontier is empty.
+    """
+    at = schema.coordinates
+    return frontier if at is None else Antichain(schema.order, at.settled(parts_of(schema, f) for f in frontier))
+
+
+def of_user(schema: Schema, frontier: Frontier) -> Frontier:
+    """Return a frontier in the times that a user knows."""
+    at = schema.coordinates
+    return frontier if at is None else Antichain(at.order, [at.decode(parts_of(schema, f)) for f in frontier])
 
 
 def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> str:
@@ -105,11 +122,15 @@ def newly_complete(schema: Schema, old: Frontier, new: Frontier) -> str:
 
 def encoded(schema: Schema, frontier: Iterable[Any]) -> list[list[Any]]:
     """Answer the elements of a frontier as lists of units, and of the names of bounds."""
+    if at := schema.coordinates:
+        return [at.written(at.decode(t)) for t in sorted(frontier, key=schema.order.key)]
     return [_coded(schema, t) for t in sorted(frontier, key=schema.order.key)]
 
 
 def decoded(schema: Schema, elements: Iterable[Sequence[Any]]) -> Frontier:
     """Answer the frontier that `encoded` wrote down."""
+    if at := schema.coordinates:
+        return Antichain(schema.order, [at.encode(at.read(element)) for element in elements])
     return Antichain(schema.order, [time_of(schema, element) for element in elements])
 
 
@@ -121,6 +142,8 @@ def shown(schema: Schema, frontier: Iterable[Any]) -> str:
     >>> shown(pair, decoded(pair, [[3, "BOTTOM"], [1, 7]]))
     '(1, 1970-01-08) or (3, any)'
     """
+    if at := schema.coordinates:
+        return " or ".join(at.shown(at.decode(t)) for t in sorted(frontier, key=schema.order.key)) or COMPLETE
     texts = sorted(", ".join("any" if _first(p) else str(p) for p in parts_of(schema, t)) for t in frontier)
     return " or ".join(f"({text})" if len(schema.time) > 1 else text for text in texts) or COMPLETE
 

@@ -15,10 +15,11 @@ from tidegate.engine.relation import Batches, Groups
 from tidegate.errors import TidegateError
 from tidegate.flow.arrow import arrow_type, checked_result, rows_of
 from tidegate.flow.errors import BadResult
+from tidegate.flow.orders import Coordinates
 from tidegate.flow.plan import MapBatches, WindowApply
 from tidegate.flow.schema import Column
 
-__all__ = ["ORDER", "applied", "check_given", "mapped", "running"]
+__all__ = ["ORDER", "applied", "check_given", "mapped", "running", "with_points"]
 
 #: The column that numbers the rows of a group.
 ORDER = "__order"
@@ -44,7 +45,8 @@ def running(place: str) -> Iterator[None]:
 
 def mapped(operator: MapBatches) -> Batches:
     """Return a user's function on batches as a backend calls it, with its results checked."""
-    function, declared, time = operator.function, operator.schema.columns, operator.schema.time
+    function, declared, time = operator.function, operator.schema.visible, operator.schema.user_time
+    at = operator.schema.coordinates
     place = f"{operator.verb}(…), {operator.id}"
 
     def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -52,8 +54,10 @@ def mapped(operator: MapBatches) -> Batches:
             if not batch.num_rows:
                 continue
             with running(place):
-                returned = checked_result(function(batch), declared, function)
-                _same_times(pa.Table.from_batches([batch]), returned, time, function)
+                shown = batch if at is None else batch.drop_columns(list(at.names))
+                returned = checked_result(function(shown), declared, function)
+                _same_times(pa.Table.from_batches([shown]), returned, time, function)
+                returned = returned if at is None else with_points(at, returned)
             yield from returned.to_batches()
 
     return batches
@@ -63,14 +67,36 @@ def _same_times(given: pa.Table, returned: pa.Table, time: Sequence[str], functi
     """Raise unless every time that was returned was given."""
     if not time or not returned.num_rows:
         return
-    strange = returned.select(time).join(given.select(time), keys=list(time), join_type="left anti")
-    if strange.num_rows:
-        first = tuple(strange.slice(0, 1).to_pylist()[0].values())
+    if any(pa.types.is_nested(returned.schema.field(name).type) for name in time):
+        # Arrow joins by plain values only.
+        known = set(map(repr, rows_of(given.select(time))))
+        found = [tuple(row.values()) for row in rows_of(returned.select(time)) if repr(row) not in known]
+    else:
+        strange = returned.select(time).join(given.select(time), keys=list(time), join_type="left anti")
+        found = [tuple(row.values()) for row in strange.slice(0, 1).to_pylist()]
+    if found:
+        first = found[0]
         name = getattr(function, "__qualname__", repr(function))
         raise BadResult(
             f"expected from {name} only times that are in its batch, got {first[0] if len(first) == 1 else first!r}",
             hint="a function may drop, change and multiply rows, but a row keeps its time",
         )
+
+
+def with_points(at: Coordinates, table: pa.Table) -> pa.Table:
+    """Return rows with the points of their times, which are in the user's column."""
+    values = [at.given.time_of(row[at.given.column]) for row in rows_of(table.select([at.given.column]))]
+    if None in values:
+        strange = table.column(at.given.column)[values.index(None)].as_py()
+        raise BadResult(
+            f"expected times of {at.given.column} that are in its order, got {strange!r}",
+            hint="a row keeps its time, or has one above it",
+        )
+    points = [at.encode(t) for t in values]
+    axes = [
+        pa.array([point[i] for point in points], arrow_type(column.type or "")) for i, column in enumerate(at.columns)
+    ]
+    return pa.Table.from_arrays([*axes, *table.columns], names=[*at.names, *table.column_names])
 
 
 def applied(operator: WindowApply, data: Sequence[str], key: dict[str, str]) -> Groups:

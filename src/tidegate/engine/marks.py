@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tidegate.engine.frontiers import Frontier, decoded, encoded, shown, start_of
+from tidegate.engine.frontiers import Frontier, decoded, encoded, settled, shown, start_of
 from tidegate.engine.policies import Seen, policy_of
 from tidegate.flow.plan import Source
 from tidegate.time import Antichain
@@ -36,7 +36,7 @@ class Marks:
         """Return the marks after a step has taken its rows. A frontier never goes back."""
         memory, frontier = policy_of(source).after(self.memory, self.frontier, seen)
         counts = {name: getattr(self, name) + getattr(seen, name) for name in _COUNTS}
-        return Marks(frontier, memory, **counts)
+        return Marks(settled(source.schema, frontier), memory, **counts)
 
     def ended(self) -> Marks:
         """Return the marks at the end of the input: nothing may appear any more."""
@@ -52,7 +52,7 @@ class Marks:
             "frontier": encoded(source.schema, self.frontier),
             "shown": shown(source.schema, self.frontier),
             "because": self.because(source),
-            "time": [[column.name, column.type] for column in source.schema.times],
+            "time": source.schema.time_columns,
             **{name: getattr(self, name) for name in _COUNTS},
             **policy_of(source).coded(self.memory),
         }

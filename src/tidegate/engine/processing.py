@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.engine.functions import ORDER, running
+from tidegate.engine.functions import ORDER, running, with_points
 from tidegate.engine.relation import Batches
 from tidegate.engine.timing import Timers
 from tidegate.flow.arrow import arrow_type, checked_result, rows_of, table_of
@@ -87,6 +87,7 @@ class Copies:
     def __init__(self, operator: Process, given: Sequence[Column], declared: Sequence[Column]) -> None:
         self.original = operator.operator
         self.schema = operator.schema.of(given)
+        self._at = operator.schema.coordinates
         self.place = f"{operator.verb}(…), {operator.id}"
         self._declared = list(declared)
         self._columns = [*self.schema.times, *declared]
@@ -130,14 +131,27 @@ class Copies:
         """Return a copy after a call at a time; what it answered is added to what was found."""
         if timers is not None:
             timers.called(t)
-        for event in [*(DT(t, row) for row in rows), WM(t)]:
+        told = self._told(t)
+        for event in [*(DT(told, self._shown(row)) for row in rows), WM(told)]:
             copy, answered = step(copy, event)
             for answer in answered:
                 if timers is not None and isinstance(answer, Timer):
-                    timers.ask(answer, t, alone=not rows)
+                    timers.ask(Timer(self._heard(answer.t)), t, alone=not rows)
                 else:
                     found.append((t, answer))
         return copy
+
+    def _told(self, t: Any) -> Any:
+        """Return a time as the operator knows it."""
+        return t if self._at is None else self._at.decode(t)
+
+    def _heard(self, t: Any) -> Any:
+        """Return a time that the operator says; what is none stays as it is, and is refused where it is looked at."""
+        return self._at.encode(t) if self._at is not None and self._at.order.contains(t) else t
+
+    def _shown(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return a row as the operator is given it."""
+        return row if self._at is None else {n: value for n, value in row.items() if n not in self._at.names}
 
     def exits(
         self,
@@ -152,13 +166,13 @@ class Copies:
         """
         found = []
         for answer in copy.exit():
-            if isinstance(answer, DT) and self.schema.order.contains(answer.t):
-                if self.forget is not None and not self.schema.order.le(last, answer.t):
+            if isinstance(answer, DT) and self.schema.order.contains(heard := self._heard(answer.t)):
+                if self.forget is not None and not self.schema.order.le(last, heard):
                     raise BadResult(
                         f"expected at exit times at or above {last!r}, when the key is forgotten, got {answer.t!r}",
                         hint="answer at the last time that was given plus forget, less one unit; or later",
                     )
-                check(answer.t)
+                check(heard)
             found.append((last, answer))
         return [self._table(found)] if found else []
 
@@ -207,7 +221,7 @@ class Copies:
         return batch.append_column("__timer", pa.array([timer] * batch.num_rows, pa.bool_()))
 
     def _call(self, copy: Any, rows: pa.Table) -> tuple[Any, Any]:
-        answer = copy.apply_batch(rows)
+        answer = copy.apply_batch(rows if self._at is None else rows.drop_columns(list(self._at.names)))
         if isinstance(answer, tuple) and len(answer) == 2 and callable(getattr(answer[0], "exit", None)):
             return answer
         raise BadResult(
@@ -216,6 +230,10 @@ class Copies:
         )
 
     def _checked(self, returned: Any) -> pa.Table:
+        if self._at is not None:
+            columns = [self._at.user, *self._declared]
+            checked = checked_result(returned, columns, self.original.apply_batch)
+            return with_points(self._at, checked).select(self._names)
         if isinstance(returned, pa.Table) and self._as_declared(returned.schema):
             return returned
         return checked_result(returned, self._columns, self.original.apply_batch)
@@ -241,9 +259,11 @@ class Copies:
                     f"expected DT(t, dict of {', '.join(names)}) from {name}, got {answer!r}",
                     hint="the key's columns and the time are added",
                 )
-            if not (order.contains(answer.t) and (at is None or order.le(at, answer.t))):
-                raise BadResult(f"expected a time at or above {at!r}, which {name} was given, got {answer.t!r}")
-            times = (answer.t,) if len(time) == 1 else answer.t
+            t = self._heard(answer.t)
+            if not (order.contains(t) and (at is None or order.le(at, t))):
+                given = at if at is None else self._told(at)
+                raise BadResult(f"expected a time at or above {given!r}, which {name} was given, got {answer.t!r}")
+            times = (t,) if len(time) == 1 else t
             rows.append(dict(zip(time, times, strict=True)) | answer.d)
         try:
             return table_of(rows, self._columns)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from threading import Event
 from types import TracebackType
 from typing import Any
 
 from tidegate.engine.commits.by_step import checked_steps, directory_of
-from tidegate.engine.frontiers import COMPLETE, Frontier, shown
+from tidegate.engine.frontiers import COMPLETE, Frontier, of_user, shown
 from tidegate.engine.steps.failures import in_a_line
 from tidegate.engine.steps.running import Running
 from tidegate.engine.storage.errors import RunStopped
 from tidegate.engine.times import parse_time
 from tidegate.flow.errors import BadArgument, nearest
+from tidegate.flow.plan import Restored
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.show import html_table
 from tidegate.flow.sqltypes import struct
@@ -134,7 +135,7 @@ class Run(ABC):
             running.flow.name,
             state,
             None if last is None else last.step,
-            {name: shown(self._schema(name), frontier) for name, frontier in self.frontiers().items()},
+            {name: shown(self._schema(name), frontier) for name, frontier in self._frontiers().items()},
             {source: mark.rows for source, mark in marks.items()},
             {source: mark.late for source, mark in marks.items()},
             {source: mark.rejected for source, mark in marks.items()}
@@ -144,6 +145,9 @@ class Run(ABC):
 
     def frontiers(self) -> dict[str, Frontier]:
         """Return, for each sink, the least times that may still come out; none when everything is complete."""
+        return {name: of_user(self._schema(name), frontier) for name, frontier in self._frontiers().items()}
+
+    def _frontiers(self) -> dict[str, Frontier]:
         return {sink.name: self.running.tracking.of_sink(sink.name) for sink in self.running.flow.sinks}
 
     def why(self, time: Any, sink: str = "") -> list[Reason]:
@@ -161,8 +165,21 @@ class Run(ABC):
         found: dict[Reason, None] = {}
         for name in [sink] if sink else names:
             t = parse_time(self._schema(name), time)
-            found |= dict.fromkeys(self.running.tracking.why(name, t))
+            found |= dict.fromkeys(self._in_user_times(reason) for reason in self.running.tracking.why(name, t))
         return list(found)
+
+    def _in_user_times(self, reason: Reason) -> Reason:
+        """Return a reason in the times and operators that the user knows."""
+        flow = self.running.flow
+        known = {operator.id for operator in flow}
+        hidden = {operator.id for operator in flow if isinstance(operator, Restored)}
+        at = next((flow[name].schema.coordinates for name, _ in reason.path if name in known), None)
+        if at is None:
+            return reason
+        axes = len(at.names)
+        # Inside of a loop, the round is one more component.
+        path = [(place, at.decode(t[:axes]), t[axes:]) for place, t in reason.path if place not in hidden]
+        return replace(reason, path=tuple((place, (t, *rounds) if rounds else t) for place, t, rounds in path))
 
     def metrics(self) -> list[dict[str, Any]]:
         """Return what each of the last steps of this run took in and gave out, and how long it took."""
@@ -229,5 +246,6 @@ def set_aside_columns(schema: Schema) -> list[Column]:
         return struct(**{column.name: column.type or "" for column in columns})
 
     texts = {"source": "STRING", "step": "BIGINT", "reason": "STRING", "bound": "STRING"}
-    found = {"time": whole(tuple(schema.times)), **texts, "row": whole(schema.columns)}
+    times = tuple(schema[name] for name in schema.user_time)
+    found = {"time": whole(times), **texts, "row": whole(schema.visible)}
     return [Column(name, type_) for name, type_ in found.items()]

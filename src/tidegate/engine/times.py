@@ -6,8 +6,10 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from tidegate.flow.errors import BadArgument
+from tidegate.flow.orders import Coordinates, SumCoordinates
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units
+from tidegate.time import Inl, Inr
 
 __all__ = ["parse_time"]
 
@@ -19,6 +21,9 @@ def parse_time(schema: Schema, given: Any) -> Any:
     >>> parse_time(parse_schema("day DATE, n INT", time=("day", "n")), ("2026-01-01", 3))
     (datetime.date(2026, 1, 1), 3)
     """
+    if at := schema.coordinates:
+        t = _in_order(at, given)
+        return at.encode(t)
     parts = given if isinstance(given, tuple | list) else (given,)
     if len(parts) != len(schema.time):
         raise BadArgument(
@@ -29,6 +34,21 @@ def parse_time(schema: Schema, given: Any) -> Any:
     t = values[0] if len(values) == 1 else values
     schema.order.check(t)
     return t
+
+
+def _in_order(at: Coordinates, given: Any) -> Any:
+    """Return a time of another order: an element, as it is or as text, or of a sum a side and a value."""
+    value = given[0] if isinstance(given, tuple | list) and len(given) == 1 else given
+    if isinstance(at, SumCoordinates) and isinstance(given, tuple | list) and len(given) == 2:
+        side, part = given
+        sides = {"left": (Inl, at.given.sides[0]), "right": (Inr, at.given.sides[1])}
+        if side in sides:
+            kind, type_ = sides[side]
+            value = kind(_value(part, type_))
+    elif isinstance(value, str) and at.given.type != "STRING" and not isinstance(at, SumCoordinates):
+        value = _value(value, at.given.type)
+    at.order.check(value)
+    return value
 
 
 def _value(part: Any, type_: str) -> Any:

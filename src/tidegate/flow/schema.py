@@ -95,6 +95,11 @@ class Schema:
         return tuple(self[name] for name in self.time)
 
     @property
+    def time_columns(self) -> list[list[str | None]]:
+        """The time columns that a user knows, with their types, for files."""
+        return [[c.name, c.type] for c in (self[name] for name in self.user_time)]
+
+    @property
     def order(self) -> Order[Any]:
         """The order of the stream's times: that of the one time column, or the product of several."""
         if self.ordered is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
-from tidegate.engine.policies.bounded import ByPartition, Delayed
+from tidegate.engine.policies.bounded import ByPartition, Delayed, OnSides
 from tidegate.engine.policies.clocked import BehindClock, ByArrival, ByTicks
 from tidegate.engine.policies.following import ByPromises
 from tidegate.engine.policies.policy import Policy, Seen
@@ -29,6 +29,8 @@ def policy_of(source: Source) -> Policy[Any]:
     match source.watermark:
         case AtEnd():
             return _AtEnd(source)
+        case Bounded() as bounded if source.schema.coordinates:
+            return OnSides(source, bounded)
         case Bounded() as bounded:
             rows = Delayed(source, bounded) if bounded.by is None else ByPartition(source, bounded, bounded.by)
             return rows if bounded.clock is None else BehindClock(source, bounded.clock, rows)

@@ -6,17 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, shown
 from tidegate.engine.partitions import Beat, Partitions, period
-from tidegate.engine.policies.policy import Policy, Seen, completed, time_from
+from tidegate.engine.policies.policy import LATE, ON_TIME, Policy, Seen, completed, time_from
 from tidegate.engine.relation import Call
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.flow.plan import Source
+from tidegate.flow.spans import from_units, within
 from tidegate.flow.sqltypes import quoted
 from tidegate.flow.watermarks import Bounded
-from tidegate.time import Antichain, complete_times
+from tidegate.time import Antichain, Inl, Inr, complete_times
 
-__all__ = ["ByPartition", "Delayed"]
+__all__ = ["ByPartition", "Delayed", "OnSides"]
 
 #: Of each time column, in units.
 Greatest = tuple[int, ...]
@@ -54,6 +56,35 @@ class Delayed(Policy[Greatest]):
         """Return the greatest times."""
         greatest = found.get("greatest")
         return None if greatest is None else tuple(greatest)
+
+
+class OnSides(Delayed):
+    """A bound for each side of a sum; what one side has seen says nothing of the other."""
+
+    def looks(self) -> dict[str, Call]:
+        """Look for the greatest value of each side."""
+        timed, side = f"__kind IN ({ON_TIME}, {LATE})", quoted(self.schema.time[0])
+        return {
+            f"greatest{i}": call("max", f"IF({timed} AND {side} = {i}, {unit}, NULL)")
+            for i, unit in enumerate(self.units[2:])
+        }
+
+    def greatest_of(self, part: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Return the greatest value that was seen of each side; None if it had none."""
+        return part.get("greatest0"), part.get("greatest1")
+
+    def after(self, memory: Greatest | None, frontier: Frontier, seen: Seen) -> tuple[Greatest | None, Frontier]:
+        """Move each side to its greatest time less its delay."""
+        both = [seen.greatest or (None, None), memory or (None, None)]
+        memory = tuple(max((n for n in sides if n is not None), default=None) for sides in zip(*both, strict=True))
+        at = self.schema.coordinates
+        assert at is not None
+        done = []
+        for kind, greatest, delay, type_ in zip((Inl, Inr), memory, self.delays, at.given.sides, strict=True):
+            # What is before the bound is complete, unless there is no such time.
+            if greatest is not None and within(last := greatest - delay - 1, type_) == last:
+                done.append(at.encode(kind(from_units(last, type_))))
+        return memory, completed(self.schema, frontier, done) if done else frontier
 
 
 class ByPartition(Policy[Partitions]):

@@ -9,6 +9,7 @@ from typing import Any
 
 from tidegate.engine.keepers import Keeper, Types, keepers_of
 from tidegate.engine.meaning import meaning, origins_of, state_keys
+from tidegate.engine.orders import orders_of
 from tidegate.engine.outputs import Output, Sender
 from tidegate.engine.plans import lower
 from tidegate.engine.steps.entries import Entries, entries
@@ -99,7 +100,7 @@ def prepared(
         host,
         files,
         dict(outputs),
-        {sink.name: Sender(checkpoint, flow.name, sink.name, flow[sink.input].schema.time) for sink in flow.sinks},
+        {sink.name: Sender(checkpoint, flow.name, sink.name, flow[sink.input].schema.user_time) for sink in flow.sinks},
         shapes,
         kept,
         entries(flow, keepers, host, shapes),
@@ -114,8 +115,8 @@ def prepared(
 def _meaning(
     flow: Plan, keepers: Mapping[str, Keeper[Any]], keys: Mapping[str, str], origins: Mapping[str, str]
 ) -> dict[str, Any]:
-    found, zones = meaning(flow, keepers, keys, origins), zones_of(flow)
-    return found | {"zones": zones} if zones else found
+    more = {"zones": zones_of(flow), "orders": orders_of(flow)}
+    return meaning(flow, keepers, keys, origins) | {name: found for name, found in more.items() if found}
 
 
 def _asides(flow: Plan, origins: Mapping[str, str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from tidegate.engine.commits.by_step import check_none_after
 from tidegate.engine.commits.commit import Commit
 from tidegate.engine.commits.upgrade import upgraded
 from tidegate.engine.meaning import check_meaning
+from tidegate.engine.orders import check_orders, grown
 from tidegate.engine.steps.cleaning import sweep
 from tidegate.engine.steps.owner import check_owned
 from tidegate.engine.steps.prepared import Prepared
@@ -28,8 +29,10 @@ RECOVERY = ("checking", "recovering", "sweeping")
 
 def recover(run: Prepared, found: Mapping[str, Any], lock: Lock | None) -> Commit:
     """Return the last commit, after what it had to publish is published and leftovers are gone."""
+    check_orders(run.flow, found["flow"])
     check_meaning(run.flow, found["flow"], run.meaning)
     commit = upgraded(run.files, Commit.decode(run.flow, found), found["format"])
+    commit = grown(run.flow, commit, found["flow"])
     check_zones(run, commit, found["flow"].get("zones", {}))
     run.probe("checking", commit.step)
     _check(run, commit)

@@ -22,6 +22,7 @@ from tidegate.engine.steps.work import Rows
 from tidegate.engine.storage.errors import FlowChanged, LateRow, RowRefused
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.published import Outlet, final
+from tidegate.engine.tables import as_declared
 from tidegate.engine.tracking import Tracking
 
 __all__ = ["outlets", "refuse_late", "set_aside", "set_aside_so_far", "set_rejected_aside", "write_results"]
@@ -87,9 +88,10 @@ def write_results(run: Prepared, step: Attempt, found: Mapping[str, Rows]) -> tu
         if rows.empty:
             continue
         publication, files = _place(run, step, sink.name)
-        fields = run.host.fields(rows.relation.shape)
+        shown_rows = as_declared(run.flow[sink.input], rows.relation)
+        fields = run.host.fields(shown_rows.shape)
         output = run.outputs[sink.name]
-        counted, check_taken = watched(rows.relation, output.refuses(fields))
+        counted, check_taken = watched(shown_rows, output.refuses(fields))
         with at_operator(run.flow, sink.input, run.host.said):
             part = step.write_rows(files, publication.staged, counted, output.partitions(fields))
         try:

@@ -20,6 +20,7 @@ from tidegate.engine.storage.identity import checkpoint_id, identify
 from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.log import Log, last_commit, read_log
 from tidegate.engine.storage.state import Part, fold_from
+from tidegate.engine.tables import as_declared
 from tidegate.errors import TidegateError
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Plan, Sink
@@ -76,7 +77,8 @@ def claim_outputs(running: Running, lock: Lock | None, *, exact: bool = False) -
 def _claim_output(running: Running, sink: Sink, lock: int, *, exact: bool) -> None:
     """Make the output of a sink its own; ``lock`` is the number of this run's lock."""
     run, name = running.run, sink.name
-    fields = run.host.fields(run.shapes[sink.input])
+    given = run.flow[sink.input]
+    fields = run.host.fields(as_declared(given, run.host.backend.nothing(run.shapes[given.id])).shape)
     if place := run.directories.get(name):
         claim(place, run.files, name, fields, run.flow[sink.input].schema, exact=exact)
         _check_none_waits(running, name, place)

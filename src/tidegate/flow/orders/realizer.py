@@ -13,7 +13,7 @@ numbers have room between them: when an order grows, the old elements keep their
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import product
 from typing import TypeAlias
 
@@ -24,6 +24,8 @@ __all__ = ["GAP", "Points", "canonical", "grown", "is_faithful", "numbered", "re
 #: The distance between the numbers of two neighbours, as long as none came between them.
 GAP = 2**32
 
+#: How many places are tried for the elements that are new in an order.
+_TRIES = 2_000
 #: How often a realizer with few extensions is looked for, of a small order.
 _ATTEMPTS = 40
 
@@ -99,14 +101,9 @@ def numbered(order: Poset) -> Points:
     return {x: tuple(place[x] for place in places) for x in order.elements}
 
 
-def is_faithful(order: Poset, points: Mapping[Hashable, Sequence[int]]) -> bool:
-    """Whether elements are ordered as their points are."""
-    elements = order.elements
-    return all(
-        order.le(x, y) == all(a <= b for a, b in zip(points[x], points[y], strict=True))
-        for x in elements
-        for y in elements
-    )
+def is_faithful(order: Poset, points: Points) -> bool:
+    """Whether all elements have points, and are ordered as these are."""
+    return set(points) == set(order.elements) and _agree(order, points)
 
 
 def grown(order: Poset, points: Points) -> Points | None:
@@ -115,28 +112,41 @@ def grown(order: Poset, points: Points) -> Points | None:
     None if there are none: if the old elements are ordered differently by now, or there is no room.
     """
     known = {x: points[x] for x in order.elements if x in points}
-    if len(known) < len(points):
+    if len(known) < len(points) or not _agree(order, known):
         return None
-    axes = len(next(iter(known.values()))) if known else 0
-    for x in order.elements:
-        if x not in known:
-            placed = _placed(order, x, known, axes)
-            if placed is None:
-                return None
-            known[x] = placed
-    return known if is_faithful(order, known) else None
+    new = [x for x in order.elements if x not in known]
+    return _with_all(order, new, known, iter(range(_TRIES)))
 
 
-def _placed(order: Poset, x: Hashable, known: Points, axes: int) -> tuple[int, ...] | None:
-    """Return numbers for one more element, which keep it apart from those that it does not compare with."""
+def _agree(order: Poset, points: Points) -> bool:
+    """Whether those elements that have points are ordered as these are."""
+    return all(
+        order.le(x, y) == all(a <= b for a, b in zip(points[x], points[y], strict=True)) for x in points for y in points
+    )
+
+
+def _with_all(order: Poset, new: Sequence[Hashable], known: Points, tries: Iterator[int]) -> Points | None:
+    """Return the numbers of all elements, after the new ones were placed one after the other; None if it fails."""
+    if not new:
+        return known
+    for point in _places(order, new[0], known):
+        if next(tries, None) is None:
+            return None
+        found = _with_all(order, new[1:], known | {new[0]: point}, tries)
+        if found is not None:
+            return found
+    return None
+
+
+def _places(order: Poset, x: Hashable, known: Points) -> Iterator[tuple[int, ...]]:
+    """Return points for one more element, which keep it apart from those that it does not compare with."""
     apart = [point for y, point in known.items() if not order.comparable(x, y)]
-    choices = [list(_free(order, x, known, axis)) for axis in range(axes)]
-    for point in product(*choices):
+    axes = range(len(next(iter(known.values()))))
+    for point in product(*(list(_free(order, x, known, axis)) for axis in axes)):
         above = (any(a > b for a, b in zip(point, other, strict=True)) for other in apart)
         below = (any(a < b for a, b in zip(point, other, strict=True)) for other in apart)
         if all(above) and all(below):
-            return point
-    return None
+            yield point
 
 
 def _free(order: Poset, x: Hashable, known: Points, axis: int) -> Iterator[int]:

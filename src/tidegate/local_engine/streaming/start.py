@@ -26,9 +26,11 @@ from tidegate.engine.storage.lock import Lock
 from tidegate.errors import TidegateError
 from tidegate.flow.agreed.zones import in_zone
 from tidegate.flow.arguments import checked_directory
-from tidegate.flow.clocks import ticking
+from tidegate.engine.orders import orders_in
+from tidegate.flow.clocks import declared_schema, ticking
 from tidegate.flow.errors import BadArgument, BadInput, BadSpan, nearest
 from tidegate.flow.limits import limits
+from tidegate.flow.orders.embed import embedded
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Column
 from tidegate.flow.spans import parse_span
@@ -99,6 +101,7 @@ def prepare(
     check_ends(flow)
     flow = ticking(flow, inputs)
     check_expressions(flow)
+    flow = embedded(flow, orders_in(files))
     check_names(flow, inputs, "stream", "stream")
     places = checked_outputs(flow, outputs)
     connection = cursor_of(session)
@@ -144,7 +147,7 @@ def _check_conditions(flow: Plan, backend: LocalBackend) -> None:
     for source in flow.sources:
         policy = policy_of(source)
         more = [Column(name, "BIGINT" if name == STEP else "STRING") for name in policy.extra]
-        rows = backend.nothing((*source.schema.columns, *more))
+        rows = backend.nothing((*declared_schema(source).columns, *more))
         with at_source(source.id):
             taken_of(backend, source, bounds[source.id], rows, start_of(source.schema)).on_time.fetch()
 

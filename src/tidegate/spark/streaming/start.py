@@ -15,10 +15,12 @@ from tidegate.engine.steps.resuming import check_ends, claim_outputs, identified
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.published import check_promises
+from tidegate.engine.orders import orders_in
 from tidegate.errors import TidegateError
 from tidegate.flow.arguments import checked_directory
 from tidegate.flow.clocks import Clock, ticking
 from tidegate.flow.errors import BadArgument, BadInput, nearest
+from tidegate.flow.orders.embed import embedded
 from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Published
 from tidegate.spark.hadoop import files_at
@@ -69,6 +71,7 @@ def start(
         path = checked_directory(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
         check_store(spark, path, "a checkpoint")
         files = files_at(spark, path)
+        flow = embedded(flow, orders_in(files))
         lock = Lock(files)
         lock.acquire()
         try:
@@ -166,7 +169,7 @@ def _signals(flow: Plan, spark: SparkSession) -> dict[str, DataFrame]:
     for source in flow.sources:
         if isinstance(source.watermark, Published):
             path = source.watermark.path
-            declared = [[column.name, column.type] for column in source.schema.times]
+            declared = source.schema.time_columns
             times = published_time(spark, path)
             if times != declared:
                 raise BadInput(

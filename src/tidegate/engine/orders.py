@@ -1,0 +1,103 @@
+"""Orders in a checkpoint: state holds the points of times, so the numbers of a finite order's elements are kept with it.
+
+An order may grow between two runs: the elements that there were keep their numbers, and must be ordered as they were.
+None may come below a time that is complete: what was answered there was final.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tidegate.engine.commits.commit import Commit
+from tidegate.engine.frontiers import Frontier, decoded, encoded
+from tidegate.engine.storage.errors import FlowChanged
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.log import last_commit
+from tidegate.flow.orders import PosetCoordinates
+from tidegate.flow.orders.coordinates import points_stored, stored
+from tidegate.flow.orders.realizer import Points
+from tidegate.flow.plan import Plan
+from tidegate.flow.schema import Schema
+from tidegate.time import Antichain, minimal
+
+__all__ = ["check_orders", "grown", "orders_in", "orders_of"]
+
+
+def orders_of(flow: Plan) -> dict[str, list[list[Any]]]:
+    """Return what a commit says of finite orders: for each source, the numbers of all elements."""
+    found = ((source.id, source.schema.coordinates) for source in flow.sources)
+    return {name: stored(at) for name, at in found if isinstance(at, PosetCoordinates)}
+
+
+def orders_in(files: Files) -> list[list[list[Any]]]:
+    """Return the numbers of the orders that a checkpoint knows."""
+    commit = last_commit(files)
+    return list(commit["flow"].get("orders", {}).values()) if commit else []
+
+
+def check_orders(flow: Plan, old: Mapping[str, Any]) -> None:
+    """Raise if the order of a source is not the one that a checkpoint knows, or one that it can have grown to."""
+    for source, at, before in _known(flow, old):
+        now = dict(at.points)
+        if any(now.get(x) != point for x, point in before.items()):
+            raise FlowChanged(
+                f"the order of {at.given.column} in source {source} is not the one that the checkpoint was made with, "
+                "or one that it can have grown to",
+                hint="keep all elements that there were, ordered as they were; if there are new ones that do not fit "
+                "between them, begin with a new checkpoint and other outputs",
+            ).at(f"flow {flow.name!r}")
+
+
+def grown(flow: Plan, commit: Commit, old: Mapping[str, Any]) -> Commit:
+    """Return a commit as it is in orders that have grown: new elements are not complete. Raise if one has to be."""
+    known = {at: before for _, at, before in _known(flow, old) if len(before) < len(at.points)}
+    if not known:
+        return commit
+    marks = dict(commit.marks)
+    for source, at, before in _known(flow, old):
+        if at not in known:
+            continue
+        mark = marks[source]
+        open_ = _open(at, before, mark.frontier)
+        for x in (x for x, _ in at.points if x not in before):
+            if below := [y for y in before if y not in open_ and at.order.le(x, y)]:
+                raise FlowChanged(
+                    f"the new element {x!r} of {at.given.column} in source {source} is below {below[0]!r}, which is "
+                    "complete: answers there are final",
+                    hint="let new elements be above the times that are complete, or beside them",
+                ).at(f"flow {flow.name!r}")
+        marks[source] = replace(mark, frontier=_moved(flow[source].schema, at, before, mark.frontier))
+    outlets = dict(commit.outlets)
+    for sink in flow.sinks:
+        schema, outlet = flow[sink.input].schema, outlets.get(sink.name)
+        at_sink = schema.coordinates
+        if outlet is None or outlet.frontier is None or not isinstance(at_sink, PosetCoordinates):
+            continue
+        if before := known.get(at_sink):
+            frontier = _moved(schema, at_sink, before, decoded(schema, outlet.frontier))
+            outlets[sink.name] = replace(outlet, frontier=tuple(map(tuple, encoded(schema, frontier))))
+    return replace(commit, marks=marks, outlets=outlets)
+
+
+def _known(flow: Plan, old: Mapping[str, Any]) -> Iterator[tuple[str, PosetCoordinates, Points]]:
+    """Return the sources whose orders a checkpoint knows, with the numbers that it knows."""
+    # A source may have had another name.
+    names = {source.id: source.id for source in flow.sources} | {s.was: s.id for s in flow.sources if s.was}
+    for name, found in old.get("orders", {}).items():
+        at = flow[names[name]].schema.coordinates if name in names else None
+        if isinstance(at, PosetCoordinates):
+            yield names[name], at, points_stored(at.given, found)
+
+
+def _open(at: PosetCoordinates, before: Points, frontier: Frontier) -> list[Any]:
+    """Return the elements that there were and that are not complete."""
+    bounds = [at.decode(f) for f in frontier]
+    return [x for x in before if any(at.order.le(f, x) for f in bounds)]
+
+
+def _moved(schema: Schema, at: PosetCoordinates, before: Points, frontier: Frontier) -> Frontier:
+    """Return a frontier with all new elements at or above it."""
+    new = [x for x, _ in at.points if x not in before]
+    return Antichain(schema.order, [at.encode(x) for x in minimal(at.order, [*_open(at, before, frontier), *new])])
