@@ -85,7 +85,7 @@ def by_steps(spark: SparkSession, flow: tg.Flow, inputs: Rows, directory: Path) 
 
 def cut_by_time(flow: tg.Flow, inputs: Rows, rng: random.Random) -> tuple[Plan, Cuts]:
     """The plan of a flow with the delays that its rows need if they come by time, and the rows, in two steps."""
-    plan = with_watermarks(flow.plan, {s.id: _delays(s, inputs[s.id]) for s in flow.plan.sources})
+    plan = with_watermarks(flow.plan, {s.id: _delays(s, inputs[s.id]) for s in flow.plan.sources if not s.schema.ordered})
     return plan, in_steps({s.id: _by_time(s, inputs[s.id]) for s in plan.sources}, rng, steps=2)
 
 
@@ -105,6 +105,8 @@ def in_steps(given: Rows, rng: random.Random, *, steps: int) -> Cuts:
 
 
 def _by_time(source: Source, given: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    if source.schema.ordered:
+        return list(given)
     n = len(source.schema.time)
     timed = [row for row in given if None not in row[:n]]
     others = [row for row in given if None in row[:n]]
@@ -131,7 +133,6 @@ def marked_rows(source: Source, events: Sequence[Any]) -> list[tuple[Any, ...]]:
         if isinstance(event, DT):
             found.append(tuple(event.d[name] for name in source.schema.names))
         elif isinstance(event, WM):
-            times = (event.t,) if len(source.schema.time) == 1 else event.t
-            values = [None if t is TOP else t for t in times]
+            values = [None if t is TOP else t for t in source.schema.at(event.t).values()]
             found.append((*values, *(MARK if name == "k" else None for name in source.schema.names[len(values) :])))
     return found

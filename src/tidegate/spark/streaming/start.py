@@ -119,6 +119,7 @@ def prepare(
 ) -> Engine:
     """Return an engine that goes on from a checkpoint; its outputs are its own from now on. ``options`` are its own."""
     check_ends(flow)
+    flow = embedded(flow, orders_in(files))
     places = checked_outputs(flow, outputs)
     for name, output in places.items():
         output.check(files, name)

@@ -1,0 +1,33 @@
+"""Random flows on times of partial orders: the local engine gives what the specification gives."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from tests.flow.case import assert_same_rows, rows_given
+from tests.local_engine.engine import by_local
+from tests.local_engine.test_random_streams import HOW, compare
+
+from tidegate.check.flows import DrawnFlow
+from tidegate.check.ordered_flows import ordered_flows
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(drawn=ordered_flows(watermarks=False))
+def test_bounded_runs_give_what_the_specification_gives(drawn: DrawnFlow) -> None:
+    """On points, whatever the order is."""
+    expected = [tuple(row.values()) for row in drawn.flow.reference(drawn.inputs).rows("out")]
+    assert_same_rows(by_local(drawn.flow, rows_given(drawn)), expected)
+
+
+@settings(
+    max_examples=30,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(drawn=ordered_flows(max_operators=3), rng=st.randoms(use_true_random=False), how=HOW)
+def test_steps_give_what_the_specification_gives(drawn: DrawnFlow, rng: random.Random, how: str) -> None:
+    """Wherever steps begin and end, with watermarks in the order's own times, and restarts."""
+    compare(drawn, rng, how=how)
