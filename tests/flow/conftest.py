@@ -39,11 +39,16 @@ def _reference(flow: tg.Flow, inputs: Rows, *, watermarks: bool) -> list[tuple[A
         rows = [dict(zip(source.schema.names, row, strict=True)) for row in inputs[source.id]]
         times = source.schema.time_of
         if not watermarks:
-            given[source.id] = [tg.DT(times(row), row) for row in rows]
+            given[source.id] = [tg.DT(times(row), row) if times(row) is not None else row for row in rows]
             continue
+        untimed = [row for row in rows if times(row) is None]
+        rows = [row for row in rows if times(row) is not None]
         rows.sort(key=lambda row: [sort_key(row[name]) for name in source.schema.time])
+        if source.schema.ordered:
+            rows.sort(key=lambda row: source.schema.order.key(times(row)))
         grouped = groupby(rows, key=times)
-        given[source.id] = [event for t, group in grouped for event in [*(tg.DT(t, r) for r in group), tg.WM(t)]]
+        marked = [event for t, group in grouped for event in [*(tg.DT(t, r) for r in group), tg.WM(t)]]
+        given[source.id] = [*untimed, *marked]
     results = flow.reference(given)
     names = plan[plan.sinks[0].input].schema.names
     assert all(tuple(row) == names for row in results.rows("out")), "columns come in the order of the schema"

@@ -15,6 +15,7 @@ from tests.flow.cases import (
     joined,
     moved,
     names,
+    ordered,
     process,
     ranked,
     rowwise,
@@ -25,7 +26,7 @@ from tests.flow.short_run import LOOPS_ON_SPARK, ON_STREAMS
 TABLES = {
     module.__name__.rsplit(".", 1)[-1]: module.CASES
     for module in (
-        *(rowwise, moved, aggregate, held, window, calendar, accumulate, ranked, joined, apart, process, iterate),
+        *(rowwise, moved, aggregate, held, window, calendar, accumulate, ranked, joined, apart, process, iterate, ordered),
         names,
         edges,
     )
