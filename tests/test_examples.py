@@ -36,3 +36,27 @@ def test_edits_are_the_same_computed_and_on_a_stream(spark: Any, capfd: pytest.C
         ["home", "1    ", "50   "],
     ]
     assert [line for line in streamed.splitlines() if line.startswith("|2026")] == answers
+
+
+HISTOGRAMS = """\
+  H_t0 = {a: 1}
+  H_t1 = {a: 1, c: 1}
+  H_t2 = {a: 1, b: 1}
+  H_t3 = {a: 2}
+  H_t5 = {a: 3, b: 1, c: 1}
+"""
+
+
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+def test_the_histograms_of_the_first_paper(
+    engine: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Figure 6, on a stream: what the watermarks complete, and t4 when the input ends."""
+    if engine == "spark":
+        request.getfixturevalue("spark")
+    monkeypatch.setattr("sys.argv", ["histograms.py", *(["local"] if engine == "local" else [])])
+    runpy.run_path(str(ROOT / "examples" / "histograms.py"), run_name="__main__")
+    first, last = capfd.readouterr().out.split("at the end of the input:\n")
+    assert HISTOGRAMS in first
+    assert "histograms: not complete from t4 on" in first
+    assert last == "  H_t4 = {a: 1, c: 1, d: 1}\n"

@@ -110,7 +110,7 @@ OTHER_WORDS = {
     "every": ("check/", "flow/"),
     "grouping": ("flow/aggregates.py",),
     "mode": ("spark/files.py",),
-    "any": ("engine/steps/", "spark/streaming/", "engine/frontiers.py"),
+    "any": ("engine/steps/", "spark/streaming/", "engine/frontiers.py", "flow/orders/"),
     "first": ("engine/steps/", "spark/streaming/", "flow/explain/words.py", "flow/ranking.py"),
     "last": (
         *("engine/steps/", "spark/streaming/", "check/drawn_operators.py", "flow/explain/words.py", "flow/operators/"),

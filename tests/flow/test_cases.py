@@ -26,7 +26,21 @@ from tests.flow.short_run import LOOPS_ON_SPARK, ON_STREAMS
 TABLES = {
     module.__name__.rsplit(".", 1)[-1]: module.CASES
     for module in (
-        *(rowwise, moved, aggregate, held, window, calendar, accumulate, ranked, joined, apart, process, iterate, ordered),
+        *(
+            rowwise,
+            moved,
+            aggregate,
+            held,
+            window,
+            calendar,
+            accumulate,
+            ranked,
+            joined,
+            apart,
+            process,
+            iterate,
+            ordered,
+        ),
         names,
         edges,
     )

@@ -6,10 +6,10 @@ import random
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+
 from tests.flow.case import assert_same_rows, rows_given
 from tests.local_engine.engine import by_local
 from tests.local_engine.test_random_streams import HOW, compare
-
 from tidegate.check.flows import DrawnFlow
 from tidegate.check.ordered_flows import ordered_flows
 

@@ -85,7 +85,9 @@ def by_steps(spark: SparkSession, flow: tg.Flow, inputs: Rows, directory: Path) 
 
 def cut_by_time(flow: tg.Flow, inputs: Rows, rng: random.Random) -> tuple[Plan, Cuts]:
     """The plan of a flow with the delays that its rows need if they come by time, and the rows, in two steps."""
-    plan = with_watermarks(flow.plan, {s.id: _delays(s, inputs[s.id]) for s in flow.plan.sources if not s.schema.ordered})
+    plan = with_watermarks(
+        flow.plan, {s.id: _delays(s, inputs[s.id]) for s in flow.plan.sources if not s.schema.ordered}
+    )
     return plan, in_steps({s.id: _by_time(s, inputs[s.id]) for s in plan.sources}, rng, steps=2)
 
 

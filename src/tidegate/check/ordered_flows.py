@@ -16,7 +16,7 @@ from tidegate.flow.orders import Ordered
 from tidegate.spec import DT, WM, Event, Operator
 from tidegate.time import EventTime, Inl, Inr, Int, Nat, Order, Poset, Sum
 
-__all__ = ["AtOrBelow", "ORDERED_OPERATORS", "ordered_flows"]
+__all__ = ["ORDERED_OPERATORS", "AtOrBelow", "ordered_flows"]
 
 #: Those of `OPERATORS` that need no distance between times.
 _PLAIN = (

@@ -13,6 +13,7 @@ from rich.table import Table
 from tidegate.cli.app import app
 from tidegate.cli.output import plain, say
 from tidegate.engine.frontiers import decoded
+from tidegate.engine.orders import coordinates_in
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import holder
@@ -51,9 +52,8 @@ def why(
     commit, held = _last_commit(Files(checkpoint)), False
     wrong: list[TidegateError] = []
     for name, marks in commit["sources"].items():
-        columns = tuple(Column(column, type_) for column, type_ in marks["time"])
-        schema = Schema(columns, tuple(column.name for column in columns))
         try:
+            schema = _times(commit, name, marks)
             t = parse_time(schema, tuple(time))
         except TidegateError as error:
             # Sources that do not meet may have times of different types.
@@ -67,6 +67,13 @@ def why(
         raise wrong[0]
     if not held:
         typer.echo("complete: no source can give rows at this time or below")
+
+
+def _times(commit: Mapping[str, Any], name: str, marks: Mapping[str, Any]) -> Schema:
+    """Return the time columns of a source, with what the commit says of their order."""
+    columns = tuple(Column(column, type_) for column, type_ in marks["time"])
+    at = coordinates_in(columns[0], commit["flow"].get("orders", {}).get(name))
+    return Schema(at.columns, at.names, at) if at else Schema(columns, tuple(column.name for column in columns))
 
 
 def _last_commit(files: Files) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Orders in a checkpoint: state holds the points of times, so the numbers of a finite order's elements are kept with it.
+"""Orders in a checkpoint: state holds the points of times, so the numbers of elements are kept with it.
 
 An order may grow between two runs: the elements that there were keep their numbers, and must be ordered as they were.
 None may come below a time that is complete: what was answered there was final.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from operator import le
 from typing import Any
 
 from tidegate.engine.commits.commit import Commit
@@ -15,20 +16,34 @@ from tidegate.engine.frontiers import Frontier, decoded, encoded
 from tidegate.engine.storage.errors import FlowChanged
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.log import last_commit
-from tidegate.flow.orders import PosetCoordinates
+from tidegate.flow.orders import Coordinates, Ordered, PosetCoordinates, SumCoordinates
 from tidegate.flow.orders.coordinates import points_stored, stored
 from tidegate.flow.orders.realizer import Points
 from tidegate.flow.plan import Plan
-from tidegate.flow.schema import Schema
-from tidegate.time import Antichain, minimal
+from tidegate.flow.schema import Column, Schema
+from tidegate.flow.sqltypes import order_of
+from tidegate.time import Antichain, Int, Poset, Sum, minimal
 
-__all__ = ["check_orders", "grown", "orders_in", "orders_of"]
+__all__ = ["check_orders", "coordinates_in", "grown", "orders_in", "orders_of"]
 
 
 def orders_of(flow: Plan) -> dict[str, list[list[Any]]]:
     """Return what a commit says of finite orders: for each source, the numbers of all elements."""
     found = ((source.id, source.schema.coordinates) for source in flow.sources)
     return {name: stored(at) for name, at in found if isinstance(at, PosetCoordinates)}
+
+
+def coordinates_in(column: Column, found: Any) -> Coordinates | None:
+    """Return the points of a source's times as a commit knows them; None if its times are ordered by their values."""
+    if (column.type or "").startswith("STRUCT"):
+        given = Ordered(column.name, Sum(Int(), Int()), column.type or "")
+        return SumCoordinates(replace(given, order=Sum(*(order_of(type_) or Int() for type_ in given.sides))))
+    if found is None:
+        return None
+    # What is needed of the order is in the numbers.
+    points = points_stored(Ordered(column.name, Poset([]), column.type or ""), found)
+    pairs = [(x, y) for x, p in points.items() for y, q in points.items() if all(map(le, p, q))]
+    return PosetCoordinates.of(Ordered(column.name, Poset(pairs), column.type or ""), points)
 
 
 def orders_in(files: Files) -> list[list[list[Any]]]:
@@ -75,8 +90,8 @@ def grown(flow: Plan, commit: Commit, old: Mapping[str, Any]) -> Commit:
         at_sink = schema.coordinates
         if outlet is None or outlet.frontier is None or not isinstance(at_sink, PosetCoordinates):
             continue
-        if before := known.get(at_sink):
-            frontier = _moved(schema, at_sink, before, decoded(schema, outlet.frontier))
+        if old_points := known.get(at_sink):
+            frontier = _moved(schema, at_sink, old_points, decoded(schema, outlet.frontier))
             outlets[sink.name] = replace(outlet, frontier=tuple(map(tuple, encoded(schema, frontier))))
     return replace(commit, marks=marks, outlets=outlets)
 

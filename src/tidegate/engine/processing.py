@@ -20,7 +20,7 @@ from tidegate.engine.timing import Timers
 from tidegate.flow.arrow import arrow_type, checked_result, rows_of, table_of
 from tidegate.flow.errors import BadInput, BadResult
 from tidegate.flow.plan import Process
-from tidegate.flow.schema import Column, Schema
+from tidegate.flow.schema import Column
 from tidegate.flow.spans import from_units, units
 from tidegate.flow.timers import Timer, undeclared
 from tidegate.spec import DT, WM

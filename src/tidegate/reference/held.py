@@ -15,7 +15,19 @@ from tidegate.flow.values import freeze, ordered
 from tidegate.reference.run import Events, Running, evaluate, on_time
 from tidegate.spec import DT, WM, Event, batch_op, incr_batch_op, produce
 
-__all__ = ["Group", "aggregated", "answers", "complete", "grouped", "in_order", "keyed", "moved", "so_far", "units_of", "with_time"]
+__all__ = [
+    "Group",
+    "aggregated",
+    "answers",
+    "complete",
+    "grouped",
+    "in_order",
+    "keyed",
+    "moved",
+    "so_far",
+    "units_of",
+    "with_time",
+]
 
 
 @dataclass(slots=True)

@@ -44,9 +44,7 @@ def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[st
                 and UNREADABLE in getattr(inputs[operator.id], "columns", ())
             ):
                 also.append(UNREADABLE)
-            declared = (
-                given_schema(operator) if streams and isinstance(operator, Source) else declared_schema(operator)
-            )
+            declared = given_schema(operator) if streams and isinstance(operator, Source) else declared_schema(operator)
             operator = replace(operator, schema=declared)
             given = inputs[operator.id]
             checked[operator.id] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, shown
@@ -75,16 +75,18 @@ class OnSides(Delayed):
 
     def after(self, memory: Greatest | None, frontier: Frontier, seen: Seen) -> tuple[Greatest | None, Frontier]:
         """Move each side to its greatest time less its delay."""
-        both = [seen.greatest or (None, None), memory or (None, None)]
-        memory = tuple(max((n for n in sides if n is not None), default=None) for sides in zip(*both, strict=True))
+        sides = zip(seen.greatest or (None, None), memory or (None, None), strict=True)
+        # A side that had no rows yet has no greatest time.
+        found = tuple(max((n for n in side if n is not None), default=None) for side in sides)
         at = self.schema.coordinates
         assert at is not None
         done = []
-        for kind, greatest, delay, type_ in zip((Inl, Inr), memory, self.delays, at.given.sides, strict=True):
+        for kind, greatest, delay, type_ in zip((Inl, Inr), found, self.delays, at.given.sides, strict=True):
             # What is before the bound is complete, unless there is no such time.
             if greatest is not None and within(last := greatest - delay - 1, type_) == last:
                 done.append(at.encode(kind(from_units(last, type_))))
-        return memory, completed(self.schema, frontier, done) if done else frontier
+        kept = cast("Greatest", found)
+        return kept, completed(self.schema, frontier, done) if done else frontier
 
 
 class ByPartition(Policy[Partitions]):

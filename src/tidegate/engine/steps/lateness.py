@@ -25,7 +25,7 @@ from tidegate.flow import plan
 from tidegate.flow.arrow import checked_result
 from tidegate.flow.expressions import reference_to
 from tidegate.flow.plan import Operator, Plan, Source
-from tidegate.flow.schema import Column, Schema
+from tidegate.flow.schema import Column
 
 __all__ = ["admit"]
 

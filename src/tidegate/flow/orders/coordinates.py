@@ -256,5 +256,3 @@ def points_stored(given: Ordered, found: Sequence[Sequence[Any]]) -> Points:
     """Return the numbers that `stored` wrote down."""
     reader = PosetCoordinates(given, ())
     return {reader.read(entry): tuple(entry[1]) for entry in found}
-
-

@@ -1,7 +1,7 @@
 """From a plan on times of other orders to one on points: what engines run.
 
-Each stream gets the axes as its time columns, and the user's column beside them: expressions read it as before. Where an
-operator gives rows of its own, at a time, the user's column is made anew of the axes.
+Each stream gets the axes as its time columns, and the user's column beside them: expressions read it as before. Where
+an operator gives rows of its own, at a time, the user's column is made anew of the axes.
 """
 
 from __future__ import annotations

@@ -71,7 +71,9 @@ def _attempt(order: Poset, chance: random.Random) -> list[tuple[Hashable, ...]]:
     """Return a realizer; each extension turns as many pairs round as it can of those that all before have one way."""
     elements = order.elements
     found = [elements]
-    one_way = [(i, j) for i, x in enumerate(elements) for j in range(i + 1, len(elements)) if not order.le(x, elements[j])]
+    one_way = [
+        (i, j) for i, x in enumerate(elements) for j in range(i + 1, len(elements)) if not order.le(x, elements[j])
+    ]
     below = [sum(1 << i for i, x in enumerate(elements) if order.le(x, y)) for y in elements]
     while one_way:
         chance.shuffle(one_way)

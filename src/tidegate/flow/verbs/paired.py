@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.flow import joins, plan
 from tidegate.flow.building import Building
 from tidegate.flow.errors import BadTime
-from tidegate.flow.schema import Column, Schema
+from tidegate.flow.schema import Column
 from tidegate.flow.spans import parse_span
 from tidegate.flow.windows import window_frame
 

@@ -11,7 +11,7 @@ from tidegate.flow.aggregates import named
 from tidegate.flow.building import Building
 from tidegate.flow.errors import BadArgument, BadTime, ColumnClash
 from tidegate.flow.expressions import Expression, bind, reference_to
-from tidegate.flow.schema import Column, Schema
+from tidegate.flow.schema import Column
 
 if TYPE_CHECKING:
     from tidegate.flow.stream import Stream

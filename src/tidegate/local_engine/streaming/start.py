@@ -15,6 +15,7 @@ import duckdb
 
 from tidegate.engine.frontiers import start_of
 from tidegate.engine.inputs import STEP, check_names
+from tidegate.engine.orders import orders_in
 from tidegate.engine.outputs import Output, Transactional, checked_outputs
 from tidegate.engine.policies import policy_of
 from tidegate.engine.relation import Relation
@@ -26,7 +27,6 @@ from tidegate.engine.storage.lock import Lock
 from tidegate.errors import TidegateError
 from tidegate.flow.agreed.zones import in_zone
 from tidegate.flow.arguments import checked_directory
-from tidegate.engine.orders import orders_in
 from tidegate.flow.clocks import declared_schema, ticking
 from tidegate.flow.errors import BadArgument, BadInput, BadSpan, nearest
 from tidegate.flow.limits import limits

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidegate.engine.orders import orders_in
 from tidegate.engine.outputs import Output, Transactional, checked_outputs
 from tidegate.engine.policies import CLOCK, policy_of
 from tidegate.engine.steps.metrics import Reporter, reporter
@@ -15,7 +16,6 @@ from tidegate.engine.steps.resuming import check_ends, claim_outputs, identified
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.published import check_promises
-from tidegate.engine.orders import orders_in
 from tidegate.errors import TidegateError
 from tidegate.flow.arguments import checked_directory
 from tidegate.flow.clocks import Clock, ticking

@@ -1,0 +1,79 @@
+"""Finite orders as points: the order of the points is the order, also when it has grown."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.check.orders import posets
+from tidegate.flow.orders.realizer import GAP, canonical, grown, is_faithful, numbered, realizer
+from tidegate.time import Poset
+
+
+@given(posets(max_size=8))
+def test_points_are_ordered_as_elements_are(order: Poset) -> None:
+    """By brute force over all pairs; the first axis lists the elements, and there are two at least."""
+    order = canonical(order)
+    points = numbered(order)
+    assert is_faithful(order, points)
+    assert sorted(points, key=lambda x: points[x][0]) == list(order.elements)
+    assert all(len(point) >= 2 for point in points.values())
+
+
+@given(posets(max_size=8))
+def test_each_extension_extends_the_order(order: Poset) -> None:
+    """Whoever is below another comes before it, in each of the extensions."""
+    for extension in realizer(order):
+        assert sorted(extension) == sorted(order.elements)  # type: ignore[type-var]
+        for i, x in enumerate(extension):
+            assert not any(order.le(y, x) for y in extension[i + 1 :])
+
+
+@given(posets(max_size=7), st.randoms(use_true_random=False))
+def test_an_order_is_written_down_in_one_way(order: Poset, rng: st.DataObject) -> None:
+    """However the pairs come, the elements are listed alike."""
+    pairs = [(x, y) for x in order.elements for y in order.elements if order.le(x, y)]
+    rng.shuffle(pairs)  # type: ignore[attr-defined]
+    again = canonical(Poset(pairs))
+    assert again == order
+    assert again.elements == canonical(order).elements
+
+
+@given(posets(max_size=8), st.integers(1, 8))
+def test_what_has_grown_keeps_its_points(order: Poset, size: int) -> None:
+    """Where there are points for all elements, the old ones have theirs, and the order is that of the points."""
+    order = canonical(order)
+    old = order.elements[:size]
+    small = canonical(Poset([(x, y) for x in old for y in old if order.le(x, y)], elements=old))
+    points = numbered(small)
+    found = grown(order, points)
+    if found is not None:
+        assert is_faithful(order, found)
+        assert {x: found[x] for x in points} == points
+
+
+def test_branches_of_a_tree_can_always_grow() -> None:
+    """A tree of versions that grows leaf by leaf, to any side, finds room."""
+    pairs = [("v0", "v1")]
+    points = numbered(canonical(Poset(pairs)))
+    for i in range(2, 30):
+        pairs.append((f"v{i * 7 % (i - 1) if i > 2 else 0}", f"v{i}"))
+        order = canonical(Poset(pairs))
+        found = grown(order, points)
+        assert found is not None
+        points = found
+    assert is_faithful(order, points)
+
+
+def test_what_was_ordered_otherwise_has_not_grown() -> None:
+    """Old pairs stay, none comes between old elements, and none is gone."""
+    points = numbered(Poset([("a", "b"), ("a", "c")]))
+    assert grown(Poset([("a", "b"), ("a", "c"), ("c", "d")]), points) is not None
+    assert grown(Poset([("a", "b"), ("b", "c")]), points) is None
+    assert grown(Poset([("a", "b")]), points) is None
+
+
+def test_a_realizer_that_lacks_an_extension_is_found_out() -> None:
+    """The comparison can fail: with the first axis alone, elements that do not compare would."""
+    order = Poset([("a", "b"), ("a", "c")])
+    assert not is_faithful(order, {x: (i * GAP,) for i, x in enumerate(order.elements)})

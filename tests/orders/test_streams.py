@@ -1,0 +1,227 @@
+"""Partial orders on streams: frontiers, late and rejected rows, orders that grow, and flows that follow each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import tidegate as tg
+from tests.flow.cases.ordered import PAPER, WORDS, left, right
+from tests.local_engine.engine import rows_of
+from tests.local_engine.steps import Cut, engine_in
+from tidegate.cli import app
+from tidegate.engine.frontiers import of_user, shown
+from tidegate.engine.storage.errors import FlowChanged
+from tidegate.flow.orders.coordinates import PosetCoordinates, SumCoordinates
+from tidegate.local_engine.streaming.engine import Engine
+from tidegate.time import Inl, Inr, Int, Poset, Sum
+
+MARKS = tg.punctuated("word = 'WM'")
+
+
+def histograms(order: Poset = PAPER, watermark: Any = MARKS) -> tg.Flow:
+    """The histograms of the first paper."""
+    flow = tg.Flow("histograms")
+    words = flow.source("s", "t STRING, word STRING", time=tg.ordered("t", order), watermark=watermark)
+    flow.sink("out", words.accumulate(by="word", n="count(*)", emit="complete"))
+    return flow
+
+
+def stepped(flow: tg.Flow, cuts: list[list[tuple[Any, ...]]], directory: Path, *, begin: int = 0) -> Engine:
+    """An engine that has taken these rows, a list in each step, from the step ``begin`` on."""
+    plan = flow.plan
+    reader = Cut(plan["s"].schema, cuts)
+    reader.released = begin
+    engine = engine_in(plan, {"s": reader}, {}, directory)
+    for number in range(begin, len(cuts)):
+        reader.released = number + 1
+        engine.step()
+    return engine
+
+
+def frontier(engine: Engine) -> str:
+    """The frontier of the sink, as it is shown."""
+    flow = engine.flow
+    schema = flow[flow.sinks[0].input].schema
+    found = engine.tracking.of_sink(flow.sinks[0].name)
+    assert set(of_user(schema, found)) <= set(getattr(schema.coordinates.order, "elements", of_user(schema, found)))  # type: ignore[union-attr]
+    return shown(schema, found)
+
+
+def answers(flow: tg.Flow, directory: Path) -> list[tuple[Any, ...]]:
+    """The rows of the sink so far."""
+    plan = flow.plan
+    return rows_of(plan[plan.sinks[0].input].schema, tg.read(tg.local(), str(directory / "out")))
+
+
+def test_the_paper_s_stream_in_steps(tmp_path: Path) -> None:
+    """Figure 1, row by row: after each watermark the histograms of the times that it completes, and no others."""
+    cuts = [[WORDS[0], WORDS[1]], [("t1", "WM")], WORDS[2:], [("t5", "WM")]]
+    engine = stepped(histograms(), cuts[:1], tmp_path)
+    assert frontier(engine) == "t0"
+    engine = stepped(histograms(), cuts[:2], tmp_path, begin=1)
+    assert frontier(engine) == "t2 or t3 or t4"
+    assert sorted(answers(histograms(), tmp_path)) == [("t0", "a", 1), ("t1", "a", 1), ("t1", "c", 1)]
+    engine = stepped(histograms(), cuts, tmp_path, begin=2)
+    assert frontier(engine) == "t4"
+    assert ("t5", "a", 3) in answers(histograms(), tmp_path)
+    assert not [row for row in answers(histograms(), tmp_path) if row[0] == "t4"]
+
+
+def test_the_frontier_becomes_empty_when_all_elements_are_complete(tmp_path: Path) -> None:
+    """Of points there would always be greater ones; of the order's elements there are none."""
+    engine = stepped(histograms(), [[*WORDS, ("t4", "WM"), ("t5", "WM")]], tmp_path)
+    assert frontier(engine) == "everything is complete"
+    assert len(answers(histograms(), tmp_path)) == 12
+
+
+def test_a_frontier_that_is_not_settled_holds_answers_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check can fail: with the bounds of points as they are, the frontier has elements that are no times."""
+    monkeypatch.setattr(PosetCoordinates, "settled", lambda self, frontier: list(frontier))
+    with pytest.raises(StopIteration):
+        frontier(stepped(histograms(), [[*WORDS, ("t4", "WM"), ("t5", "WM")]], tmp_path))
+
+
+def test_late_and_rejected_rows_have_the_user_s_columns(tmp_path: Path) -> None:
+    """They are told with the reason; a watermark that is not in the order completes nothing."""
+    flow = histograms()
+    (tmp_path / "in").mkdir()
+    for i, rows in enumerate(([("t1", "WM")], [("t0", "late"), ("t9", "strange"), (None, "none"), ("t9", "WM")])):
+        table = pa.table({"t": [t for t, _ in rows], "word": [w for _, w in rows]})
+        pq.write_table(table, tmp_path / "in" / f"{i}.parquet")
+    given = {"s": tg.files(tmp_path / "in" / "*.parquet", per_step=1)}
+    outputs = {"out": tg.parquet(tmp_path / "out")}
+    with flow.start(tg.local(), given, outputs, tmp_path / "checkpoint", trigger={"availableNow": True}) as run:
+        run.await_termination(30)
+        found = run.rejected("s").fetchall()
+        late = run.late("s").fetchall()
+    assert sorted((row[0]["t"] or "", row[3], row[5]["word"]) for row in found) == [
+        ("", "null time in t", "none"),
+        ("t9", "t is not in the order", "WM"),
+        ("t9", "t is not in the order", "strange"),
+    ]
+    assert [(row[0], row[4], row[5]) for row in late] == [({"t": "t0"}, "t2 or t3 or t4", {"t": "t0", "word": "late"})]
+
+
+def test_why_is_told_in_the_order_s_own_times(tmp_path: Path) -> None:
+    """Operators that only engines have are not on the path."""
+    (tmp_path / "in").mkdir()
+    outputs = {"out": tg.parquet(tmp_path / "out")}
+    given = {"s": tg.files(tmp_path / "in" / "*.parquet")}
+    with histograms().start(tg.local(), given, outputs, tmp_path / "checkpoint") as run:
+        assert [str(reason) for reason in run.why("t5")] == ["s at t0 -> accumulate#1 at t0 -> sink out at t0"]
+        assert set(run.frontiers()["out"]) == {"t0"}
+        with pytest.raises(tg.TidegateError, match="expected one of the 6 elements of a Poset, got 't9'"):
+            run.why("t9")
+
+
+def test_an_order_may_grow_between_two_runs(tmp_path: Path) -> None:
+    """Old answers stay, state goes on, and the new elements are not complete, though all old ones are."""
+    done = [*WORDS, ("t1", "WM"), ("t4", "WM"), ("t5", "WM")]
+    stepped(histograms(), [done], tmp_path)
+    larger = histograms(
+        Poset([*((x, y) for x in PAPER.elements for y in PAPER.successors(x)), ("t4", "u0"), ("t1", "u1")])
+    )
+    engine = stepped(larger, [done, [("u0", "x"), ("u1", "y"), ("u1", "WM")]], tmp_path, begin=1)
+    assert frontier(engine) == "u0"
+    new = [row for row in answers(larger, tmp_path) if row[0].startswith("u")]
+    assert sorted(new) == [("u1", "a", 1), ("u1", "c", 1), ("u1", "y", 1)]
+    engine.finish()
+    assert ("u0", "d", 1) in answers(larger, tmp_path)
+    assert len(answers(larger, tmp_path)) == 12 + 3 + 4
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([("t0", "t1"), ("t1", "t4")], "is not the one that the checkpoint was made with"),
+        ([("t1", "t0"), ("t0", "t4"), ("t0", "t2"), ("t2", "t5"), ("t0", "t3"), ("t3", "t5")], "is not the one"),
+        (
+            [*((x, y) for x in PAPER.elements for y in PAPER.successors(x)), ("new", "t1")],
+            "the new element 'new' of t in source s is below 't1', which is complete",
+        ),
+    ],
+    ids=["smaller", "turned", "below what is complete"],
+)
+def test_another_order_is_refused(tmp_path: Path, pairs: list[tuple[str, str]], message: str) -> None:
+    """State holds the points of the old one, and what was answered is final."""
+    stepped(histograms(), [[*WORDS, ("t1", "WM")]], tmp_path)
+    with pytest.raises(FlowChanged, match=message):
+        stepped(histograms(Poset(pairs)), [[], []], tmp_path, begin=1)
+
+
+def test_one_bound_for_each_side_of_a_sum(tmp_path: Path) -> None:
+    """What one side has seen says nothing of the other."""
+    flow = tg.Flow("sides")
+    source = flow.source(
+        "s", "t STRUCT<side: STRING, value: INT>, x INT", time=tg.ordered("t", Sum(Int(), Int())),
+        watermark=tg.bounded(0, 2),
+    )  # fmt: skip
+    flow.sink("out", source.accumulate(n="sum(x)"))
+    cuts = [[(left(1), 1), (left(5), 2)], [(right(1), 4), (right(4), 8), (left(3), 16)]]
+    engine = stepped(flow, cuts[:1], tmp_path)
+    assert frontier(engine) == "left 5 or right any"
+    engine = stepped(flow, cuts, tmp_path, begin=1)
+    assert frontier(engine) == "left 5 or right 2"
+    assert engine.marks["s"].late == 1
+    assert set(of_user(engine.flow["s"].schema, engine.marks["s"].frontier)) == {Inl(5), Inr(2)}
+    assert answers(flow, tmp_path) == [(left(1), 1), (right(1), 4)]
+
+
+def test_sides_that_share_a_bound_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check can fail: if the axis of a side is looked at whatever side a row is on, the other side moves too."""
+    monkeypatch.setattr(SumCoordinates, "encode", lambda self, t: (0, 0, t.t, t.t))
+    with pytest.raises(AssertionError):
+        test_one_bound_for_each_side_of_a_sum(tmp_path)
+
+
+def test_a_flow_follows_another_by_the_order_s_own_times(tmp_path: Path) -> None:
+    """The frontier is published in elements, whatever the points of either flow are."""
+    first = tg.Flow("first")
+    words = first.source("s", "t STRING, word STRING", time=tg.ordered("t", PAPER), watermark=MARKS)
+    first.sink("out", words.aggregate(n="count(*)"))
+    engine = stepped(first, [[*WORDS, ("t1", "WM")]], tmp_path / "first")
+    second = tg.Flow("second")
+    path = str(tmp_path / "first" / "out")
+    counts = second.source("c", "t STRING, n BIGINT", time=tg.ordered("t", PAPER), watermark=tg.published(path))
+    second.sink("out", counts.accumulate(total="sum(n)"))
+    outputs = {"out": tg.parquet(tmp_path / "out")}
+    with second.start(
+        tg.local(),
+        {"c": tg.read_stream(tg.local(), path)},
+        outputs,
+        tmp_path / "second",
+        trigger={"availableNow": True},
+    ) as run:
+        run.await_termination(30)
+        assert set(run.frontiers()["out"]) == {"t2", "t3", "t4"}
+    engine.finish()
+    with second.start(
+        tg.local(),
+        {"c": tg.read_stream(tg.local(), path)},
+        outputs,
+        tmp_path / "second",
+        trigger={"availableNow": True},
+    ) as run:
+        run.await_termination(30)
+    assert sorted(tg.read(tg.local(), str(tmp_path / "out")).fetchall()) == [
+        ("t0", 1), ("t1", 2), ("t2", 2), ("t3", 2), ("t4", 3), ("t5", 5)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("time", "said"), [(["t1"], "complete: no source"), (["t5"], "may still give rows from t2 or t3")]
+)
+def test_the_command_line_tells_why_in_the_order_s_own_times(tmp_path: Path, time: list[str], said: str) -> None:
+    """The checkpoint says how the elements are ordered: nobody needs the flow."""
+    stepped(histograms(), [[*WORDS, ("t1", "WM")]], tmp_path)
+    result = CliRunner().invoke(app, ["why", str(tmp_path / "checkpoint"), *time])
+    assert said in result.stdout
+    assert "t2 or t3 or t4" in CliRunner().invoke(app, ["inspect", str(tmp_path / "checkpoint")]).stdout
+    wrong = CliRunner().invoke(app, ["why", str(tmp_path / "checkpoint"), "t9"])
+    assert wrong.exit_code
