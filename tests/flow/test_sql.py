@@ -231,7 +231,7 @@ def joined_means_the_same(text: str) -> bool:
     except ParseError:
         return False
     whole = parse(text)
-    parts = list(whole.flatten()) if isinstance(whole, exp.And) and len(trees) > 1 else [whole]
+    parts = list(whole.flatten(unnest=False)) if isinstance(whole, exp.And) and len(trees) > 1 else [whole]
     return trees == parts and parse(" AND ".join(conjuncts)) == whole
 
 
