@@ -18,6 +18,7 @@ from tidegate.cli import app
 from tidegate.engine.frontiers import of_user, shown
 from tidegate.engine.storage.errors import FlowChanged
 from tidegate.flow.orders.coordinates import PosetCoordinates, SumCoordinates
+from tidegate.flow.orders.embed import embedded
 from tidegate.local_engine.streaming.engine import Engine
 from tidegate.time import Inl, Inr, Int, Poset, Sum
 
@@ -225,3 +226,14 @@ def test_the_command_line_tells_why_in_the_order_s_own_times(tmp_path: Path, tim
     assert "t2 or t3 or t4" in CliRunner().invoke(app, ["inspect", str(tmp_path / "checkpoint")]).stdout
     wrong = CliRunner().invoke(app, ["why", str(tmp_path / "checkpoint"), "t9"])
     assert wrong.exit_code
+
+
+def test_an_order_that_grows_changes_no_fingerprint() -> None:
+    """State goes on under its old name; another kind of order has another."""
+    order = Poset([("a", "b"), ("a", "c")])
+    larger = Poset([("a", "b"), ("a", "c"), ("c", "d")])
+    plans = [embedded(histograms(o).plan) for o in (order, larger)]
+    prints = [plan.fingerprints() for plan in plans]
+    assert prints[0] == prints[1]
+    assert plans[0] != plans[1]
+    assert prints[0]["accumulate#1"] == "e292418bfdd7722b"
