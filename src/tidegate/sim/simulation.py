@@ -75,6 +75,10 @@ class Simulation:
         """Answer what, as far as the worker knows, could still reach the location at ``t`` or below."""
         return self.protocol.why(worker, location, t)
 
+    def on_their_way(self, sender: int, worker: int) -> list[tuple[str, str, Any, Any]]:
+        """Return the data that a worker sent to another and that has not arrived: operator, port, time and datum."""
+        return list(self._data[sender, worker])
+
     def enabled(self) -> list[Action]:
         """Return what can happen next; a worker may also send some of its changes, and a datum overtake older ones."""
         protocol = self.protocol

@@ -1,0 +1,425 @@
+"""Example dataflows, replayed on everything that tracks progress: what is written with each step decides.
+
+The frontiers in the files follow from the definition, by following all paths (`tests/check/oracle.py`). The paper says
+of its own comparison, in section 7, that the propagation that it formalises and the one in Rust behave alike on all
+example dataflows, and that the exchange is still to be compared. Rust does not run here; the shapes of its examples do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.check.oracle import edges, frontiers, locations
+from tidegate.check import examples
+from tidegate.check.examples import EXAMPLES, Example, NotAnExample, Point, load, read
+from tidegate.check.machines import Exchanging, Fast, Propagating, Single, Specified, machines
+from tidegate.check.replay import Machine, replay
+from tidegate.check.scripted import Simulated
+from tidegate.progress import (
+    ClocksConf,
+    CouldResultIn,
+    Enter,
+    Graph,
+    Leave,
+    NotImplied,
+    NotInitialized,
+    NotJustified,
+    NotUpright,
+    Propagation,
+)
+from tidegate.sim.protocol import Live
+
+PLACE = Path(examples.__file__).parent / "dataflows"
+KINDS = ("propagation", "all protocols", "fast tracker", "one tracker", "simulation")
+every_example = pytest.mark.parametrize("name", EXAMPLES)
+
+
+def file_of(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((PLACE / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def pointstamps(example: Example) -> list[Counter[Point]]:
+    """What exists in the beginning and after each step."""
+    found = [Counter((l, example.least(l)) for l in example.holds for _ in range(example.workers))]
+    for step in example.trace:
+        now = found[-1].copy()
+        now.update(step.changes())
+        found.append(now)
+    return found
+
+
+# The files.
+
+
+@every_example
+def test_written_frontiers_follow_from_the_definition(name: str) -> None:
+    """Following all paths from all that exists gives the frontiers that the file has, after every step."""
+    example, data = load(name), file_of(name)
+    written = [example.frontiers, *(now for _, now in example.expected())]
+    for exists, expected in zip(pointstamps(example), written, strict=True):
+        assert all(n >= 0 for n in exists.values())
+        assert frontiers(data, +exists) == expected
+
+
+@every_example
+def test_an_example_ends_and_only_says_what_changes(name: str) -> None:
+    """In the end nothing exists and all frontiers are empty; a step names a frontier only if it is another one."""
+    example = load(name)
+    assert not +pointstamps(example)[-1]
+    known = dict(example.frontiers)
+    for step in example.trace:
+        assert not [l for l, times in step.then.items() if known[l] == times]
+        known |= step.then
+    assert not any(known.values())
+
+
+def test_the_examples_have_what_they_are_for() -> None:
+    """Scopes within scopes, several summaries along one edge, frontiers of several times, up to three workers."""
+    depth = {o.get("time", 1) for name in EXAMPLES for o in load(name).operators.values()}
+    assert depth == {1, 2, 3}
+    assert {load(name).workers for name in EXAMPLES} == {2, 3}
+    assert any(len(times) > 2 for name in EXAMPLES for _, now in load(name).expected() for times in now.values())
+    assert len(load("either").graph.summary("either.in", "either.out")) == 2
+    assert len(EXAMPLES) >= 15
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data.pop("holds"), "holds"),
+        (lambda data: data["frontiers"].pop("barrier.in"), "barrier.in"),
+        (lambda data: data["trace"][0]["drop"].append(["barrier.out", 0]), "a step of one operator"),
+        (lambda data: data["trace"][0]["then"].update(nowhere=[]), "nowhere"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused(change: Callable[[Any], Any], message: str) -> None:
+    """What is missing, or can not be done by one operator, is named."""
+    data = file_of("barrier")
+    change(data)
+    with pytest.raises(NotAnExample, match=message):
+        read(data)
+
+
+# Everything that tracks progress agrees.
+
+
+@every_example
+@pytest.mark.parametrize("kind", KINDS)
+def test_frontiers_are_as_written_after_every_step(name: str, kind: str) -> None:
+    """On each machine, and with each number of workers, all know the written frontiers once all are told."""
+    example = load(name)
+    for make in machines(example)[kind]:
+        assert replay(example, make()) is None
+
+
+@given(st.sampled_from(EXAMPLES), st.sampled_from(KINDS), st.data())
+@settings(max_examples=150, deadline=None)
+def test_any_schedule_is_safe_and_ends_as_written(name: str, kind: str, data: st.DataObject) -> None:
+    """Whoever tells and hears what when: nobody passes what may still appear, nor goes back, and all agree at last."""
+    example = load(name)
+    make = data.draw(st.sampled_from(range(len(machines(example)[kind]))))
+    chosen = Random(data.draw(st.integers(0, 2**32)))
+    patience = data.draw(st.integers(1, 20))
+    assert replay(example, machines(example)[kind][make](), chosen.randrange, patience=patience) is None
+
+
+@given(st.sampled_from(EXAMPLES), st.data())
+@settings(max_examples=20, deadline=None)
+def test_any_order_of_changes_and_propagation_gives_the_same(name: str, data: st.DataObject) -> None:
+    """The changes of a step are a batch: Rust adds them up, the paper makes them one by one, in whatever order."""
+    example = load(name)
+    machine = Propagating(example)
+    choose = Random(data.draw(st.integers(0, 2**32))).randrange
+    for step, expected in [(None, example.frontiers), *example.expected()]:
+        if step is not None:
+            machine.do(step)
+        while actions := machine.actions():
+            machine.act(actions[choose(len(actions))], choose)
+        assert {l: machine.frontier(0, l) for l in expected} == expected
+
+
+# The replay can fail: trackers that are wrong.
+
+
+def without(graph: Graph, edge: tuple[Any, Any]) -> Graph:
+    """The graph with one edge forgotten."""
+    orders = {l: graph.order(l) for l in graph.locations}
+    summaries = {(l, m): _given(s) for l in graph.locations for m, s in graph.successors(l).items() if (l, m) != edge}
+    return Graph(orders, summaries, locations=graph.locations)
+
+
+def _given(along: Collection[Any]) -> Any:
+    [first, *_] = along
+    return Leave if first.leaves else Enter if first.enters else [s.change for s in along]
+
+
+def another(example: Example, operator: str, summary: Any) -> Graph:
+    """The graph of the example with another summary in one operator."""
+    changed = {**example.operators[operator], "summaries": {"in out": summary}}
+    return replace(example, operators={**example.operators, operator: changed}).graph
+
+
+@every_example
+def test_a_tracker_that_forgets_an_edge_is_caught(name: str) -> None:
+    """Whichever summary is forgotten, some step shows it; but for the barrier, into which no row ever comes."""
+    example = load(name)
+    graph = example.graph
+    unseen = [
+        (l, m)
+        for l in graph.locations
+        for m in graph.successors(l)
+        if replay(example, Single(example, without(graph, (l, m)))) is None
+    ]
+    assert unseen == ([("barrier.in", "barrier.out")] if name == "barrier" else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "operator", "summary"),
+    [
+        ("pingpong", "feedback", 2),
+        ("barrier", "feedback", 2),
+        ("delay", "shift", 4),
+        ("delay", "shift", 0),
+        ("iterate", "feedback", [1, 0]),
+        ("nested", "outer_feedback", [0, 2]),
+        ("either", "either", [0, 2]),
+        ("either", "either", [0, 0]),
+    ],
+)
+@pytest.mark.parametrize("machine", [Single, Propagating, lambda e, g: Fast(e, 2, g), lambda e, g: Specified(e, 2, g)])
+def test_a_tracker_with_another_summary_is_caught(
+    name: str, operator: str, summary: Any, machine: Callable[[Example, Graph], Machine]
+) -> None:
+    """Too much makes it pass what may still appear, too little makes it expect what can not; both show at once."""
+    example = load(name)
+    found = replay(example, machine(example, another(example, operator, summary)))
+    assert found is not None
+    assert found.step == -1
+
+
+class MinusFirst(Fast):
+    """Workers that tell of what is gone before they tell of what came of it."""
+
+    def send(self, worker: int, some: Collection[Point]) -> None:
+        temp = self.live.temp[worker]
+        for sign in (-1, 1):
+            if part := [p for p in some if temp.get(p, 0) * sign > 0]:
+                super().send(worker, part)
+
+    def may_send(self, worker: int, some: Collection[Point]) -> bool:
+        return False
+
+
+class NewestFirst(Fast):
+    """Workers that hear of the newest update first."""
+
+    def hear(self, sender: int, worker: int) -> None:
+        self.live.updates[sender, worker].rotate(1)
+        super().hear(sender, worker)
+        self.live.updates[sender, worker].rotate(-1)
+
+
+class KeepsBackAnything(Fast):
+    """Workers that keep back whatever they like."""
+
+    def may_send(self, worker: int, some: Collection[Point]) -> bool:
+        return True
+
+
+class CountsOnce(Fast):
+    """Workers that do not count how many others begin with the same capability."""
+
+    def start(self, graph: Graph, held: Mapping[int, list[Point]]) -> None:
+        super().start(graph, held)
+        everything = {(l, t) for own in held.values() for l, t in own}
+        self.live.heard = {w: [(l, t, 1) for l, t in everything] for w in held}
+
+
+def caught(mutant: type[Exchanging], names: Collection[str] = EXAMPLES, seeds: int = 40) -> set[str]:
+    """The examples of which some schedule tells the mutant from the real one."""
+    return {
+        name
+        for name in names
+        if any(
+            replay(load(name), mutant(load(name), 2), Random(seed).randrange, patience=12) is not None
+            for seed in range(seeds)
+        )
+    }
+
+
+@pytest.mark.parametrize("mutant", [MinusFirst, NewestFirst, KeepsBackAnything, CountsOnce])
+def test_broken_exchanges_are_caught(mutant: type[Exchanging]) -> None:
+    """Each is told apart by several of the examples, under some schedule; the right one by none."""
+    some = ["barrier", "components", "delay", "hello", "iterate", "pingpong"]
+    assert len(caught(mutant, some)) >= 3
+    assert caught(Fast, some, seeds=5) == set()
+
+
+def test_minus_before_plus_is_refused_by_the_protocol() -> None:
+    """What a worker gave up it may not tell of before what it took for that: in words, `send_upd` must be justified."""
+    step = load("delay").trace[0]
+    machine = Specified(load("delay"), 2)
+    machine.do(step)
+    with pytest.raises(NotJustified, match=r"'input.out', 2"):
+        machine.send(0, step.drop)
+    machine.send(0, [*step.drop, *step.take])
+
+
+def test_a_mismatch_says_where_and_what() -> None:
+    """The text names the example, the step, what was done since, and the frontier."""
+    example = load("delay")
+    found = replay(example, Fast(example, 1, another(example, "shift", 4)))
+    assert str(found) == (
+        "delay, after the beginning, 0 propagates: worker 0 expects {4} at shift.out, but 3 may still appear"
+    )
+
+
+# What the paper says of implementations, in words.
+
+
+@every_example
+def test_clocks_can_not_replay_what_sends_and_keeps_its_capability(name: str) -> None:
+    """Section 3: sending while the capability is kept is not upright. The clocks protocol refuses the first such step.
+
+    It is what Naiad's `SendBy` does, what Rust allows everywhere, and what the exchange protocol was made for.
+    """
+    example = load(name)
+    held = [(l, example.least(l)) for l in example.holds for _ in range(example.workers)]
+    clocks = ClocksConf.init(CouldResultIn(example.graph), range(example.workers), held)
+    for step in example.trace:
+        changes = step.changes()
+        neg, pos = {p: -n for p, n in changes.items() if n < 0}, {p: n for p, n in changes.items() if n > 0}
+        if pos and not neg:
+            with pytest.raises(NotUpright):
+                clocks.perf_op(step.worker, neg, pos)
+            return
+        clocks = clocks.perf_op(step.worker, neg, pos)
+    assert name in {"barrier", "event_driven", "either", "nested", "pagerank"}
+
+
+def test_every_worker_counts_the_capabilities_that_all_begin_with() -> None:
+    """Section 4, Init: in the beginning a view has each capability as often as there are workers that hold it."""
+    example = load("barrier")
+    for n in (1, 2, 3, 4):
+        machine = Specified(example, n)
+        assert all(machine.conf.exch.glob[w]["barrier.out", 0] == 3 for w in range(n))
+
+
+def test_nothing_is_heard_before_the_first_propagation() -> None:
+    """Section 6: a worker counts as initialised when it has propagated; before that the model lets it hear nothing."""
+    example = load("hello")
+    machine = Specified(example, 2)
+    machine.do(example.trace[0])
+    machine.send(0, machine.unsent(0))
+    assert machine.updates() == []
+    with pytest.raises(NotInitialized):
+        machine.hear(0, 1)
+    machine.propagate(1)
+    assert machine.updates() == [(0, 1)]
+
+
+def test_propagation_ends_before_more_is_changed() -> None:
+    """Section 6: both propagate until no worklist has anything. In between, what is to be expected may be refused."""
+    p = Propagation(load("barrier").graph, {"barrier.out": {2: 1}})
+    p.propagate_all()
+    p.change_multiplicity("barrier.out", 3, 1)
+    p.change_multiplicity("barrier.out", 2, -1)
+    p.propagate("barrier.out", 2)
+    with pytest.raises(NotImplied):
+        p.change_multiplicity("barrier.out", 3, -1)
+    p.propagate_all()
+    p.change_multiplicity("barrier.out", 3, -1)
+
+
+@pytest.mark.parametrize("name", ["iterate", "nested"])
+def test_a_scope_is_one_operator_to_those_outside(name: str) -> None:
+    """In Rust a scope has its own tracker and tells outside what its outputs may still send; here all is one graph.
+
+    It comes to the same: what is in the scope, as capabilities of its outputs without their rounds, gives the frontiers
+    outside that are written.
+    """
+    example, data = load(name), file_of(name)
+    inside = {n for n, o in data["operators"].items() if o.get("time", 1) > 1}
+    within = [(l, m) for l, m in data["channels"] if {l.split(".")[0], m.split(".")[0]} <= inside]
+    leaving = [l for l, m in data["channels"] if l.split(".")[0] in inside and m.split(".")[0] not in inside]
+    outside = {
+        "operators": {n: o for n, o in data["operators"].items() if n not in inside}
+        | {"scope": {"inputs": ["in"], "outputs": [l.replace(".", "_") for l in leaving]}},
+        "channels": [
+            [
+                f"scope.{l.replace('.', '_')}" if l in leaving else l,
+                "scope.in" if m.split(".")[0] in inside else m,
+            ]
+            for l, m in data["channels"]
+            if [l, m] not in [list(pair) for pair in within]
+        ],
+    }
+    reach = {l: reachable({**data, "channels": within}, l) for l in locations(data)}
+    written = [example.frontiers, *(now for _, now in example.expected())]
+    for exists, expected in zip(pointstamps(example), written, strict=True):
+        seen = [(l, t) for l, t in +exists if l.split(".")[0] not in inside]
+        seen += [
+            (f"scope.{out.replace('.', '_')}", t[0])
+            for l, t in +exists
+            if l.split(".")[0] in inside
+            for out in leaving
+            if out in reach[l]
+        ]
+        found = frontiers(outside, seen)
+        assert all(found[l] == times for l, times in expected.items() if l in found)
+        assert {l for l in found if not l.startswith("scope.")} == {
+            l for l in expected if l.split(".")[0] not in inside
+        }
+
+
+def reachable(data: Mapping[str, Any], location: str) -> set[str]:
+    found, todo, steps = {location}, [location], edges(data)
+    while todo:
+        for m, _ in steps.get(todo.pop(), ()):
+            if m not in found:
+                found.add(m)
+                todo.append(m)
+    return found
+
+
+def test_one_tracker_is_enough_where_a_step_is_told_as_a_whole() -> None:
+    """On one worker, with every step told at once, the protocol is a single tracker, and nothing is on its way."""
+    for name in EXAMPLES:
+        example = load(name)
+        alone, single = Fast(example, 1), Single(example)
+        alone.propagate(0)
+        for step in example.trace:
+            step = step.on(1)
+            alone.do(step)
+            single.do(step)
+            if alone.unsent(0):
+                alone.send(0, alone.unsent(0))
+                alone.hear(0, 0)
+            assert not any(alone.live.updates.values())
+            alone.propagate(0)
+            assert all(alone.frontier(0, l) == single.frontier(0, l) for l in example.frontiers)
+
+
+def test_simulated_workers_hold_what_the_trace_says() -> None:
+    """The operators of the simulation really hold and send: what exists there is what the steps add up to."""
+    example = load("nested")
+    machine = Simulated(example, check=True)
+    for number, step in enumerate(example.trace):
+        machine.do(step)
+        live: Live = machine.simulation.protocol
+        held = Counter(p for w in machine.simulation.workers for p in live.caps[w].elements())
+        for v in machine.simulation.workers:
+            for w in machine.simulation.workers:
+                held.update((f"{n}.{p}", t) for n, p, t, _ in machine.simulation.on_their_way(v, w))
+        assert held == +pointstamps(example)[number + 1]
