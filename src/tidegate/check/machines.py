@@ -46,6 +46,7 @@ class Single(Machine):
     """One tracker for all: it is told of each step as a whole, and nothing is ever on its way. So do the engines."""
 
     workers = 1
+    scheduled = False
 
     def __init__(self, example: Example, graph: Graph | None = None) -> None:
         self.progress = Progress(graph or example.graph)

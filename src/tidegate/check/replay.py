@@ -41,6 +41,8 @@ class Machine(ABC):
     """What can replay an example: workers that do steps, and actions that tell others of them."""
 
     workers: int
+    #: Whether there is something that a schedule could decide.
+    scheduled = True
 
     @abstractmethod
     def do(self, step: Step) -> None:

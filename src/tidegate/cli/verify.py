@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from tidegate.cli.app import app
+from tidegate.cli.replays import show_examples
 from tidegate.extras import require
 
 if TYPE_CHECKING:
@@ -32,9 +33,13 @@ def progress(
     only: Annotated[str, typer.Option(help="Explore only instances whose name contains this.")] = "",
     everything: Annotated[bool, typer.Option("--all", help="Explore the large instances too.")] = False,
     mutants: Annotated[bool, typer.Option(help="Also leave out each guard in turn, and see what breaks.")] = False,
+    examples: Annotated[bool, typer.Option("--examples", help="Replay example dataflows instead.")] = False,
 ) -> None:
     """Explore all schedules of the progress protocols on small instances."""
     require("check", "tidegate verify")
+    if examples:
+        show_examples(only)
+        return
     from tidegate.check.explore import explore
     from tidegate.check.instances import INSTANCES
     from tidegate.check.mutants import MUTANTS
