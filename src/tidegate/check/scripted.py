@@ -10,6 +10,7 @@ from tidegate.check.replay import Choose, Machine
 from tidegate.progress import Enter, Leave
 from tidegate.sim import Capability, Dataflow, Message, Operator, Simulation
 from tidegate.sim.actions import Action, Deliver, Receive, Send, Work
+from tidegate.time import Nat
 
 __all__ = ["Simulated", "simulated_dataflow"]
 
@@ -68,7 +69,7 @@ class Simulated(Machine):
 
 def simulated_dataflow(example: Example) -> Dataflow:
     """Return the dataflow of an example, whose operators wait for the steps of its trace."""
-    flow = Dataflow(example.order(example.graph.locations[0]))  # type: ignore[arg-type]
+    flow = Dataflow(Nat())
     for name, operator in example.operators.items():
         inputs, outputs = operator.get("inputs", ()), operator.get("outputs", ())
         within = {(i, o): example.graph.summary(f"{name}.{i}", f"{name}.{o}") for i in inputs for o in outputs}
