@@ -19,6 +19,7 @@ ON_STREAMS = frozenset(
         "ranked: forget: complete leaves out groups that were silent so long",
         "joined: full join: the time is never null",
         "joined: in windows that overlap, a pair may come twice",
+        "joined: with lateness there is a revision, 0 at first",
         "apart: full",
         "process: timers: a call without rows, once for each time",
         "iterate: a chain that comes from its far end: old facts go through new edges, and new facts through old edges",

@@ -693,6 +693,33 @@ without a collation
   at: flow 'bad'
   hint: send it to a sink, or leave lateness out""",
     ),
+    "a join that may lose its last row": (
+        lambda f: ints(f).window_join(ints(f, "r"), on=("k", "x"), size=5, lateness=5, how="left anti"),
+        errors.BadArgument,
+        TypeError,
+        """expected no lateness in a join of kind anti: its last revision may be empty, and no row can say so
+  at: window_join(…) on s
+  at: flow 'bad'
+  hint: how="left" has the rows without a match too, and revises them; or leave lateness out""",
+    ),
+    "a revised join with a revision of its own": (
+        lambda f: ints(f).window_join(ints(f, "r", "k STRING, revision INT"), on="k", size=5, lateness=5),
+        errors.ColumnClash,
+        ValueError,
+        """two columns of the result would be called revision
+  at: window_join(…) on s
+  at: flow 'bad'
+  hint: rename one with select(…)""",
+    ),
+    "a revised join as input": (
+        lambda f: ints(f).window_join(ints(f, "r"), on=("k", "x"), size=5, lateness=5).gate(),
+        errors.BadTime,
+        TypeError,
+        """window_join#1 has lateness: its answers may be revised, so that nothing final can follow from them
+  at: gate(…) on window_join#1
+  at: flow 'bad'
+  hint: send it to a sink, or leave lateness out""",
+    ),
     "a window where a stream is needed": (
         lambda f: f.sink("out", ints(f).window(5)),
         errors.BadArgument,

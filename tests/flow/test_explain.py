@@ -121,6 +121,16 @@ def test_what_is_chosen_and_kept_is_said() -> None:
         assert said in text, text
 
 
+def test_a_join_that_is_revised_says_so() -> None:
+    """How long windows are revised, and so how long rows of both sides are held."""
+    flow = tg.Flow("late")
+    left, right = (flow.source(name, "ts TIMESTAMP, k STRING", time="ts") for name in "ab")
+    flow.sink("out", left.window_join(right, on="k", size="1 hour", lateness="1 day"))
+    shown = str(flow.explain())
+    assert "windows of 1 hour, revised for 1 day" in shown
+    assert "holds rows of both sides, until 1 day after its end on both" in shown
+
+
 def test_what_is_forgotten_is_said() -> None:
     """After which silence groups begin anew, and that state is let go then; so that there is nothing to warn of."""
     flow = tg.Flow("forgets")

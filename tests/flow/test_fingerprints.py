@@ -81,6 +81,7 @@ def every_operator() -> tg.Flow:
         ),
         "apart_on_pairs": two.interval_join(two.select("x AS y"), on=()),
         "window_join": s.window_join(r, on="k", size="1 hour", every="30 minutes", where="x > y"),
+        "revised_join": s.window_join(r, on="k", size="1 hour", lateness="2 hours", how="full"),
         "iterate": edges.iterate(FACTS, STEPS, "node", "min(dist) AS dist", also={"fixed": fixed}, limit=50),
         "rounds": edges.iterate(
             FACTS, f"{COUNTED} JOIN d ON d.src = k.node", "node", "avg(dist) AS dist", also={"fixed": fixed}, rounds=3
@@ -147,6 +148,7 @@ GOLDEN = {
     "interval_join": ("1753d42b139dce29", "1753d42b139dce29", "1753d42b139dce29"),
     "apart_on_pairs": ("4e5f53ffc2a28338", "ee392f63a8e8ad52", "a2203415b942d847"),
     "window_join": ("f2ca1ebe44d42e66", "34d140fabe4bd888", "3c032d36a1379ed9"),
+    "revised_join": ("baae352c0e1aa93e", "baae352c0e1aa93e", "baae352c0e1aa93e"),
     "iterate": ("2908157878076a94", "2908157878076a94", "2908157878076a94"),
     "rounds": ("f455a0c9111c9d2d", "f455a0c9111c9d2d", "f455a0c9111c9d2d"),
     "process": ("be23247699f0c220", "be23247699f0c220", "be23247699f0c220"),

@@ -425,6 +425,14 @@ def test_late_rows_still_travel() -> None:
     assert by_hand.optimize().plan == by_hand.plan
 
 
+def test_a_join_that_is_revised_stays() -> None:
+    """Late rows of both sides travel through Maps to it, and a revision has no form in Aggregates."""
+    flow = tg.Flow("late")
+    s, r = (flow.source(name, "t INT, x INT", time="t").where("x > 1") for name in "sr")
+    flow.sink("out", s.window_join(r.select("x", "x + 1 AS y"), on="x", size=2, lateness=4))
+    assert flow.to_aggregates().plan == flow.plan == flow.optimize().plan
+
+
 def test_an_unknown_aggregate_is_an_error() -> None:
     """Compositions are of A or of A+."""
     with pytest.raises(BadArgument, match='expected using="A" or using="A\\+", got \'B\''):

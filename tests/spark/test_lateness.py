@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.flow.case import assert_same_rows
+from tests.local_engine import test_revised_joins as revised_joins
 from tests.spark.engine import frame, rows
 from tests.spark.steps import MARK, Cuts, engine_in, in_steps, run_steps, with_marks
 from tests.spark.test_streaming_crashes import Died, Killer
@@ -292,3 +293,13 @@ def test_broken_engines_are_caught(
     """Each deliberate mistake changes what comes out, or what is counted."""
     mutant(monkeypatch)
     assert through(spark, tmp_path) != calm
+
+
+@pytest.mark.parametrize("how", ["full", *(pytest.param(how, marks=pytest.mark.slow) for how in ("inner", "semi"))])
+def test_joins_are_revised(spark: SparkSession, how: str) -> None:
+    """Late rows of both sides give a window and key again, whole, as the specification has it."""
+
+    def run(plan: Plan, cuts: Cuts, place: Path) -> dict[str, list[tuple[Any, ...]]]:
+        return run_steps(spark, plan, cuts, {}, place)
+
+    revised_joins.check(revised_joins.script(how), revised_joins.SCRIPT, run)

@@ -156,6 +156,16 @@ class Sides:
         columns = [*left.times, *joined, *(left[c] for c in self.left_columns), *(right[c] for c in self.right_columns)]
         return left.of(distinct_names(columns, hint="rename one with select(…)"))
 
+    def revised(self) -> Schema:
+        """Return the columns of a result that is answered again; refuse kinds whose last answer may be empty."""
+        if self.how == "anti":
+            raise BadArgument(
+                "expected no lateness in a join of kind anti: its last revision may be empty, and no row can say so",
+                hint='how="left" has the rows without a match too, and revises them; or leave lateness out',
+            )
+        columns = (*self.schema.columns, Column("revision", "INT"))
+        return Schema(distinct_names(columns, hint="rename one with select(…)"), self.schema.time)
+
     def condition(self, where: str | None, *, shared: Sequence[str] | None = None) -> Expression | None:
         """Bind a condition on both sides, as ``left.x`` and ``right.x``.
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from tidegate.flow import plan
 from tidegate.flow.schema import Schema
+from tidegate.flow.spans import units
 from tidegate.flow.values import freeze, ordered, sort_key
 from tidegate.reference.framed import in_windows
-from tidegate.reference.held import complete, units_of, with_time
+from tidegate.reference.held import complete, moved, units_of, with_time
 from tidegate.reference.inputs import Late
 from tidegate.reference.run import Events, Running, evaluate, on_time
 from tidegate.spec import DT, WM, Event, incr_batch_op, join_op, produce, union_op
@@ -70,9 +71,11 @@ def _join(operator: plan.Join, running: Running, inputs: list[Events]) -> Events
 @evaluate.register
 def _window_join(operator: plan.WindowJoin, running: Running, inputs: list[Events]) -> Events:
     left, right = running.schemas(operator)
+    if operator.frame.lateness:
+        return _revised(operator, running, left, right, inputs)
     # A row moves to the last unit of each of its windows; rows that share a window then have equal times.
     spread = [
-        [moved for event in on_time(stream) for moved in _to_windows(operator, schema, event)]
+        [placed for event in on_time(stream) for placed in _to_windows(operator, schema, event)]
         for stream, schema in zip(inputs, (left, right), strict=True)
     ]
     return _equal_times(operator, running, left, right, *spread)
@@ -82,6 +85,59 @@ def _to_windows(operator: plan.WindowJoin, schema: Schema, event: Event) -> list
     if isinstance(event, WM):
         return [event]
     return [DT(t, event.d) for t, _ in in_windows(operator.frame, schema, event, event.d)]
+
+
+def _revised(operator: plan.WindowJoin, running: Running, left: Schema, right: Schema, inputs: list[Events]) -> Events:
+    """Return joins in windows that take late rows: a window and key whole, again for what came since a watermark."""
+    schema, order, frame = operator.schema, operator.schema.order, operator.frame
+    type_ = schema[frame.over].type or ""
+    rows: dict[Hashable, tuple[Any, list[Any], list[Any]]] = {}
+    revisions: dict[Hashable, int] = {}
+    changed: dict[Hashable, None] = {}
+    seen: list[Any] = []
+    union = union_op(order)
+    out: Events = []
+
+    def is_complete(t: Any) -> bool:
+        return any(order.le(t, wm) for wm in seen)
+
+    def answer(*, ended: bool) -> None:
+        for place in sorted(changed, key=lambda p: order.key(rows[p][0])):
+            t, lefts, rights = rows[place]
+            if not (ended or is_complete(t)):
+                continue
+            del changed[place]
+            matches = _Matches(operator, running, left, right, [((), a) for a in lefts], [((), b) for b in rights])
+            places = [*((0, i) for i in range(len(lefts))), *((1, j) for j in range(len(rights)))]
+            found = _at_one_time(operator.how, matches, places)
+            if not found:
+                continue
+            number = {"revision": revisions.get(place, 0)}
+            revisions[place] = number["revision"] + 1
+            for i, j in found:
+                a, b = None if i is None else lefts[i], None if j is None else rights[j]
+                out.append(DT(t, joined_row(operator, left, right, t, a, b) | number))
+
+    for side, event in _in_turn(*inputs):
+        if isinstance(event, WM):
+            union, passed = union.apply(_on(side, event))
+            for wm in passed:
+                seen.append(wm.t)
+                answer(ended=False)
+                out.append(wm)
+            continue
+        port = 0 if side is Inl else 1
+        own = (left, right)[port]
+        for t, bounds in in_windows(frame, own, event, event.d):
+            if is_complete(moved(schema, t, frame.over, units(bounds["end"], type_) - 1 + frame.lateness)):
+                continue
+            if isinstance(event, Late):
+                running.taken.add(event.origin)
+            place = (t, freeze([event.d[own[name].name] for name in operator.on]))
+            rows.setdefault(place, (t, [], []))[1 + port].append(event.d)
+            changed[place] = None
+    answer(ended=True)
+    return out
 
 
 class _Matches:

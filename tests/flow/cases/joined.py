@@ -309,6 +309,30 @@ WINDOW_JOINS = [
         [(4, 1, "a", 1, 2)],
     ),
     Case("on no rows", windowed, {"l": [], "r": []}, []),
+    Case(
+        "with lateness there is a revision, 0 at first",
+        lambda f: windowed(f, lateness=3, how="full"),
+        SHARED,
+        [
+            (4, "a", 1, 10, 0),
+            (4, "a", 2, 10, 0),
+            (9, "a", None, 20, 0),
+            (9, "b", 3, 30, 0),
+            (9, None, None, 40, 0),
+        ],
+    ),
+    Case(
+        "with lateness, rows that match",
+        lambda f: windowed(f, lateness=3, how="semi", every=3, where="left.x > 1"),
+        SHARED,
+        [(4, "a", 2, 0), (7, "a", 2, 0), (10, "b", 3, 0)],
+    ),
+    Case(
+        "with lateness, over one column of a product",
+        lambda f: pairs(f, "l").window_join(pairs(f, "r", "k STRING, y INT"), on="k", size=5, over="v", lateness=2),
+        {"l": [(0, 1, "a", 1)], "r": [(4, 1, "a", 2), (4, 2, "a", 3)]},
+        [(4, 1, "a", 1, 2, 0)],
+    ),
 ]
 
 CASES = UNIONS + JOINS + ASOFS + WINDOW_JOINS

@@ -132,7 +132,6 @@ CASES = [
         lambda f: ints(f).window(5, lateness=3).aggregate(n="count(*)"),
         {"s": [(1, "a", 0)]},
         [(4, span(0, 5), 1, 0)],
-        except_on={"streaming": "revisions are not there on streams yet: such a flow is refused"},
     ),
     Case(
         "a function on each window",

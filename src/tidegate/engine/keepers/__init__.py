@@ -14,6 +14,7 @@ from tidegate.engine.keepers.per_time import CellsPerTime, RowsPerTime
 from tidegate.engine.keepers.processed import Knowledge, PlayedRows
 from tidegate.engine.keepers.resumed import Memory, memory_of
 from tidegate.engine.keepers.revised import RevisedWindows
+from tidegate.engine.keepers.revised_joins import RevisedJoins
 from tidegate.engine.keepers.sessions import RowsInSessions
 from tidegate.engine.keepers.windows import CellsInWindows, FirstInWindows, RowsInWindows
 from tidegate.engine.lowering.cells import mergeable
@@ -55,7 +56,7 @@ def _keeper(operator: Operator, inputs: Sequence[Schema], *, allow_pickle: bool)
             fixed = isinstance(operator.frame, WindowFrame)
             return _windows(operator, inputs, operator.frame, by, small=FirstInWindows if fixed else None)
         case plan.WindowJoin(frame=frame):
-            return RowsInWindows(operator, inputs, frame)
+            return (RevisedJoins if frame.lateness else RowsInWindows)(operator, inputs, frame)
         case plan.Accumulate(aggregation=aggregation):
             return (AllCells if mergeable(aggregation) else AllRows)(operator, inputs)
         case plan.Top():

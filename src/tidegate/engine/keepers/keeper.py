@@ -68,7 +68,8 @@ class Held:
     states: tuple[State, ...]
     #: Its inputs without time, by number.
     tables: Mapping[int, Relation] = field(default_factory=dict)
-    late: Relation | None = None
+    #: Whether late rows came in this step.
+    late: bool = False
 
     def read(self, port: int, parts: Sequence[Part] | None = None, *, coalesced: bool = False) -> Relation:
         """Return the rows of a state, or of some of its parts; ``coalesced`` puts few rows into one partition."""

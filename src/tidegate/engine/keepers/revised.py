@@ -6,7 +6,7 @@ Each step that late rows come in gives one more answer for the windows that they
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from tidegate.engine.attempt import Attempt
 from tidegate.engine.calls import call
@@ -21,13 +21,15 @@ from tidegate.flow.plan import WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.flow.sqltypes import quoted
 
-__all__ = ["ORIGIN", "RevisedWindows"]
+__all__ = ["ORIGIN", "Revised", "RevisedWindows"]
 
 #: The column of late rows that tells which row of the batch each comes from.
 ORIGIN = "__origin"
 
+Windowed = TypeVar("Windowed", bound=plan.WindowAggregate | plan.WindowApply | plan.WindowJoin | plan.WindowTop)
 
-class RevisedWindows(Waiting[plan.WindowAggregate | plan.WindowApply | plan.WindowTop]):
+
+class Revised(Waiting[Windowed]):
     """Rows in windows. ``__start`` says in which, ``__came`` in which step a row came to a window already answered."""
 
     # Which late rows a window takes is not known before the rows are looked at.
@@ -35,22 +37,14 @@ class RevisedWindows(Waiting[plan.WindowAggregate | plan.WindowApply | plan.Wind
     takes_late = True
     keeps = "rows in windows"
 
-    def __init__(
-        self,
-        operator: plan.WindowAggregate | plan.WindowApply | plan.WindowTop,
-        inputs: Sequence[Schema],
-        frame: WindowFrame,
-        by: Sequence[Expression],
-    ) -> None:
+    def __init__(self, operator: Windowed, inputs: Sequence[Schema], frame: WindowFrame) -> None:
         super().__init__(operator, inputs)
         self.frame = frame
-        self.by = by
 
     def state_types(self, backend: Backend, types: Types) -> list[Any]:
         """Return the columns of rows in windows."""
-        (given,) = types.inputs
         placed = dict.fromkeys(("__start", "__came"), "CAST(NULL AS BIGINT)")
-        return [backend.nothing(given).with_columns(placed).shape]
+        return [backend.nothing(given).with_columns(placed).shape for given in types.inputs]
 
     def due(self, port: int, first: Units, moved: Moved) -> bool:  # noqa: ARG002
         """Whether there is something: late rows come into windows that were answered."""
@@ -64,32 +58,13 @@ class RevisedWindows(Waiting[plan.WindowAggregate | plan.WindowApply | plan.Wind
 
     def admitted(self, attempt: Attempt, rows: Relation, old: Frontier) -> Relation:
         """Return rows, late or not, in the windows that admit them."""
-        frame, (schema,) = self.frame, self.inputs
+        # Of two inputs, the time columns are the same.
+        frame, schema = self.frame, self.inputs[0]
         last = f"__start + {frame.size - 1}L"
         closed = complete_at(schema, old, frame.over, f"{last} + {frame.lateness}L")
         answered = complete_at(schema, old, frame.over, last)
         framed = in_windows(frame, schema, rows).where(f"NOT ({closed})")
         return framed.with_columns({"__came": f"IF({answered}, {attempt.number}L, CAST(NULL AS BIGINT))"})
-
-    def answer(self, held: Held, moved: Moved) -> Answer:
-        """Return the answers for windows that became complete, and again for those that late rows came into."""
-        frame, (schema,), number = self.frame, self.inputs, held.attempt.number
-        last = f"__start + {frame.size - 1}L"
-        before, now = (complete_at(schema, frontier, frame.over, last) for frontier in (moved.old, moved.new))
-        rows = held.read(0).where(now)
-        if held.late is None:
-            # Only first answers: nothing that was answered before has changed.
-            rows = rows.where(f"NOT ({before})").with_columns({"__revision": "0"})
-        else:
-            others = [quoted(name) for name in schema.time if name != frame.over]
-            window = ["__start", *others, *(f"({e.sql})" for e in self.by)]
-            changed = call("max", f"coalesce(__came = {number}L, false) OR NOT ({before})")
-            # One answer for the rows that came in time, and one for each step that late ones came in.
-            came = call("collect_set", "coalesce(__came, -1L)")
-            marked = rows.over({"__changed": changed, "__steps": came}, window).where("__changed")
-            rows = marked.with_columns({"__revision": "size(__steps) - 1"})
-        names = [*held.input_types().names, "__start", "__revision"]
-        return held.answers(lower_operator(self.operator, rows.select(as_they_are(names))))
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return the rows in windows that may still be answered, for the first time or again."""
@@ -102,3 +77,43 @@ class RevisedWindows(Waiting[plan.WindowAggregate | plan.WindowApply | plan.Wind
         over, more = schema.time.index(frame.over), frame.size - 1 + frame.lateness
         ends = [n - (n - frame.offset) % frame.every + more if i == over else n for i, n in enumerate(last)]
         return is_complete(schema, at, ends)
+
+    def ended(self, at: Frontier) -> str:
+        """Return the condition that the window of a row is complete."""
+        return complete_at(self.inputs[0], at, self.frame.over, f"__start + {self.frame.size - 1}L")
+
+    @property
+    def others(self) -> list[str]:
+        """The time columns that windows are not over."""
+        return [name for name in self.inputs[0].time if name != self.frame.over]
+
+
+class RevisedWindows(Revised[plan.WindowAggregate | plan.WindowApply | plan.WindowTop]):
+    """Rows of one input, which are answered for by window and group."""
+
+    def __init__(
+        self,
+        operator: plan.WindowAggregate | plan.WindowApply | plan.WindowTop,
+        inputs: Sequence[Schema],
+        frame: WindowFrame,
+        by: Sequence[Expression],
+    ) -> None:
+        super().__init__(operator, inputs, frame)
+        self.by = by
+
+    def answer(self, held: Held, moved: Moved) -> Answer:
+        """Return the answers for windows that became complete, and again for those that late rows came into."""
+        number, before = held.attempt.number, self.ended(moved.old)
+        rows = held.read(0).where(self.ended(moved.new))
+        if not held.late:
+            # Only first answers: nothing that was answered before has changed.
+            rows = rows.where(f"NOT ({before})").with_columns({"__revision": "0"})
+        else:
+            window = ["__start", *map(quoted, self.others), *(f"({e.sql})" for e in self.by)]
+            changed = call("max", f"coalesce(__came = {number}L, false) OR NOT ({before})")
+            # One answer for the rows that came in time, and one for each step that late ones came in.
+            came = call("collect_set", "coalesce(__came, -1L)")
+            marked = rows.over({"__changed": changed, "__steps": came}, window).where("__changed")
+            rows = marked.with_columns({"__revision": "size(__steps) - 1"})
+        names = [*held.input_types().names, "__start", "__revision"]
+        return held.answers(lower_operator(self.operator, rows.select(as_they_are(names))))

@@ -168,8 +168,8 @@ def window_join(operator: plan.WindowJoin, left: Relation, right: Relation) -> R
     times = {name: "__start" if name == frame.over else quoted(name) for name in schema.time}
     # The last unit of a window follows from where it begins: that is all that has to travel.
     last = from_units(f"{quoted(frame.over)} + {frame.size}L - 1L", schema[frame.over].type or "")
-    pairs = joined(operator, left, right, equal, times, partial(in_windows, frame, schema))
-    return pairs.with_columns({frame.over: last})
+    pairs = joined(operator, left, right, equal, times, partial(_placed, frame, schema))
+    return pairs.with_columns({frame.over: last} | _revision(frame, pairs))
 
 
 def _key(operator: plan.WindowApply, names: list[str]) -> dict[str, str]:

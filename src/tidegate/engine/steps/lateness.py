@@ -35,11 +35,11 @@ def admit(
     keepers: Mapping[str, Keeper[Any]],
     taken: Mapping[str, Taken],
     old: Mapping[str, Frontier],
-) -> tuple[dict[str, Taken], dict[str, Relation]]:
+) -> tuple[dict[str, Taken], dict[str, dict[int, Relation]]]:
     """Let late rows travel to windows that take them.
 
-    The answer is what was taken from each source, where only rows are late that no window took; and for each window
-    that takes some, those rows, once for each of its windows that admits them.
+    The answer is what was taken from each source, where only rows are late that no window took; and for each operator
+    with windows that take some, those rows by the number of its input, once for each of its windows that admits them.
     """
     flow = step.flow
     windows = {id_: keeper for id_, keeper in keepers.items() if keeper.takes_late}
@@ -48,17 +48,22 @@ def admit(
     if not sources:
         return dict(taken), {}
     found = {source.id: _written(step, taken[source.id], flow.sources.index(source)) for source in sources}
-    late, admitted = dict(found), {}
+    late = dict(found)
+    admitted: dict[str, dict[int, Relation]] = {}
     known = dict(step.tables)
     for operator in flow:
         if not operator.schema.time and operator.inputs:
             known[operator.id] = lower_operator(operator, *(known[name] for name in operator.inputs))
         elif operator.id in roads and any(name in late for name in operator.inputs):
             if window := windows.get(operator.id):
-                admitted[operator.id] = window.admitted(step, late[operator.inputs[0]], old[operator.id])
+                admitted[operator.id] = {
+                    port: window.admitted(step, late[name], old[operator.id])
+                    for port, name in enumerate(operator.inputs)
+                    if name in late
+                }
             else:
                 late[operator.id] = _passed(step, operator, late, known)
-    took = united([rows.select({"__took": ORIGIN}) for rows in admitted.values()]).distinct()
+    took = united([rows.select({"__took": ORIGIN}) for own in admitted.values() for rows in own.values()]).distinct()
     result = dict(taken)
     for source in sources:
         left = found[source.id].join(took, f"{ORIGIN} = __took", "anti")

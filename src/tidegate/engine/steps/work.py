@@ -97,13 +97,13 @@ class Work:
     def answer(
         self,
         seen: Mapping[str, Seen],
-        late: Mapping[str, Relation],
+        late: Mapping[str, Mapping[int, Relation]],
         old: Mapping[str, Frontier],
         new: Mapping[str, Frontier],
     ) -> None:
         """Let every operator answer for the times that became complete between two frontiers.
 
-        ``late`` are the late rows that operators take.
+        ``late`` are the late rows that operators take, by the number of the input.
         """
         for operator in self._flow:
             with at_operator(self._flow, operator.id, self._said):
@@ -112,7 +112,7 @@ class Work:
                     self.rows[operator.id] = Rows(self.rows[operator.id].relation, empty=empty)
                 elif operator.id in self._kept:
                     moved = Moved(old[operator.id], new[operator.id], self._ended)
-                    self._advance(operator, moved, late.get(operator.id))
+                    self._advance(operator, moved, late.get(operator.id, {}))
                 elif not isinstance(operator, Table):
                     self._lower(operator)
 
@@ -173,12 +173,12 @@ class Work:
             held = self._held(operator.id)
             self.states[operator.id] = held.grown(port, held.write(port, "new", kept, keeper.times(port))).states
 
-    def _advance(self, operator: Operator, moved: Moved, late: Relation | None) -> None:
+    def _advance(self, operator: Operator, moved: Moved, late: Mapping[int, Relation]) -> None:
         """Let an operator with state answer, after it has taken in what it has not yet."""
         for port in range(len(operator.inputs)):
             if (operator.id, port) not in self._entries.inputs:
-                self._take_in(operator, port, moved.old, late)
-        keeper, held = self._kept[operator.id].keeper, self._held(operator.id, late)
+                self._take_in(operator, port, moved.old, late.get(port))
+        keeper, held = self._kept[operator.id].keeper, self._held(operator.id, late=bool(late))
         rows = None
         if self._due(keeper, held, moved):
             answer = keeper.answer(held, moved)
@@ -189,7 +189,7 @@ class Work:
 
     def _due(self, keeper: Keeper[Any], held: Held, moved: Moved) -> bool:
         """Whether there may be an answer by now; most small steps end no window."""
-        if (moved.old == moved.new and held.late is None) or not any(state.rows for state in held.states):
+        if (moved.old == moved.new and not held.late) or not any(state.rows for state in held.states):
             return False
         # At the end, operators of the user's own may answer without rows.
         return (
@@ -202,7 +202,7 @@ class Work:
             )
         )
 
-    def _held(self, id_: str, late: Relation | None = None) -> Held:
+    def _held(self, id_: str, *, late: bool = False) -> Held:
         own = self._kept[id_]
         return Held(self._step, own.key, own.types, self.states[id_], self._tables_of(self._flow[id_]), late)
 

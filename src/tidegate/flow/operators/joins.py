@@ -56,7 +56,10 @@ class JoinAsof(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowJoin(Operator):
-    """Pairs of rows that match, once for each window that both are in, at the time of its last unit."""
+    """Pairs of rows that match, once for each window that both are in, at the time of its last unit.
+
+    With lateness, the column ``revision`` comes last, and an answer has all rows of a window and key.
+    """
 
     verb: ClassVar[str] = "window_join"
     stateful: ClassVar[bool] = True

@@ -154,6 +154,9 @@ class _Compose:
 
     @_rule.register
     def _window_join(self, operator: plan.WindowJoin) -> list[Operator]:
+        if operator.frame.lateness:
+            # An Aggregate would end the way of late rows, and what is unfolded has no revision.
+            return [operator]
         left, right = self.flow.inputs(operator)
         return paired(operator, left, right, operator.frame, self.form) or [operator]
 

@@ -132,22 +132,26 @@ class Paired(Building):
         where: str | None = None,
         every: Any = None,
         offset: Any = 0,
+        lateness: Any = 0,
         how: str = "inner",
         over: str | None = None,
     ) -> Stream:
         """Pair rows that are in a window together, once for each such window, at the window's last unit.
+
+        With ``lateness``, a window and key is answered again, whole, for rows that come late, and its rows carry a
+        ``revision``; ``anti`` is refused there.
 
         >>> views = edits.flow.source("views", "ts TIMESTAMP, page STRING, reader STRING", time="ts")
         >>> print(edits.window_join(views, on="page", size="1 hour").schema)
         ts TIMESTAMP, page STRING, bytes INT, reader STRING; time: ts
         """
         with self._building("window_join", timed=True):
-            frame = window_frame(self._over(over), size, size if every is None else every, offset, 0)
+            frame = window_frame(self._over(over), size, size if every is None else every, offset, lateness)
             sides = joins.Sides.of(self, self._other(other), on, how)
             condition = sides.condition(where)
             return self._add(
                 plan.WindowJoin,
-                sides.schema,
+                sides.revised() if frame.lateness else sides.schema,
                 others=(sides.right,),
                 frame=frame,
                 where=condition,
