@@ -21,6 +21,7 @@ ON_STREAMS = frozenset(
         "joined: in windows that overlap, a pair may come twice",
         "joined: with lateness there is a revision, 0 at first",
         "apart: full",
+        "process: ihist_op: whole rows are counted, none twice",
         "process: timers: a call without rows, once for each time",
         "iterate: a chain that comes from its far end: old facts go through new edges, and new facts through old edges",
         "ordered: the histograms of the first paper, Figure 6: at t5, t0 counts once, and t1 not at all",

@@ -9,6 +9,7 @@ from tests.flow.case import days, instants, ints, pairs
 from tests.flow.test_running_errors import Build, Echo
 
 import tidegate as tg
+from tidegate import spec, time
 from tidegate.errors import TidegateError
 from tidegate.flow import errors
 
@@ -719,6 +720,65 @@ without a collation
   at: gate(…) on window_join#1
   at: flow 'bad'
   hint: send it to a sink, or leave lateness out""",
+    ),
+    "an operator that gives lists": (
+        lambda f: ints(f).process(spec.batch_op(time.Nat()), by="k", schema="n INT"),
+        errors.BadArgument,
+        TypeError,
+        """expected out, as batch_op puts out lists of (time, row)
+  at: process(…) on s
+  at: flow 'bad'
+  hint: out=lambda batch: [{"x": row["x"]} for t, row in batch]""",
+    ),
+    "an out that is no function": (
+        lambda f: ints(f).process(spec.map_op(len), by="k", schema="n INT", out=3),
+        errors.BadArgument,
+        TypeError,
+        """expected a function from what the operator puts out to a dict, or to a list of dicts, in out, got 3 (int)
+  at: process(…) on s
+  at: flow 'bad'
+  hint: out=lambda data: {…}""",
+    ),
+    "an operator that takes batches": (
+        lambda f: ints(f).process(spec.incr_op(), by="k", schema="n INT", out=len),
+        errors.BadArgument,
+        TypeError,
+        """expected an operator on rows, got incr_op: incr_op takes batches
+  at: process(…) on s
+  at: flow 'bad'
+  hint: incr_batch_op(order), which has batch_op before it""",
+    ),
+    "an operator on two streams": (
+        lambda f: ints(f).process(spec.union_op(time.Nat()), by="k", schema="n INT"),
+        errors.BadArgument,
+        TypeError,
+        """expected an operator on one stream, got union_op: union_op and join_op take two, whose times are Inl and Inr
+  at: process(…) on s
+  at: flow 'bad'
+  hint: unite or join the streams first, with union(…) or join(…)""",
+    ),
+    "an operator on another order": (
+        lambda f: pairs(f).process(
+            spec.ihist_op(time.Lexicographic(time.Nat(), time.Nat())), by="k", schema="n INT", out=len
+        ),
+        errors.BadTime,
+        TypeError,
+        """expected ihist_op on the order of the stream's times, Product(Int(), Int()), got Lexicographic(Nat(), Nat())
+  at: process(…) on s
+  at: flow 'bad'
+  hint: the order of a stream is stream.schema.order""",
+    ),
+    "an operator that depends on the linear extension": (
+        lambda f: pairs(f).process(
+            spec.incr_batch_op(time.Product(time.Nat(), time.Nat())), by="k", schema="n INT", out=len
+        ),
+        errors.NotSupported,
+        NotImplementedError,
+        """expected an operator that does not mind which of two times that do not compare comes first, got incr_batch_op
+  at: process(…) on s
+  at: flow 'bad'
+  hint: ihist_op(order) counts what is at or below a time, and accumulate(…) has other aggregates; or write an \
+operator that looks only at what is at or below the time that is complete""",
     ),
     "a window where a stream is needed": (
         lambda f: f.sink("out", ints(f).window(5)),

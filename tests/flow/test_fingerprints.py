@@ -86,6 +86,7 @@ def every_operator() -> tg.Flow:
         "rounds": edges.iterate(
             FACTS, f"{COUNTED} JOIN d ON d.src = k.node", "node", "avg(dist) AS dist", also={"fixed": fixed}, rounds=3
         ),
+        "process_and_out": s.process(map_op(copy.copy), by="k", schema="n INT", out=copy.copy),
         "process": s.process(map_op(copy.copy), by="k", schema="n INT"),
     }
     for name, stream in kept.items():
@@ -151,6 +152,7 @@ GOLDEN = {
     "revised_join": ("baae352c0e1aa93e", "baae352c0e1aa93e", "baae352c0e1aa93e"),
     "iterate": ("2908157878076a94", "2908157878076a94", "2908157878076a94"),
     "rounds": ("f455a0c9111c9d2d", "f455a0c9111c9d2d", "f455a0c9111c9d2d"),
+    "process_and_out": ("4e19460c6e91856c", "4e19460c6e91856c", "4e19460c6e91856c"),
     "process": ("be23247699f0c220", "be23247699f0c220", "be23247699f0c220"),
 }
 

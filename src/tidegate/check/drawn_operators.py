@@ -14,7 +14,7 @@ from tidegate.check.reminders import Remembered, Reminders
 from tidegate.flow import Flow, Stream
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.schema import Schema
-from tidegate.spec import DT, Event, Operator
+from tidegate.spec import DT, Event, Operator, batch_op, ihist_op, ihist_paths_op
 
 __all__ = ["GREATEST", "OPERATORS", "TIMES", "Drawing", "ToldVisits", "Totals", "Visits"]
 
@@ -353,6 +353,10 @@ def _process(b: Drawing, s: Stream, _: list[Stream]) -> Stream:
     if k == "n":
         return s.gate()
     by = (k,) if k else ()
+    if b.draw(st.booleans()):
+        order = s.schema.order
+        operator, out = b.one((ihist_op(order), _summed), (ihist_paths_op(order), _summed), (batch_op(order), _each))
+        return s.process(operator, by=by, schema="n INT", out=out)
     if not b.total or b.draw(st.booleans()):
         # On several time columns, one that has timers tells what it knows.
         asking = b.one(Reminders, Remembered) if b.total else Remembered
@@ -361,6 +365,16 @@ def _process(b: Drawing, s: Stream, _: list[Stream]) -> Stream:
     n = b.number(1, 4)
     after = {"INT": n - 1, "DATE": timedelta(days=n - 1), "TIMESTAMP": timedelta(minutes=n, microseconds=-1)}[b.time]
     return s.process(b.one(Visits, ToldVisits)(after), by=by, schema="n INT", forget=b.span(n))
+
+
+def _summed(histogram: Any) -> dict[str, int]:
+    """Return how much a histogram has: to draw for `process`."""
+    return {"n": sum(histogram.values())}
+
+
+def _each(batch: Any) -> list[dict[str, int]]:
+    """Return a row for each element of a batch, which is its place: to draw for `process`."""
+    return [{"n": i} for i in range(len(batch))]
 
 
 def _iterate(b: Drawing, s: Stream, others: list[Stream]) -> Stream:

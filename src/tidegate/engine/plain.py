@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from tidegate.flow.errors import BadResult
+from tidegate.flow.processed import Row
 
 __all__ = ["plain_text", "plain_value"]
 
@@ -51,7 +52,7 @@ def plain_value(text: str) -> Any:
 
 
 def _coded(value: Any) -> Any:
-    kind = type(value)
+    kind: type = dict if isinstance(value, Row) else type(value)
     if kind in _AS_THEY_ARE:
         return value
     if kind is list:

@@ -20,11 +20,13 @@ from tidegate.engine.timing import Timers
 from tidegate.flow.arrow import arrow_type, checked_result, rows_of, table_of
 from tidegate.flow.errors import BadInput, BadResult
 from tidegate.flow.plan import Process
+from tidegate.flow.processed import Row, not_a_row, put_out
 from tidegate.flow.schema import Column
 from tidegate.flow.spans import from_units, units
 from tidegate.flow.timers import Timer, undeclared
 from tidegate.spec import DT, WM
 from tidegate.spec.operator import step
+from tidegate.spec.parts import name_of
 
 __all__ = ["Copies", "bounds", "processed", "whole_keys"]
 
@@ -85,7 +87,9 @@ class Copies:
     """How the copies of an operator are called, and what becomes of their answers."""
 
     def __init__(self, operator: Process, given: Sequence[Column], declared: Sequence[Column]) -> None:
+        self.operator = operator
         self.original = operator.operator
+        self.name = name_of(operator.operator)
         self.schema = operator.schema.of(given)
         self._at = operator.schema.coordinates
         self.place = f"{operator.verb}(…), {operator.id}"
@@ -109,7 +113,7 @@ class Copies:
         """Return the timers of a copy, of which some wait; None if the operator has none."""
         if not self.timed:
             return None
-        return Timers(self.schema, type(self.original).__name__, complete, waiting)
+        return Timers(self.schema, self.name, complete, waiting)
 
     def given(self, copy: Any, rows: pa.Table, timers: Timers | None = None) -> tuple[Any, list[pa.Table]]:
         """Return a copy after it was given rows, and called where timers are due; and tables of what it answered."""
@@ -132,7 +136,7 @@ class Copies:
         if timers is not None:
             timers.called(t)
         told = self._told(t)
-        for event in [*(DT(told, self._shown(row)) for row in rows), WM(told)]:
+        for event in [*(DT(told, Row(self._shown(row))) for row in rows), WM(told)]:
             copy, answered = step(copy, event)
             for answer in answered:
                 if timers is not None and isinstance(answer, Timer):
@@ -246,19 +250,16 @@ class Copies:
 
     def _table(self, answers: Iterable[tuple[Any, Any]]) -> pa.Table:
         """Return a table of what an operator put out, each with the time that it was given before; checked."""
-        name, names = type(self.original).__name__, [c.name for c in self._declared]
+        name, names, out = self.name, {c.name for c in self._declared}, self.operator.out
         order, time = self.schema.order, self.schema.time
         rows = []
-        for at, answer in answers:
+        for at, answer in ((at, row) for at, each in answers for row in put_out(out, self.original, each)):
             if isinstance(answer, WM):
                 continue
             if isinstance(answer, Timer):
                 raise undeclared(answer, name)
-            if not isinstance(answer, DT) or not isinstance(answer.d, dict) or set(answer.d) != set(names):
-                raise BadResult(
-                    f"expected DT(t, dict of {', '.join(names)}) from {name}, got {answer!r}",
-                    hint="the key's columns and the time are added",
-                )
+            if not isinstance(answer, DT) or not isinstance(answer.d, dict) or set(answer.d) != names:
+                raise not_a_row(self.operator, answer)
             t = self._heard(answer.t)
             if not (order.contains(t) and (at is None or order.le(at, t))):
                 given = at if at is None else self._told(at)

@@ -10,6 +10,7 @@ from typing import Any
 from tidegate.flow import plan
 from tidegate.flow.arrow import rows_of, table_of
 from tidegate.flow.errors import BadInput, BadResult
+from tidegate.flow.processed import Row, not_a_row, put_out
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, units
 from tidegate.flow.timers import Timer, checked_timer, undeclared
@@ -18,6 +19,7 @@ from tidegate.reference.held import complete, grouped, keyed, with_time
 from tidegate.reference.run import Events, Running, evaluate, on_time
 from tidegate.spec import DT, WM
 from tidegate.spec.operator import step
+from tidegate.spec.parts import name_of
 from tidegate.time import Order
 
 __all__: list[str] = []
@@ -48,11 +50,11 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
         # Of its own: an operator may change itself, rather than to answer another.
         copy = copies[name][0] if name in copies else deepcopy(operator.operator)
         timers.setdefault(name, set()).discard(t)
-        for item in [*(DT(t, row) for row in ordered(rows, schema.names)), WM(t)]:
+        for item in [*(DT(t, Row(row)) for row in ordered(rows, schema.names)), WM(t)]:
             copy, answered = step(copy, item)
             for answer in answered:
                 if operator.timers and isinstance(answer, Timer):
-                    asked = checked_timer(operator.schema, answer, t, type(operator.operator).__name__, alone=not rows)
+                    asked = checked_timer(operator.schema, answer, t, name_of(operator.operator), alone=not rows)
                     timers[name].add(asked)
                 else:
                     out.extend(_checked(operator, order, key, [answer], t))
@@ -125,19 +127,16 @@ def _checked(
     operator: plan.Process, order: Order[Any], key: dict[str, Any], answered: Iterable[Any], at: Any
 ) -> list[DT[Any, Any]]:
     """Answer the rows that a copy put out at a time; its own watermarks are not needed."""
-    name = type(operator.operator).__name__
+    name = name_of(operator.operator)
     columns = [operator.schema[c] for c in operator.columns]
     out = []
-    for answer in answered:
+    for answer in (row for each in answered for row in put_out(operator.out, operator.operator, each)):
         if isinstance(answer, WM):
             continue
         if isinstance(answer, Timer):
             raise undeclared(answer, name)
         if not isinstance(answer, DT) or not isinstance(answer.d, dict) or set(answer.d) != set(operator.columns):
-            raise BadResult(
-                f"expected DT(t, dict of {', '.join(operator.columns)}) from {name}, got {answer!r}",
-                hint="the key's columns and the time are added",
-            )
+            raise not_a_row(operator, answer)
         if not (order.contains(answer.t) and order.le(at, answer.t)):
             raise BadResult(f"expected a time at or above {at!r}, which {name} was given, got {answer.t!r}")
         try:

@@ -10,7 +10,19 @@ from typing import Any
 from tests.flow.case import Case, at, day, days, instants, ints, pairs, span
 
 from tidegate import Timer
-from tidegate.spec import DT, WM, Operator, comp_op, map_op
+from tidegate.spec import (
+    DT,
+    WM,
+    Operator,
+    batch_op,
+    comp_op,
+    ihist_linear_op,
+    ihist_op,
+    ihist_paths_op,
+    incr_batch_op,
+    map_op,
+    skip_op,
+)
 
 
 @dataclass(frozen=True)
@@ -138,6 +150,45 @@ CALLED = [
 ]
 
 
+def listed(batch: Any) -> list[dict[str, Any]]:
+    """A row for each element of a batch."""
+    return [{"of": t, "x": row["x"]} for t, row in batch]
+
+
+def held(batch: Any) -> dict[str, Any]:
+    """One row for a batch: what is in it, in order."""
+    return {"seen": " ".join(f"{t}{row['x']}" for t, row in batch)}
+
+
+def counted(histogram: Any) -> list[dict[str, Any]]:
+    """A row for each datum."""
+    return [{"x": row["x"] if isinstance(row, dict) else row, "n": n} for row, n in histogram.items()]
+
+
+def histograms(make: Any, *, pairs_: bool = False, first: Any = None, by: Any = ()) -> Any:
+    """A flow of histograms, of whole rows, or of what ``first`` makes of them."""
+
+    def build(f: Any) -> Any:
+        s = (pairs if pairs_ else ints)(f)
+        operator = make(s.schema.order)
+        return s.process(comp_op(first, operator) if first else operator, by=by, schema="x INT, n INT", out=counted)
+
+    return build
+
+
+#: Two times that do not compare, one below both and one above.
+DIAMOND: list[tuple[Any, ...]] = [(0, 0, "a", 1), (0, 1, "a", 1), (1, 0, "b", 2), (1, 1, "a", 1), (1, 1, "a", None)]
+BELOW = [
+    *[(0, 0, 1, 1), (0, 1, 1, 2), (1, 0, 1, 1), (1, 0, 2, 1)],
+    *[(1, 1, 1, 3), (1, 1, 2, 1), (1, 1, None, 1)],
+]
+
+
+def of_x(t: Any, row: Any) -> Any:
+    """The datum of a row."""
+    return row["x"]
+
+
 def alarmed(operator: Any, by: Any = "k") -> Any:
     """A flow of calls."""
     return lambda f: ints(f).process(operator, by=by, schema="n INT, fresh INT")
@@ -213,6 +264,59 @@ CASES = [
         lambda f: ints(f).process(Visit(), by=(), schema="y INT", forget=5),
         {"s": VISITS[:3] + VISITS[-1:]},
         [(1, 2), (4, 3), (8, -3), (30, 1), (34, -1)],
+    ),
+    Case(
+        "batch_op: lists go out as rows",
+        lambda f: (lambda s: s.process(batch_op(s.schema.order), by="k", schema="of INT, x INT", out=listed))(ints(f)),
+        {"s": [(2, "a", 5), (1, "a", 1), (1, "b", 7), (1, "a", None), (3, None, 9)]},
+        [(1, "a", 1, None), (1, "a", 1, 1), (2, "a", 2, 5), (1, "b", 1, 7), (3, None, 3, 9)],
+    ),
+    Case(
+        "batch_op on a product: the rows of each time",
+        lambda f: (lambda s: s.process(batch_op(s.schema.order), by=(), schema="seen STRING", out=held))(pairs(f)),
+        {"s": DIAMOND},
+        [(0, 0, "(0, 0)1"), (0, 1, "(0, 1)1"), (1, 0, "(1, 0)2"), (1, 1, "(1, 1)None (1, 1)1")],
+    ),
+    Case(
+        "incr_batch_op: all rows so far, as one row",
+        lambda f: (lambda s: s.process(incr_batch_op(s.schema.order), by="k", schema="seen STRING", out=held))(ints(f)),
+        {"s": [(2, "a", 5), (1, "a", 1), (1, "b", 7), (4, "a", 3), (2, "a", 4)]},
+        [(1, "a", "11"), (2, "a", "11 24 25"), (4, "a", "11 24 25 43"), (1, "b", "17")],
+    ),
+    Case(
+        "ihist_op: whole rows are counted, none twice",
+        histograms(ihist_op, by="k"),
+        {"s": [(1, "a", 1), (1, "a", 1), (2, "a", 1), (2, "b", None)]},
+        [(1, "a", 1, 2), (2, "a", 1, 2), (2, "a", 1, 1), (2, "b", None, 1)],
+    ),
+    Case("ihist_op on a product", histograms(ihist_op, pairs_=True, first=map_op(of_x)), {"s": DIAMOND}, BELOW),
+    Case(
+        "ihist_paths_op on a product: once for each path",
+        histograms(ihist_paths_op, pairs_=True, first=map_op(of_x)),
+        {"s": DIAMOND},
+        [*BELOW[:4], (1, 1, 1, 4), (1, 1, 2, 1), (1, 1, None, 1)],
+    ),
+    Case(
+        "ihist_linear_op keeps the last histogram",
+        histograms(ihist_linear_op, first=map_op(of_x)),
+        {"s": [(1, "a", 1), (3, "a", 1), (2, "b", None)]},
+        [(1, 1, 1), (2, 1, 1), (2, None, 1), (3, 1, 2), (3, None, 1)],
+    ),
+    Case(
+        "skip_op: without the first answers of a key; watermarks are answers, too",
+        lambda f: (
+            lambda s: s.process(skip_op(batch_op(s.schema.order), 2), by="k", schema="of INT, x INT", out=listed)
+        )(ints(f)),
+        {"s": [(1, "a", 1), (2, "a", 2), (3, "a", 3), (5, "b", 4)]},
+        [(2, "a", 2, 2), (3, "a", 3, 3)],
+    ),
+    Case(
+        "out: no row for some",
+        lambda f: (
+            lambda s: s.process(batch_op(s.schema.order), by=(), schema="of INT, x INT", out=lambda b: listed(b)[1:])
+        )(ints(f)),
+        {"s": [(1, "a", 1), (2, "a", 1), (2, "b", 2)]},
+        [(2, 2, 2)],
     ),
     Case("timers: a call without rows, once for each time", alarmed(Alarms()), {"s": ALARMS}, CALLED),
     Case("timers of what is played again", alarmed(Forgetful()), {"s": ALARMS}, CALLED),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import Any
 
@@ -31,6 +32,7 @@ from tidegate.flow.arrow import rows_of, table_of
 from tidegate.flow.errors import BadResult
 from tidegate.flow.plan import Process
 from tidegate.flow.schema import Column
+from tidegate.spec.parts import name_of
 
 __all__ = [
     "Memory",
@@ -344,11 +346,19 @@ def _resuming(copies: Copies, memory: Memory, keys: int, when: _When) -> Batches
 
 
 def _pickled(copy: Any) -> str:
-    # Unlike `pickle` it can write down a class of a notebook.
-    from pyspark import cloudpickle
+    dumps: Callable[[Any], bytes] = pickle.dumps
+    with suppress(ImportError):
+        # Unlike `pickle` it can write down a class of a notebook, and a lambda.
+        from pyspark import cloudpickle
 
-    dumps: Callable[[Any], bytes] = cloudpickle.dumps
-    return b64encode(dumps(copy)).decode()
+        dumps = cloudpickle.dumps
+    try:
+        return b64encode(dumps(copy)).decode()
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise BadResult(
+            f"expected an operator that can be pickled, as the run allows it, got {name_of(copy)}: {error}",
+            hint="give it state() and resume(state); or start without allow_pickle, and the rows of each key are kept",
+        ) from None
 
 
 #: How what a copy knows is read and written, as text.

@@ -17,6 +17,7 @@ from tidegate.flow.schema import Schema
 from tidegate.flow.spans import show_span
 from tidegate.flow.sql import Sql
 from tidegate.flow.watermarks import AtEnd, Bounded, Punctuated
+from tidegate.spec.parts import name_of
 
 __all__ = ["Concern", "describe", "holds", "later", "verb_of", "warnings_of"]
 
@@ -82,7 +83,7 @@ def describe(plan: Plan, operator: Operator) -> list[str]:
         case p.Process(operator=user, by=by):
             asks = ["a copy may ask to be called at a later time"] if operator.timers else []
             return [
-                f"{type(user).__name__}, a copy for each {', '.join(map(str, by)) or 'flow'}{forgets(operator)}",
+                f"{name_of(user)}, a copy for each {', '.join(map(str, by)) or 'flow'}{forgets(operator)}",
                 *asks,
             ]
     return []

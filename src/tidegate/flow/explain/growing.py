@@ -9,6 +9,7 @@ from typing import Any
 from tidegate.flow import plan as p
 from tidegate.flow.explain.words import rows_of
 from tidegate.flow.plan import Operator
+from tidegate.spec.parts import name_of
 
 __all__ = ["Concern", "growing"]
 
@@ -70,12 +71,14 @@ def growing(operator: Operator) -> Iterator[Concern]:
 
 
 def _process(operator: p.Process, user: Any, by: tuple[Any, ...]) -> Iterator[Concern]:
-    name = type(user).__name__
+    name = name_of(user)
     if not (callable(getattr(user, "state", None)) and callable(getattr(user, "resume", None))):
         yield Concern(
             operator.id,
             f"{name} has no state() and resume(state), so every row is kept for ever, to be played again",
-            "write those two: then what state() returns is kept instead of rows",
+            "write those two: then what state() returns is kept instead of rows"
+            if name == type(user).__name__
+            else "start(…, allow_pickle=True) keeps what a copy knows instead of rows",
         )
     elif by:
         yield Concern(

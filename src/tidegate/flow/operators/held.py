@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -104,6 +105,8 @@ class Process(Operator):
     by: tuple[Expression, ...]
     columns: tuple[str, ...]
     forget: int | None = field(default=None, metadata=IF_GIVEN)
+    #: Makes rows of what the operator puts out, if that is something else.
+    out: Callable[[Any], Any] | None = field(default=None, metadata=IF_GIVEN)
 
     @property
     def timers(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tidegate.flow import plan
@@ -9,6 +10,7 @@ from tidegate.flow.aggregates import aggregation, grouping
 from tidegate.flow.arguments import one_of
 from tidegate.flow.building import Building
 from tidegate.flow.errors import BadArgument, NotSupported
+from tidegate.flow.processed import check_operator
 from tidegate.flow.schema import Column, parse_schema
 from tidegate.flow.spans import parse_span
 from tidegate.flow.windows import Windowed, calendar_frame, is_calendar, session_frame, window_frame
@@ -143,13 +145,18 @@ class Held(Building):
             silence = self._forgotten(forget, (name, type_))
             return self._add(plan.Deduplicate, self.schema, by=keys, over=name, within=span, forget=silence)
 
-    def process(self, operator: Any, by: Any, schema: Any, *, forget: Any = None) -> Stream:
+    def process(
+        self, operator: Any, by: Any, schema: Any, *, out: Callable[[Any], Any] | None = None, forget: Any = None
+    ) -> Stream:
         """Run one copy of a specification operator for each key; data are dicts of all columns.
 
         A copy gets complete times only, in an order that extends theirs: the rows of a time, sorted by all columns,
         then ``WM`` of it; at the end, its ``exit`` is asked. It answers dicts of the columns of ``schema`` at the time
         that it was given or above; the key's columns are put before them. If its class says ``timers = True``, it may
         answer ``tg.Timer(t)`` too, and is then called at ``t`` even if its key has no rows then.
+
+        ``out`` makes a dict, or a list of dicts, of data that is something else, such as the lists and Counters of the
+        operators of `tidegate.spec`.
 
         With ``forget``, a key's row that comes so long after the one before, or longer, is for a new copy; the one
         before is asked for its ``exit``, whose answers are at the last unit of the silence or above.
@@ -158,25 +165,13 @@ class Held(Building):
         >>> lengths = map_op(lambda t, row: {"length": len(row["page"])})
         >>> print(edits.process(lengths, by="page", schema="length INT").schema)
         ts TIMESTAMP, page STRING, length INT; time: ts
+        >>> from tidegate.spec import batch_op
+        >>> held = batch_op(edits.schema.order)
+        >>> print(edits.process(held, by="page", schema="n INT", out=lambda batch: {"n": len(batch)}).schema)
+        ts TIMESTAMP, page STRING, n INT; time: ts
         """
         with self._building("process", timed=True):
-            works = callable(getattr(operator, "apply", None)) and callable(getattr(operator, "exit", None))
-            if isinstance(operator, type) or not works:
-                got = f"{operator!r} ({type(operator).__name__})"
-                hint = "pass an operator, not its class or a function; see tidegate.spec"
-                raise BadArgument(f"expected an operator with apply(event) and exit(), got {got}", hint=hint)
-            if getattr(operator, "timers", False) is True and callable(getattr(operator, "apply_batch", None)):
-                raise BadArgument(
-                    f"expected an operator with timers or with apply_batch, got {type(operator).__name__} with both",
-                    hint="leave apply_batch out: it is given the rows of many times at once",
-                )
-            told = all(callable(getattr(operator, name, None)) for name in ("state", "resume"))
-            if getattr(operator, "timers", False) is True and not self.schema.order.total and not told:
-                raise NotSupported(
-                    f"expected an operator with state() and resume(…), as it has timers on several time columns, got "
-                    f"{type(operator).__name__}",
-                    hint="without, its calls would be repeated in each step, and perhaps in another order",
-                )
+            check_operator(operator, self.schema, out)
             keys = grouping(by, self.schema)
             declared = parse_schema(schema).columns
             result = self._result((*self.schema.times, *(Column(k.name, k.type) for k in keys), *declared))
@@ -187,4 +182,4 @@ class Held(Building):
                     f"expected an operator without timers, as keys are forgotten, got {type(operator).__name__}",
                     hint="leave forget out: with a timer after each row, an operator can see for itself that none came",
                 )
-            return self._add(plan.Process, result, operator=operator, by=keys, columns=names, forget=silence)
+            return self._add(plan.Process, result, operator=operator, by=keys, columns=names, forget=silence, out=out)

@@ -1,0 +1,262 @@
+"""Operators of the papers in `process`: at random cuts what they give when they are run by themselves."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import tidegate as tg
+from tests.flow.case import assert_same_rows
+from tests.local_engine.engine import arrow_rows
+from tests.local_engine.steps import run_locally
+from tests.local_engine.test_random_streams import HOW
+from tests.local_engine.test_random_streams import compare as compare_drawn
+from tests.spark.steps import MARK, Cuts, with_marks
+from tidegate.check.flows import DrawnFlow, flows
+from tidegate.engine import processing
+from tidegate.engine.keepers import resumed
+from tidegate.flow import processed
+from tidegate.flow.processed import Row
+from tidegate.flow.values import ordered
+from tidegate.spec import (
+    DT,
+    WM,
+    batch_op,
+    comp_op,
+    flatten_op,
+    ihist_linear_op,
+    ihist_op,
+    ihist_paths_op,
+    incr_batch_op,
+    map_op,
+    produce,
+    skip_op,
+)
+
+
+def words(batch: Any) -> list[dict[str, Any]]:
+    """What is in a batch, in order: a row for each element, and where it stands."""
+    return [{"at": i, "text": f"{t} {row['x']}"} for i, (t, row) in enumerate(batch)]
+
+
+def counts(histogram: Any) -> list[dict[str, Any]]:
+    """A row for each datum of a histogram."""
+    return [{"at": n, "text": str(row["x"] if isinstance(row, dict) else row)} for row, n in histogram.items()]
+
+
+def one(pair: Any) -> dict[str, Any]:
+    """A row for an element of a batch."""
+    return {"at": 1, "text": str(pair[1]["x"])}
+
+
+def of_x(t: Any, row: Any) -> Any:
+    """The datum of a row."""
+    return row["x"]
+
+
+#: Operators for every order, and such as need a total one; with what makes rows of what they put out.
+EVERY: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "batch_op": (batch_op, words),
+    "batches taken apart": (lambda order: comp_op(batch_op(order), flatten_op()), one),
+    "ihist_op": (ihist_op, counts),
+    "ihist_op of values": (lambda order: comp_op(map_op(of_x), ihist_op(order)), counts),
+    "ihist_paths_op": (lambda order: comp_op(map_op(of_x), ihist_paths_op(order)), counts),
+}
+TOTAL = EVERY | {
+    "incr_batch_op": (incr_batch_op, words),
+    "ihist_linear_op": (ihist_linear_op, counts),
+    "skip_op": (lambda order: skip_op(batch_op(order), 2), words),
+}
+
+
+def flow_of(times: tuple[str, ...], name: str) -> tg.Flow:
+    """One operator of the papers, a copy for each key."""
+    flow = tg.Flow("papers")
+    s = flow.source("s", f"{', '.join(f'{t} INT' for t in times)}, k STRING, x INT", time=times)
+    make, out = TOTAL[name]
+    flow.sink("out", s.process(make(s.schema.order), by="k", schema="at INT, text STRING", out=out))
+    return flow
+
+
+def by_itself(flow: tg.Flow, name: str, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """What the operator gives for the rows of each key, run by itself: complete times in order, rows sorted."""
+    schema = flow.plan["s"].schema
+    make, out = TOTAL[name]
+    dicts = [dict(zip(schema.names, row, strict=True)) for row in rows]
+    found = []
+    for key in {row["k"] for row in dicts}:
+        own = ordered([row for row in dicts if row["k"] == key], schema.names)
+        events: list[Any] = []
+        for t in dict.fromkeys(map(schema.time_of, own)):
+            events += [*(DT(t, Row(row)) for row in own if schema.time_of(row) == t), WM(t)]
+        for event in produce(make(schema.order), events):
+            if isinstance(event, DT):
+                made = out(event.d)
+                times = event.t if isinstance(event.t, tuple) else (event.t,)
+                found += [(*times, key, *row.values()) for row in (made if isinstance(made, list) else [made])]
+    return found
+
+
+def rows_of(rng: random.Random, times: int) -> list[tuple[Any, ...]]:
+    """Few values, so that many are alike."""
+    return [
+        (*(rng.randint(0, 3) for _ in range(times)), rng.choice(["a", "b", None]), rng.choice([0, 1, None]))
+        for _ in range(rng.randint(0, 14))
+    ]
+
+
+def cuts_of(rng: random.Random, rows: list[tuple[Any, ...]], times: int) -> Cuts:
+    """Steps in the order of the first time column; of each, what comes later is in a later one."""
+    bounds = sorted(rng.sample(range(4), rng.randint(0, 3)))
+    cuts, low = [], -1
+    for bound in bounds:
+        chosen = [row for row in rows if low < row[0] <= bound]
+        rng.shuffle(chosen)
+        cuts.append({"s": [*chosen, (bound, *[None] * (times - 1), MARK, None)]})
+        low = bound
+    return [*cuts, {"s": [row for row in rows if row[0] > low]}]
+
+
+def check(name: str, times: tuple[str, ...], rng: random.Random, **options: Any) -> None:
+    """Compare the reference and the engine with the operator itself."""
+    flow = flow_of(times, name)
+    rows = rows_of(rng, len(times))
+    expected = by_itself(flow, name, rows)
+    given = [dict(zip(flow.plan["s"].schema.names, row, strict=True)) for row in rows]
+    assert_same_rows([tuple(row.values()) for row in flow.reference({"s": given}).rows("out")], expected)
+    with TemporaryDirectory() as directory:
+        cuts = cuts_of(rng, rows, len(times))
+        assert_same_rows(run_locally(with_marks(flow.plan), cuts, {}, Path(directory), **options)["out"], expected)
+
+
+CASES = [(name, ("t",)) for name in TOTAL] + [(name, ("t", "u")) for name in EVERY]
+HOWS = {
+    "rows": {},
+    "restarted": {"restart": True},
+    "pickled": {"allow_pickle": True},
+    "pickled, in parts": {"allow_pickle": True, "restart": True, "fold": False},
+}
+
+
+@settings(
+    max_examples=40, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck)
+)
+@given(case=st.sampled_from(CASES), rng=st.randoms(use_true_random=False), how=st.sampled_from(sorted(HOWS)))
+def test_an_operator_gives_what_it_gives_by_itself(case: Any, rng: random.Random, how: str) -> None:
+    """On both kinds of orders, wherever steps begin and end, with rows kept or the copies themselves."""
+    check(*case, rng, **HOWS[how])
+
+
+@settings(
+    max_examples=15, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck)
+)
+@given(
+    drawn=flows(max_operators=2, only=("process", "process", "where", "window")),
+    rng=st.randoms(use_true_random=False),
+    how=HOW,
+)
+def test_flows_with_them_give_what_the_specification_gives(drawn: DrawnFlow, rng: random.Random, how: str) -> None:
+    """Also where others come before and after."""
+    compare_drawn(drawn, rng, how=how)
+
+
+def test_what_is_refused_depends_on_the_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On a product, what came so far is something else if two times that do not compare change places."""
+    monkeypatch.setattr(processed, "depends_on_extension", lambda _op: "")
+    flow = flow_of(("t", "u"), "incr_batch_op")
+    low, high = (0, 1, "a", 0), (1, 0, "a", 1)
+    together: Cuts = [{"s": [low, high]}]
+    apart: Cuts = [{"s": [high, (None, 0, MARK, None)]}, {"s": [low]}]
+    one, other = (
+        run_locally(with_marks(flow.plan), cuts, {}, tmp_path / name)["out"]
+        for name, cuts in (("together", together), ("apart", apart))
+    )
+    with pytest.raises(AssertionError):
+        assert_same_rows(one, other)
+
+
+def _the_first_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a list, the first row goes out."""
+    real = processing.put_out
+    monkeypatch.setattr(processing, "put_out", lambda *given: real(*given)[:1])
+
+
+def _as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that cannot be counted."""
+    monkeypatch.setattr(processing, "Row", dict)
+
+
+def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a copy knows is lost from step to step."""
+    read, write = resumed._CODES[resumed.Memory.PICKLES]
+    monkeypatch.setitem(resumed._CODES, resumed.Memory.PICKLES, (lambda copy, _text: copy, write))
+    assert read is not write
+
+
+@pytest.mark.parametrize("mutant", [_the_first_alone, _as_they_are, _forgotten])
+def test_broken_copies_are_found(monkeypatch: pytest.MonkeyPatch, mutant: Any) -> None:
+    """The comparison can fail, for each of these."""
+
+    def differs() -> bool:
+        for seed in range(6):
+            try:
+                check("ihist_op", ("t",), random.Random(seed), allow_pickle=True)
+            except (AssertionError, tg.errors.TidegateError):
+                return True
+        return False
+
+    assert not differs()
+    mutant(monkeypatch)
+    assert differs()
+
+
+def test_what_cannot_be_pickled_is_named(tmp_path: Path) -> None:
+    """The operator, why, and what to do instead."""
+    flow = tg.Flow("papers")
+    s = flow.source("s", "t INT, k STRING, x INT", time="t")
+    lock = Lock()
+    flow.sink("out", s.process(map_op(lambda t, row: {"n": int(lock.locked())}), by="k", schema="n INT"))
+    cuts: Cuts = [{"s": [(1, "a", 1), (1, MARK, None)]}]
+    with pytest.raises(tg.errors.TidegateError, match=r"expected an operator that can be pickled.*got map_op"):
+        run_locally(with_marks(flow.plan), cuts, {}, tmp_path, allow_pickle=True)
+
+
+@pytest.mark.parametrize(
+    ("out", "match"),
+    [
+        (lambda counts: 3, r"expected a dict, or a list of dicts, from out for Counter.* of ihist_op, got 3 \(int\)"),
+        (lambda counts: "ab", r"of ihist_op, got 'ab' \(str\)"),
+        (lambda counts: [{"m": 1}], r"expected DT\(t, dict of n\) from ihist_op and out, got DT\(1, {'m': 1}\)"),
+        (None, r"(?s)expected DT\(t, dict of n\) from ihist_op, got DT\(1, Counter.*hint: give out="),
+    ],
+)
+def test_what_is_no_row_is_named(out: Any, match: str) -> None:
+    """The operator, what it gave, and what was made of it, on the specification and on the engine."""
+    flow = tg.Flow("papers")
+    s = flow.source("s", "t INT, x INT", time="t")
+    flow.sink("out", s.process(ihist_op(s.schema.order), by=(), schema="n INT", out=out))
+    rows = [{"t": 1, "x": 1}]
+    for run in (
+        lambda: flow.reference({"s": rows}),
+        lambda: flow.compute(tg.local(), {"s": arrow_rows(s.schema, [(1, 1)])})["out"].fetchall(),
+    ):
+        with pytest.raises(Exception, match=match):
+            run()
+
+
+def test_rows_are_values() -> None:
+    """Rows are counted by their values, NaN and nested ones included, and can be told as plain values."""
+    nan = float("nan")
+    rows = [Row(x=nan, xs=[1, {"a": 0.0}]), Row(x=float("nan"), xs=[1, {"a": -0.0}])]
+    assert rows[0] == rows[1]
+    assert len({*rows}) == 1
+    assert Row(x=1) == {"x": 1} != Row(x=2)
+    assert repr(Row(x=1)) == "{'x': 1}"
