@@ -685,6 +685,16 @@ without a collation
   at: flow 'bad'
   hint: build all of a flow on one Flow""",
     ),
+    "a third stream that does not fit": (
+        lambda f: ints(f).union(ints(f, "l"), ints(f, "r", "k STRING, x BIGINT")),
+        errors.ColumnClash,
+        ValueError,
+        """expected two streams with the same columns, got
+  x is INT in s and BIGINT in r
+  at: union(…) on s
+  at: flow 'bad'
+  hint: r.select("k", "CAST(x AS INT) AS x")""",
+    ),
     "revised answers as input": (
         lambda f: ints(f).window(5, lateness=5).aggregate(n="count(*)").where("n > 1"),
         errors.BadTime,

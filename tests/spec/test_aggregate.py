@@ -24,7 +24,7 @@ from tidegate.spec.aggregate import (
     unfold_loop,
 )
 from tidegate.spec.aggregate import statements as s
-from tidegate.spec.aggregate.merge import merge_op
+from tidegate.spec.aggregate.merge import merge_op, on_stream, stream_of, sum_of
 from tidegate.time import EventTime, Inl, Inr, Int, Nat, Sum
 
 ORDER = st.sampled_from([Nat(), Int()])
@@ -128,6 +128,50 @@ def test_lemma_1(case):
 def test_p1(case):
     """Merging loses nothing and makes nothing late."""
     assert s.p1.verdict(*case) == "holds"
+
+
+@given(ORDER, st.integers(1, 4), st.data())
+def test_p1_of_any_number_of_streams(order, number, data):
+    """Merging loses nothing, makes nothing late, and is what merging two, and the result with a third, gives."""
+    events = data.draw(streams(sum_of(order, number)))
+    assert s.p1.verdict(order, events, number) == "holds"
+    if number > 1:
+        assert list(produce(merge_op(order, number), events)) == two_by_two(order, number, events)
+
+
+def two_by_two(order, number, events):
+    """Merge two streams, what that gives with the third, and so on."""
+    ops = [merge_op(order) for _ in range(number - 1)]
+    out = []
+    for event in events:
+        nth, t = stream_of(event.t, number)
+        passed = [DT(t, event.d) if isinstance(event, DT) else WM(t)]
+        for i in range(max(nth - 1, 0), len(ops)):
+            side = Inr if i == nth - 1 else Inl
+            sided = [DT(side(e.t), e.d) if isinstance(e, DT) else WM(side(e.t)) for e in passed]
+            ops[i], passed = fproduce(ops[i], sided)
+        out += passed
+    return out
+
+
+@given(ORDER, BOUND, st.integers(2, 4), st.data())
+def test_p1_of_any_number_of_streams_keeps_c1(order, d, number, data):
+    """A merged stream keeps the bound of its parts, however many there are, and in whatever order they come."""
+    waiting = [
+        [DT(on_stream(n, number, e.t), e.d) if isinstance(e, DT) else WM(on_stream(n, number, e.t)) for e in events]
+        for n, events in enumerate(data.draw(bounded_streams(order, d, rounds=3)) for _ in range(number))
+    ]
+    events = []
+    while any(waiting):
+        events.append(data.draw(st.sampled_from([w for w in waiting if w])).pop(0))
+    assert s.p1_keeps_c1.verdict(order, d, events, number) == "holds"
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5])
+def test_a_number_of_streams_is_one(number):
+    """Of no streams, nothing is merged."""
+    with pytest.raises(ValueError, match="expected a number of streams, at least 1"):
+        merge_op(Nat(), number)
 
 
 @given(ORDER, BOUND, st.data())

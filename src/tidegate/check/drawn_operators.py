@@ -288,7 +288,8 @@ def _deduplicate(b: Drawing, s: Stream, _: list[Stream]) -> Stream:
 
 def _union(b: Drawing, s: Stream, others: list[Stream]) -> Stream:
     alike = [o for o in others if sorted(o.schema.columns, key=str) == sorted(s.schema.columns, key=str)]
-    return s.union(b.one(*alike) if alike else s.where(b.condition(s.schema)))
+    chosen = [b.one(*alike) if alike else s.where(b.condition(s.schema)) for _ in range(b.number(1, 2))]
+    return s.union(*chosen)
 
 
 def _other_side(b: Drawing, s: Stream, others: list[Stream]) -> tuple[Stream, tuple[str, ...]]:

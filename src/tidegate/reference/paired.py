@@ -14,7 +14,7 @@ from tidegate.reference.framed import in_windows
 from tidegate.reference.held import complete, moved, units_of, with_time
 from tidegate.reference.inputs import Late
 from tidegate.reference.run import Events, Running, evaluate, on_time
-from tidegate.spec import DT, WM, Event, incr_batch_op, join_op, produce, union_op
+from tidegate.spec import DT, WM, Event, fproduce, incr_batch_op, join_op, produce, union_op
 from tidegate.time import Inl, Inr
 
 __all__ = ["joined_row", "key_of", "side_by_side"]
@@ -22,12 +22,13 @@ __all__ = ["joined_row", "key_of", "side_by_side"]
 
 def side_by_side(left: list[Event], right: list[Event]) -> list[Event]:
     """Put two streams into one, on the sum of their times; how they are interleaved does not matter."""
-    return [_on(side, event) for side, event in _in_turn(left, right)]
+    return [_on((Inl, Inr)[nth], event) for nth, event in _in_turn(left, right)]
 
 
-def _in_turn(left: list[Any], right: list[Any]) -> Iterator[tuple[Any, Any]]:
-    for pair in zip_longest(left, right):
-        yield from ((side, event) for side, event in zip((Inl, Inr), pair, strict=True) if event is not None)
+def _in_turn(*streams: list[Any]) -> Iterator[tuple[int, Any]]:
+    """Return the events of streams, with the number of the stream: the first of each, the second of each, and so on."""
+    for events in zip_longest(*streams):
+        yield from ((nth, event) for nth, event in enumerate(events) if event is not None)
 
 
 def _on(side: Any, event: Event) -> Event:
@@ -40,14 +41,18 @@ def _union(operator: plan.Union, running: Running, inputs: list[Events]) -> Even
     streams = [[_renamed(event, names) for event in stream] for stream in inputs]
     if not operator.schema.time:
         return [event for stream in streams for event in stream]
-    union = union_op(operator.schema.order)
+    # Two are united as the specification has it, what that gives with the third, and so on.
+    unions = [union_op(operator.schema.order) for _ in streams[1:]]
     out: Events = []
-    for side, event in _in_turn(*streams):
+    for nth, event in _in_turn(*streams):
         if isinstance(event, Late):
             out.append(event)
-        else:
-            union, events = union.apply(_on(side, event))
-            out += events
+            continue
+        passed = [event]
+        for i in range(max(nth - 1, 0), len(unions)):
+            side = Inr if i == nth - 1 else Inl
+            unions[i], passed = fproduce(unions[i], [_on(side, each) for each in passed])
+        out += passed
     return out
 
 
@@ -118,15 +123,14 @@ def _revised(operator: plan.WindowJoin, running: Running, left: Schema, right: S
                 a, b = None if i is None else lefts[i], None if j is None else rights[j]
                 out.append(DT(t, joined_row(operator, left, right, t, a, b) | number))
 
-    for side, event in _in_turn(*inputs):
+    for port, event in _in_turn(*inputs):
         if isinstance(event, WM):
-            union, passed = union.apply(_on(side, event))
+            union, passed = union.apply(_on((Inl, Inr)[port], event))
             for wm in passed:
                 seen.append(wm.t)
                 answer(ended=False)
                 out.append(wm)
             continue
-        port = 0 if side is Inl else 1
         own = (left, right)[port]
         for t, bounds in in_windows(frame, own, event, event.d):
             if is_complete(moved(schema, t, frame.over, units(bounds["end"], type_) - 1 + frame.lateness)):

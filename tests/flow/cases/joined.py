@@ -70,6 +70,33 @@ UNIONS = [
         [(day(0), "a", 1)],
     ),
     Case(
+        "union of three streams",
+        lambda f: ints(f, "l").union(ints(f, "r"), f.source("s", "X INT, K STRING, t INT", time="t")),
+        {"l": L[:2], "r": [(1, "a", 1), (9, None, 1)], "s": [(3, 7, "q"), (1, 1, "a")]},
+        [*L[:2], (1, "a", 1), (9, None, 1), (3, "q", 7), (1, "a", 1)],
+    ),
+    Case(
+        "union of a stream with itself, twice, then counted",
+        lambda f: (lambda s: s.union(s, s.where("x > 1")).aggregate(by="k", n="count(*)"))(ints(f)),
+        {"s": L[:4]},
+        [(1, "a", 5), (1, None, 3), (2, "a", 3)],
+    ),
+    Case(
+        "union of four streams on a product, of which some have no rows",
+        lambda f: pairs(f, "l").union(*(pairs(f, name) for name in ("r", "s", "v"))).aggregate(n="count(*)"),
+        {"l": [], "r": [(0, 1, "b", 1), (1, 0, "b", 1)], "s": [], "v": [(0, 1, "a", None)]},
+        [(0, 1, 2), (1, 0, 1)],
+    ),
+    Case(
+        "union of three tables",
+        lambda f: ints(f, "l").join(
+            f.table("a", "k STRING, y INT").union(f.table("b", "k STRING, y INT"), f.table("c", "y INT, k STRING")),
+            on="k",
+        ),
+        {"l": L[:3], "a": [("a", 10)], "b": [], "c": [(30, "a"), (40, None)]},
+        [(1, "a", 1, 10), (1, "a", 1, 30), (1, "a", 2, 10), (1, "a", 2, 30)],
+    ),
+    Case(
         "union on a product, then counted",
         lambda f: pairs(f, "l").union(pairs(f, "r")).aggregate(n="count(*)"),
         {"l": [(0, 1, "a", 1)], "r": [(0, 1, "b", 1), (1, 0, "b", 1)]},

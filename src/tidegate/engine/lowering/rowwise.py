@@ -36,7 +36,10 @@ def map_batches(operator: plan.MapBatches, rows: Relation) -> Relation:
     return rows.map_arrow(mapped(operator), operator.schema.columns)
 
 
-def union(operator: plan.Union, left: Relation, right: Relation) -> Relation:
-    """Put the rows of both together; some backends would find a common type where two differ, so they are compared."""
-    same_types(operator, left, right, left.names)
-    return left.union(right)
+def union(operator: plan.Union, first: Relation, *others: Relation) -> Relation:
+    """Put the rows of all together; some backends would find a common type where two differ, so they are compared."""
+    found = first
+    for rows in others:
+        same_types(operator, first, rows, first.names)
+        found = found.union(rows)
+    return found

@@ -20,19 +20,20 @@ __all__ = ["Paired"]
 class Paired(Building):
     """Several streams."""
 
-    def union(self, other: Stream) -> Stream:
-        """Put the rows of two streams together; their columns are matched by name.
+    def union(self, other: Stream, *others: Stream) -> Stream:
+        """Put the rows of two streams or more together; their columns are matched by name.
 
-        >>> edits.where("bytes > 100").union(edits.where("bytes < 10")).id
+        >>> small, large = edits.where("bytes < 10"), edits.where("bytes > 1000")
+        >>> edits.where("bytes = 100").union(small, large).id
         'union#1'
         """
         with self._building("union"):
-            right = self._other(other)
-            joins.check_union(self, right)
-            columns = tuple(
-                c if c.type is not None else Column(c.name, right.schema[c.name].type) for c in self.schema.columns
-            )
-            return self._add(plan.Union, self.schema.of(columns), others=(right,))
+            streams = [self._other(each) for each in (other, *others)]
+            for each in streams:
+                joins.check_union(self, each)
+            types = {c.name: [c.type, *(each.schema[c.name].type for each in streams)] for c in self.schema.columns}
+            columns = tuple(Column(name, next((t for t in known if t), None)) for name, known in types.items())
+            return self._add(plan.Union, self.schema.of(columns), others=tuple(streams))
 
     def join(self, other: Stream, on: Any, *, where: str | None = None, how: str = "inner") -> Stream:
         """Pair rows of two streams that have equal times and equal columns ``on``; with a table, at every time.

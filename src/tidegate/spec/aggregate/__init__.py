@@ -16,7 +16,7 @@ from tidegate.spec.aggregate.definitions import groups, processed, succ, trig, w
 from tidegate.spec.aggregate.embed import Embedded, embed_join, embed_map, unit
 from tidegate.spec.aggregate.infinity import A_infinity, Folding, composed_infinity
 from tidegate.spec.aggregate.loop import Loop, loop_op
-from tidegate.spec.aggregate.merge import both_op, merge_op, sides_op
+from tidegate.spec.aggregate.merge import both_op, merge_op, on_stream, sides_op, stream_of, sum_of
 from tidegate.spec.aggregate.ticks import NotDiscrete, Ticks
 from tidegate.spec.aggregate.unfold import unfold, unfold_loop
 from tidegate.spec.aggregate.watermarks import NotBounded, UnboundedLoop, c1_op, c2_op, c3_op
@@ -58,9 +58,12 @@ __all__ = [
     "loop_op",
     "merge_op",
     "no_key",
+    "on_stream",
     "processed",
     "sides_op",
+    "stream_of",
     "succ",
+    "sum_of",
     "trig",
     "unfold",
     "unfold_loop",

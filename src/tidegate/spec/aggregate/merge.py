@@ -12,37 +12,71 @@ from tidegate.spec.events import DT, WM, Event, check_event
 from tidegate.spec.operator import Operator, step
 from tidegate.time import Bound, Inl, Inr, Order, Sum
 
-__all__ = ["both_op", "merge_op", "sides_op"]
+__all__ = ["both_op", "merge_op", "on_stream", "sides_op", "stream_of", "sum_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Merge(Operator[Event, Event]):
     ticks: Ticks
-    Ws: tuple[Tick, Tick] = (-math.inf, -math.inf)
-    # The watermarks of both sides that the merged stream has not reached yet.
+    Ws: tuple[Tick, ...]
+    # The watermarks of all streams that the merged one has not reached yet.
     ahead: frozenset[Tick] = frozenset()
 
     def apply(self, event: Event) -> tuple[Operator[Event, Event], list[Event]]:
-        both = Sum(self.ticks.order, self.ticks.order)
-        check_event(both, event)
-        if isinstance(event.t, Bound):
-            raise both.not_a_time(event.t)
-        left = isinstance(event.t, Inl)
+        whole = sum_of(self.ticks.order, len(self.Ws))
+        check_event(whole, event)
+        nth, t = stream_of(event.t, len(self.Ws))
+        if isinstance(t, Bound):
+            raise whole.not_a_time(event.t)
         if isinstance(event, DT):
-            return self, [DT(event.t.t, event.d)]
-        W = self.ticks.W(WM(event.t.t))
-        Ws = (max(self.Ws[0], W), self.Ws[1]) if left else (self.Ws[0], max(self.Ws[1], W))
+            return self, [DT(t, event.d)]
+        W = self.ticks.W(WM(t))
+        Ws = tuple(max(old, W) if i == nth else old for i, old in enumerate(self.Ws))
         seen = self.ahead | {W}
         reached = sorted(W for W in seen if min(self.Ws) < W <= min(Ws))
         after = replace(self, Ws=Ws, ahead=frozenset(W for W in seen if min(Ws) < W))
         return after, [wm for W in reached for wm in self.ticks.WM(W)]
 
 
-def merge_op(order: Order[Any]) -> Operator[Event, Event]:
-    """Build the operator that merges two streams, ``Inl`` and ``Inr``, into one; its watermark is the lesser of theirs.
+def sum_of(order: Order[Any], streams: int) -> Order[Any]:
+    """Return the order of several streams of one order, side by side: sums, of which the last stream is on the right.
 
-    When that grows it passes every watermark on the way, in ascending order, and not only the last as section 2.2 has
-    it: a stream that begins late would otherwise make the merged one leap, and C1 would be lost.
+    >>> from tidegate.time import Nat
+    >>> sum_of(Nat(), 3)
+    Sum(Sum(Nat(), Nat()), Nat())
+    """
+    if not isinstance(streams, int) or streams < 1:
+        raise ValueError(f"expected a number of streams, at least 1, got {streams!r}")
+    return order if streams == 1 else Sum(sum_of(order, streams - 1), order)
+
+
+def on_stream(nth: int, streams: int, t: Any) -> Any:
+    """Return a time of one of several streams, counted from 0, as a time of `sum_of` all.
+
+    >>> [on_stream(nth, 3, 7) for nth in range(3)]
+    [Inl(Inl(7)), Inl(Inr(7)), Inr(7)]
+    """
+    if streams == 1:
+        return t
+    return Inr(t) if nth == streams - 1 else Inl(on_stream(nth, streams - 1, t))
+
+
+def stream_of(t: Any, streams: int) -> tuple[int, Any]:
+    """Return which stream a time of `sum_of` several is on, and the time there."""
+    while streams > 1 and isinstance(t, Inl | Inr):
+        streams -= 1
+        if isinstance(t, Inr):
+            return streams, t.t
+        t = t.t
+    return 0, t
+
+
+def merge_op(order: Order[Any], streams: int = 2) -> Operator[Event, Event]:
+    """Build the operator that merges streams into one; its watermark is the least of theirs.
+
+    Two come on times ``Inl(t)`` and ``Inr(t)``, more on those of `sum_of`. When the watermark grows, every one on the
+    way is passed, in ascending order, and not only the last as section 2.2 has it: a stream that begins late would
+    otherwise make the merged one leap, and C1 would be lost.
 
     >>> from tidegate.spec import produce
     >>> from tidegate.time import Nat
@@ -50,7 +84,8 @@ def merge_op(order: Order[Any]) -> Operator[Event, Event]:
     >>> list(produce(merge_op(Nat()), stream))
     [DT(0, 'a'), DT(5, 'b'), WM(0), WM(1)]
     """
-    return _Merge(Ticks(order))
+    sum_of(order, streams)
+    return _Merge(Ticks(order), (-math.inf,) * streams)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tidegate.spec.aggregate.loop import Loop
-from tidegate.spec.aggregate.merge import both_op, merge_op
+from tidegate.spec.aggregate.merge import both_op, merge_op, stream_of, sum_of
 from tidegate.spec.aggregate.statements.compare import tuples
 from tidegate.spec.aggregate.watermarks import NotBounded, c1_op
 from tidegate.spec.events import DT, WM, Event
 from tidegate.spec.operator import Operator, fproduce, produce, step
 from tidegate.spec.properties import NotMonotone, is_monotone
 from tidegate.spec.statements.statement import Assume, statement
-from tidegate.time import Inl, Inr, Order, Sum
+from tidegate.time import Inl, Inr, Order
 
 __all__ = ["c1", "c2", "c3", "p1", "p1_keeps_c1", "p2", "p3"]
 
@@ -25,19 +25,27 @@ def side(events: list[Event], which: type[Inl[Any]] | type[Inr[Any]]) -> list[Ev
     return [DT(e.t.t, e.d) if isinstance(e, DT) else WM(e.t.t) for e in mine]
 
 
+def _stream(events: list[Event], nth: int, streams: int) -> list[Event]:
+    """Return one of several streams that come as one."""
+    placed = [(e, *stream_of(e.t, streams)) for e in events]
+    return [DT(t, e.d) if isinstance(e, DT) else WM(t) for e, which, t in placed if which == nth]
+
+
 @statement("P1", "streams of one type can be merged: nothing is lost, and nothing becomes late")
-def p1(assume: Assume, order: Order[Any], events: list[Event], *, merge: Any = merge_op) -> Any:
-    assume(is_monotone(Sum(order, order), events))
-    outputs = list(produce(merge(order), events))
-    if tuples(outputs) != Counter((e.t.t, e.d) for e in events if isinstance(e, DT)):
+def p1(assume: Assume, order: Order[Any], events: list[Event], streams: int = 2, *, merge: Any = merge_op) -> Any:
+    assume(is_monotone(sum_of(order, streams), events))
+    outputs = list(produce(merge(order) if streams == 2 else merge(order, streams), events))
+    if tuples(outputs) != Counter((stream_of(e.t, streams)[1], e.d) for e in events if isinstance(e, DT)):
         return "the tuples differ", {"outputs": outputs}
     return None if is_monotone(order, outputs) else ("an output is late", {"outputs": outputs})
 
 
-@statement("P1 with C1", "if both streams keep C1 with the bound d, so does the merged one")
-def p1_keeps_c1(assume: Assume, order: Order[Any], d: int, events: list[Event], *, merge: Any = merge_op) -> Any:
-    assume(all(c1(order, d, side(events, which)) is None for which in (Inl, Inr)))
-    outputs = list(produce(merge(order), events))
+@statement("P1 with C1", "if all streams keep C1 with the bound d, so does the merged one")
+def p1_keeps_c1(
+    assume: Assume, order: Order[Any], d: int, events: list[Event], streams: int = 2, *, merge: Any = merge_op
+) -> Any:
+    assume(all(c1(order, d, _stream(events, nth, streams)) is None for nth in range(streams)))
+    outputs = list(produce(merge(order) if streams == 2 else merge(order, streams), events))
     broken = c1(order, d, outputs)
     return (broken.because, {"outputs": outputs}) if broken else None
 
