@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -226,6 +227,19 @@ def test_what_cannot_be_pickled_is_named(tmp_path: Path) -> None:
     flow.sink("out", s.process(map_op(lambda t, row: {"n": int(lock.locked())}), by="k", schema="n INT"))
     cuts: Cuts = [{"s": [(1, "a", 1), (1, MARK, None)]}]
     with pytest.raises(tg.errors.TidegateError, match=r"expected an operator that can be pickled.*got map_op"):
+        run_locally(with_marks(flow.plan), cuts, {}, tmp_path, allow_pickle=True)
+
+
+def test_copies_are_pickled_without_spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where there is no PySpark, whose pickles know more, those of Python do; a lambda is named then."""
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    for seed in range(3):
+        check("ihist_op of values", ("t",), random.Random(seed), allow_pickle=True)
+    flow = tg.Flow("papers")
+    s = flow.source("s", "t INT, k STRING, x INT", time="t")
+    flow.sink("out", s.process(map_op(lambda t, row: {"n": 1}), by="k", schema="n INT"))
+    cuts: Cuts = [{"s": [(1, "a", 1), (1, MARK, None)]}]
+    with pytest.raises(tg.errors.TidegateError, match=r"expected an operator that can be pickled.*<lambda>"):
         run_locally(with_marks(flow.plan), cuts, {}, tmp_path, allow_pickle=True)
 
 

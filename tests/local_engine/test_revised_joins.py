@@ -120,7 +120,7 @@ FLOWS = st.builds(
 
 
 @settings(
-    max_examples=20, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck)
+    max_examples=15, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck)
 )
 @given(flow=FLOWS, rng=st.randoms(use_true_random=False), how=st.sampled_from(["", "restart", "cold", "parts"]))
 def test_revisions_and_late_rows_are_those_of_the_specification(flow: tg.Flow, rng: random.Random, how: str) -> None:

@@ -224,7 +224,7 @@ def _answered_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     real = RevisedWindows.admitted
 
     def admitted(self: Any, step: Any, rows: Any, old: Any) -> Any:
-        return real(self, step, rows, old).withColumn("__came", step.runtime.expr("__came * 100 + x"))
+        return real(self, step, rows, old).with_columns({"__came": "__came * 100 + x"})
 
     monkeypatch.setattr(RevisedWindows, "admitted", admitted)
 
