@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -12,7 +13,7 @@ from tests.flow.case import Case
 
 import tidegate as tg
 from tidegate.check.ordered_flows import AtOrBelow
-from tidegate.spec import DT, Event, Operator
+from tidegate.spec import DT, Event, Operator, ihist_op
 from tidegate.time import EventTime, Int, Nat, Poset, Sum
 
 #: The order and the stream of the first paper's example.
@@ -53,6 +54,14 @@ def twice(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Each row twice."""
     assert batch.schema.names[0] == "t"
     return batch.take(pa.array([i // 2 for i in range(2 * batch.num_rows)], pa.int64()))
+
+
+def counted(histogram: Counter[Any]) -> list[dict[str, Any]]:
+    """The words of a histogram of rows, and how often each is there."""
+    words = Counter[str]()
+    for row, n in histogram.items():
+        words[row["word"]] += n
+    return [{"word": word, "n": n} for word, n in words.items()]
 
 
 @dataclass(frozen=True)
@@ -166,6 +175,19 @@ CASES = [
         lambda f: named(f).gate().process(AtOrBelow(PAPER), by=(), schema="n INT"),
         {"s": ROWS},
         [("t0", 1), ("t1", 2), ("t2", 2), ("t3", 2), ("t4", 3), ("t5", 4)],
+    ),
+    Case(
+        "process: the histogram of the first paper, by the paper's own operator",
+        lambda f: words(f).process(ihist_op(PAPER), by=(), schema="word STRING, n BIGINT", out=counted),
+        {"s": WORDS},
+        [
+            ("t0", "a", 1),
+            *(("t1", "a", 1), ("t1", "c", 1)),
+            *(("t2", "a", 1), ("t2", "b", 1)),
+            ("t3", "a", 2),
+            *(("t4", "a", 1), ("t4", "c", 1), ("t4", "d", 1)),
+            *(("t5", "a", 3), ("t5", "b", 1), ("t5", "c", 1)),
+        ],
     ),
     Case(
         "process: a timer at an element that is above",
