@@ -172,10 +172,10 @@ def _early_watermark(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A watermark one step early: rows are held against the frontier that they themselves give."""
     real = engine_module.take
 
-    def take(flow: Plan, backend: Any, batch: Any, marks: Any, observed: Any) -> Any:
+    def take(flow: Plan, backend: Any, batch: Any, marks: Any, observed: Any, arrived: Any = None) -> Any:
         first = look(backend, real(flow, backend, batch, marks))
         early = {s.id: marks[s.id].after(s, first[s.id].seen) for s in flow.sources}
-        return real(flow, backend, batch, early, observed)
+        return real(flow, backend, batch, early, observed, arrived)
 
     monkeypatch.setattr(engine_module, "take", take)
 
