@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from threading import Event
 
+import pyarrow as pa
 import pytest
 
 import tidegate as tg
@@ -19,6 +21,8 @@ from tidegate.engine.storage.errors import (
     RunStopped,
 )
 from tidegate.flow.errors import BadArgument
+from tidegate.local_engine.streaming.start import start
+from tidegate.time import BOTTOM, Antichain, Int
 
 
 @pytest.fixture
@@ -53,6 +57,27 @@ def test_why_and_frontiers(place: Place) -> None:
     (reason,) = run.why(9)
     assert "s" in str(reason)
     assert run.why(7) == []
+
+
+def test_what_a_step_completes_is_told_when_it_can_be_read(tmp_path: Path) -> None:
+    """While a step runs, nothing of what it completes is called complete; after it is published, all is."""
+    flow = tg.Flow("told")
+    flow.sink("out", flow.source("s", "t INT, x INT", time="t", watermark=tg.bounded(1)).aggregate(n="count(*)"))
+    there, seen, runs = Event(), {}, list[tg.Run]()
+
+    def probe(point: str, step: int) -> None:
+        assert there.wait(30)
+        seen.setdefault(point, (set(runs[0].frontiers()["out"]), bool(runs[0].why(5))))
+
+    tables = iter([pa.table({"t": pa.array([10], pa.int32()), "x": pa.array([1], pa.int32())})])
+    outputs = {"out": tg.parquet(tmp_path / "out")}
+    run = start(flow.plan, tg.local(), {"s": tables}, outputs, tmp_path / "checkpoint", probe=probe)
+    runs.append(run)
+    there.set()
+    run.await_termination(60)
+    assert seen["before commit"] == ({BOTTOM}, True)
+    assert seen["published"] == ({9}, False)
+    assert run.frontiers()["out"] == Antichain(Int(), [])
 
 
 def test_a_run_can_be_stopped_and_used_in_a_block(place: Place) -> None:

@@ -24,6 +24,7 @@ from tidegate.flow.show import html_table
 from tidegate.flow.sqltypes import struct
 from tidegate.printable import printable
 from tidegate.progress import Reason
+from tidegate.time import Antichain
 
 __all__ = ["Run", "Status"]
 
@@ -148,7 +149,10 @@ class Run(ABC):
         return {name: of_user(self._schema(name), frontier) for name, frontier in self._frontiers().items()}
 
     def _frontiers(self) -> dict[str, Frontier]:
-        return {sink.name: self.running.tracking.of_sink(sink.name) for sink in self.running.flow.sinks}
+        # While a step runs, what it completes cannot be read yet; and a loop in it may hold more back.
+        running = self.running
+        both = {s.name: (running.told.of_sink(s.name), running.tracking.of_sink(s.name)) for s in running.flow.sinks}
+        return {name: Antichain.minimal(told.order, [*told, *now]) for name, (told, now) in both.items()}
 
     def why(self, time: Any, sink: str = "") -> list[Reason]:
         """Return what holds a time back: the sources that may still give rows that reach it; none if it is complete.
@@ -165,7 +169,8 @@ class Run(ABC):
         found: dict[Reason, None] = {}
         for name in [sink] if sink else names:
             t = parse_time(self._schema(name), time)
-            found |= dict.fromkeys(self._in_user_times(reason) for reason in self.running.tracking.why(name, t))
+            reasons = [*self.running.told.why(name, t), *self.running.tracking.why(name, t)]
+            found |= dict.fromkeys(map(self._in_user_times, reasons))
         return list(found)
 
     def _in_user_times(self, reason: Reason) -> Reason:

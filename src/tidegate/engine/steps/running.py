@@ -64,7 +64,11 @@ class Running:
         #: State that the commit before the last one names.
         self._older: set[str] = last.paths if last else set()
         self.marks = dict(last.marks) if last else {s.id: Marks.start(s) for s in run.flow.sources}
-        self.tracking = Tracking(run.flow, {source: marks.frontier for source, marks in self.marks.items()})
+        frontiers = {source: marks.frontier for source, marks in self.marks.items()}
+        #: Where steps are: ahead of what can be read, while one is running.
+        self.tracking = Tracking(run.flow, frontiers)
+        #: What can be read by now, and is final.
+        self.told = Tracking(run.flow, frontiers)
 
     @property
     def complete(self) -> bool:
@@ -148,6 +152,7 @@ class Running:
         probe("after commit", number)
         self.committed(before, commit)
         publish(self.run, commit, probe=lambda point: probe(point, number))
+        self.told.move({source: mark.frontier for source, mark in self.marks.items()})
         probe("published", number)
         probe("cleaning", number)
         unneeded = self._older | step.made
