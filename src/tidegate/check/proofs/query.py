@@ -1,0 +1,164 @@
+"""Questions to the solver, and its three answers: proved, refuted with a counterexample, or unknown.
+
+Only ``unsat`` of the negated statement counts as a proof, and only over any number of individuals. What is refuted has a
+model over a few named ones. The solver is stopped by a count of its own steps and never by a clock, and its seeds are
+fixed, so that a question has the same answer everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from time import perf_counter
+from typing import Any
+
+import z3
+
+from tidegate.check.proofs.logic import Finite, Scope, Term, Unbounded, z_or
+
+__all__ = ["ANY", "STEPS", "Obligation", "Query", "Result", "Step", "Verdict", "answer"]
+
+#: How many of the solver's steps one check may take; what is proved takes less than a tenth of it.
+STEPS = 30_000_000
+
+ANY = "any number"
+
+
+class Verdict(Enum):
+    """What the solver says of a question."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Step:
+    """An intermediate conclusion, and the formulas that it is drawn from: given ones and earlier conclusions, or all."""
+
+    using: Sequence[Term]
+    conclusion: Term
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """That ``goal`` follows from ``given``.
+
+    With ``cases``, the goal is shown in each of them, and that there are no others is shown from ``cover`` too. ``steps``
+    are shown first, one after the other, each from what it names; then the goal, from ``last`` if that is given, else from
+    everything. ``show`` describes a model in which the goal fails.
+    """
+
+    given: Sequence[Term]
+    goal: Term
+    cases: Sequence[Term] = ()
+    cover: Sequence[Term] = ()
+    steps: Sequence[Step] = ()
+    last: Sequence[Term] = ()
+    show: Callable[[z3.ModelRef], Sequence[str]] = field(default=lambda _: (), compare=False)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A statement of a protocol, and one part of its proof.
+
+    If it is a question of whether something is ``possible`` (a guard together with the invariants), then a model is what
+    is wanted: the proof would be about nothing else.
+    """
+
+    protocol: str
+    statement: str
+    part: str
+    build: Callable[[Scope], Obligation]
+    scopes: Sequence[Finite] = (Finite(W=2, P=3, I=4),)
+    possible: bool = False
+
+    @property
+    def name(self) -> str:
+        """What is asked, in one line."""
+        return f"{self.protocol}: {self.statement}, {self.part}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer to a question, for which sizes it holds, and a counterexample where there is one."""
+
+    query: Query
+    verdict: Verdict
+    sizes: str
+    seconds: float
+    counterexample: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = (f"{self.query.name}: {self.verdict.value} ({self.sizes})", *(f"  {x}" for x in self.counterexample))
+        return "\n".join(lines)
+
+
+def answer(query: Query, *, steps: int = STEPS, suspicious: bool = False) -> Result:
+    """Ask the solver; ``suspicious`` looks for a counterexample before a proof.
+
+    >>> from tidegate.check.proofs.logic import le
+    >>> def follows(scope):
+    ...     return Obligation([], scope.all("P", lambda p: le(p, p)))
+    >>> answer(Query("orders", "every relation is reflexive", "follows", follows)).verdict
+    <Verdict.REFUTED: 'refuted'>
+    """
+    begun = perf_counter()
+
+    def result(verdict: Verdict, sizes: str, shown: Sequence[str] = ()) -> Result:
+        return Result(query, verdict, sizes, perf_counter() - begun, tuple(shown))
+
+    if query.possible:
+        for scope in query.scopes:
+            ob = query.build(scope)
+            if _check([*ob.given, ob.goal, *scope.distinct()], steps)[0] == z3.sat:
+                return result(Verdict.PROVED, f"shown with {scope!r}")
+        return result(Verdict.UNKNOWN, "")
+    for attempt in ((_refute, _prove) if suspicious else (_prove, _refute)):
+        found = attempt(query, steps)
+        if found is not None:
+            return result(*found)
+    return result(Verdict.UNKNOWN, "")
+
+
+def _prove(query: Query, steps: int) -> tuple[Verdict, str, Sequence[str]] | None:
+    ob = query.build(Unbounded())
+    parts: list[list[Term]] = []
+    known = [*ob.given]
+    for step in ob.steps:
+        _allowed(step.using, known)
+        parts.append([*(step.using or known), z3.Not(step.conclusion)])
+        known.append(step.conclusion)
+    _allowed(ob.last, known)
+    known = [*(ob.last or known)]
+    if ob.cases:
+        parts.append([*known, *ob.cover, z3.Not(z_or(ob.cases))])
+    parts += [[*known, case, z3.Not(ob.goal)] for case in ob.cases or (z3.BoolVal(True),)]
+    if all(_check(part, steps)[0] == z3.unsat for part in parts):
+        return Verdict.PROVED, ANY, ()
+    return None
+
+
+def _allowed(using: Sequence[Term], known: Sequence[Term]) -> None:
+    for formula in using:
+        if not any(formula is k for k in known):
+            raise ValueError(f"expected a step of a proof to use what is given or shown, got {formula}")
+
+
+def _refute(query: Query, steps: int) -> tuple[Verdict, str, Sequence[str]] | None:
+    for scope in query.scopes:
+        ob = query.build(scope)
+        found, model = _check([*ob.given, *ob.cover, z3.Not(ob.goal), *scope.distinct()], steps)
+        if found == z3.sat:
+            return Verdict.REFUTED, f"with {scope!r}", ob.show(model)
+    return None
+
+
+def _check(formulas: Sequence[Term], steps: int) -> tuple[Any, Any]:
+    solver = z3.Solver()
+    solver.set("rlimit", steps)
+    solver.set("random_seed", 0)
+    solver.add(*formulas)
+    found = solver.check()
+    return found, solver.model() if found == z3.sat else None
