@@ -166,10 +166,12 @@ def _mono(known: Premises, c: UpdatesState, _: UpdatesState, p: Term) -> Proof:
     tells, others_tell = upright(scope, c.to_come(w, v), supp_strong), upright(scope, others, supp_strong)
     behind, beta = upright(scope, then, supp_strong), beta_upright(scope, head, then)
     rec, few = vacant(scope, c.rec, p), finite(scope, head)
+    safe = z3.Implies(known.if_, rec)
     return Proof(
         # Where the view is vacant, nothing exists (Safe). What the others have to tell is a sum of upright multisets.
-        [comes, beta_here, comes_then, rec, others_tell, few],
+        [comes, beta_here, comes_then, safe, others_tell, few],
         [
+            Step([known.if_, safe], rec),
             Step([comes, nonempty], tells),
             Step([comes_then, nonempty], behind),
             Step([beta_here, nonempty], beta),

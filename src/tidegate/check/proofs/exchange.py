@@ -255,17 +255,26 @@ def _info_justified(c: ExchangeState, v: Term) -> Term:
     return justified(c.scope, c.rec, c.unheard(v), supp_strong)
 
 
+def _least(c: ExchangeState, v: Term, m: Term) -> Term:
+    return z3.And(c.rec(m) != 0, _none_below(c.scope, c.rec, m))
+
+
+def _least_believed(known: Premises, c: ExchangeState, v: Term, m: Term) -> Proof:
+    why, adds_up = _info_justified(c, v), known.invariants["rec = glob + info"]
+    at = justified_at(c.scope, c.rec, c.unheard(v), m, supp_strong)
+    # What is unheard is a sum of justified multisets.
+    return Proof([why], [Step([why], at)], [*known.order, adds_up, at, known.if_])
+
+
+def _believed(known: Premises, c: ExchangeState, v: Term, p: Term) -> Proof:
+    few = finite(c.scope, c.rec)
+    least = c.scope.all("P", lambda m: z3.Implies(_least(c, v, m), at_or_below(c.scope, c.view(v), m)))
+    return Proof([few, least], last=[*known.order, few, least, known.if_])
+
+
 def _safe(known: Premises, c: ExchangeState, v: Term, p: Term) -> Proof:
-    few, why = finite(c.scope, c.rec), _info_justified(c, v)
-    least = c.scope.some("P", lambda m: z3.And(le(m, p), c.rec(m) != 0, _none_below(c.scope, c.rec, m)))
-    either = z3.Or(vacant(c.scope, c.rec, p), least)
-    adds_up = known.invariants["rec = glob + info"]
-    return Proof(
-        # What is unheard is a sum of justified multisets.
-        [few, why],
-        [Step([*known.order, few], either)],
-        [*known.order, adds_up, why, known.if_, either],
-    )
+    believed = z3.Implies(nothing := _believes_nothing(c, v, p), vacant(c.scope, c.rec, p))
+    return Proof([believed], [Step([known.if_], nothing)], [nothing, believed])
 
 
 def _believes_nothing(c: ExchangeState, v: Term, p: Term) -> Term:
@@ -281,13 +290,15 @@ def _nothing_comes(known: Premises, c: ExchangeState, w: Term, v: Term, p: Term)
     comes = INVARIANTS[4].row(c, w, v, c.first(w, v))
     queue, adds_up = known.invariants["queues have a beginning and an end"], known.invariants["rec = glob + info"]
     rec, why, others = vacant(scope, c.rec, p), _info_justified(c, v), c.others(w, v)
+    believed = z3.Implies(known.if_, rec)
     others_tell = justified(scope, c.rec, others, supp_strong)
     own = justified(scope, c.held(w), c.to_come(w, v), supp_strong)
     tells = justified(scope, c.rec, c.to_come(w, v), supp_strong)
     return Proof(
-        # Nothing exists up to p (as before). What is unheard, from all or from the others, is a sum of justified multisets.
-        [comes, rec, why, others_tell],
+        # What exists is believed. What is unheard, from all or from the others, is a sum of justified multisets.
+        [comes, believed, why, others_tell],
         [
+            Step([known.if_, believed], rec),
             Step([comes, queue], own),
             Step([*known.order, own], tells),
             Step([*known.order, adds_up, rec, why, known.if_], gone := vacant(scope, c.unheard(v), p)),
@@ -296,15 +307,43 @@ def _nothing_comes(known: Premises, c: ExchangeState, w: Term, v: Term, p: Term)
     )
 
 
-def _next_is_vacant(known: Premises, c: ExchangeState, w: Term, v: Term, k: Term, p: Term) -> Proof:
+def _least_changed(c: ExchangeState, w: Term, v: Term, k: Term, m: Term) -> Term:
+    return z3.And(_heard(c, w, v, k, m), _none_below(c.scope, c.update(w, v, k), m))
+
+
+def _least_unchanged(known: Premises, c: ExchangeState, w: Term, v: Term, k: Term, m: Term) -> Proof:
     scope, head, then = c.scope, c.update(w, v, k), c.coming(w, v, k + 1)
     comes, update = INVARIANTS[4].row(c, w, v, k + 1), INVARIANTS[5].row(c, w, v, k)
-    behind = justified(scope, c.held(w), then, supp_strong)
-    with_it = justified_with(scope, c.held(w), head, then)
+    behind = justified_at(scope, c.held(w), then, m, supp_strong)
+    with_it = _justified_with(c, w, v, k, m)
+    below_it = scope.all(
+        "P", lambda r: z3.Implies(lt(r, m), z3.And(head(r) == 0, then(r) == 0, c.caps(w, r) == 0))
+    )
     return Proof(
-        [comes, update, few := finite(scope, head)],
-        [Step([comes, known.if_], behind), Step([update, known.if_], with_it)],
-        [*known.order, known.if_, behind, with_it, few],
+        [comes, update],
+        [
+            Step([comes, known.if_], behind),
+            Step([update], with_it),
+            Step([known.if_], below_it),
+        ],
+        [*known.order, known.if_, behind, with_it, below_it],
+    )
+
+
+def _next_is_vacant(known: Premises, c: ExchangeState, w: Term, v: Term, k: Term, p: Term) -> Proof:
+    scope, head = c.scope, c.update(w, v, k)
+    least = scope.all("P", lambda m: z3.Implies(_least_changed(c, w, v, k, m), head(m) == 0))
+    lower = scope.all("P", lambda m: z3.Implies(le(m, p), _heard(c, w, v, k, m)))
+    here = scope.all("P", lambda m: z3.Implies(z3.And(le(m, p), _none_below(scope, head, m)), head(m) == 0))
+    few = finite(scope, head)
+    return Proof(
+        [least, few],
+        [
+            Step([*known.order[:3], known.if_], lower),
+            Step([least, lower], here),
+            Step([*known.order[:3], few, here], none := vacant(scope, head, p)),
+        ],
+        [known.if_, none],
     )
 
 
@@ -342,8 +381,15 @@ _ACTIONS = ("recv_cap", "perf_op", "send_upd", "recv_upd")
 #: What users rely on, and lemma glob, by induction along a queue. ``info`` is justified by all that exists (invariant 3)
 #: because a sum of justified multisets is justified by the sum.
 CLAIMS: tuple[Claim[ExchangeState], ...] = (
+    Claim(
+        "what exists and is minimal is believed",
+        "WP",
+        _least,
+        lambda c, v, m: at_or_below(c.scope, c.view(v), m),
+        _least_believed,
+    ),
+    Claim("what exists is believed at or below", "WP", _believes_nothing, vacant_rec, _believed),
     Claim("Safe", "WP", vacant_view, vacant_rec, _safe),
-    Claim("what exists is believed at or below", "WP", _believes_nothing, vacant_rec, _safe),
     *(Claim("Safe for ever", "P", vacant_rec, then_vacant_rec, action=a) for a in _ACTIONS),
     Claim(
         "lemma glob: all that is unheard",
@@ -351,6 +397,13 @@ CLAIMS: tuple[Claim[ExchangeState], ...] = (
         lambda c, w, v, p: _believes_nothing(c, v, p),
         _vacant_from,
         _nothing_comes,
+    ),
+    Claim(
+        "lemma glob: where an update is minimal",
+        "WWIP",
+        _least_changed,
+        lambda c, w, v, k, m: c.update(w, v, k)(m) == 0,
+        _least_unchanged,
     ),
     Claim("lemma glob: along a queue", "WWIP", _heard, _both_vacant, _next_is_vacant),
     *(Claim("Mono", "WP", vacant_view, then_vacant_view, action=a) for a in _ACTIONS[:3]),

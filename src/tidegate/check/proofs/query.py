@@ -156,9 +156,11 @@ def _refute(query: Query, steps: int) -> tuple[Verdict, str, Sequence[str]] | No
 
 
 def _check(formulas: Sequence[Term], steps: int) -> tuple[Any, Any]:
-    solver = z3.Solver()
+    # A context of its own: the solver's search depends on all that was said in a context before.
+    context = z3.Context()
+    solver = z3.Solver(ctx=context)
     solver.set("rlimit", steps)
     solver.set("random_seed", 0)
-    solver.add(*formulas)
+    solver.add(*(formula.translate(context) for formula in formulas))
     found = solver.check()
-    return found, solver.model() if found == z3.sat else None
+    return found, solver.model().translate(z3.main_ctx()) if found == z3.sat else None

@@ -1,0 +1,131 @@
+"""Mutants: each guard that the proofs need is left out or weakened, and the proof must fail with a counterexample.
+
+A counterexample is a configuration in which all invariants hold, a step that the guard would have forbidden, and the
+statement that the step breaks. Where a guard is not needed for what the paper states, all proofs hold without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import z3
+
+from tidegate.check.proofs.clocks import ClocksRules, clocks
+from tidegate.check.proofs.exchange import ExchangeRules, ExchangeState, exchange
+from tidegate.check.proofs.inductive import System
+from tidegate.check.proofs.logic import Counts, Term, at_or_below, below, justified, supp
+from tidegate.check.proofs.query import Query, Result, Verdict, answer
+
+__all__ = ["MUTANTS", "Mutant"]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A protocol with one guard less: the action that it changes, and the statement whose proof fails.
+
+    If none fails, ``harmless`` says why.
+    """
+
+    name: str
+    system: Callable[[], System[Any]]
+    action: str
+    breaks: str = ""
+    harmless: str = ""
+
+    def queries(self) -> Iterator[Query]:
+        """Return what has to be asked: the statement that should fail, or all that have to do with the action."""
+        for query in self.system().queries(only=self.action):
+            if not query.possible and (not self.breaks or query.statement == self.breaks):
+                yield query
+
+    def results(self) -> list[Result]:
+        """Ask the solver, for a counterexample first where there should be one."""
+        return [answer(query, suspicious=bool(self.breaks)) for query in self.queries()]
+
+    def as_expected(self, results: list[Result]) -> bool:
+        """Whether the statement is refuted, or, for a harmless mutant, whether everything is proved."""
+        wanted = Verdict.REFUTED if self.breaks else Verdict.PROVED
+        return bool(results) and all(r.verdict is wanted for r in results)
+
+
+def _clocks(guard: str = "", **rules: bool) -> Callable[[], System[Any]]:
+    return lambda: clocks(ClocksRules(**rules), without=frozenset({guard}))
+
+
+def _exchange(guard: str = "", **rules: Any) -> Callable[[], System[Any]]:
+    return lambda: exchange(ExchangeRules(**rules), without=frozenset({guard}))
+
+
+def _as_many_as_held(c: ExchangeState, w: Term, M: Counts) -> Term:
+    C = c.held(w)
+    return c.scope.all(
+        "P", lambda p: z3.Implies(M(p) > 0, z3.Or(supp(c.scope, M, p), below(c.scope, C, p), M(p) <= C(p)))
+    )
+
+
+#: The guards of the four protocols. Of `recv_upd`, ``msg w w' ≠ []`` has no mutant: without it there is no update.
+MUTANTS: list[Mutant] = [
+    Mutant("clocks, perf_op: no Δneg <= rec", _clocks("Δneg <= rec"), "perf_op", "rec is positive"),
+    Mutant("clocks, perf_op: no upright Δ", _clocks("upright Δ"), "perf_op", "what is to come is upright"),
+    Mutant(
+        "clocks, send_upd: no upright rest", _clocks("upright (temp w - γ)"), "send_upd", "what is to come is upright"
+    ),
+    Mutant(
+        "clocks, send_upd: γ may be empty",
+        _clocks("γ ≠ {}"),
+        "send_upd",
+        harmless="an empty update changes no view",
+    ),
+    Mutant("clocks, send_upd: not to the sender", _clocks(sender_too=False), "send_upd", "rec = glob + info"),
+    Mutant("clocks, recv_upd: newest first", _clocks(newest=True), "recv_upd", "what is to come is upright"),
+    Mutant(
+        "exchange, perf_op: may have no effect",
+        _exchange("Δdata ≠ {} or Δself - Δneg ≠ {}"),
+        "perf_op",
+        harmless="an operation without effect is a stutter step",
+    ),
+    Mutant(
+        "exchange, perf_op: no Δneg <= caps", _exchange("Δneg <= caps w"), "perf_op", "caps and data are positive"
+    ),
+    Mutant(
+        "exchange, perf_op: sends anything",
+        _exchange("Δdata strictly above caps w"),
+        "perf_op",
+        "Safe for ever",
+    ),
+    Mutant(
+        "exchange, perf_op: sends at a capability",
+        _exchange(sends=at_or_below),
+        "perf_op",
+        "what is to come is justified",
+    ),
+    Mutant("exchange, perf_op: takes anything", _exchange("Δself at or above caps w"), "perf_op", "Safe for ever"),
+    Mutant(
+        "exchange, send_upd: no justified rest",
+        _exchange("justified (caps w) (temp w - γ)"),
+        "send_upd",
+        "what is to come is justified",
+    ),
+    Mutant(
+        "exchange, send_upd: <= in justified",
+        _exchange(rest=_as_many_as_held),
+        "send_upd",
+        "what is to come is justified",
+    ),
+    Mutant(
+        "exchange, send_upd: justified by rec",
+        _exchange(rest=lambda c, _, M: justified(c.scope, c.rec, M)),
+        "send_upd",
+        "what is to come is justified",
+    ),
+    Mutant(
+        "exchange, send_upd: γ may be empty",
+        _exchange("γ ≠ {}"),
+        "send_upd",
+        harmless="an empty update changes no view",
+    ),
+    Mutant("exchange, recv_cap: not sent", _exchange("(w, p) ∈ data"), "recv_cap", "caps and data are positive"),
+    Mutant("exchange, recv_upd: newest first", _exchange(newest=True), "recv_upd", "what is to come is justified"),
+]
