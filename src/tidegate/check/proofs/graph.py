@@ -67,10 +67,22 @@ def _edges(scope: Scope) -> list[Term]:
     ]
 
 
+def _reaches(scope: Scope, p: Term, q: Term, edges: int) -> Term:
+    if not edges:
+        return tle(p, q)
+    further = scope.some("S", lambda s: z3.And(leaves(p, s), _reaches(scope, STEP(p, s), q, edges - 1)))
+    return z3.Or(tle(p, q), further)
+
+
 def graph_axioms(scope: Scope) -> list[Term]:
     """Return what is assumed of a graph; that ``le`` is a partial order with these properties follows, see `paths`."""
+    # Where all can be named, it is written out: a path without a cycle has fewer edges than there are locations.
+    exact = [] if not isinstance(scope, Finite) else [
+        scope.all("PP", lambda p, q: le(p, q) == _reaches(scope, p, q, len(scope.elements["L"]) - 1))
+    ]
     return [
         *_edges(scope),
+        *exact,
         *partial_order(scope),
         scope.all("PP", lambda p, q: z3.Implies(tle(p, q), le(p, q))),
         scope.all("PS", lambda p, s: z3.Implies(leaves(p, s), le(p, STEP(p, s)))),
@@ -126,11 +138,12 @@ def paths() -> Iterator[Query]:
     e, r, t = z3.Const("e", sort("S")), z3.Const("r", sort("R")), z3.Const("t", sort("R"))
     whole = then(r, t)
 
-    def query(part: str, given: Sequence[Term], goal: Term) -> Query:
+    def query(part: str, given: Sequence[Term], goal: Term, *, possible: bool = False) -> Query:
         def build(scope: Scope) -> Obligation:
             return Obligation([*_edges(scope), *given], goal)
 
-        return Query("graph", "could-result-in is a partial order along edges", part, build, ())
+        scopes = [Finite(P=3, S=1, L=2)] if possible else []
+        return Query("graph", "could-result-in is a partial order along edges", part, build, scopes, possible)
 
     # What is assumed of all paths is given for those that matter; a path is named that shows what is claimed.
     both = [*path(a, a, r), *path(walk(a, r), b, t), *composed(a, r, t)]
@@ -141,6 +154,7 @@ def paths() -> Iterator[Query]:
         [*both, *nothing(a), *nothing(b), no_return(a, whole), takes(a, b, r), takes(b, a, t)],
         a == b,
     )
+    yield query("what is assumed", [*both, takes(a, b, r), takes(b, c, t)], a != c, possible=True)
     yield query("contains the order of times", [*nothing(a), tle(a, b)], takes(a, b, empty(LOC(a))))
     yield query("contains the edges", [*edge(a, e), leaves(a, e)], takes(a, STEP(a, e), single(e)))
 

@@ -139,6 +139,8 @@ class System(Generic[C]):
             if only in ("", claim.action):
                 part = f"after {claim.action}" if claim.action else "follows"
                 yield self._query(claim.name, part, self._claims(claim))
+                if not self.without:
+                    yield self._query(claim.name, f"{part}, can happen", self._claims(claim, possible=True), possible=True)
 
     def _query(
         self, statement: str, part: str, build: Callable[[Scope], Obligation], *, possible: bool = False
@@ -193,7 +195,7 @@ class System(Generic[C]):
 
         return build
 
-    def _claims(self, claim: Claim[C]) -> Callable[[Scope], Obligation]:
+    def _claims(self, claim: Claim[C], *, possible: bool = False) -> Callable[[Scope], Obligation]:
         def build(scope: Scope) -> Obligation:
             c = self.begin(scope)
             xs, named = individuals(scope, claim.sorts)
@@ -206,6 +208,8 @@ class System(Generic[C]):
             premises = Premises(order, plain, act.guards if act else {}, if_)
             proof = Proof() if isinstance(scope, Finite) else claim.proof(premises, *states, *xs)
             show = _shown_step(self, c, act, xs) if act else lambda m: self.describe(c, m)
+            if possible:
+                return Obligation(given, z3.BoolVal(True))
             return Obligation(
                 [*given, *proof.given], claim.then(*states, *xs), steps=proof.steps, last=proof.last, show=show
             )

@@ -14,9 +14,12 @@ import z3
 
 from tidegate.check.proofs.clocks import ClocksRules, clocks
 from tidegate.check.proofs.exchange import ExchangeRules, ExchangeState, exchange
+from tidegate.check.proofs.graph import tlt
 from tidegate.check.proofs.inductive import System
 from tidegate.check.proofs.logic import Counts, Term, at_or_below, below, justified, supp
+from tidegate.check.proofs.propagation import PropagationRules, propagation
 from tidegate.check.proofs.query import Query, Result, Verdict, answer
+from tidegate.check.proofs.tracker import TrackerRules, tracker
 
 __all__ = ["MUTANTS", "Mutant"]
 
@@ -56,6 +59,14 @@ def _clocks(guard: str = "", **rules: bool) -> Callable[[], System[Any]]:
 
 def _exchange(guard: str = "", **rules: Any) -> Callable[[], System[Any]]:
     return lambda: exchange(ExchangeRules(**rules), without=frozenset({guard}))
+
+
+def _propagation(guard: str = "", **rules: Any) -> Callable[[], System[Any]]:
+    return lambda: propagation(PropagationRules(**rules), without=frozenset({guard}))
+
+
+def _tracker(guard: str = "", **rules: bool) -> Callable[[], System[Any]]:
+    return lambda: tracker(TrackerRules(**rules), without=frozenset({guard}))
 
 
 def _as_many_as_held(c: ExchangeState, w: Term, M: Counts) -> Term:
@@ -128,4 +139,53 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant("exchange, recv_cap: not sent", _exchange("(w, p) ∈ data"), "recv_cap", "caps and data are positive"),
     Mutant("exchange, recv_upd: newest first", _exchange(newest=True), "recv_upd", "what is to come is justified"),
+    Mutant(
+        "propagation, change_multiplicity: n may be 0",
+        _propagation("n ≠ 0"),
+        "change_multiplicity",
+        harmless="a change by nothing leaves pts and its frontier as they are",
+    ),
+    Mutant(
+        "propagation, change_multiplicity: any time",
+        _propagation("some t' <= t in the frontier of imp l"),
+        "change_multiplicity",
+        "nothing enters from outside of what is expected",
+    ),
+    Mutant(
+        "propagation, change_multiplicity: no filter",
+        _propagation(filter_pts=False),
+        "change_multiplicity",
+        "imp + work adds up",
+    ),
+    Mutant(
+        "propagation, propagate: not pending",
+        _propagation("t ∈ work l"),
+        "propagate",
+        harmless="what is not pending has count 0, and adding 0 to imp changes no frontier",
+    ),
+    Mutant(
+        "propagation, propagate: any time",
+        _propagation("no smaller time in any worklist"),
+        "propagate",
+        "what could result in a propagated time is settled",
+    ),
+    Mutant(
+        "propagation, propagate: any time, one order",
+        _propagation("no smaller time in any worklist"),
+        "propagate, one order",
+        "what is smaller than a propagated time is settled",
+    ),
+    Mutant(
+        "propagation, propagate: least of its location",
+        _propagation(before=tlt),
+        "propagate",
+        "what could result in a propagated time is settled",
+    ),
+    Mutant(
+        "propagation, propagate: no filter", _propagation(filter_imp=False), "propagate", "imp + work adds up"
+    ),
+    Mutant("tracker, recv_upd: no init", _tracker("init w'"), "recv_upd", "updates can be received"),
+    Mutant(
+        "tracker, propagate: one step", _tracker(to_the_end=False), "propagate", "what is believed is expected"
+    ),
 ]

@@ -1,8 +1,9 @@
 """The combined tracker of Figure 7: what was proved of its two parts, put together.
 
 The order of pointstamps is could-result-in, which is a partial order (`graph.paths`), so everything that is proved of
-exchange holds here: its configuration moves by its own actions, or not at all. Of it the proof uses three things: what
-exists is believed at or below, so is what an update changes (lemma glob), and ``glob`` changes by updates only. A worker's
+exchange holds here: its configuration moves by its own actions, or not at all. Of it the proof uses four things: what
+exists has positive counts and is believed at or below, so is what an update changes (lemma glob), and ``glob`` changes by
+updates only. A worker's
 propagation takes any number of steps at once, and each of them keeps its invariants.
 """
 
@@ -15,8 +16,8 @@ import z3
 
 from tidegate.check.proofs.clocks import RECEIVER, SENDER
 from tidegate.check.proofs.graph import expects, flow_facts, flow_of, frontier, graph_axioms, graph_in_words
-from tidegate.check.proofs.inductive import Action, Claim, Invariant, System, shown
-from tidegate.check.proofs.logic import Counts, Finite, Scope, Term, at_or_below, closed, le, sort
+from tidegate.check.proofs.inductive import Action, Claim, Invariant, Premises, Proof, System, shown
+from tidegate.check.proofs.logic import Counts, Finite, Scope, Term, at_or_below, closed, le, nonnegative, sort
 from tidegate.check.proofs.propagation import PropagationState, propagated
 from tidegate.check.proofs.updates import counted, function
 
@@ -86,7 +87,7 @@ def _believed(c: TrackerState, M: Counts, v: Term) -> Term:
 
 def _axioms(c: TrackerState) -> list[Term]:
     scope = c.scope
-    known = scope.all("W", lambda v: _believed(c, c.rec, v))
+    known = z3.And(nonnegative(scope, c.rec), scope.all("W", lambda v: _believed(c, c.rec, v)))
     if isinstance(scope, Finite):
         return [*graph_axioms(scope), known]
     sums = scope.all("W", lambda w: z3.And(*flow_facts(scope, frontier(scope, c.of(w).imp), c.of(w).flow)))
@@ -115,6 +116,9 @@ INVARIANTS = (
     Invariant("imp is positive", "WP", lambda c, w, p: c.imp(w, p) >= 0),
     Invariant("imp + work adds up", "WP", _adds_up),
     Invariant(
+        "a new worker implies nothing", "WP", lambda c, w, p: z3.Implies(z3.Not(c.init(w)), c.imp(w, p) == 0)
+    ),
+    Invariant(
         "what is believed is expected",
         "WPP",
         lambda c, w, p, q: z3.Implies(z3.And(c.init(w), c.glob(w, p) > 0, le(p, q)), _expects(c, w, q)),
@@ -125,7 +129,7 @@ INVARIANTS = (
 def exchanges(c: TrackerState) -> Action[TrackerState]:
     """Let the exchange part move in any way that changes no view: an operation, a send, a receipt of a capability."""
     then = replace(c, rec=function("rec_then", "P"))
-    known = c.scope.all("W", lambda v: _believed(then, then.rec, v))
+    known = z3.And(nonnegative(c.scope, then.rec), c.scope.all("W", lambda v: _believed(then, then.rec, v)))
     return Action([known], {}, then, lambda m: f"perf_op: then exist {counted(c.scope, m, then.rec)}")
 
 
@@ -183,12 +187,19 @@ def propagate(c: TrackerState, rules: TrackerRules = TrackerRules()) -> Action[T
     return Action([closed(scope, "W", w), *given], {}, then, lambda m: f"propagate {shown(scope, m, w)}")
 
 
+def _safe(known: Premises, c: TrackerState, w: Term, _: Term, __: Term) -> Proof:
+    expected = known.invariants["what is believed is expected"]
+    # All but what is known of the sums.
+    return Proof(last=[*known.order[:-1], expected, known.if_])
+
+
 CLAIMS: tuple[Claim[TrackerState], ...] = (
     Claim(
         "Safe",
         "WPP",
         lambda c, w, p, q: z3.And(c.init(w), c.rec(p) > 0, le(p, q)),
         lambda c, w, _, q: _expects(c, w, q),
+        _safe,
     ),
     Claim(
         "updates can be received",
