@@ -108,7 +108,7 @@ OF_NO_JOB = {"sim", "check", "ui", "demos", "cli"}
 
 def not_for_jobs(source: str) -> list[str]:
     """What a module imports, sooner or later, that no job needs."""
-    packages = {*EXTRAS["check"], *EXTRAS["cli"]}
+    packages = {*EXTRAS["check"], *EXTRAS["prove"], *EXTRAS["cli"]}
     return [m for m in imports(source, ever=True) if layer(m) in OF_NO_JOB or m.split(".")[0] in packages]
 
 

@@ -16,6 +16,7 @@ __all__ = ["EXTRAS", "MissingExtra", "require"]
 EXTRAS: Final = {
     "spark": ("pyspark",),
     "check": ("hypothesis",),
+    "prove": ("z3",),
     "cli": ("rich", "typer"),
     "postgres": ("psycopg",),
     "delta": ("deltalake",),

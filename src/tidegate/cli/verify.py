@@ -1,4 +1,4 @@
-"""``tidegate verify``: explore the protocols exhaustively and say what was seen."""
+"""``tidegate verify``: explore the protocols exhaustively and say what was seen, or prove them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["progress", "verify"]
 
-verify = typer.Typer(help="Check the protocols that Tidegate relies on, exhaustively on small instances.")
+verify = typer.Typer(help="Check the protocols that Tidegate relies on.")
 app.add_typer(verify, name="verify")
 
 
 @verify.callback()
 def _verify() -> None:
-    """Check the protocols that Tidegate relies on, exhaustively on small instances."""
+    """Check the protocols that Tidegate relies on."""
 
 
 @verify.command()
@@ -34,12 +34,18 @@ def progress(
     everything: Annotated[bool, typer.Option("--all", help="Explore the large instances too.")] = False,
     mutants: Annotated[bool, typer.Option(help="Also leave out each guard in turn, and see what breaks.")] = False,
     examples: Annotated[bool, typer.Option("--examples", help="Replay example dataflows instead.")] = False,
+    prove: Annotated[bool, typer.Option("--prove", help="Prove the protocols for any size, by a solver.")] = False,
 ) -> None:
-    """Explore all schedules of the progress protocols on small instances."""
+    """Explore all schedules of the progress protocols on small instances, or prove them for any size."""
     require("check", "tidegate verify")
     if examples:
         show_examples(only)
         return
+    if prove:
+        require("prove", "tidegate verify progress --prove")
+        from tidegate.cli.proofs import show_proofs
+
+        raise typer.Exit(0 if show_proofs(Console(), only=only, mutants=mutants) else 1)
     from tidegate.check.explore import explore
     from tidegate.check.instances import INSTANCES
     from tidegate.check.mutants import MUTANTS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import z3
 
@@ -30,6 +31,8 @@ from tidegate.check.proofs.updates import UpdatesState, counted, function, rows
 __all__ = ["CLAIMS", "INVARIANTS", "ClocksRules", "clocks"]
 
 
+S = TypeVar("S", bound=UpdatesState)
+
 #: The worker that acts, and the one that receives.
 SENDER, RECEIVER = z3.Const("w", sort("W")), z3.Const("v", sort("W"))
 
@@ -42,11 +45,15 @@ class ClocksRules:
     newest: bool = False
 
 
-#: The seed's invariants 1 and 2, and those from which its invariant 3 and Mono follow. `supp` is the stronger variant,
+_RULES = ClocksRules()
+
+#: The paper's invariants 1 and 2, and those from which its invariant 3 and Mono follow. `supp` is the stronger variant,
 #: which for finite multisets says the same of the whole.
 INVARIANTS = (
     Invariant("queues have a beginning and an end", "WW", lambda c, w, v: _queue(c, w, v)),
-    Invariant("queues end with what is unsent", "WWP", lambda c, w, v, p: c.tail(w, v, c.last(w, v), p) == c.temp(w, p)),
+    Invariant(
+        "queues end with what is unsent", "WWP", lambda c, w, v, p: c.tail(w, v, c.last(w, v), p) == c.temp(w, p)
+    ),
     Invariant("rec is positive", "P", lambda c, p: c.rec(p) >= 0),
     Invariant("rec = glob + info", "WP", lambda c, v, p: c.rec(p) == c.glob(v, p) + c.info(v, p)),
     Invariant("what is to come is upright", "WWIP", lambda c, w, v, k, p: _upright(c, w, v, k, p)),
@@ -136,7 +143,7 @@ def send_upd(c: UpdatesState, *, sender_too: bool = True) -> Action[UpdatesState
     )
 
 
-def recv_upd(c: UpdatesState, *, newest: bool = False) -> Action[UpdatesState]:
+def recv_upd(c: S, *, newest: bool = False) -> Action[S]:
     """Let a worker receive the oldest update from another."""
     w, v = SENDER, RECEIVER
     head = c.update(w, v, c.last(w, v) - 1 if newest else c.first(w, v))
@@ -212,9 +219,21 @@ def then_vacant_rec(_: UpdatesState, then: UpdatesState, p: Term) -> Term:
     return vacant(then.scope, then.rec, p)
 
 
+def others_keep(action: str) -> Claim[Any]:
+    """Return that an action changes only what its own worker has to tell: a sum changes by that."""
+    return Claim(
+        "nothing else changes in info",
+        "WWP",
+        lambda _, __, a, b, p: a != SENDER,
+        lambda c, then, a, b, p: then.to_come(a, b)(p) == c.to_come(a, b)(p),
+        action=action,
+    )
+
+
 #: What users rely on. ``info`` is upright (invariant 3) because a sum of upright multisets is.
 CLAIMS: tuple[Claim[UpdatesState], ...] = (
     Claim("Safe", "WP", vacant_view, vacant_rec, _safe),
+    *(others_keep(a) for a in ("perf_op", "send_upd", "recv_upd")),
     *(Claim("Safe for ever", "P", vacant_rec, then_vacant_rec, action=a) for a in ("perf_op", "send_upd", "recv_upd")),
     *(Claim("Mono", "WP", vacant_view, then_vacant_view, action=a) for a in ("perf_op", "send_upd")),
     Claim("Mono", "WP", elsewhere, then_vacant_view, action="recv_upd"),
@@ -229,7 +248,7 @@ CLAIMS: tuple[Claim[UpdatesState], ...] = (
 )
 
 
-def clocks(rules: ClocksRules = ClocksRules(), *, without: frozenset[str] = frozenset()) -> System[UpdatesState]:
+def clocks(rules: ClocksRules = _RULES, *, without: frozenset[str] = frozenset()) -> System[UpdatesState]:
     """Return the protocol, or a mutant of it."""
     return System(
         "clocks",

@@ -1,8 +1,8 @@
 """The dataflow graph in the language of the proofs: what Figure 5 assumes, for any number of locations and edges.
 
-A pointstamp is a location and a time. ``tle`` compares two at one location, so that each location may have an order of its
-own. An edge has one summary; several summaries between two locations are several edges. ``step(p, s)`` is ``p`` moved along
-the edge ``s``. ``le`` is *could result in*: some path takes the one to at or below the other.
+A pointstamp is a location and a time. ``tle`` compares two at one location, so that each location may have an order of
+its own. An edge has one summary; several summaries between two locations are several edges. ``step(p, s)`` is ``p``
+moved along the edge ``s``. ``le`` is *could result in*: some path takes the one to at or below the other.
 """
 
 from __future__ import annotations
@@ -61,9 +61,7 @@ def _edges(scope: Scope) -> list[Term]:
         scope.all("PP", lambda p, q: z3.Implies(tle(p, q), LOC(p) == LOC(q))),
         scope.all("S", lambda s: SRC(s) != DST(s)),
         scope.all("PS", lambda p, s: z3.Implies(leaves(p, s), LOC(STEP(p, s)) == DST(s))),
-        scope.all(
-            "PPS", lambda p, q, s: z3.Implies(z3.And(tle(p, q), leaves(p, s)), tle(STEP(p, s), STEP(q, s)))
-        ),
+        scope.all("PPS", lambda p, q, s: z3.Implies(z3.And(tle(p, q), leaves(p, s)), tle(STEP(p, s), STEP(q, s)))),
     ]
 
 
@@ -77,9 +75,11 @@ def _reaches(scope: Scope, p: Term, q: Term, edges: int) -> Term:
 def graph_axioms(scope: Scope) -> list[Term]:
     """Return what is assumed of a graph; that ``le`` is a partial order with these properties follows, see `paths`."""
     # Where all can be named, it is written out: a path without a cycle has fewer edges than there are locations.
-    exact = [] if not isinstance(scope, Finite) else [
-        scope.all("PP", lambda p, q: le(p, q) == _reaches(scope, p, q, len(scope.elements["L"]) - 1))
-    ]
+    exact = (
+        []
+        if not isinstance(scope, Finite)
+        else [scope.all("PP", lambda p, q: le(p, q) == _reaches(scope, p, q, len(scope.elements["L"]) - 1))]
+    )
     return [
         *_edges(scope),
         *exact,
@@ -117,9 +117,7 @@ def paths() -> Iterator[Query]:
         ends = z3.Implies(meets, z3.And(begin(both) == begin(r), end(both) == end(t)))
         walks = z3.Implies(z3.And(meets, along(p, r)), walk(p, both) == walk(walk(p, r), t))
         # Only two empty paths make an empty one.
-        empties = z3.Implies(
-            z3.And(meets, both == empty(begin(r))), z3.And(r == empty(begin(r)), t == empty(begin(t)))
-        )
+        empties = z3.Implies(z3.And(meets, both == empty(begin(r))), z3.And(r == empty(begin(r)), t == empty(begin(t))))
         return [ends, walks, empties]
 
     def no_return(p: Term, r: Term) -> Term:

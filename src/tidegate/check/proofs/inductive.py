@@ -1,13 +1,13 @@
 """Transition systems to be proved: invariants that hold at the beginning, and that every action keeps.
 
-An action is a function of the configuration: guards by name, and the configuration after it. A mutant leaves out a guard by
-its name, or puts another action in its place.
+An action is a function of the configuration: guards by name, and the configuration after it. A mutant leaves out a
+guard by its name, or puts another action in its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import z3
@@ -68,7 +68,7 @@ class Action(Generic[C]):
 
 @dataclass(frozen=True)
 class Premises:
-    """What a claim may use, as formulas: the order, the invariants for all individuals, the guards, its own condition."""
+    """What a claim may use, as formulas: the order, the invariants, the guards, its own condition."""
 
     order: Sequence[Term]
     invariants: Mapping[str, Term]
@@ -89,8 +89,8 @@ class Proof:
 class Claim(Generic[C]):
     """What follows from the invariants, for one configuration, or for a step from one to the next.
 
-    ``if_`` and ``then`` are functions of the configuration, or of both, and of individuals of some sorts; ``proof`` is one
-    of the premises and the same.
+    ``if_`` and ``then`` are functions of the configuration, or of both, and of individuals of some sorts; ``proof`` is
+    one of the premises and the same.
     """
 
     name: str
@@ -140,7 +140,9 @@ class System(Generic[C]):
                 part = f"after {claim.action}" if claim.action else "follows"
                 yield self._query(claim.name, part, self._claims(claim))
                 if not self.without:
-                    yield self._query(claim.name, f"{part}, can happen", self._claims(claim, possible=True), possible=True)
+                    yield self._query(
+                        claim.name, f"{part}, can happen", self._claims(claim, possible=True), possible=True
+                    )
 
     def _query(
         self, statement: str, part: str, build: Callable[[Scope], Obligation], *, possible: bool = False
@@ -148,7 +150,7 @@ class System(Generic[C]):
         return Query(self.protocol, statement, part, build, self.scopes, possible)
 
     def assumed(self, state: C, *xs: Term) -> list[Term]:
-        """Return the invariants, as far as a goal at some individuals needs them; all, where they can be written out."""
+        """Return the invariants: all where they can be written out, else what a goal at some individuals needs."""
         plain = [inv.whole(state) for inv in self.invariants if self._plain(state, inv)]
         queues = [inv for inv in self.invariants if not self._plain(state, inv)]
         places = self.rows(state, *xs) if len(xs) == 4 else ()
@@ -223,9 +225,7 @@ def individuals(scope: Scope, sorts: str) -> tuple[list[Term], list[Term]]:
     return xs, [closed(scope, s, x) for s, x in zip(sorts, xs, strict=True)]
 
 
-def _shown_step(
-    system: System[C], c: C, act: Action[C], xs: Sequence[Term]
-) -> Callable[[z3.ModelRef], Sequence[str]]:
+def _shown_step(system: System[C], c: C, act: Action[C], xs: Sequence[Term]) -> Callable[[z3.ModelRef], Sequence[str]]:
     def show(model: z3.ModelRef) -> list[str]:
         where = ", ".join(shown(c.scope, model, x) for x in xs)
         return [

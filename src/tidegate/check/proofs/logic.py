@@ -1,8 +1,8 @@
 """The language of the proofs: a partial order of pointstamps, signed multisets over it, and what is said of them.
 
-A formula is written once and read in two ways. In `Unbounded` quantifiers are the solver's own, over any number of workers
-and pointstamps. In `Finite` they are written out over a few named ones: the solver then always decides, and a model is a
-counterexample that can be shown. The names are those of `tidegate.progress.support`.
+A formula is written once and read in two ways. In `Unbounded` quantifiers are the solver's own, over any number of
+workers and pointstamps. In `Finite` they are written out over a few named ones: the solver then always decides, and a
+model is a counterexample that can be shown. The names are those of `tidegate.progress.support`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from typing import Any
 import z3
 
 from tidegate.check.proofs.clocks import ClocksRules, clocks
-from tidegate.check.proofs.exchange import ExchangeRules, ExchangeState, exchange
+from tidegate.check.proofs.exchange import ExchangeRules, ExchangeState
+from tidegate.check.proofs.exchange_claims import exchange
 from tidegate.check.proofs.graph import tlt
 from tidegate.check.proofs.inductive import System
 from tidegate.check.proofs.logic import Counts, Term, at_or_below, below, justified, supp
@@ -97,9 +98,7 @@ MUTANTS: list[Mutant] = [
         "perf_op",
         harmless="an operation without effect is a stutter step",
     ),
-    Mutant(
-        "exchange, perf_op: no Δneg <= caps", _exchange("Δneg <= caps w"), "perf_op", "caps and data are positive"
-    ),
+    Mutant("exchange, perf_op: no Δneg <= caps", _exchange("Δneg <= caps w"), "perf_op", "caps and data are positive"),
     Mutant(
         "exchange, perf_op: sends anything",
         _exchange("Δdata strictly above caps w"),
@@ -181,11 +180,7 @@ MUTANTS: list[Mutant] = [
         "propagate",
         "what could result in a propagated time is settled",
     ),
-    Mutant(
-        "propagation, propagate: no filter", _propagation(filter_imp=False), "propagate", "imp + work adds up"
-    ),
+    Mutant("propagation, propagate: no filter", _propagation(filter_imp=False), "propagate", "imp + work adds up"),
     Mutant("tracker, recv_upd: no init", _tracker("init w'"), "recv_upd", "updates can be received"),
-    Mutant(
-        "tracker, propagate: one step", _tracker(to_the_end=False), "propagate", "what is believed is expected"
-    ),
+    Mutant("tracker, propagate: one step", _tracker(to_the_end=False), "propagate", "what is believed is expected"),
 ]

@@ -26,7 +26,7 @@ from tidegate.check.proofs.logic import Counts, Finite, Scope, Term, closed, fin
 from tidegate.check.proofs.query import Step
 from tidegate.check.proofs.updates import counted, function
 
-__all__ = ["CLAIMS", "INVARIANTS", "PropagationRules", "PropagationState", "propagation", "propagated", "vacant_work"]
+__all__ = ["CLAIMS", "INVARIANTS", "PropagationRules", "PropagationState", "propagated", "propagation", "vacant_work"]
 
 #: Any set of pointstamps that nothing leaves: with one it has all later times there, and what comes along edges.
 CLOSED = function("expected", "P", "B")
@@ -64,6 +64,9 @@ class PropagationRules:
     before: Callable[[Term, Term], Term] = lambda u, x: z3.And(u != x, le(u, x))
 
 
+_RULES = PropagationRules()
+
+
 def _begin(scope: Scope) -> PropagationState:
     return PropagationState(
         scope, function("pts", "P"), function("imp", "P"), function("work", "P"), function("flow", "P")
@@ -92,7 +95,7 @@ def _adds_up(c: PropagationState, p: Term) -> Term:
     return c.imp(p) + c.work(p) == frontier(c.scope, c.pts)(p) + c.flow(p)
 
 
-#: The seed's two invariants, and that nothing comes from outside of what was to be expected.
+#: The paper's two invariants, and that nothing comes from outside of what was to be expected.
 INVARIANTS = (
     Invariant("imp is positive", "P", lambda c, p: c.imp(p) >= 0),
     Invariant("imp + work adds up", "P", _adds_up),
@@ -104,7 +107,7 @@ INVARIANTS = (
 )
 
 
-def change_multiplicity(c: PropagationState, rules: PropagationRules = PropagationRules()) -> Action[PropagationState]:
+def change_multiplicity(c: PropagationState, rules: PropagationRules = _RULES) -> Action[PropagationState]:
     """Count some more, or fewer, of one pointstamp."""
     scope, x, n = c.scope, _X, _N
 
@@ -125,7 +128,7 @@ def change_multiplicity(c: PropagationState, rules: PropagationRules = Propagati
 
 
 def propagated(
-    c: PropagationState, x: Term, passed: Counts, flow: Counts, rules: PropagationRules = PropagationRules()
+    c: PropagationState, x: Term, passed: Counts, flow: Counts, rules: PropagationRules = _RULES
 ) -> PropagationState:
     """Return ``c`` after propagating ``x``; ``passed`` and ``flow`` are sums that are written out where they can be."""
     scope = c.scope
@@ -135,9 +138,7 @@ def propagated(
 
     if isinstance(scope, Finite):
         before, after = frontier(scope, c.imp), frontier(scope, imp)
-        passed = flow_of(
-            scope, (lambda p: after(p) - before(p)) if rules.filter_imp else (lambda p: imp(p) - c.imp(p))
-        )
+        passed = flow_of(scope, (lambda p: after(p) - before(p)) if rules.filter_imp else (lambda p: imp(p) - c.imp(p)))
 
     def work(p: Term) -> Term:
         return z3.If(p == x, 0, c.work(p)) + passed(p)
@@ -145,7 +146,7 @@ def propagated(
     return replace(c, imp=imp, work=work).with_flow(flow)
 
 
-def propagate(c: PropagationState, rules: PropagationRules = PropagationRules()) -> Action[PropagationState]:
+def propagate(c: PropagationState, rules: PropagationRules = _RULES) -> Action[PropagationState]:
     """Apply what is pending for one pointstamp, and pass on along all edges how the frontier there changed."""
     scope, x, passed = c.scope, _X, function("passed", "P")
 
@@ -166,9 +167,7 @@ def propagate(c: PropagationState, rules: PropagationRules = PropagationRules())
     )
 
 
-def propagate_in_one_order(
-    c: PropagationState, rules: PropagationRules = PropagationRules()
-) -> Action[PropagationState]:
+def propagate_in_one_order(c: PropagationState, rules: PropagationRules = _RULES) -> Action[PropagationState]:
     """Do the same where all locations have one order, as in Figure 6: smaller times come first, wherever they are."""
     scope, x = c.scope, _X
     acts = propagate(c, rules)
@@ -250,8 +249,6 @@ def _converges(known: Premises, c: PropagationState, q: Term) -> Proof:
     return Proof([safe, implied], last=[*known.order, safe, implied, known.if_])
 
 
-_SETTLED = "what could result in a propagated time is settled"
-
 #: Safe goes by induction along a path, whose beginning is moved edge by edge.
 CLAIMS: tuple[Claim[PropagationState], ...] = (
     Claim(
@@ -296,7 +293,13 @@ CLAIMS: tuple[Claim[PropagationState], ...] = (
         lambda c, p, s, q: z3.And(_reached(c, p), z3.Or(tle(p, q), z3.And(leaves(p, s), STEP(p, s) == q))),
         lambda c, p, s, q: _reached(c, q),
     ),
-    Claim(_SETTLED, "P", lambda c, _, q: z3.And(le(q, _X), q != _X), lambda c, _, q: vacant_work(c, q), action="propagate"),
+    Claim(
+        "what could result in a propagated time is settled",
+        "P",
+        lambda c, _, q: z3.And(le(q, _X), q != _X),
+        lambda c, _, q: vacant_work(c, q),
+        action="propagate",
+    ),
     Claim(
         "what is smaller than a propagated time is settled",
         "P",
@@ -307,9 +310,7 @@ CLAIMS: tuple[Claim[PropagationState], ...] = (
 )
 
 
-def propagation(
-    rules: PropagationRules = PropagationRules(), *, without: frozenset[str] = frozenset()
-) -> System[PropagationState]:
+def propagation(rules: PropagationRules = _RULES, *, without: frozenset[str] = frozenset()) -> System[PropagationState]:
     """Return local propagation, or a mutant of it."""
     return System(
         "propagation",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.check.proofs.clocks import clocks
-from tidegate.check.proofs.exchange import exchange
+from tidegate.check.proofs.exchange_claims import exchange
 from tidegate.check.proofs.graph import paths
 from tidegate.check.proofs.propagation import propagation
 from tidegate.check.proofs.query import Query, Result, answer
@@ -16,12 +16,12 @@ __all__ = ["SIZES", "prove", "queries"]
 
 #: For which sizes the statements of each protocol are proved.
 SIZES = {
-    "sums": "any number of parts, any pointstamps",
-    "graph": "any number of locations, any times",
-    "clocks": "any number of workers, any pointstamps",
-    "exchange": "any number of workers, any pointstamps",
-    "propagation": "any number of locations, any times",
-    "tracker": "any number of workers and locations, any times",
+    "sums": "any number of parts, any partial order",
+    "graph": "any number of locations, any orders of times",
+    "clocks": "any number of workers, any partial order",
+    "exchange": "any number of workers, any partial order",
+    "propagation": "any number of locations, any orders of times",
+    "tracker": "any number of workers and locations, any orders",
 }
 
 

@@ -1,7 +1,7 @@
 """Questions to the solver, and its three answers: proved, refuted with a counterexample, or unknown.
 
-Only ``unsat`` of the negated statement counts as a proof, and only over any number of individuals. What is refuted has a
-model over a few named ones. The solver is stopped by a count of its own steps and never by a clock, and its seeds are
+Only ``unsat`` of the negated statement counts as a proof, and only over any number of individuals. What is refuted has
+a model over a few named ones. The solver is stopped by a count of its own steps and never by a clock, and its seeds are
 fixed, so that a question has the same answer everywhere.
 """
 
@@ -17,12 +17,10 @@ import z3
 
 from tidegate.check.proofs.logic import Finite, Scope, Term, Unbounded, z_or
 
-__all__ = ["ANY", "STEPS", "Obligation", "Query", "Result", "Step", "Verdict", "answer"]
+__all__ = ["STEPS", "Obligation", "Query", "Result", "Step", "Verdict", "answer"]
 
 #: How many of the solver's steps one check may take; what is proved takes less than a tenth of it.
-STEPS = 30_000_000
-
-ANY = "any number"
+STEPS = 10_000_000
 
 
 class Verdict(Enum):
@@ -35,7 +33,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Step:
-    """An intermediate conclusion, and the formulas that it is drawn from: given ones and earlier conclusions, or all."""
+    """An intermediate conclusion, and the formulas that it is drawn from: given ones, or earlier conclusions."""
 
     using: Sequence[Term]
     conclusion: Term
@@ -45,9 +43,9 @@ class Step:
 class Obligation:
     """That ``goal`` follows from ``given``.
 
-    With ``cases``, the goal is shown in each of them, and that there are no others is shown from ``cover`` too. ``steps``
-    are shown first, one after the other, each from what it names; then the goal, from ``last`` if that is given, else from
-    everything. ``show`` describes a model in which the goal fails.
+    With ``cases``, the goal is shown in each of them, and that there are no others is shown from ``cover`` too.
+    ``steps`` are shown first, one after the other, each from what it names; then the goal, from ``last`` if that is
+    given, else from everything. ``show`` describes a model in which the goal fails.
     """
 
     given: Sequence[Term]
@@ -63,8 +61,8 @@ class Obligation:
 class Query:
     """A statement of a protocol, and one part of its proof.
 
-    If it is a question of whether something is ``possible`` (a guard together with the invariants), then a model is what
-    is wanted: the proof would be about nothing else.
+    If it is a question of whether something is ``possible`` (a guard together with the invariants), then a model is
+    wanted: without one, the proof would be about nothing.
     """
 
     protocol: str
@@ -82,7 +80,10 @@ class Query:
 
 @dataclass(frozen=True)
 class Result:
-    """The answer to a question, for which sizes it holds, and a counterexample where there is one."""
+    """The answer to a question, and a counterexample where there is one.
+
+    ``sizes`` names the individuals of a model, if there is one. A proof is for any number of them.
+    """
 
     query: Query
     verdict: Verdict
@@ -91,7 +92,10 @@ class Result:
     counterexample: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        lines = (f"{self.query.name}: {self.verdict.value} ({self.sizes})", *(f"  {x}" for x in self.counterexample))
+        lines = (
+            f"{self.query.name}: {self.verdict.value}{f' ({self.sizes})' if self.sizes else ''}",
+            *(f"  {x}" for x in self.counterexample),
+        )
         return "\n".join(lines)
 
 
@@ -115,7 +119,7 @@ def answer(query: Query, *, steps: int = STEPS, suspicious: bool = False) -> Res
             if _check([*ob.given, ob.goal, *scope.distinct()], steps)[0] == z3.sat:
                 return result(Verdict.PROVED, f"shown with {scope!r}")
         return result(Verdict.UNKNOWN, "")
-    for attempt in ((_refute, _prove) if suspicious else (_prove, _refute)):
+    for attempt in (_refute, _prove) if suspicious else (_prove, _refute):
         found = attempt(query, steps)
         if found is not None:
             return result(*found)
@@ -128,7 +132,7 @@ def _prove(query: Query, steps: int) -> tuple[Verdict, str, Sequence[str]] | Non
     known = [*ob.given]
     for step in ob.steps:
         _allowed(step.using, known)
-        parts.append([*(step.using or known), z3.Not(step.conclusion)])
+        parts.append([*step.using, z3.Not(step.conclusion)])
         known.append(step.conclusion)
     _allowed(ob.last, known)
     known = [*(ob.last or known)]
@@ -136,7 +140,7 @@ def _prove(query: Query, steps: int) -> tuple[Verdict, str, Sequence[str]] | Non
         parts.append([*known, *ob.cover, z3.Not(z_or(ob.cases))])
     parts += [[*known, case, z3.Not(ob.goal)] for case in ob.cases or (z3.BoolVal(True),)]
     if all(_check(part, steps)[0] == z3.unsat for part in parts):
-        return Verdict.PROVED, ANY, ()
+        return Verdict.PROVED, "", ()
     return None
 
 

@@ -1,8 +1,8 @@
 """Lemmas about finite multisets and finite sums, which the proofs of the protocols use.
 
-A sum over all workers, or over all edges, can not be said in the solver's language. What is used of it holds for a sum of no
-parts, and for one of one more part if it holds for those before: the solver shows both, and by induction it holds for any
-number. Parts are numbered from 0, and ``total(k)`` is the sum of the first ``k``.
+A sum over all workers, or over all edges, can not be said in the solver's language. What is used of it holds for a sum
+of no parts, and for one of one more part if it holds for those before: the solver shows both, and by induction it holds
+for any number. Parts are numbered from 0, and ``total(k)`` is the sum of the first ``k``.
 """
 
 from __future__ import annotations
@@ -34,22 +34,46 @@ _SCOPES = (Finite(P=3, I=3),)
 
 def lemmas() -> Iterator[Query]:
     """Return all lemmas, as questions."""
-    yield _about("both variants of supp agree", "for upright", lambda s: (
-        [finite(s, _M), upright(s, _M)], upright(s, _M, supp_strong)))
-    yield _about("both variants of supp agree", "for justified", lambda s: (
-        [finite(s, _M), justified(s, _C, _M)], justified(s, _C, _M, supp_strong)))
-    yield _about("more capabilities justify as much", "follows", lambda s: (
-        [justified(s, _C, _M, supp_strong), s.all("P", lambda p: _C(p) <= _D(p))], justified(s, _D, _M, supp_strong)))
+    yield _about(
+        "both variants of supp agree",
+        "for upright",
+        lambda s: ([finite(s, _M), upright(s, _M)], upright(s, _M, supp_strong)),
+    )
+    yield _about(
+        "both variants of supp agree",
+        "for justified",
+        lambda s: ([finite(s, _M), justified(s, _C, _M)], justified(s, _C, _M, supp_strong)),
+    )
+    yield _about(
+        "more capabilities justify as much",
+        "follows",
+        lambda s: (
+            [justified(s, _C, _M, supp_strong), s.all("P", lambda p: _C(p) <= _D(p))],
+            justified(s, _D, _M, supp_strong),
+        ),
+    )
     upright_sum = "a sum of upright multisets is upright"
     yield _about(upright_sum, "of none", lambda s: ([], upright(s, _nothing, supp_strong)))
-    yield _about(upright_sum, "of one more", lambda s: (
-        [upright(s, _M, supp_strong), upright(s, _N, supp_strong)], upright(s, _plus(_M, _N), supp_strong)))
+    yield _about(
+        upright_sum,
+        "of one more",
+        lambda s: ([upright(s, _M, supp_strong), upright(s, _N, supp_strong)], upright(s, _plus(_M, _N), supp_strong)),
+    )
     justified_sum = "a sum of justified multisets is justified by the sum"
     yield _about(justified_sum, "of none", lambda s: ([], justified(s, _nothing, _nothing, supp_strong)))
-    yield _about(justified_sum, "of one more", lambda s: (
-        [nonnegative(s, _C), nonnegative(s, _D),
-         justified(s, _C, _M, supp_strong), justified(s, _D, _N, supp_strong)],
-        justified(s, _plus(_C, _D), _plus(_M, _N), supp_strong)))
+    yield _about(
+        justified_sum,
+        "of one more",
+        lambda s: (
+            [
+                nonnegative(s, _C),
+                nonnegative(s, _D),
+                justified(s, _C, _M, supp_strong),
+                justified(s, _D, _N, supp_strong),
+            ],
+            justified(s, _plus(_C, _D), _plus(_M, _N), supp_strong),
+        ),
+    )
     yield from _of_numbers()
 
 
@@ -95,20 +119,20 @@ def _of_numbers() -> Iterator[Query]:
         return after(n) == before(n) + z3.If(n > j, b(j) - a(j), 0)
 
     yield query(changes, "of none", [*alike, first(before), first(after)], changed(z3.IntVal(0)))
-    yield query(
-        changes, "of one more", [*alike, longer(a, before), longer(b, after), changed(k)], changed(k + 1)
-    )
+    yield query(changes, "of one more", [*alike, longer(a, before), longer(b, after), changed(k)], changed(k + 1))
 
     c, both = function("c", "I"), function("both", "I")
     adds = "sums are added part by part"
     yield query(adds, "of none", [first(t) for t in (before, after, both)], both(0) == before(0) + after(0))
     each = [longer(a, before), longer(b, after), longer(c, both), c(k) == a(k) + b(k)]
-    yield query(adds, "of one more", [*each, both(k) == before(k) + after(k)], both(k + 1) == before(k + 1) + after(k + 1))
+    yield query(
+        adds, "of one more", [*each, both(k) == before(k) + after(k)], both(k + 1) == before(k + 1) + after(k + 1)
+    )
 
     least = "a sum of what is not negative is at least each part"
 
     def at_least(n: Term) -> Term:
-        return z3.And(before(n) >= 0, z3.Implies(z3.And(0 <= j, j < n), a(j) <= before(n)))
+        return z3.And(before(n) >= 0, z3.Implies(z3.And(j >= 0, j < n), a(j) <= before(n)))
 
     yield query(least, "of none", [first(before)], at_least(z3.IntVal(0)))
     yield query(least, "of one more", [k >= 0, a(k) >= 0, longer(a, before), at_least(k)], at_least(k + 1))
@@ -117,7 +141,7 @@ def _of_numbers() -> Iterator[Query]:
     i = z3.Int("i")
 
     def has_one(n: Term) -> Term:
-        return z3.Implies(before(n) > 0, z3.Exists([i], z3.And(0 <= i, i < n, a(i) > 0)))
+        return z3.Implies(before(n) > 0, z3.Exists([i], z3.And(i >= 0, i < n, a(i) > 0)))
 
     yield query(some, "of none", [first(before)], has_one(z3.IntVal(0)))
     yield query(some, "of one more", [k >= 0, longer(a, before), has_one(k)], has_one(k + 1))

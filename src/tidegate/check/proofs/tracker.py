@@ -2,9 +2,8 @@
 
 The order of pointstamps is could-result-in, which is a partial order (`graph.paths`), so everything that is proved of
 exchange holds here: its configuration moves by its own actions, or not at all. Of it the proof uses four things: what
-exists has positive counts and is believed at or below, so is what an update changes (lemma glob), and ``glob`` changes by
-updates only. A worker's
-propagation takes any number of steps at once, and each of them keeps its invariants.
+exists has positive counts, it is believed at or below, so is what an update changes (lemma glob), and ``glob`` changes
+by updates only. A worker's propagation takes any number of steps at once, and each of them keeps its invariants.
 """
 
 from __future__ import annotations
@@ -43,9 +42,7 @@ class TrackerState:
 
     def of(self, w: Term) -> PropagationState:
         """Return the local propagation of ``w``."""
-        pts, imp, work, flow = (
-            lambda p, M=M: M(w, p) for M in (self.pts, self.imp, self.work, self.flow)
-        )
+        pts, imp, work, flow = (lambda p, M=M: M(w, p) for M in (self.pts, self.imp, self.work, self.flow))
         return PropagationState(self.scope, pts, imp, work, flow)
 
     def view(self, w: Term) -> Counts:
@@ -73,6 +70,9 @@ class TrackerRules:
     """How the tracker acts; a mutant stops after one step of propagation."""
 
     to_the_end: bool = True
+
+
+_RULES = TrackerRules()
 
 
 def _begin(scope: Scope) -> TrackerState:
@@ -115,9 +115,7 @@ INVARIANTS = (
     Invariant("pts = glob", "WP", lambda c, w, p: c.pts(w, p) == c.glob(w, p)),
     Invariant("imp is positive", "WP", lambda c, w, p: c.imp(w, p) >= 0),
     Invariant("imp + work adds up", "WP", _adds_up),
-    Invariant(
-        "a new worker implies nothing", "WP", lambda c, w, p: z3.Implies(z3.Not(c.init(w)), c.imp(w, p) == 0)
-    ),
+    Invariant("a new worker implies nothing", "WP", lambda c, w, p: z3.Implies(z3.Not(c.init(w)), c.imp(w, p) == 0)),
     Invariant(
         "what is believed is expected",
         "WPP",
@@ -155,7 +153,7 @@ def recv_upd(c: TrackerState) -> Action[TrackerState]:
     )
 
 
-def propagate(c: TrackerState, rules: TrackerRules = TrackerRules()) -> Action[TrackerState]:
+def propagate(c: TrackerState, rules: TrackerRules = _RULES) -> Action[TrackerState]:
     """Let a worker propagate until nothing is pending."""
     w, scope = SENDER, c.scope
     here = c.of(w)
@@ -167,9 +165,7 @@ def propagate(c: TrackerState, rules: TrackerRules = TrackerRules()) -> Action[T
         given = [scope.all("P", lambda p: z3.And(imp(p) >= 0, imp(p) == first(p) + done.flow(p)))]
         if not isinstance(scope, Finite):
             # Safe of propagation, where nothing is pending.
-            safe = scope.all(
-                "PP", lambda p, q: z3.Implies(z3.And(here.pts(p) > 0, le(p, q)), expects(scope, imp, q))
-            )
+            safe = scope.all("PP", lambda p, q: z3.Implies(z3.And(here.pts(p) > 0, le(p, q)), expects(scope, imp, q)))
             given += [safe]
     else:
         x = z3.Const("x", sort("P"))
@@ -211,7 +207,7 @@ CLAIMS: tuple[Claim[TrackerState], ...] = (
 )
 
 
-def tracker(rules: TrackerRules = TrackerRules(), *, without: frozenset[str] = frozenset()) -> System[TrackerState]:
+def tracker(rules: TrackerRules = _RULES, *, without: frozenset[str] = frozenset()) -> System[TrackerState]:
     """Return the combined tracker, or a mutant of it."""
     return System(
         "tracker",

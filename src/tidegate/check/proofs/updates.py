@@ -1,8 +1,9 @@
 """What the proofs of clocks and exchange share: updates in queues, and what a worker has not heard yet.
 
-A queue of updates is written as sums: ``tail(w, v, k)`` is the sum of the updates from ``w`` to ``v`` from position ``k`` on,
-and of what ``w`` has not sent. The queue has the positions from ``first(w, v)`` to before ``last(w, v)``. Any list of signed
-multisets can be written so, an update is the difference of two neighbours, and the solver never has to add up a list.
+A queue of updates is written as sums: ``tail(w, v, k)`` is the sum of the updates from ``w`` to ``v`` from position
+``k`` on, and of what ``w`` has not sent. The queue has the positions from ``first(w, v)`` to before ``last(w, v)``. Any
+list of signed multisets can be written so, an update is the difference of two neighbours, and the solver never has to
+add up a list.
 """
 
 from __future__ import annotations
