@@ -22,7 +22,7 @@ from tidegate.time import Poset
 
 WORKERS = ["w1", "w2"]
 UNIVERSE = ["a", "b", "c"]
-LONGEST = 3
+LONGEST = 2
 SCOPE = Finite(W=2, P=3, I=LONGEST + 2)
 # All shapes of an order on three elements.
 SHAPES = [[], [("a", "b")], [("a", "b"), ("a", "c")], [("a", "c"), ("b", "c")], [("a", "b"), ("b", "c")]]
@@ -99,8 +99,8 @@ def attempt(action, *arguments):
         return None
 
 
-def bag(random, most=2):
-    return random.choices(UNIVERSE, k=random.randrange(most + 1))
+def bag(random, least=0, most=2):
+    return random.choices(UNIVERSE, k=random.randint(least, most))
 
 
 def counts(world, name, bag):
@@ -111,37 +111,50 @@ def is_(constant, world, x, letter="W"):
     return [z3.Const(constant, sort(letter)) == world.name(letter, x)]
 
 
+def above(random, conf, have, most=2):
+    """Some pointstamps strictly above one of those that there are, or, sometimes, any."""
+    allowed = [p for p in UNIVERSE if any(conf.order.lt(q, p) for q in have)]
+    return random.choices(allowed, k=random.randrange(most + 1)) if allowed and random.random() < 0.8 else bag(random)
+
+
 def drawn_step(random, world, conf):
-    """An action with its arguments: its name, what the code makes of it, and the facts about its parameters."""
+    """An action with its arguments: its name, what the code makes of it, and the facts about its parameters.
+
+    Mostly what can be done is drawn, and sometimes anything: a guard has to refuse it.
+    """
     held = isinstance(conf, ExchangeConf)
-    queues = [pair for pair, _ in conf.msg.items()]
-    name = random.choice(["perf_op", "perf_op", "send_upd", "recv_upd", *(["recv_cap"] if held else [])])
-    # Mostly what can be done, sometimes anything: a guard has to refuse it.
-    w, v = random.choice(queues) if queues and random.random() < 0.8 else random.choices(WORKERS, k=2)
-    if name == "send_upd":
-        w = max(WORKERS, key=lambda w: (len(conf.temp[w]), random.random()))
-    acting = is_("w", world, w)
+    sane = random.random() < 0.8
+    queues, unsent = [pair for pair, _ in conf.msg.items()], [w for w in WORKERS if len(conf.temp[w])]
+    coming = list(conf.data) if held else []
+    possible = ["perf_op", *["send_upd"] * 2 * bool(unsent), *["recv_upd"] * bool(queues), *["recv_cap"] * bool(coming)]
+    name = random.choice(possible if sane else ["perf_op", "send_upd", "recv_upd", *["recv_cap"] * held])
+    w, v = random.choice(queues) if sane and name == "recv_upd" else random.choices(WORKERS, k=2)
     if name == "perf_op":
         have = conf.caps[w] if held else conf.rec
-        neg = random.sample(list(have), min(len(have), random.randrange(3))) if random.random() < 0.8 else bag(random)
-    if name == "perf_op" and held:
-        own, data = bag(random), [(random.choice(WORKERS), p) for p in bag(random)]
-        facts = [*counts(world, "neg", neg), *counts(world, "own", own)]
+        neg = random.sample(list(have), min(len(have), random.randrange(3))) if sane else bag(random)
+        facts = [*is_("w", world, w), *counts(world, "neg", neg)]
+        if not held:
+            pos = above(random, conf, neg)
+            return name, attempt(conf.perf_op, w, neg, pos), [*facts, *counts(world, "pos", pos)]
+        own = random.choices(list(have), k=random.randrange(2)) if sane and len(have) else bag(random)
+        if sane and random.random() < 0.5:
+            # Move what is held to later, so that what was added is justified by little.
+            neg, own = [p for p, n in have.items() for _ in range(n)], above(random, conf, have, most=1)
+            facts = [*is_("w", world, w), *counts(world, "neg", neg)]
+        data = [(random.choice(WORKERS), p) for p in above(random, conf, have)]
+        facts += counts(world, "own", own)
         facts += world.facts(function("send", "WP"), "WP", lambda v, p: data.count((v, p)))
-        return name, attempt(conf.perf_op, w, neg, data, own), [*acting, *facts]
-    if name == "perf_op":
-        pos = bag(random)
-        facts = [*counts(world, "neg", neg), *counts(world, "pos", pos)]
-        return name, attempt(conf.perf_op, w, neg, pos), [*acting, *facts]
+        return name, attempt(conf.perf_op, w, neg, data, own), facts
     if name == "send_upd":
-        chosen = set(random.sample(UNIVERSE, random.randrange(4)))
+        w = random.choice(unsent) if sane else w
+        some = list(conf.temp[w]) if sane else UNIVERSE
+        chosen = set(random.sample(some, random.randrange(len(some) + 1)))
         facts = world.facts(function("chosen", "P", "B"), "P", lambda p: p in chosen)
-        return name, attempt(conf.send_upd, w, chosen), [*acting, *facts]
+        return name, attempt(conf.send_upd, w, chosen), [*is_("w", world, w), *facts]
     if name == "recv_cap":
-        coming = [entry for entry, _ in conf.data.items()]
-        w, p = random.choice(coming) if coming and random.random() < 0.8 else (w, random.choice(UNIVERSE))
+        w, p = random.choice(coming) if sane else (w, random.choice(UNIVERSE))
         return name, attempt(conf.recv_cap, w, p), [*is_("w", world, w), *is_("p", world, p, "P")]
-    return name, attempt(conf.recv_upd, w, v), [*acting, *is_("v", world, v)]
+    return name, attempt(conf.recv_upd, w, v), [*is_("w", world, w), *is_("v", world, v)]
 
 
 def walk(random, build, conf, steps=10):
@@ -171,11 +184,11 @@ def drawn_order(random):
 
 
 def clocks_of(random, conf=ClocksConf):
-    return conf.init(drawn_order(random), WORKERS, bag(random))
+    return conf.init(drawn_order(random), WORKERS, bag(random, least=1))
 
 
 def exchange_of(random, conf=ExchangeConf):
-    return conf.init(drawn_order(random), {w: bag(random) for w in WORKERS})
+    return conf.init(drawn_order(random), {w: bag(random, least=1) for w in WORKERS})
 
 
 @pytest.mark.parametrize(("build", "start"), [(clocks, clocks_of), (exchange, exchange_of)])
@@ -183,7 +196,7 @@ def test_the_proofs_speak_of_the_protocols_that_run(build, start):
     """On drawn steps, guards allow the same, steps lead to the same, and every statement of the proof holds."""
 
     @given(st.randoms(use_true_random=False))
-    @settings(max_examples=15)
+    @settings(max_examples=12)  # of ten steps each
     def check(random):
         walk(random, build, start(random))
 
@@ -195,7 +208,7 @@ def test_drawn_steps_are_of_every_kind():
     random = Random(0)
     for build, start, kinds in ((clocks, clocks_of, 3), (exchange, exchange_of, 4)):
         taken = [name for _ in range(8) for name in walk(random, build, start(random))]
-        assert len(taken) > 25
+        assert len(taken) > 20
         assert len(set(taken)) == kinds
 
 

@@ -8,6 +8,7 @@ moved along the edge ``s``. ``le`` is *could result in*: some path takes the one
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import z3
 
@@ -162,9 +163,14 @@ def paths() -> Iterator[Query]:
 
 def frontier(scope: Scope, M: Counts) -> Counts:
     """Return the minimal times at each location that have a positive count in ``M``, each once."""
-    return lambda p: z3.If(
-        z3.And(M(p) > 0, scope.all("P", lambda q: z3.Implies(tlt(q, p), M(q) <= 0))), z3.IntVal(1), z3.IntVal(0)
-    )
+
+    # Each count is a formula over all pointstamps, and is asked for again and again.
+    @cache
+    def counts(p: Term) -> Term:
+        least = scope.all("P", lambda q: z3.Implies(tlt(q, p), M(q) <= 0))
+        return z3.If(z3.And(M(p) > 0, least), z3.IntVal(1), z3.IntVal(0))
+
+    return counts
 
 
 def has_frontier(scope: Scope, M: Counts) -> Term:
@@ -183,7 +189,12 @@ def expects(scope: Scope, imp: Counts, q: Term) -> Term:
 def flow_of(scope: Finite, M: Counts) -> Counts:
     """Return what ``M`` gives along all edges, written out."""
     pairs = [(p, s) for p in scope.elements["P"] for s in scope.elements["S"]]
-    return lambda q: z3.Sum([z3.If(z3.And(leaves(p, s), STEP(p, s) == q), M(p), 0) for p, s in pairs])
+
+    @cache
+    def given(q: Term) -> Term:
+        return z3.Sum([z3.If(z3.And(leaves(p, s), STEP(p, s) == q), M(p), 0) for p, s in pairs])
+
+    return given
 
 
 def flow_facts(scope: Scope, M: Counts, flow: Counts) -> list[Term]:

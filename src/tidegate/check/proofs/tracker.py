@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import z3
 
@@ -53,7 +54,8 @@ class TrackerState:
         """Return the configuration with what its frontiers give: written out, where all can be named."""
         if not isinstance(scope := self.scope, Finite):
             return replace(self, flow=flow)
-        return replace(self, flow=lambda w, p: flow_of(scope, frontier(scope, self.of(w).imp))(p))
+        flows = cache(lambda w: flow_of(scope, frontier(scope, self.of(w).imp)))
+        return replace(self, flow=lambda w, p: flows(w)(p))
 
     def describe(self, model: z3.ModelRef) -> list[str]:
         """Return what a model says of this configuration."""
