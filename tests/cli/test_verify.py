@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import pytest
 from typer.testing import CliRunner
 
 from tidegate.check import examples, instances
 from tidegate.check.explore import Always
 from tidegate.check.instances import Instance
-from tidegate.cli import app
+from tidegate.check.proofs import MUTANTS, Result, Verdict
+from tidegate.cli import app, proofs
 
 run = CliRunner().invoke
 
@@ -75,3 +77,48 @@ def test_an_unknown_instance_is_refused_with_the_names():
     result = run(app, ["verify", "progress", "--only", "nonesuch"])
     assert result.exit_code == 2
     assert "tracker: loop" in result.output
+
+
+def test_proofs_are_shown_by_statement():
+    """With --prove each statement has a row: for which sizes, of how many parts, and what the solver says."""
+    result = run(app, ["verify", "progress", "--prove", "--only", "tracker: "], env={"COLUMNS": "160"})
+    assert result.exit_code == 0, result.output
+    lines = [line.split("│") for line in result.output.splitlines()]
+    rows = {cells[2].strip(): [cell.strip() for cell in cells[3:6]] for cells in lines if len(cells) > 5}
+    assert rows["Safe"] == ["any number of workers and locations, any orders", "1", "proved"]
+    assert rows["pts = glob"][1:] == ["4", "proved"]
+    assert rows["what is assumed can happen"][::2] == ["small examples", "shown"]
+
+
+def test_a_mutant_is_shown_with_its_counterexample():
+    """With --prove --mutants --only the configuration, the step and what it leads to are told in words."""
+    asked = ["--prove", "--mutants", "--only", "exchange, send_upd: <= in justified"]
+    result = run(app, ["verify", "progress", *asked], env={"COLUMNS": "160"})
+    assert result.exit_code == 0, result.output
+    for words in ("refuted (with 2 workers, 2 pointstamps)", "step:   send_upd w0: send {t0: -1}", "w0 holds {t1: +1}"):
+        assert words in result.output
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REFUTED, Verdict.UNKNOWN])
+def test_what_is_not_proved_exits_with_one(monkeypatch, verdict):
+    """Something that is refuted, or unknown, is named after the table, and the exit code says so."""
+    monkeypatch.setattr(proofs, "answer", lambda query: Result(query, verdict, "", 0.0))
+    result = run(app, ["verify", "progress", "--prove", "--only", "clocks: Safe, follows"], env={"COLUMNS": "160"})
+    assert result.exit_code == 1
+    assert f"clocks: Safe, follows: {verdict.value}" in result.output
+
+
+def test_a_mutant_that_is_not_refuted_exits_with_one(monkeypatch):
+    """A mutant whose statement is proved after all is not as documented."""
+    harmless = replace(MUTANTS[3], breaks="rec is positive", harmless="")
+    monkeypatch.setattr(proofs, "MUTANTS", [harmless])
+    result = run(app, ["verify", "progress", "--prove", "--mutants", "--only", harmless.name], env={"COLUMNS": "160"})
+    assert result.exit_code == 1
+    assert "expected a counterexample to 'rec is positive'" in result.output
+
+
+def test_an_unknown_statement_is_refused_with_the_names():
+    """A filter that matches no statement is an error that lists what there is."""
+    result = run(app, ["verify", "progress", "--prove", "--only", "nonesuch"])
+    assert result.exit_code == 2
+    assert "exchange: Mono of the receiver" in result.output

@@ -1,0 +1,166 @@
+"""Proofs of the progress protocols: all is proved, every mutant is refuted, and nothing unknown is called proved."""
+
+from __future__ import annotations
+
+import pytest
+import z3
+
+from tidegate.check.proofs import MUTANTS, SIZES, Query, Verdict, answer, queries
+from tidegate.check.proofs.clocks import clocks
+from tidegate.check.proofs.exchange import begin as exchange_begin
+from tidegate.check.proofs.exchange_claims import exchange
+from tidegate.check.proofs.graph import flow_facts, flow_of, frontier, graph_axioms
+from tidegate.check.proofs.inductive import Premises, individuals
+from tidegate.check.proofs.logic import Finite, Unbounded, finite, le, partial_order, upright
+from tidegate.check.proofs.propagation import propagation
+from tidegate.check.proofs.query import Obligation, Step
+from tidegate.check.proofs.tracker import tracker
+from tidegate.check.proofs.updates import function
+
+SYSTEMS = [clocks, exchange, propagation, tracker]
+M = function("M", "P")
+
+
+def query(build, **more):
+    return Query("test", "a statement", "as it is", build, (Finite(P=2),), **more)
+
+
+@pytest.mark.parametrize("protocol", SIZES)
+def test_everything_is_proved(protocol):
+    """Each invariant holds at the beginning and is kept by each action, and all claims follow, for any size."""
+    found = [answer(q) for q in queries(f"{protocol}:") if not q.possible]
+    assert len(found) > 4
+    assert [str(r) for r in found if r.verdict is not Verdict.PROVED or r.sizes] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", [p for p in SIZES if p != "sums"])
+def test_no_proof_is_about_nothing(protocol):
+    """Invariants, guards and conditions can hold together: each action can happen, each claim has a case."""
+    found = [answer(q) for q in queries(f"{protocol}:") if q.possible]
+    assert found
+    assert [str(r) for r in found if r.verdict is not Verdict.PROVED] == []
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[m.name for m in MUTANTS])
+def test_each_mutant_is_refuted(mutant):
+    """Without its guard a statement has a counterexample, with the step in words; or all is proved without it."""
+    results = mutant.results()
+    assert mutant.as_expected(results), [str(r) for r in results]
+    assert bool(mutant.breaks) != bool(mutant.harmless)
+    for result in results:
+        steps = [line for line in result.counterexample if line.startswith("step:   ")]
+        assert len(steps) == bool(mutant.breaks)
+
+
+def test_every_guard_has_a_mutant():
+    """Each guard of each action is left out or weakened by some mutant, but one without which nothing could be done."""
+    guards = {
+        (system().protocol, name, guard)
+        for system in SYSTEMS
+        for name, action in system().actions.items()
+        for guard in action(system().begin(Unbounded())).guards
+    }
+    left_out = {
+        (system.protocol, m.action, guard) for m in MUTANTS for system in [m.system()] for guard in system.without
+    }
+    # The guards of both kinds of propagation are the same but for what comes first.
+    same = {("propagation", "propagate, one order", "t ∈ work l")}
+    nothing_to_hear = {("clocks", "recv_upd", "msg w w' ≠ []"), ("exchange", "recv_upd", "msg w w' ≠ []")}
+    assert guards - left_out == same | nothing_to_hear
+
+
+@pytest.mark.parametrize("build", SYSTEMS)
+def test_what_proofs_cite_holds_on_small_sizes(build):
+    """Lemmas about sums and earlier claims, which a proof of a claim is given, follow where sums are written out."""
+    system = build()
+    scope = system.scopes[0]
+    for claim in system.claims:
+        c = system.begin(scope)
+        xs, named = individuals(scope, claim.sorts)
+        act = system.actions[claim.action](c) if claim.action else None
+        states = (c, act.then) if act else (c,)
+        order, condition = system.axioms(c), claim.if_(*states, *xs)
+        invariants = {inv.name: inv.whole(c) for inv in system.invariants}
+        proof = claim.proof(Premises(order, invariants, act.guards if act else {}, condition), *states, *xs)
+        given = [*order, *invariants.values(), *named, condition, *(act.enabled(frozenset()) if act else ())]
+        solver = z3.Solver()
+        solver.add(*given, *scope.distinct(), z3.Not(z3.And(*proof.given)))
+        assert not proof.given or solver.check() == z3.unsat, claim.name
+
+
+def valid(scope, given, goal):
+    solver = z3.Solver()
+    solver.add(*given, *scope.distinct(), z3.Not(goal))
+    return solver.check() == z3.unsat
+
+
+def test_what_is_known_of_sums_is_true_of_them():
+    """The facts that stand for a sum in an unbounded proof follow where the sum is written out."""
+    scope = Finite(P=3, S=2, L=2)
+    unit = frontier(scope, M)
+    facts = flow_facts(scope, unit, flow_of(scope, unit))
+    assert valid(scope, graph_axioms(scope), z3.And(*facts))
+    small = Finite(W=3, P=1, I=3)
+    c = exchange_begin(small)
+    positive = small.all("WP", lambda w, p: z3.And(c.caps(w, p) >= 0, c.data(w, p) >= 0))
+    parts = small.all("WP", lambda w, p: z3.And(c.caps(w, p) <= c.rec(p), c.data(w, p) <= c.rec(p), c.rec(p) >= 0))
+    assert valid(small, [positive], parts)
+    assert not valid(small, [], parts)
+
+
+def test_finiteness_holds_where_all_is_finite():
+    """What is assumed of finite multisets is true of every one over three pointstamps, in every order."""
+    scope = Finite(P=3)
+    assert valid(scope, partial_order(scope), finite(scope, M))
+
+
+def test_a_false_statement_is_refuted_with_a_model():
+    """What does not follow has a counterexample over named individuals, and the answer says of how many."""
+    found = answer(query(lambda s: Obligation(partial_order(s), upright(s, M), show=lambda m: ["here"])))
+    assert (found.verdict, found.counterexample) == (Verdict.REFUTED, ("here",))
+    assert str(found) == "test: a statement, as it is: refuted (with 2 pointstamps)\n  here"
+
+
+def test_a_true_statement_is_proved():
+    """What follows is proved, whatever is looked for first."""
+    true = query(lambda s: Obligation(partial_order(s), s.all("P", lambda p: le(p, p))))
+    assert answer(true).verdict is answer(true, suspicious=True).verdict is Verdict.PROVED
+
+
+def test_what_is_true_on_small_sizes_only_is_not_called_proved():
+    """That there are at most two pointstamps has no counterexample with two of them; the answer is not a proof."""
+    few = query(lambda s: Obligation([], s.all("PPP", lambda a, b, c: z3.Or(a == b, b == c, a == c))))
+    assert answer(few).verdict is Verdict.UNKNOWN
+
+
+def test_what_takes_too_long_is_unknown():
+    """A solver that is stopped says neither proved nor refuted, and neither does one that finds no example."""
+    [hard] = queries("exchange: what is to come is justified, kept by perf_op")
+    assert answer(hard, steps=1000).verdict is Verdict.UNKNOWN
+    nothing = query(lambda s: Obligation([z3.BoolVal(False)], z3.BoolVal(True)), possible=True)
+    assert answer(nothing).verdict is Verdict.UNKNOWN
+
+
+def test_a_case_that_is_left_out_is_noticed():
+    """A proof by cases is one only if there are no others."""
+    n = z3.Int("n")
+
+    def by_cases(*cases):
+        return query(lambda _: Obligation([n >= 1, n <= 3], n > 0, cases=[n == i for i in cases]))
+
+    assert answer(by_cases(1, 2)).verdict is Verdict.UNKNOWN
+    assert answer(by_cases(1, 2, 3)).verdict is Verdict.PROVED
+
+
+def test_a_step_may_use_only_what_is_known():
+    """An intermediate conclusion that is drawn from nothing is a mistake, not a proof."""
+    wish = z3.Bool("wish")
+    with pytest.raises(ValueError, match="to use what is given or shown, got wish"):
+        answer(query(lambda s: Obligation([], wish, steps=[Step([wish], wish)])))
+
+
+def test_answers_are_the_same_every_time():
+    """Two runs give the same counterexample: the solver has fixed seeds, and is stopped by its own steps."""
+    mutant = next(m for m in MUTANTS if m.name == "clocks, send_upd: no upright rest")
+    assert [r.counterexample for r in mutant.results()] == [r.counterexample for r in mutant.results()]
