@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import z3
 
@@ -164,3 +166,25 @@ def test_answers_are_the_same_every_time():
     """Two runs give the same counterexample: the solver has fixed seeds, and is stopped by its own steps."""
     mutant = next(m for m in MUTANTS if m.name == "clocks, send_upd: no upright rest")
     assert [r.counterexample for r in mutant.results()] == [r.counterexample for r in mutant.results()]
+
+
+def test_smaller_times_first_is_not_needed_for_safety():
+    """Without that guard, everything else about propagating is proved: it serves the end of propagation."""
+    guard = frozenset({"no smaller time in any worklist"})
+    found = {q.statement: answer(q).verdict for q in propagation(without=guard).queries(only="propagate")}
+    settled = "what could result in a propagated time is settled"
+    assert found.pop(settled) is Verdict.REFUTED
+    assert set(found.values()) == {Verdict.PROVED}
+
+
+def test_mutants_are_documented():
+    """The table of mutants in the documentation is that of the code."""
+    page = (Path(__file__).parents[2] / "docs" / "progress.md").read_text(encoding="utf-8")
+    for mutant in MUTANTS:
+        assert f"| {mutant.name} | {mutant.breaks or f'nothing: {mutant.harmless}'} |\n" in page
+
+
+def test_the_documentation_counts_the_questions():
+    """The page says how many questions the proof is."""
+    page = (Path(__file__).parents[2] / "docs" / "progress.md").read_text(encoding="utf-8")
+    assert f"to the solver, {len(list(queries()))} of them" in page

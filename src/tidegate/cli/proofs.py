@@ -28,7 +28,7 @@ def show_proofs(console: Console, *, only: str = "", mutants: bool = False) -> b
     if found:
         console.print(_proved(found))
         console.print(
-            "Proved by induction, for all sizes that the table names. What is assumed for it: docs/checking.md."
+            "Proved by induction, for all sizes that the table names. What is assumed for it: docs/progress.md."
         )
     if broken:
         console.print(_refuted(unproved))
