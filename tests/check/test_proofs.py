@@ -11,9 +11,9 @@ from tidegate.check.proofs import MUTANTS, SIZES, Query, Verdict, answer, querie
 from tidegate.check.proofs.clocks import clocks
 from tidegate.check.proofs.exchange import begin as exchange_begin
 from tidegate.check.proofs.exchange_claims import exchange
-from tidegate.check.proofs.graph import flow_facts, flow_of, frontier, graph_axioms
+from tidegate.check.proofs.graph import DST, LOC, SRC, STEP, flow_facts, flow_of, frontier, graph_axioms
 from tidegate.check.proofs.inductive import Premises, individuals
-from tidegate.check.proofs.logic import Finite, Unbounded, finite, le, partial_order, upright
+from tidegate.check.proofs.logic import Finite, Unbounded, closed, finite, le, partial_order, upright
 from tidegate.check.proofs.propagation import propagation
 from tidegate.check.proofs.query import Obligation, Step
 from tidegate.check.proofs.tracker import tracker
@@ -42,6 +42,33 @@ def test_no_proof_is_about_nothing(protocol):
     found = [answer(q) for q in queries(f"{protocol}:") if q.possible]
     assert found
     assert [str(r) for r in found if r.verdict is not Verdict.PROVED] == []
+
+
+class Expanded:
+    """Quantifiers written out over a few named individuals, but with all that an unbounded proof is given."""
+
+    def __init__(self, **sizes):
+        scope = Finite(**sizes)
+        self.elements, self.all, self.some, self.distinct = scope.elements, scope.all, scope.some, scope.distinct
+
+    def closed(self):
+        """That what functions give is among the names."""
+        ps, edges = self.elements["P"], self.elements["S"]
+        places = [LOC(p) for p in ps] + [end(s) for end in (SRC, DST) for s in edges]
+        moved = [STEP(p, s) for p in ps for s in edges]
+        return [closed(self, "L", place) for place in places] + [closed(self, "P", p) for p in moved]
+
+
+@pytest.mark.parametrize("protocol", SIZES)
+def test_what_each_question_is_given_has_a_model(protocol):
+    """Axioms, invariants, guards, lemmas and intermediate conclusions of each question do not exclude each other."""
+    scope = Expanded(W=2, P=2, S=1, L=2)
+    asked = [q for q in queries(f"{protocol}:") if not q.possible]
+    for q in asked:
+        ob = q.build(scope)
+        solver = z3.Solver()
+        solver.add(*ob.given, *ob.cover, *(step.conclusion for step in ob.steps), *scope.distinct(), *scope.closed())
+        assert solver.check() == z3.sat, q.name
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=[m.name for m in MUTANTS])

@@ -28,7 +28,21 @@ from tidegate.check.proofs.logic import (
 from tidegate.check.proofs.query import Step
 from tidegate.check.proofs.updates import UpdatesState, counted, function, rows
 
-__all__ = ["CLAIMS", "INVARIANTS", "ClocksRules", "clocks"]
+__all__ = [
+    "CLAIMS",
+    "INVARIANTS",
+    "RECEIVER",
+    "SENDER",
+    "ClocksRules",
+    "clocks",
+    "elsewhere",
+    "others_keep",
+    "recv_upd",
+    "then_vacant_rec",
+    "then_vacant_view",
+    "vacant_rec",
+    "vacant_view",
+]
 
 
 S = TypeVar("S", bound=UpdatesState)

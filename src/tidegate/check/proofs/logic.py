@@ -26,7 +26,7 @@ __all__ = [
     "finite",
     "holds_somewhere",
     "justified",
-    "justified_with",
+    "justified_at",
     "le",
     "lt",
     "nonnegative",
@@ -229,13 +229,3 @@ def justified(scope: Scope, C: Counts, M: Counts, support: Support = supp) -> Te
 def justified_at(scope: Scope, C: Counts, M: Counts, p: Term, support: Support = supp) -> Term:
     """Whether ``M`` may add ``p``."""
     return z3.Implies(M(p) > 0, z3.Or(support(scope, M, p), below(scope, C, p), M(p) < C(p)))
-
-
-def justified_with(scope: Scope, C: Counts, M: Counts, N: Counts) -> Term:
-    """Whether everything that ``M`` adds is justified by ``C`` or by what ``N`` changes later."""
-    return scope.all(
-        "P",
-        lambda p: z3.Implies(
-            M(p) > 0, z3.Or(supp(scope, M, p), supp(scope, N, p), below(scope, C, p), M(p) + N(p) < C(p))
-        ),
-    )
