@@ -2,7 +2,8 @@
 
 On a total order, one running window over the rows themselves. On d time columns, the partial aggregates of each time
 are put on each group's grid (every combination of the values that its times have), and d running windows, one along
-each column, add up everything at or below each cell: each cell counts once.
+each column, add up everything at or below each cell: each cell counts once. A finite order is the exception: it has few
+elements, and many axes may stand for it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tidegate.engine.relation import Call, Relation, as_they_are
 from tidegate.engine.units import from_units, to_units, units_of
 from tidegate.flow import plan
 from tidegate.flow.aggregates import Aggregation
+from tidegate.flow.orders import PosetCoordinates
 from tidegate.flow.sqltypes import literal, quoted
 
 __all__ = ["accumulate", "answers_of", "cells_of", "counted_at", "merged_cells"]
@@ -86,10 +88,13 @@ def answers_of(operator: plan.Accumulate, found: Relation, rows: Relation) -> Re
     if operator.forget is not None:
         at = to_units("__t0", operator.schema.times[0].type or "")
         found, keys = remembered(found, at, operator.forget, keys), [*keys, UNTIL]
+    merges = kept.merged | {"__n": call("sum", "__n")}
+    if isinstance(operator.schema.coordinates, PosetCoordinates):
+        answers = _by_pairs(operator, found, keys, times, _Cells(kept.of_rows, merges, kept.then))
+        return _with_outputs(operator, answers, rows, [*keys, *times])
     cells = found
     if len(times) > 1 or operator.emit == "complete":
         cells = _grid(operator, found, keys, times)
-    merges = kept.merged | {"__n": call("sum", "__n")}
     for name in times:
         others = [*keys, *(other for other in times if other != name)]
         # A sum of decimals would widen from window to window.
@@ -101,9 +106,33 @@ def answers_of(operator: plan.Accumulate, found: Relation, rows: Relation) -> Re
     if operator.emit == "complete":
         here = found.where("__here > 0").select({f"{name}h": name for name in times}).distinct()
         answers = answers.join(here, " AND ".join(f"{name} = {name}h" for name in times), "semi")
+    return _with_outputs(operator, answers, rows, [*keys, *times])
+
+
+def _with_outputs(operator: plan.Accumulate, answers: Relation, rows: Relation, groups: list[str]) -> Relation:
+    """Return the answers, of cells that have all that they are computed from."""
     if mergeable(operator.aggregation):
         return _finished(operator, with_results(operator.aggregation, answers, rows))
-    return _finished(operator, _recomputed(operator, rows, answers, [*keys, *times]))
+    return _finished(operator, _recomputed(operator, rows, answers, groups))
+
+
+def _by_pairs(
+    operator: plan.Accumulate, found: Relation, keys: list[str], times: list[str], kept: _Cells
+) -> Relation:
+    """Return cells with all that is at or below them: of few elements, by pairs of them.
+
+    A grid would have as many cells as elements to the power of the axes.
+    """
+    own = [] if operator.emit == "complete" else keys
+    asked = found.where("__here > 0").select({f"{name}x": name for name in (*own, *times)}).distinct()
+    if operator.emit == "complete" and keys:
+        asked = asked.join(found.select({f"{name}x": name for name in keys}).distinct(), "true")
+    same = [f"{name} <=> {name}x" for name in keys]
+    below = " AND ".join([*same, *(f"{name} <= {name}x" for name in times)])
+    places = {name: f"{name}x" for name in (*keys, *times)}
+    return asked.join(found, below).group(places, kept.merged, like=None if kept.then else found.shape).with_columns(
+        kept.then
+    )
 
 
 def _axes(operator: plan.Accumulate) -> tuple[dict[str, str], dict[str, str]]:
@@ -146,7 +175,13 @@ def _read(aggregation: Aggregation, rows: Relation) -> list[str]:
 
 def _grid(operator: plan.Accumulate, found: Relation, keys: list[str], times: list[str]) -> Relation:
     """Return the cells of each group's grid: with ``update``, of the values that its own times have."""
-    if operator.emit == "complete":
+    if operator.schema.coordinates is not None:
+        # On two sides of a sum there is nothing between the times that there are.
+        if operator.emit == "update":
+            return found
+        places = [found.select(as_they_are(axis)).distinct() for axis in (keys, times) if axis]
+        grid = reduce(lambda one, other: one.join(other, "true"), places)
+    elif operator.emit == "complete":
         axes = [found.select(as_they_are(axis)).distinct() for axis in (keys, *([name] for name in times)) if axis]
         grid = reduce(lambda one, other: one.join(other, "true"), axes)
     else:

@@ -14,10 +14,11 @@ from tidegate.engine.frontiers import Frontier, parts_of
 from tidegate.engine.partitions import Beat
 from tidegate.engine.relation import Call
 from tidegate.engine.units import units_of
+from tidegate.flow.orders import PosetCoordinates
 from tidegate.flow.plan import Source
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, within
-from tidegate.time import TOP, Antichain, complete_times, frontier_times, maximal
+from tidegate.time import TOP, Antichain, complete_times, frontier_times, maximal, minimal
 
 __all__ = [
     "LATE",
@@ -140,6 +141,10 @@ class Policy(Generic[M]):
 
 def completed(schema: Schema, frontier: Frontier, done: Iterable[Any]) -> Frontier:
     """Return a frontier with more times complete; what was complete stays so."""
+    if isinstance(at := schema.coordinates, PosetCoordinates):
+        # Of many axes, bounds would be many more than elements.
+        left = [x for x in at.elements_from(frontier) if not any(at.order.le(x, at.decode(t)) for t in done)]
+        return Antichain(schema.order, [at.encode(x) for x in minimal(at.order, left)])
     found = frontier_times(schema.order, maximal(schema.order, [*complete_times(schema.order, frontier), *done]))
     # After the last time that a column can have, nothing comes.
     return Antichain(schema.order, [t for t in found if not any(part is TOP for part in parts_of(schema, t))])

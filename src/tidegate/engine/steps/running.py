@@ -25,6 +25,7 @@ from tidegate.engine.steps.step import Batch, run_step
 from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.log import NOBODY, Log
 from tidegate.engine.tracking import Tracking
+from tidegate.flow.orders import PosetCoordinates
 from tidegate.flow.plan import Iterate
 from tidegate.flow.watermarks import Arriving
 
@@ -72,8 +73,9 @@ class Running:
 
     @property
     def complete(self) -> bool:
-        """Whether no source can give rows any more."""
-        return not any(mark.frontier for mark in self.marks.values())
+        """Whether no source can give rows any more; a finite order may have more elements in the next run."""
+        open_ended = any(isinstance(s.schema.coordinates, PosetCoordinates) for s in self.flow.sources)
+        return not open_ended and not any(mark.frontier for mark in self.marks.values())
 
     @property
     def heard(self) -> Beat | None:
