@@ -72,7 +72,7 @@ def why(
 def _times(commit: Mapping[str, Any], name: str, marks: Mapping[str, Any]) -> Schema:
     """Return the time columns of a source, with what the commit says of their order."""
     columns = tuple(Column(column, type_) for column, type_ in marks["time"])
-    at = coordinates_in(columns[0], commit["flow"].get("orders", {}).get(name))
+    at = coordinates_in(name, columns, commit["flow"])
     return Schema(at.columns, at.names, at) if at else Schema(columns, tuple(column.name for column in columns))
 
 

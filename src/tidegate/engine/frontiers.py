@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import Any, TypeAlias
 
-from tidegate.engine.units import to_units
+from tidegate.engine.units import number, to_units
 from tidegate.flow import sqltypes
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, units
@@ -47,13 +47,16 @@ def settled(schema: Schema, frontier: Frontier) -> Frontier:
     What may still come is the same. If nothing may, the frontier is empty.
     """
     at = schema.coordinates
-    return frontier if at is None else Antichain(schema.order, at.settled(parts_of(schema, f) for f in frontier))
+    if at is None:
+        return frontier
+    points = at.settled(parts_of(schema, f) for f in frontier)
+    return Antichain(schema.order, [point if len(point) > 1 else point[0] for point in points])
 
 
 def of_user(schema: Schema, frontier: Frontier) -> Frontier:
     """Return a frontier in the times that a user knows."""
     at = schema.coordinates
-    return frontier if at is None else Antichain(at.order, [at.decode(parts_of(schema, f)) for f in frontier])
+    return frontier if at is None else Antichain(at.order, [at.bound_of_user(f) for f in frontier])
 
 
 def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> str:
@@ -76,10 +79,10 @@ def _complete(schema: Schema, frontier: Frontier, counts: Sequence[str]) -> str:
     above = []
     for f in sorted(frontier, key=schema.order.key):
         parts = parts_of(schema, f)
-        if any(part is TOP or (isinstance(part, int) and part >= 2**63) for part in parts):
+        if any(part is TOP or _beyond(part, type_) for part, type_ in zip(parts, types, strict=True)):
             continue
         tests = [
-            f"{count} >= {moving(count, units(part, type_))}"
+            f"{count} >= {moving(count, units(part, type_), type_)}"
             for count, type_, part, least in zip(counts, types, parts, parts_of(schema, _bottom(schema)), strict=True)
             if part is not BOTTOM and part != least
         ]
@@ -123,14 +126,14 @@ def newly_complete(schema: Schema, old: Frontier, new: Frontier) -> str:
 def encoded(schema: Schema, frontier: Iterable[Any]) -> list[list[Any]]:
     """Answer the elements of a frontier as lists of units, and of the names of bounds."""
     if at := schema.coordinates:
-        return [at.written(at.decode(t)) for t in sorted(frontier, key=schema.order.key)]
+        return [at.written(at.bound_of_user(t)) for t in sorted(frontier, key=schema.order.key)]
     return [_coded(schema, t) for t in sorted(frontier, key=schema.order.key)]
 
 
 def decoded(schema: Schema, elements: Iterable[Sequence[Any]]) -> Frontier:
     """Answer the frontier that `encoded` wrote down."""
     if at := schema.coordinates:
-        return Antichain(schema.order, [at.encode(at.read(element)) for element in elements])
+        return Antichain(schema.order, [at.time_on_axes(at.read(element)) for element in elements])
     return Antichain(schema.order, [time_of(schema, element) for element in elements])
 
 
@@ -143,7 +146,7 @@ def shown(schema: Schema, frontier: Iterable[Any]) -> str:
     '(1, 1970-01-08) or (3, any)'
     """
     if at := schema.coordinates:
-        return " or ".join(at.shown(at.decode(t)) for t in sorted(frontier, key=schema.order.key)) or COMPLETE
+        return " or ".join(at.shown(at.bound_of_user(t)) for t in sorted(frontier, key=schema.order.key)) or COMPLETE
     texts = sorted(", ".join("any" if _first(p) else str(p) for p in parts_of(schema, t)) for t in frontier)
     return " or ".join(f"({text})" if len(schema.time) > 1 else text for text in texts) or COMPLETE
 
@@ -179,7 +182,11 @@ def parts_of(schema: Schema, t: Any) -> tuple[Any, ...]:
     return (t,) if len(schema.time) == 1 else t
 
 
-def moving(at: str, count: int) -> str:
+def _beyond(part: Any, type_: str) -> bool:
+    """Whether there is no BIGINT of so many units."""
+    return isinstance(part, int) and part >= 2**63 and type_ != sqltypes.WIDE
+
+
+def moving(at: str, count: int, type_: str) -> str:
     """Return so many units, as a number that is compared with ``at`` and will be another one in the next step."""
-    number = f"{count}L" if count >= -(2**63) + 1 else f"CAST('{count}' AS BIGINT)"
-    return f"__moving({at}, {number})"
+    return number(count, type_) if type_ == sqltypes.WIDE else f"__moving({at}, {number(count, type_)})"

@@ -84,12 +84,14 @@ def _same_times(given: pa.Table, returned: pa.Table, time: Sequence[str], functi
 
 
 def with_points(at: Coordinates, table: pa.Table) -> pa.Table:
-    """Return rows with the points of their times, which are in the user's column."""
-    values = [at.given.time_of(row[at.given.column]) for row in rows_of(table.select([at.given.column]))]
+    """Return rows with the points of their times, which are in the user's columns."""
+    rows = rows_of(table.select(list(at.given.columns)))
+    values = [at.given.time_of(*row.values()) for row in rows]
     if None in values:
-        strange = table.column(at.given.column)[values.index(None)].as_py()
+        strange = tuple(rows[values.index(None)].values())
         raise BadResult(
-            f"expected times of {at.given.column} that are in its order, got {strange!r}",
+            f"expected times of {at.given.name} that are in its order, got "
+            f"{strange[0] if len(strange) == 1 else strange!r}",
             hint="a row keeps its time, or has one above it",
         )
     points = [at.encode(t) for t in values]

@@ -84,6 +84,9 @@ def on_points(source: Source, rows: Relation) -> Relation:
     if at is None:
         return rows
     axes = dict(zip(at.names, at.coding, strict=True))
+    if isinstance(source.watermark, Punctuated) and at.marking != at.coding:
+        marks = zip(at.names, at.marking, strict=True)
+        axes = {name: f"IF({_is_mark(source.watermark)}, {sql}, {axes[name]})" for name, sql in marks}
     return rows.select(axes | {name: quoted(name) for name in rows.names})
 
 
@@ -111,15 +114,20 @@ def untimed(limits: Sequence[Limit]) -> str:
 def reason_of(source: Source, limits: Sequence[Limit]) -> str:
     """Return SQL for the reason for which a row of a source that is `untimed` is rejected."""
     if at := source.schema.coordinates:
-        name = at.given.column
-        return f"IF({quoted(name)} IS NULL, {literal(f'null time in {name}')}, {literal(name + NOT_IN_ORDER)})"
-    names = [f"IF({quoted(limit.column)} IS NULL, {literal(limit.column)}, NULL)" for limit in limits]
-    some = " OR ".join(f"{quoted(limit.column)} IS NULL" for limit in limits)
-    lacking = f"concat('null time in ', concat_ws(', ', {', '.join(names)}))"
+        some, lacking = _lacking(at.given.columns)
+        return f"IF({some}, {lacking}, {literal(at.given.name + NOT_IN_ORDER)})"
+    some, lacking = _lacking([limit.column for limit in limits])
     beyond = [f"IF({_outside(limit)}, {literal(str(limit))}, NULL)" for limit in limits if not limit.whole]
     if not beyond:
         return lacking
     return f"IF({some}, {lacking}, concat({literal(OUT_OF_RANGE)}, concat_ws(', ', {', '.join(beyond)})))"
+
+
+def _lacking(names: Sequence[str]) -> tuple[str, str]:
+    """Return the condition that one of some columns is NULL, and which are, as a reason."""
+    empty = [f"IF({quoted(name)} IS NULL, {literal(name)}, NULL)" for name in names]
+    some = " OR ".join(f"{quoted(name)} IS NULL" for name in names)
+    return some, f"concat('null time in ', concat_ws(', ', {', '.join(empty)}))"
 
 
 def _outside(limit: Limit) -> str:
@@ -134,6 +142,9 @@ def _data(source: Source, rows: Relation) -> Relation:
     """Return the rows that are no watermarks; one may lack a time column, which means every value of it."""
     if not isinstance(source.watermark, Punctuated):
         return rows
-    condition = source.watermark.condition
-    sql = condition.sql if isinstance(condition, Expression) else condition
-    return rows.where(f"NOT coalesce({sql}, false)")
+    return rows.where(f"NOT {_is_mark(source.watermark)}")
+
+
+def _is_mark(watermark: Punctuated) -> str:
+    condition = watermark.condition
+    return f"coalesce({condition.sql if isinstance(condition, Expression) else condition}, false)"

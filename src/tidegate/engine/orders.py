@@ -6,7 +6,7 @@ None may come below a time that is complete: what was answered there was final.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import le
 from typing import Any
@@ -16,15 +16,15 @@ from tidegate.engine.frontiers import Frontier, decoded, encoded
 from tidegate.engine.storage.errors import FlowChanged
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.log import last_commit
-from tidegate.flow.orders import Coordinates, Ordered, PosetCoordinates, SumCoordinates
+from tidegate.flow.orders import Coordinates, Ordered, PackedCoordinates, PosetCoordinates, SumCoordinates
 from tidegate.flow.orders.coordinates import points_stored, stored
 from tidegate.flow.orders.realizer import Points
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.sqltypes import order_of
-from tidegate.time import Antichain, Int, Poset, Sum, minimal
+from tidegate.time import Antichain, Int, Lexicographic, Nat, Poset, Sum, minimal
 
-__all__ = ["check_orders", "coordinates_in", "grown", "orders_in", "orders_of"]
+__all__ = ["check_orders", "coordinates_in", "grown", "orders_in", "orders_of", "parts_of_orders"]
 
 
 def orders_of(flow: Plan) -> dict[str, list[list[Any]]]:
@@ -33,17 +33,38 @@ def orders_of(flow: Plan) -> dict[str, list[list[Any]]]:
     return {name: stored(at) for name, at in found if isinstance(at, PosetCoordinates)}
 
 
-def coordinates_in(column: Column, found: Any) -> Coordinates | None:
-    """Return the points of a source's times as a commit knows them; None if its times are ordered by their values."""
-    if (column.type or "").startswith("STRUCT"):
-        given = Ordered(column.name, Sum(Int(), Int()), column.type or "")
+def parts_of_orders(flow: Plan) -> dict[str, list[str]]:
+    """Return what a commit says of lexicographic orders: for each source, the orders of the columns."""
+    found = ((source.id, source.schema.coordinates) for source in flow.sources)
+    return {
+        name: [repr(part) for part in at.order.parts]
+        for name, at in found
+        if at is not None and isinstance(at.order, Lexicographic)
+    }
+
+
+def coordinates_in(name: str, columns: Sequence[Column], flow: Mapping[str, Any]) -> Coordinates | None:
+    """Return the points of a source's times as a commit knows them; None if its times are ordered by their values.
+
+    ``columns`` are its time columns, and ``flow`` is what the commit says of the flow.
+    """
+    column = columns[0]
+    types = tuple(c.type or "" for c in columns)
+    if parts := flow.get("lexicographic", {}).get(name):
+        orders = (Nat() if said == repr(Nat()) else order_of(type_) for said, type_ in zip(parts, types, strict=True))
+        return PackedCoordinates(
+            Ordered(tuple(c.name for c in columns), Lexicographic(*(o or Int() for o in orders)), types)
+        )
+    if types[0].startswith("STRUCT"):
+        given = Ordered((column.name,), Sum(Int(), Int()), types)
         return SumCoordinates(replace(given, order=Sum(*(order_of(type_) or Int() for type_ in given.sides))))
+    found = flow.get("orders", {}).get(name)
     if found is None:
         return None
     # What is needed of the order is in the numbers.
-    points = points_stored(Ordered(column.name, Poset([]), column.type or ""), found)
+    points = points_stored(Ordered((column.name,), Poset([]), types), found)
     pairs = [(x, y) for x, p in points.items() for y, q in points.items() if all(map(le, p, q))]
-    return PosetCoordinates.of(Ordered(column.name, Poset(pairs), column.type or ""), points)
+    return PosetCoordinates.of(Ordered((column.name,), Poset(pairs), types), points)
 
 
 def orders_in(files: Files) -> list[list[list[Any]]]:

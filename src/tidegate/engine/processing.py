@@ -147,11 +147,11 @@ class Copies:
 
     def _told(self, t: Any) -> Any:
         """Return a time as the operator knows it."""
-        return t if self._at is None else self._at.decode(t)
+        return t if self._at is None else self._at.time_of_user(t)
 
     def _heard(self, t: Any) -> Any:
         """Return a time that the operator says; what is none stays as it is, and is refused where it is looked at."""
-        return self._at.encode(t) if self._at is not None and self._at.order.contains(t) else t
+        return self._at.time_on_axes(t) if self._at is not None and self._at.given.contains(t) else t
 
     def _shown(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return a row as the operator is given it."""
@@ -235,7 +235,7 @@ class Copies:
 
     def _checked(self, returned: Any) -> pa.Table:
         if self._at is not None:
-            columns = [self._at.user, *self._declared]
+            columns = [*self._at.user, *self._declared]
             checked = checked_result(returned, columns, self.original.apply_batch)
             return with_points(self._at, checked).select(self._names)
         if isinstance(returned, pa.Table) and self._as_declared(returned.schema):

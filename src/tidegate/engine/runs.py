@@ -183,7 +183,8 @@ class Run(ABC):
             return reason
         axes = len(at.names)
         # Inside of a loop, the round is one more component.
-        path = [(place, at.decode(t[:axes]), t[axes:]) for place, t in reason.path if place not in hidden]
+        shown = [(place, t if isinstance(t, tuple) else (t,)) for place, t in reason.path if place not in hidden]
+        path = [(place, at.bound(t[:axes]), t[axes:]) for place, t in shown]
         return replace(reason, path=tuple((place, (t, *rounds) if rounds else t) for place, t, rounds in path))
 
     def metrics(self) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from tidegate.flow.errors import BadArgument
-from tidegate.flow.orders import Coordinates, SumCoordinates
+from tidegate.flow.orders import Coordinates, PackedCoordinates, SumCoordinates
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units
 from tidegate.time import Inl, Inr
@@ -22,8 +22,7 @@ def parse_time(schema: Schema, given: Any) -> Any:
     (datetime.date(2026, 1, 1), 3)
     """
     if at := schema.coordinates:
-        t = _in_order(at, given)
-        return at.encode(t)
+        return at.time_on_axes(_in_order(at, given))
     parts = given if isinstance(given, tuple | list) else (given,)
     if len(parts) != len(schema.time):
         raise BadArgument(
@@ -38,6 +37,15 @@ def parse_time(schema: Schema, given: Any) -> Any:
 
 def _in_order(at: Coordinates, given: Any) -> Any:
     """Return a time of another order: an element, as it is or as text, or of a sum a side and a value."""
+    if isinstance(at, PackedCoordinates):
+        parts = given if isinstance(given, tuple | list) else (given,)
+        if len(parts) != len(at.given.columns):
+            raise BadArgument(
+                f"expected a time of {at.given.name}, got {given!r}", hint="a tuple of one value for each time column"
+            )
+        whole = tuple(_value(part, type_) for part, type_ in zip(parts, at.given.types, strict=True))
+        at.order.check(whole)
+        return whole
     value = given[0] if isinstance(given, tuple | list) and len(given) == 1 else given
     if isinstance(at, SumCoordinates) and isinstance(given, tuple | list) and len(given) == 2:
         side, part = given

@@ -124,13 +124,36 @@ class Building:
             raise BadTime(f"expected a time column ({', '.join(times)}), got {column}")
         return column.name, column.type or ""
 
+    def _along(self, over: Any, *spans: Any) -> tuple[str, str]:
+        """Return the time column that a method works along, and its type; no name, if it is all of them in turn.
+
+        ``spans`` are lengths of time, if some were given.
+        """
+        given = self.schema.ordered
+        if given is None or not given.order.total or any(span is not None for span in spans):
+            return self._over(over)
+        if over is not None:
+            raise BadArgument(
+                f"expected no over, as {given.name} is ordered by a {type(given.order).__name__}, got {over!r}",
+                hint="leave it out: times are taken by all of their columns",
+            )
+        return "", ""
+
+    def _check_along_a_line(self) -> None:
+        """Raise unless one of any two times is the later one."""
+        if self.schema.ordered and not self.schema.ordered.order.total:
+            self._check_counted()
+
     def _check_counted(self) -> None:
-        """Raise unless times are counted, so that there is so long between two of them, and one is the latest."""
+        """Raise unless times are counted, so that there is so long between two of them."""
         if given := self.schema.ordered:
-            kind = type(given.order).__name__
+            known = ["gate", "aggregate", "accumulate", "top", "distinct", "join", "process"]
+            known += ["latest", "last", "deduplicate", "join_asof"] if given.order.total else []
             raise BadTime(
-                f"expected times with a distance between them, got {given.column}, which is ordered by a {kind}",
-                hint="on such times there are gate, aggregate, accumulate, top, distinct, join, process and iterate",
+                f"expected times with a distance between them, got {given.name}, which is ordered by a "
+                f"{type(given.order).__name__}",
+                hint=f"on such times there are {', '.join(known)} and iterate"
+                + (", without lengths of time" if given.order.total else ""),
             )
 
     def _other(self, other: Any) -> Stream:

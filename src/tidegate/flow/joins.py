@@ -222,6 +222,7 @@ class Interval:
 
 def over_interval(left: Building, lower: Any, upper: Any, over: Any, how: Any) -> Interval:
     """Check how far apart times may be, and that a join of this kind can be answered."""
+    left._check_counted()
     bounded = lower is not None or upper is not None
     kind = _how(how, HOW)
     needed = {"left": ("upper",), "anti": ("upper",), "right": ("lower",), "full": ("lower", "upper")}.get(kind, ())

@@ -28,6 +28,8 @@ from tidegate.flow.plan import (
 )
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.spans import from_units, within
+from tidegate.flow.sqltypes import WIDE
+from tidegate.time import Lexicographic
 
 __all__ = ["OUT_OF_RANGE", "Limit", "limits", "out_of_range", "with_bounds"]
 
@@ -54,6 +56,8 @@ class Limit:
     @property
     def whole(self) -> bool:
         """Whether each value of the type is within, so that nobody has to look."""
+        if self.type == WIDE:
+            return True
         # Spark's dates and instants go beyond those of Python, in both directions.
         return "INT" in self.type and (self.low, self.high) == _range_of(self.type)
 
@@ -137,6 +141,9 @@ def _both(one: Range, other: Range) -> Range:
 def _takes(operator: Operator, port: int, gives: Ranges) -> Ranges:
     """Return the times that an operator can be given, so that all that it makes of them can be given on."""
     found = dict(gives)
+    if operator.schema.ordering is not None and isinstance(operator.schema.ordering.order, Lexicographic):
+        # Nothing is added to such times.
+        return found
     room = {c.name: _both(_range_of(c.type or ""), _ROOM) for c in _counted(operator.schema)}
     frame = getattr(operator, "frame", None)
     if isinstance(frame, WindowFrame):

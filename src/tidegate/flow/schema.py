@@ -12,7 +12,7 @@ from sqlglot.errors import ParseError, TokenError
 from tidegate.flow import sqltypes
 from tidegate.flow.errors import BadSchema, BadTime, ColumnClash, UnknownColumn, nearest, pointed
 from tidegate.flow.parser import place_of_error
-from tidegate.time import Order, Product
+from tidegate.time import Int, Order, Product
 
 if TYPE_CHECKING:
     from tidegate.flow.orders import Coordinates, Ordered
@@ -71,7 +71,7 @@ class Schema:
 
     @property
     def ordered(self) -> Ordered | None:
-        """How the values of the time column are ordered, if not by their size."""
+        """How the values of the time columns are ordered, if not by their size, or as a product."""
         return None if self.coordinates else self.ordering  # type: ignore[return-value]
 
     @property
@@ -82,7 +82,7 @@ class Schema:
     @property
     def user_time(self) -> tuple[str, ...]:
         """The names of the time columns that a user knows."""
-        return (self.coordinates.given.column,) if self.coordinates else self.time
+        return self.coordinates.given.columns if self.coordinates else self.time
 
     @property
     def data(self) -> tuple[Column, ...]:
@@ -110,7 +110,7 @@ class Schema:
         return parts[0] if len(parts) == 1 else Product(*parts)
 
     def _order(self, column: Column) -> Order[Any]:
-        order = sqltypes.order_of(column.type or "")
+        order = Int() if column.type == sqltypes.WIDE else sqltypes.order_of(column.type or "")
         if order is None:
             raise BadTime(f"column {column.name} of type {column.type} is no time")
         return order
@@ -148,7 +148,10 @@ class Schema:
         """
         values = tuple(row[name] for name in self.time)
         if self.ordered is not None:
-            return self.ordered.time_of(values[0])
+            return self.ordered.time_of(*values)
+        if self.coordinates is not None:
+            # What is wide is a decimal in Python.
+            values = tuple(int(v) if c.type == sqltypes.WIDE else v for v, c in zip(values, self.times, strict=True))
         return values[0] if len(values) == 1 else values
 
     def at(self, t: Any) -> dict[str, Any]:
@@ -158,7 +161,7 @@ class Schema:
         {'a': 1, 'b': 2}
         """
         if self.ordered is not None:
-            return {self.time[0]: self.ordered.value_of(t)}
+            return self.ordered.at(t)
         return dict(zip(self.time, (t,) if len(self.time) == 1 else t, strict=True))
 
 

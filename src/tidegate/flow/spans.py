@@ -127,7 +127,7 @@ def units(value: Any, type_: str) -> int:
     >>> units(date(1970, 1, 8), "DATE"), units(datetime(1970, 1, 1, 0, 0, 1), "TIMESTAMP")
     (7, 1000000)
     """
-    if type_ in sqltypes.INTEGERS:
+    if type_ in sqltypes.INTEGERS or type_ == sqltypes.WIDE:
         return int(value)
     return int((value - EPOCH.date()) // _DAY if type_ == "DATE" else (value - EPOCH) // _MICROSECOND)
 
@@ -141,6 +141,8 @@ def within(count: int, type_: str) -> int:
     if type_ in sqltypes.INTEGERS:
         half: int = 2 ** (8 * 2 ** sqltypes.INTEGERS.index(type_) - 1)
         return max(-half, min(count, half - 1))
+    if type_ == sqltypes.WIDE:
+        return max(1 - 10**38, min(int(count), 10**38 - 1))
     least, most = (date.min, date.max) if type_ == "DATE" else (datetime.min, datetime.max)
     return max(units(least, type_), min(count, units(most, type_)))
 
@@ -151,6 +153,6 @@ def from_units(count: int, type_: str) -> Any:
     >>> from_units(7, "DATE"), from_units(7, "INT")
     (datetime.date(1970, 1, 8), 7)
     """
-    if type_ in sqltypes.INTEGERS:
-        return count
+    if type_ in sqltypes.INTEGERS or type_ == sqltypes.WIDE:
+        return int(count)
     return date(1970, 1, 1) + count * _DAY if type_ == "DATE" else EPOCH + count * _MICROSECOND

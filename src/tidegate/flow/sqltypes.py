@@ -17,6 +17,7 @@ from tidegate.time import EventTime, Int, Order
 __all__ = [
     "FRACTIONS",
     "INTEGERS",
+    "WIDE",
     "canonical",
     "check_known",
     "element",
@@ -36,6 +37,8 @@ __all__ = [
 #: From narrow to wide: of two, Spark computes in the wider.
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 FRACTIONS = ("FLOAT", "DOUBLE")
+#: Of integers that are too large for the others. Engines have such times; users do not.
+WIDE = "DECIMAL(38,0)"
 _INSTANTS = ("TIMESTAMP", "TIMESTAMP_NTZ")
 
 

@@ -45,7 +45,7 @@ def checked_timer(schema: Schema, timer: Timer, at: Any, name: str, *, alone: bo
 def _fits(schema: Schema, t: Any) -> bool:
     """Whether the types of the time columns can hold a time."""
     if schema.ordered:
-        return True
+        return schema.ordered.contains(t)
     parts = t if len(schema.time) > 1 else (t,)
     counts = [(units(part, c.type or ""), c.type or "") for part, c in zip(parts, schema.times, strict=True)]
     return all(within(count, type_) == count for count, type_ in counts)

@@ -120,7 +120,8 @@ def bounded(*delays: Any, by: str | None = None, idle: Any = None, clock: Any = 
 def punctuated(condition: str) -> Punctuated:
     """Take the rows that satisfy ``condition`` as watermarks: their time, and all below it, is complete.
 
-    With several time columns, a NULL in one of them means every value of it.
+    With several time columns, a NULL in one of them means every value of it; if they are ordered by a `Lexicographic`,
+    only in the last ones.
     """
     return Punctuated(condition)
 
@@ -188,7 +189,8 @@ def _on_sides(watermark: Bounded, schema: Schema) -> Bounded:
     assert given is not None
     if not isinstance(given.order, Sum):
         raise BadArgument(
-            f"expected a watermark that needs no distance, as {given.column} is ordered by a Poset, got {watermark!r}",
+            f"expected a watermark that needs no distance, as {given.name} is ordered by a {type(given.order).__name__}, "
+            f"got {watermark!r}",
             hint="punctuated(condition), published(path) or at_end()",
         )
     options = [name for name in ("by", "idle", "clock") if getattr(watermark, name) is not None]

@@ -254,7 +254,7 @@ def _at_period_end(operator: plan.Accumulate | plan.Top, schema: Schema, event: 
 @evaluate.register
 def _deduplicate(operator: plan.Deduplicate, running: Running, inputs: list[Events]) -> Events:
     schema = operator.schema
-    others = [name for name in schema.time if name != operator.over]
+    others = [name for name in schema.time if name != operator.over] if operator.over else []
     last_kept: dict[Hashable, int] = {}
     last_seen: dict[Hashable, int] = {}
     out: Events = []
@@ -263,7 +263,8 @@ def _deduplicate(operator: plan.Deduplicate, running: Running, inputs: list[Even
             out.append(event)
             continue
         for key, rows in grouped((key | {n: row[n] for n in others}, row) for key, row in event.d):
-            at = units_of(schema, rows[0], operator.over)
+            # Without lengths of time, all that matters is whether a row was kept.
+            at = units_of(schema, rows[0], operator.over) if operator.over else 0
             last = last_kept.get(freeze(key))
             silent = operator.forget is not None and last is not None and at >= last_seen[freeze(key)] + operator.forget
             last_seen[freeze(key)] = at

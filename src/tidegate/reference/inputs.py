@@ -103,7 +103,7 @@ def source_events(
             continue
         t = schema.time_of(row)
         if t is None:
-            rejected.append(Rejected(row, f"{schema.time[0]}{NOT_IN_ORDER}"))
+            rejected.append(Rejected(row, f"{schema.ordered.name if schema.ordered else ''}{NOT_IN_ORDER}"))
             continue
         if isinstance(event, DT) and t != in_utc(event.t):
             raise BadInput(

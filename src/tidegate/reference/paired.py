@@ -269,7 +269,8 @@ def _join_table(
 @evaluate.register
 def _join_asof(operator: plan.JoinAsof, running: Running, inputs: list[Events]) -> Events:
     left, right = running.schemas(operator)
-    order, others = operator.schema.order, [name for name in operator.schema.time if name != operator.over]
+    order = operator.schema.order
+    others = [name for name in operator.schema.time if name != operator.over] if operator.over else []
     tagged = [
         [DT(e.t, (side, e.d)) if isinstance(e, DT) else e for e in on_time(stream)]
         for side, stream in enumerate(inputs)
@@ -297,7 +298,7 @@ def _latest(
 ) -> Any:
     """Answer the latest of some rows at or below a row's time that it matches, or None."""
     key = key_of(operator.on, left, row)
-    at = units_of(left, row, operator.over)
+    at = units_of(left, row, operator.over) if operator.over else 0
     candidates = [
         r
         for r in rights
@@ -306,5 +307,12 @@ def _latest(
         and all(r[name] == row[name] for name in others)
         and (operator.within is None or units_of(right, r, operator.over) >= at - operator.within)
     ]
+    if not operator.over:
+        # Along all time columns together.
+        return max(
+            candidates,
+            key=lambda r: (right.order.key(right.time_of(r)), [sort_key(r[name]) for name in right.names]),
+            default=None,
+        )
     names = (operator.over, *right.names)
     return max(candidates, key=lambda r: [sort_key(r[name]) for name in names], default=None)

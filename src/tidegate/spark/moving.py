@@ -1,6 +1,8 @@
-"""Numbers that are others in each step, written so that Spark's code stays the same."""
+"""What only the engine writes, as Spark has it: numbers that are others in each step, and numbers of 38 digits."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from tidegate.flow.sql import Sql
 
@@ -13,11 +15,32 @@ def spark_text(sql: str) -> str:
     Spark compiles a number into the code of a query, and an array beside it. So the code stays the same from step to
     step, and neither Spark nor the JVM has to compile it again.
 
+    ``__packed`` and ``__digit`` compute with decimals.
+
     >>> spark_text("x >= __moving(x, 7L)")
     'x >= get(array(7L), CAST(x & 0L AS INT))'
+    >>> spark_text("__packed(c, a, n, b, 1)")
+    '(c + a * n + b * 1)'
     """
-    if "__moving(" not in sql:
+    if not any(f"{name}(" in sql for name in _WRITTEN):
         return sql
     whole = Sql.of(sql)
-    found = [(call.sql, call.arguments) for call in whole.calls() if call.name == "__moving"]
-    return whole.substitute([(old, f"get(array({n}), CAST({x} & 0L AS INT))") for old, (x, n) in found])
+    found = [(call.sql, _WRITTEN[call.name](*call.arguments)) for call in whole.calls() if call.name in _WRITTEN]
+    return whole.substitute(found)
+
+
+def _moving(x: str, n: str) -> str:
+    return f"get(array({n}), CAST({x} & 0L AS INT))"
+
+
+def _packed(first: str, *rest: str) -> str:
+    return f"({' + '.join([first, *(f'{a} * {b}' for a, b in zip(rest[::2], rest[1::2], strict=True))])})"
+
+
+def _digit(x: str, step: str, size: str, low: str) -> str:
+    # The quotient is a BIGINT: what is divided is a multiple, and small enough.
+    return f"(({x} % ({step} * {size}) - {x} % {step} + {low} * {step}) DIV {step})"
+
+
+#: How the calls of the engine's own functions are written.
+_WRITTEN: dict[str, Callable[..., str]] = {"__moving": _moving, "__packed": _packed, "__digit": _digit}

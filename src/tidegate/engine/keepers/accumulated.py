@@ -157,7 +157,7 @@ class _Cells(_SoFar[SoFar]):
             joins = [
                 name
                 if part[i] is BOTTOM
-                else f"greatest({name}, {from_units(moving(counted, units(part[i], type_)), type_)})"
+                else f"greatest({name}, {from_units(moving(counted, units(part[i], type_), type_), type_)})"
                 for part in elements
             ]
             meet = joins[0] if len(joins) == 1 else f"least({', '.join(joins)})" if joins else name

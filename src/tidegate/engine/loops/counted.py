@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tidegate.engine.calls import call, named_calls
 from tidegate.engine.loops.rounds import Watch, unwatched
 from tidegate.engine.relation import Backend, Kept, Relation, as_they_are, united
-from tidegate.engine.units import from_units, units_of
+from tidegate.engine.units import from_units, number, units_of
 from tidegate.flow.loops.query import KNOWN
 from tidegate.flow.plan import Iterate
 
@@ -77,7 +77,11 @@ class Counted:
         times = self.operator.schema.time
         if not set(times) <= set(rows.names):
             return rows
-        at = [f"{units_of(self.operator.schema, name)} <= {n}L" for name, n in zip(times, version, strict=True)]
+        schema = self.operator.schema
+        at = [
+            f"{units_of(schema, name)} <= {number(n, schema[name].type or '')}"
+            for name, n in zip(times, version, strict=True)
+        ]
         return rows.where(" AND ".join(at)).without(*times)
 
 
@@ -108,7 +112,7 @@ def answers_of_versions(loop: Counted, versions: list[Version], all_versions: li
 
 def _at(loop: Counted, known: Relation, version: Version) -> Relation:
     times = {
-        c.name: from_units(f"{n}L", c.type or "") for c, n in zip(loop.operator.schema.times, version, strict=True)
+        c.name: from_units(number(n, c.type or ""), c.type or "") for c, n in zip(loop.operator.schema.times, version, strict=True)
     }
     return known.select(times | as_they_are(known.names))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tidegate.engine.calls import call
 from tidegate.engine.relation import Call, Relation, as_they_are, united
-from tidegate.engine.units import from_units, units_of
+from tidegate.engine.units import from_units, number, units_of
 from tidegate.flow.plan import Iterate
 
 __all__ = ["extent", "first_version", "least_version", "needed", "one_time", "units_of_versions", "versions_of"]
@@ -35,7 +35,7 @@ def versions_of(operator: Iterate, timed: Sequence[Relation]) -> Relation:
 def units_of_versions(operator: Iterate, versions: Relation) -> list[tuple[int, ...]]:
     """Return versions as units since the epoch, sorted; this computes them."""
     units = versions.select({f"__{i}": units_of(operator.schema, name) for i, name in enumerate(operator.schema.time)})
-    return sorted(zip(*(column.to_pylist() for column in units.fetch().columns), strict=True))
+    return sorted(zip(*(map(int, column.to_pylist()) for column in units.fetch().columns), strict=True))
 
 
 def extent(operator: Iterate, timed: Sequence[Relation]) -> list[tuple[int, int]]:
@@ -62,7 +62,8 @@ def first_version(operator: Iterate, found: Sequence[tuple[int, int]]) -> str | 
     """
     if len(found) != 1 or not _some_untimed(operator):
         return None
-    return from_units(f"{found[0][0]}L", operator.schema.times[0].type or "")
+    type_ = operator.schema.times[0].type or ""
+    return from_units(number(int(found[0][0]), type_), type_)
 
 
 def one_time(operator: Iterate, found: Sequence[tuple[int, int]]) -> bool:

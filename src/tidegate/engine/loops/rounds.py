@@ -15,7 +15,7 @@ from tidegate.engine.calls import call
 from tidegate.engine.loops.facts import FOUND, HERE, KNOWN_BEFORE, Facts
 from tidegate.engine.loops.queries import Queries
 from tidegate.engine.relation import Call, Kept, Relation, as_they_are, united
-from tidegate.engine.units import units_of
+from tidegate.engine.units import number, units_of
 from tidegate.flow.errors import NotConverging
 from tidegate.flow.sqltypes import quoted
 from tidegate.time import BOTTOM
@@ -213,12 +213,15 @@ class Rounds:
     def _counts(self) -> dict[str, Call]:
         schema = self.queries.operator.schema
         # A fact without a time holds from the beginning; a lower bound in each column is one of all.
-        times = {f"__{i}": f"coalesce({units_of(schema, name)}, {_BEGINNING}L)" for i, name in enumerate(schema.time)}
+        times = {
+            f"__{i}": f"coalesce({units_of(schema, c.name)}, {number(_BEGINNING, c.type or '')})"
+            for i, c in enumerate(schema.times)
+        }
         least = {name: call("min", f"IF(__fresh, {sql}, NULL)") for name, sql in times.items()}
         return {"fresh": call("count_if", "__fresh")} | least
 
     def _see(self, block: Kept) -> None:
         self.changed.append(int(block.counts["fresh"]))
-        found = [block.counts[f"__{i}"] for i in range(len(self._facts.times))]
-        least = tuple(BOTTOM.name if n == _BEGINNING else n for n in found)
-        self.watch(len(self.changed) - 1, least if self.changed[-1] else None)
+        found = [block.counts[f"__{i}"] for i in range(len(self._facts.times))] if self.changed[-1] else []
+        least = tuple(BOTTOM.name if n == _BEGINNING else int(n) for n in found)
+        self.watch(len(self.changed) - 1, least or None)

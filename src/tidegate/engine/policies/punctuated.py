@@ -33,7 +33,7 @@ class ByWatermarks(Policy[None]):
     def kinds(self) -> list[tuple[str, int]]:
         """Tell watermarks from rows."""
         found = [(self.condition, WATERMARK)]
-        if len(self.schema.user_time) == 1:
+        if len(self.schema.time) == 1 or self.schema.coordinates:
             # On one time column there is no other that a null could stand for every value of.
             missing = f"({self.condition}) AND {quoted(self.schema.time[0])} IS NULL"
             found.insert(0, (missing, REJECTED))

@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegate.engine.keepers import Keeper, Types, keepers_of
 from tidegate.engine.meaning import meaning, origins_of, state_keys
-from tidegate.engine.orders import orders_of
+from tidegate.engine.orders import orders_of, parts_of_orders
 from tidegate.engine.outputs import Output, Sender
 from tidegate.engine.plans import lower
 from tidegate.engine.steps.entries import Entries, entries
@@ -115,7 +115,7 @@ def prepared(
 def _meaning(
     flow: Plan, keepers: Mapping[str, Keeper[Any]], keys: Mapping[str, str], origins: Mapping[str, str]
 ) -> dict[str, Any]:
-    more = {"zones": zones_of(flow), "orders": orders_of(flow)}
+    more = {"zones": zones_of(flow), "orders": orders_of(flow), "lexicographic": parts_of_orders(flow)}
     return meaning(flow, keepers, keys, origins) | {name: found for name, found in more.items() if found}
 
 

@@ -244,6 +244,12 @@ def hashed(given: Given) -> str:
     return f"hash({', '.join(argument.sql for argument in given.arguments)}) >> 1"
 
 
+def packed(given: Given) -> str:
+    """Return a number, and what is added to it: products of two numbers each."""
+    first, *rest = (f"{argument.sql}::HUGEINT" for argument in given.arguments)
+    return " + ".join([first, *(f"{a} * {b}" for a, b in zip(rest[::2], rest[1::2], strict=True))])
+
+
 def in_micros(template: str) -> Rule:
     """Return the rule of what counts in microseconds, and in no other unit."""
 

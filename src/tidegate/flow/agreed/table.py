@@ -241,6 +241,8 @@ FUNCTIONS: Final[dict[str, Rule]] = {**TEXTS, **NUMBERS, **CHOICES, **DATES, **L
 ENGINE: Final[dict[str, Rule]] = {
     "xxhash64(anything…) BIGINT": rules.hashed,
     "__moving(BIGINT, BIGINT) BIGINT": "{1}",
+    "__packed(D, D…) D": rules.packed,
+    "__digit(D, D, D, D) BIGINT": "{0}::HUGEINT // {1}::HUGEINT % {2}::HUGEINT + {3}::HUGEINT",
     "chr(INT) STRING": "chr({0})",
     # DuckDB has no other texts.
     "is_valid_utf8(STRING) BOOLEAN": "CASE WHEN {0} IS NOT NULL THEN true END",

@@ -116,14 +116,9 @@ def holds(plan: Plan, operator: Operator) -> str:
             return f"rows per {_each(frame)} and group, until {_end(frame, _input(plan, operator))}"
         case p.Accumulate(aggregation=aggregation):
             what = f"{_kept(aggregation)} per group, {for_how_long(operator)}"
-            return (
-                what if len(operator.schema.time) == 1 else f"{what}; per time until later times cannot tell them apart"
-            )
+            return f"{what}{_per_time(operator)}"
         case p.Top(n=n):
-            what = f"{rows_of(n)} per group, {for_how_long(operator)}"
-            return (
-                what if len(operator.schema.time) == 1 else f"{what}; per time until later times cannot tell them apart"
-            )
+            return f"{rows_of(n)} per group, {for_how_long(operator)}{_per_time(operator)}"
         case p.WindowTop(frame=frame, n=n):
             merges = isinstance(frame, WindowFrame) and not frame.lateness
             kept = rows_of(n) if merges else "rows"
@@ -144,10 +139,7 @@ def holds(plan: Plan, operator: Operator) -> str:
         case p.WindowJoin(frame=frame):
             return f"rows of both sides, until {_end(frame, _input(plan, operator))} on both"
         case p.Iterate(rounds=None):
-            what = "rows of all inputs, and what is known of each key, for ever"
-            return (
-                what if len(operator.schema.time) == 1 else f"{what}; per time until later times cannot tell them apart"
-            )
+            return f"rows of all inputs, and what is known of each key, for ever{_per_time(operator)}"
         case p.Iterate():
             return "rows of all inputs, for ever"
         case p.Process():
@@ -155,6 +147,12 @@ def holds(plan: Plan, operator: Operator) -> str:
             held = f"{what} until their time is complete; a copy of the operator for each key"
             return f"{held}, {for_how_long(operator)}"
     return ""
+
+
+def _per_time(operator: Operator) -> str:
+    """Return for how long times are kept apart, beside what is kept; nothing along a line."""
+    along = len(operator.schema.time) == 1 or operator.schema.order.total
+    return "" if along else "; per time until later times cannot tell them apart"
 
 
 def later(plan: Plan, operator: Operator) -> str:
@@ -251,7 +249,7 @@ def _unbounded(plan: Plan, operator: Operator) -> Iterator[Concern]:
 
 
 def _never_alike(plan: Plan, operator: Operator) -> Iterator[Concern]:
-    if len(operator.schema.time) > 1 and _punctuated(plan, operator):
+    if _per_time(operator) and _punctuated(plan, operator):
         yield Concern(
             operator.id,
             "state is kept for every time, unless punctuations have a NULL in a time column",
@@ -313,7 +311,7 @@ def _order(schema: Schema) -> str:
     if given := schema.ordered:
         elements = getattr(given.order, "elements", ())
         by = f"a Poset of {len(elements)} elements" if elements else f"{given.order!r}"
-        return f"times are values of {given.column}, ordered by {by}"
+        return f"times are values of {given.name}, ordered by {by}"
     if len(schema.time) == 1:
         return f"times are ordered by {schema.time[0]}"
     return f"times are pairs of {', '.join(schema.time)}: one is below another if it is in every column"

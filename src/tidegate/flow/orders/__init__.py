@@ -1,14 +1,16 @@
-"""Times whose values are ordered by something else than their size: finite orders, and sums of two."""
+"""Times whose values are ordered by something else than their size: finite orders, sums of two, and lexicographic ones."""
 
 from __future__ import annotations
 
 from tidegate.flow.orders.coordinates import Coordinates, PosetCoordinates, SumCoordinates
 from tidegate.flow.orders.ordered import NOT_IN_ORDER, Ordered, ordered, ordered_schema
+from tidegate.flow.orders.packed import PackedCoordinates
 
 __all__ = [
     "NOT_IN_ORDER",
     "Coordinates",
     "Ordered",
+    "PackedCoordinates",
     "PosetCoordinates",
     "SumCoordinates",
     "ordered",

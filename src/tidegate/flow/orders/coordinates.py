@@ -2,7 +2,8 @@
 
 Engines know one column, or a product of columns. They run a flow whose times are ordered otherwise on the points, and
 keep the user's column beside them. A finite order has the numbers of a realizer. In a sum, the two sides are told apart
-by (0, 1) and (1, 0), which do not compare, and each side has a column for its own values.
+by (0, 1) and (1, 0), which do not compare, and each side has a column for its own values. For those of a lexicographic
+order, see `tidegate.flow.orders.packed`.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from tidegate.flow.spans import from_units, units
 from tidegate.flow.sqltypes import literal, quoted
 from tidegate.time import BOTTOM, TOP, Bound, Inl, Inr, Nat, Order, Sum, minimal
 
-__all__ = ["Coordinates", "PosetCoordinates", "SumCoordinates", "points_stored", "stored"]
+__all__ = ["AXIS", "Coordinates", "PosetCoordinates", "SumCoordinates", "points_stored", "stored"]
 
-_NAME = "__axis"
+#: How the names of axes begin.
+AXIS = "__axis"
 
 
 class Coordinates(ABC):
@@ -43,8 +45,13 @@ class Coordinates(ABC):
 
     @property
     @abstractmethod
-    def restoring(self) -> str:
-        """Spark SQL for the user's column, of the axes."""
+    def restoring(self) -> tuple[str, ...]:
+        """Spark SQL for each of the user's columns, of the axes."""
+
+    @property
+    def marking(self) -> tuple[str, ...]:
+        """Spark SQL for each axis in a watermark: there, NULL may stand for every value."""
+        return self.coding
 
     @abstractmethod
     def encode(self, t: Any) -> tuple[Any, ...]:
@@ -53,6 +60,23 @@ class Coordinates(ABC):
     @abstractmethod
     def decode(self, point: Sequence[Any]) -> Any:
         """Return the time of a point."""
+
+    def bound(self, point: Sequence[Any]) -> Any:
+        """Return the time of a point that is in a frontier, where it may be the first of many."""
+        return self.decode(point)
+
+    def time_on_axes(self, t: Any) -> Any:
+        """Return a time as the time columns of an engine have it: a point, or with one axis its number."""
+        point = self.encode(t)
+        return point[0] if len(point) == 1 else point
+
+    def time_of_user(self, t: Any) -> Any:
+        """Return a time that time columns of an engine have as a user knows it."""
+        return self.decode(_point(t))
+
+    def bound_of_user(self, t: Any) -> Any:
+        """Return a time of a frontier of an engine as a user knows it."""
+        return self.bound(_point(t))
 
     @abstractmethod
     def settled(self, frontier: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
@@ -76,9 +100,9 @@ class Coordinates(ABC):
         return self.given.order
 
     @property
-    def user(self) -> Column:
-        """The user's column."""
-        return Column(self.given.column, self.given.type)
+    def user(self) -> tuple[Column, ...]:
+        """The user's columns."""
+        return tuple(Column(*pair) for pair in zip(self.given.columns, self.given.types, strict=True))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -101,7 +125,7 @@ class PosetCoordinates(Coordinates):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(Column(f"{_NAME}{i}", "BIGINT") for i in range(len(self.points[0][1])))
+        return tuple(Column(f"{AXIS}{i}", "BIGINT") for i in range(len(self.points[0][1])))
 
     @property
     def coding(self) -> tuple[str, ...]:
@@ -110,8 +134,8 @@ class PosetCoordinates(Coordinates):
         return tuple(_case((when, f"{point[i]}L") for when, point in whens) for i in range(len(self.columns)))
 
     @property
-    def restoring(self) -> str:
-        return _case((f"{_NAME}0 = {point[0]}L", self._literal(x)) for x, point in self.points)
+    def restoring(self) -> tuple[str, ...]:
+        return (_case((f"{AXIS}0 = {point[0]}L", self._literal(x)) for x, point in self.points),)
 
     def encode(self, t: Any) -> tuple[Any, ...]:
         return dict(self.points)[t]
@@ -148,7 +172,7 @@ class SumCoordinates(Coordinates):
     @property
     def columns(self) -> tuple[Column, ...]:
         types = ("TINYINT", "TINYINT", *self.given.sides)
-        return tuple(Column(f"{_NAME}{i}", type_) for i, type_ in enumerate(types))
+        return tuple(Column(f"{AXIS}{i}", type_) for i, type_ in enumerate(types))
 
     @property
     def coding(self) -> tuple[str, ...]:
@@ -162,12 +186,12 @@ class SumCoordinates(Coordinates):
         return (*numbers, *values)
 
     @property
-    def restoring(self) -> str:
-        left = f"{_NAME}0 = 0"
+    def restoring(self) -> tuple[str, ...]:
+        left = f"{AXIS}0 = 0"
         side = f"'side', IF({left}, {literal(LEFT)}, {literal(RIGHT)})"
         if self._one_type:
-            return f"named_struct({side}, 'value', IF({left}, {_NAME}2, {_NAME}3))"
-        return f"named_struct({side}, 'left', IF({left}, {_NAME}2, NULL), 'right', IF({left}, NULL, {_NAME}3))"
+            return (f"named_struct({side}, 'value', IF({left}, {AXIS}2, {AXIS}3))",)
+        return (f"named_struct({side}, 'left', IF({left}, {AXIS}2, NULL), 'right', IF({left}, NULL, {AXIS}3))",)
 
     def encode(self, t: Any) -> tuple[Any, ...]:
         left, right = (from_units(0, type_) for type_ in self.given.sides)
@@ -217,6 +241,10 @@ class SumCoordinates(Coordinates):
         part = order.left if side == LEFT else order.right
         value = self._value(side)
         return f"{value} IS NOT NULL" + (f" AND {value} >= 0" if isinstance(part, Nat) else "")
+
+
+def _point(t: Any) -> tuple[Any, ...]:
+    return t if isinstance(t, tuple) else (t,)
 
 
 def _reaches(bound: Sequence[Any], point: Sequence[Any]) -> bool:

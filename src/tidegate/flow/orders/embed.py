@@ -1,7 +1,7 @@
 """From a plan on times of other orders to one on points: what engines run.
 
-Each stream gets the axes as its time columns, and the user's column beside them: expressions read it as before. Where
-an operator gives rows of its own, at a time, the user's column is made anew of the axes.
+Each stream gets the axes as its time columns, and the user's columns beside them: expressions read them as before.
+Where an operator gives rows of its own, at a time, the user's columns are made anew of the axes.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from tidegate.flow.errors import NotSupported
 from tidegate.flow.expressions import Expression, reference_to
 from tidegate.flow.orders.coordinates import Coordinates, PosetCoordinates, SumCoordinates, points_stored
 from tidegate.flow.orders.ordered import Ordered
+from tidegate.flow.orders.packed import PackedCoordinates
 from tidegate.flow.orders.realizer import grown, numbered
 from tidegate.flow.plan import Operator, Plan
 from tidegate.flow.schema import Column, Schema
-from tidegate.time import Poset
+from tidegate.time import Lexicographic, Poset
 
 __all__ = ["embedded", "is_embedded"]
 
@@ -50,6 +51,8 @@ def embedded(flow: Plan, known: Sequence[Sequence[Sequence[Any]]] = ()) -> Plan:
 
 
 def _coordinates(given: Ordered, known: Sequence[Sequence[Sequence[Any]]]) -> Coordinates:
+    if isinstance(given.order, Lexicographic):
+        return PackedCoordinates(given)
     if not isinstance(given.order, Poset):
         return SumCoordinates(given)
     for stored in known:
@@ -69,7 +72,7 @@ class _Rewriting:
         self.names: dict[str, str] = {}
 
     def add(self, operator: Operator) -> None:
-        """Add an operator, and what puts the user's column in its place."""
+        """Add an operator, and what puts the user's columns in their place."""
         inputs = tuple(self.names.get(name, name) for name in operator.inputs)
         operator = replace(operator, inputs=inputs)
         given = operator.schema.ordered
@@ -79,48 +82,54 @@ class _Rewriting:
         at = self._found[given]
         schema = _on_axes(operator.schema, at)
         axes = tuple(reference_to(c.name, c.type) for c in at.columns)
-        user = reference_to(given.column, given.type)
+        user = tuple(reference_to(c.name, c.type) for c in at.user)
         if isinstance(operator, _AS_GIVEN):
             self.operators.append(replace(operator, schema=schema))
         elif isinstance(operator, plan.Select):
             self.operators.append(replace(operator, schema=schema, outputs=(*axes, *operator.outputs)))
+        elif isinstance(operator, plan.Deduplicate):
+            # Only orders along a line have it: there is one axis.
+            self.operators.append(replace(operator, schema=schema, over=at.names[0]))
         elif isinstance(operator, plan.Aggregate):
-            # There is one time in a group, whether it is told by the axes or by the user's column.
-            grouped = replace(operator.aggregation, by=(user, *operator.aggregation.by))
+            # There is one time in a group, whether it is told by the axes or by the user's columns.
+            grouped = replace(operator.aggregation, by=(*user, *operator.aggregation.by))
             self.operators.append(replace(operator, schema=schema, aggregation=grouped))
         else:
             self._add_restored(self._of_its_own(operator, at), operator.schema, at)
 
     def _of_its_own(self, operator: Operator, at: Coordinates) -> Operator:
-        """Return an operator that gives rows of its own on points, whatever is in the user's column."""
-        name, columns = at.given.column, operator.schema.columns[1:]
+        """Return an operator that gives rows of its own on points, whatever is in the user's columns."""
+        names = at.given.columns
+        columns = operator.schema.columns[len(names) :]
         if isinstance(operator, plan.Accumulate | plan.Process):
             return replace(operator, schema=_points(at, columns))
+        if isinstance(operator, plan.JoinAsof):
+            return replace(operator, over=at.names[0], schema=_points(at, columns))
         if isinstance(operator, plan.Iterate):
             # In a loop there are no times: relations have what they had.
             inputs = tuple(map(self._without_user, operator.inputs))
             return replace(operator, inputs=inputs, schema=_points(at, columns))
         if isinstance(operator, plan.Top):
             groups = len(operator.by)
-            return replace(operator, schema=_points(at, (*columns[:groups], at.user, *columns[groups:])))
+            return replace(operator, schema=_points(at, (*columns[:groups], *at.user, *columns[groups:])))
         if isinstance(operator, plan.Join) and operator.with_table:
             on, rest = columns[: len(operator.on)], columns[len(operator.on) :]
-            left = (name, *operator.left_columns)
-            return replace(operator, left_columns=left, schema=_points(at, (*on, at.user, *rest)))
+            left = (*names, *operator.left_columns)
+            return replace(operator, left_columns=left, schema=_points(at, (*on, *at.user, *rest)))
         if isinstance(operator, plan.Join):
-            return replace(operator, on=(name, *operator.on), schema=_points(at, (at.user, *columns)))
+            return replace(operator, on=(*names, *operator.on), schema=_points(at, (*at.user, *columns)))
         raise NotSupported(f"there is no {operator.verb} on times that are ordered by {at.order!r}")
 
     def _without_user(self, name: str) -> str:
-        """Return the name of a stream without the user's column; of a table, its own."""
+        """Return the name of a stream without the user's columns; of a table, its own."""
         before = next(operator for operator in self.operators if operator.id == name)
         at = before.schema.coordinates
         if at is None:
             return name
-        columns = tuple(c for c in before.schema.columns if c.name != at.given.column)
+        columns = tuple(c for c in before.schema.columns if c.name not in at.given.columns)
         outputs = tuple(reference_to(c.name, c.type) for c in columns)
         bare = plan.Restored(
-            id=f"{name} without {at.given.column}", inputs=(name,), schema=before.schema.of(columns), outputs=outputs
+            id=f"{name} without {at.given.name}", inputs=(name,), schema=before.schema.of(columns), outputs=outputs
         )
         if all(operator.id != bare.id for operator in self.operators):
             self.operators.append(bare)
@@ -128,10 +137,13 @@ class _Rewriting:
 
     def _add_restored(self, operator: Operator, user: Schema, at: Coordinates) -> None:
         schema = _on_axes(user, at)
-        made = Expression(at.given.column, at.restoring, at.given.type, (at.names[0],))
-        outputs = tuple(made if c.name == at.given.column else reference_to(c.name, c.type) for c in schema.columns)
+        made = {
+            column.name: Expression(column.name, sql, column.type, (at.names[0],))
+            for column, sql in zip(at.user, at.restoring, strict=True)
+        }
+        outputs = tuple(made.get(c.name) or reference_to(c.name, c.type) for c in schema.columns)
         restored = plan.Restored(
-            id=f"{operator.id} with {at.given.column}", inputs=(operator.id,), schema=schema, outputs=outputs
+            id=f"{operator.id} with {at.given.name}", inputs=(operator.id,), schema=schema, outputs=outputs
         )
         self.operators += [operator, restored]
         self.names[operator.id] = restored.id

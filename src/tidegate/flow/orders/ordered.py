@@ -1,16 +1,18 @@
-"""`tg.ordered`: a time column whose values are ordered by a `Poset` or a `Sum`, and what its schema says of it."""
+"""`tg.ordered`: time columns whose values are ordered by a `Poset`, a `Sum` or a `Lexicographic`; and their schema."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from math import prod
 from typing import Any
 
 from tidegate.flow import sqltypes
 from tidegate.flow.errors import BadArgument, BadTime
 from tidegate.flow.orders.realizer import canonical
-from tidegate.flow.schema import Column, Schema
-from tidegate.time import Inl, Inr, Int, Nat, Order, Poset, Sum
+from tidegate.flow.schema import Column, Schema, parse_schema
+from tidegate.flow.spans import units, within
+from tidegate.time import Inl, Inr, Int, Lexicographic, Nat, Order, Poset, Sum
 
 __all__ = ["NOT_IN_ORDER", "Ordered", "ordered", "ordered_schema"]
 
@@ -22,18 +24,48 @@ _MOST = 300
 _VALUES: dict[str, type] = {"STRING": str, "DATE": date} | dict.fromkeys(sqltypes.INTEGERS, int)
 #: What tells the sides of a sum apart.
 LEFT, RIGHT = "left", "right"
+#: Beyond all times of all types, in units.
+_BEYOND = 2**70
+#: There are at most so many times of a lexicographic order: they are numbered, and a number has 38 digits.
+_NUMBERS = 10**38
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """A column, and the order of its values; in a schema, with the column's type."""
+    """Columns, and the order of their values; in a schema, with their types. Only a `Lexicographic` has several."""
 
-    column: str
-    order: Poset | Sum
-    type: str = ""
+    columns: tuple[str, ...]
+    order: Poset | Sum | Lexicographic
+    types: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"ordered({self.column!r}, {self.order!r})"
+        return f"ordered({(self.columns[0] if len(self.columns) == 1 else self.columns)!r}, {self.order!r})"
+
+    @property
+    def name(self) -> str:
+        """The column, or the columns, for a reader."""
+        return self.columns[0] if len(self.columns) == 1 else f"({', '.join(self.columns)})"
+
+    @property
+    def column(self) -> str:
+        """The one column."""
+        (column,) = self.columns
+        return column
+
+    @property
+    def type(self) -> str:
+        """The type of the one column."""
+        (type_,) = self.types
+        return type_
+
+    @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The first and the last value of each column of a `Lexicographic`, in units."""
+        assert isinstance(self.order, Lexicographic)
+        return tuple(
+            (0 if isinstance(part, Nat) else within(-_BEYOND, type_), within(_BEYOND, type_))
+            for part, type_ in zip(self.order.parts, self.types, strict=True)
+        )
 
     @property
     def sides(self) -> tuple[str, str]:
@@ -41,8 +73,18 @@ class Ordered:
         fields = dict(sqltypes.fields(self.type))
         return (fields["value"],) * 2 if "value" in fields else (fields[LEFT], fields[RIGHT])
 
-    def time_of(self, value: Any) -> Any:
-        """Return the time that a value of the column is; None if it is none."""
+    def contains(self, t: Any) -> bool:
+        """Whether something is a time of the order, and one that the columns can have."""
+        if not self.order.contains(t) or not isinstance(self.order, Lexicographic):
+            return self.order.contains(t)
+        counts = (units(part, type_) for part, type_ in zip(t, self.types, strict=True))
+        return all(low <= count <= high for count, (low, high) in zip(counts, self.ranges, strict=True))
+
+    def time_of(self, *values: Any) -> Any:
+        """Return the time that the values of the columns are; None if they are none."""
+        if isinstance(self.order, Lexicographic):
+            return values if self.contains(values) else None
+        (value,) = values
         if value is None or isinstance(self.order, Poset):
             return value if self.order.contains(value) else None
         side = value.get("side")
@@ -50,8 +92,14 @@ class Ordered:
         t = {LEFT: Inl, RIGHT: Inr}[side](held) if side in (LEFT, RIGHT) else None
         return t if self.order.contains(t) else None
 
-    def value_of(self, t: Any) -> Any:
-        """Return a time as a value of the column."""
+    def at(self, t: Any) -> dict[str, Any]:
+        """Return the columns of a row at a time."""
+        if isinstance(self.order, Lexicographic):
+            return dict(zip(self.columns, t, strict=True))
+        return {self.column: self._value_of(t)}
+
+    def _value_of(self, t: Any) -> Any:
+        """Return a time as a value of the one column."""
         if isinstance(self.order, Poset):
             return t
         side, other = (LEFT, RIGHT) if t.is_left else (RIGHT, LEFT)
@@ -61,18 +109,23 @@ class Ordered:
         return {"side": side, LEFT: held[LEFT], RIGHT: held[RIGHT]}
 
 
-def ordered(column: str, order: Order[Any]) -> Ordered:
-    """Let the values of a column be times of a `Poset` or a `Sum`.
+def ordered(column: str | tuple[str, ...] | list[str], order: Order[Any]) -> Ordered:
+    """Let the values of a column be times of a `Poset` or a `Sum`; or those of several, times of a `Lexicographic`.
 
     ``flow.source("edits", "t STRING, page STRING", time=tg.ordered("t", Poset([("draft", "final")])))``. In a `Poset`,
     values are texts, integers or dates. In a `Sum`, the column is ``STRUCT<side: STRING, value: …>``, where the side is
     ``left`` or ``right``; if values of the sides have different types, ``STRUCT<side: STRING, left: …, right: …>``.
-    Rows whose time is not in the order are rejected.
+    In a `Lexicographic` there is a column for each part, and the first in which two times differ decides. Rows whose time is not in the order are rejected.
 
     >>> from tidegate.time import Poset
     >>> ordered("t", Poset([("draft", "final")]))
     ordered('t', Poset([('draft', 'final')]))
+    >>> from tidegate.time import Int, Lexicographic
+    >>> ordered(("epoch", "n"), Lexicographic(Int(), Int()))
+    ordered(('epoch', 'n'), Lexicographic(Int(), Int()))
     """
+    if isinstance(order, Lexicographic):
+        return _lexicographic(column, order)
     if not isinstance(column, str):
         raise BadArgument(f"expected the name of a column in ordered(…), got {column!r}", hint='ordered("t", order)')
     name = column
@@ -84,7 +137,7 @@ def ordered(column: str, order: Order[Any]) -> Ordered:
                 f"expected a Poset of at most {_MOST} elements, got one of {len(order.elements)}",
                 hint="a product of columns, time=(…, …), has no such limit",
             )
-        return Ordered(name, order)
+        return Ordered((name,), order)
     if isinstance(order, Sum):
         for part in (order.left, order.right):
             if not part.total or isinstance(part, Poset):
@@ -92,19 +145,59 @@ def ordered(column: str, order: Order[Any]) -> Ordered:
                     f"expected a Sum of total orders of numbers, days or instants, got {order!r}",
                     hint="Sum(Int(), EventTime()); a Poset inside of a Sum can be written as one Poset",
                 )
-        return Ordered(name, order)
+        return Ordered((name,), order)
     raise BadArgument(
-        f"expected a Poset or a Sum in ordered({name!r}, …), got {order!r}",
+        f"expected a Poset, a Sum or a Lexicographic in ordered({name!r}, …), got {order!r}",
         hint="from tidegate.time import Poset; columns ordered by their values are given by name, time=(…, …)",
     )
 
 
 def ordered_schema(time: Ordered, declared: Schema) -> Schema:
     """Return the columns of a source whose time is ordered by something else than its value."""
+    if isinstance(time.order, Lexicographic):
+        return _lexicographic_schema(time.columns, time.order, declared)
     column = declared[time.column]
     order = _checked_poset(time.order, column) if isinstance(time.order, Poset) else _checked_sum(time.order, column)
-    found = Ordered(column.name, order, column.type or "")
+    found = Ordered((column.name,), order, (column.type or "",))
     return Schema((column, *(c for c in declared.columns if c != column)), (column.name,), found)
+
+
+def _lexicographic(columns: Any, order: Lexicographic) -> Ordered:
+    if not isinstance(columns, tuple | list) or not all(isinstance(name, str) for name in columns):
+        raise BadArgument(
+            f"expected the names of columns for {order!r}, got {columns!r}", hint='ordered(("a", "b"), order)'
+        )
+    if len(columns) != len(order.parts) or len(columns) < 2:
+        raise BadArgument(
+            f"expected a column for each part of {order!r}, and two at least, got {', '.join(columns) or 'none'}",
+            hint='ordered(("a", "b"), Lexicographic(Int(), Int())); one column is ordered by its value: time="a"',
+        )
+    return Ordered(tuple(columns), order)
+
+
+def _lexicographic_schema(names: tuple[str, ...], order: Lexicographic, declared: Schema) -> Schema:
+    plain = parse_schema(declared, time=names)
+    types = tuple(column.type or "" for column in plain.times)
+    for part, column in zip(order.parts, plain.times, strict=True):
+        _check_part(part, column.type or "", f"which the column {column.name} has", order)
+    found = Ordered(plain.time, order, types)
+    if prod(high - low + 1 for low, high in found.ranges) >= _NUMBERS:
+        raise BadTime(
+            f"expected columns with fewer than 10^38 values together for a Lexicographic, got "
+            f"{', '.join(map(str, plain.times))}",
+            hint="a BIGINT has 10^19 of them, or half with Nat(), a TIMESTAMP 10^17, an INT 10^9: take narrower types",
+        )
+    return Schema(plain.columns, plain.time, found)
+
+
+def _check_part(part: Order[Any], type_: str, where: str, order: Order[Any]) -> None:
+    """Raise unless a part of an order is the order of a type, or of its natural numbers."""
+    allowed = sqltypes.order_of(type_)
+    if allowed is None or not (part == allowed or (isinstance(part, Nat) and isinstance(allowed, Int))):
+        raise BadTime(
+            f"expected in {order!r} the order of {type_}, {where}, got {part!r}",
+            hint=f"{allowed!r} is the order of {type_}" if allowed else "an integer type, DATE or TIMESTAMP",
+        )
 
 
 def _checked_poset(order: Poset, column: Column) -> Poset:
@@ -137,10 +230,5 @@ def _checked_sum(order: Sum, column: Column) -> Sum:
         )
     types = [fields["value"]] * 2 if "value" in fields else [fields[LEFT], fields[RIGHT]]
     for part, type_ in zip((order.left, order.right), types, strict=True):
-        allowed = sqltypes.order_of(type_)
-        if allowed is None or not (part == allowed or (isinstance(part, Nat) and isinstance(allowed, Int))):
-            raise BadTime(
-                f"expected in {order!r} the order of {type_}, which the column {column.name} has there, got {part!r}",
-                hint=f"{allowed!r} is the order of {type_}" if allowed else "an integer type, DATE or TIMESTAMP",
-            )
+        _check_part(part, type_, f"which the column {column.name} has there", order)
     return replace(order)

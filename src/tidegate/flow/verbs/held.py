@@ -134,7 +134,7 @@ class Held(Building):
         'deduplicate#1'
         """
         with self._building("deduplicate", timed=True):
-            name, type_ = self._over(over)
+            name, type_ = self._along(over, within, forget)
             keys = grouping(by, self.schema)
             if within is not None and forget is not None:
                 raise BadArgument(

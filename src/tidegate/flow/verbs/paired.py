@@ -71,7 +71,7 @@ class Paired(Building):
         ts TIMESTAMP, page STRING, bytes INT, price DOUBLE; time: ts
         """
         with self._building("join_asof", timed=True):
-            name, type_ = self._over(over)
+            name, type_ = self._along(over, within)
             sides = joins.Sides.of(self, self._other(other), on, how, allowed=("inner", "left"))
             span = None if within is None else parse_span(within, type_, what="within", least=0)
             return self._add(

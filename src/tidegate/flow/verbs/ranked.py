@@ -42,7 +42,7 @@ class Ranks(Building):
         ts TIMESTAMP, page STRING, bytes INT, edited TIMESTAMP, rank INT; time: ts
         """
         with self._building("last", timed=True):
-            self._check_counted()
+            self._check_along_a_line()
             return self._ranked(plan.Last, last_by(n, by, self.schema), emit, every, forget)
 
     def latest(self, by: Any, *, emit: str = "update", every: Any = None, forget: Any = None) -> Stream:
@@ -52,7 +52,7 @@ class Ranks(Building):
         ts TIMESTAMP, page STRING, bytes INT; time: ts
         """
         with self._building("latest", timed=True):
-            self._check_counted()
+            self._check_along_a_line()
             return self._ranked(plan.Latest, latest_by(by, self.schema), emit, every, forget)
 
     def _ranked(self, kind: type[plan.Top], ranking: Ranking, emit: str, every: Any, forget: Any) -> Stream:

@@ -19,6 +19,7 @@ from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.manifest import measured
 from tidegate.engine.storage.state import Part, check_part
 from tidegate.flow.schema import Column
+from tidegate.flow.sqltypes import WIDE
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.few import as_numbers, table_of_few
@@ -158,7 +159,8 @@ class LocalParts:
 
 def _known(times: tuple[int | None, ...]) -> tuple[int, ...] | None:
     """Return times if all are known."""
-    found = tuple(time for time in times if time is not None)
+    # Of decimals, there are no others than integers.
+    found = tuple(int(time) for time in times if time is not None)
     return found if found and len(found) == len(times) else None
 
 
@@ -171,7 +173,8 @@ def _few_rows(
     """
     seen = [f"__seen{i}" for i in range(len(times))]
     whole = rows.with_columns(dict(zip(seen, times, strict=True)))
-    columns = [*rows.columns, *(Column(name, "BIGINT") for name in seen)]
+    wide = {column.name for column in whole.columns if column.type == WIDE}
+    columns = [*rows.columns, *(Column(name, WIDE if name in wide else "BIGINT") for name in seen)]
     numbers = as_numbers(columns) if new <= VERY_FEW else None
     found = (
         backend.picked(whole, ", ".join([picked(rows.columns), *seen]), most=FEW + 1).to_arrow_table()

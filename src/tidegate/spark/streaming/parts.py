@@ -129,6 +129,8 @@ def write_part(
     found = seen.get
     last, first = (tuple(found[f"{end}{i}"] for i in range(len(times))) for end in ("last", "first"))
     known = bool(times) and None not in last
+    # Of decimals, there are no others in them.
+    last, first = (tuple(map(int, ends)) if known else () for ends in (last, first))
     entries = measured(files, path, int(found["rows"]))
     part = Part(path, int(found["rows"]), last if known else None, first if known else None, entries)
     if not part.rows:
