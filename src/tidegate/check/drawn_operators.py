@@ -16,7 +16,7 @@ from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.schema import Schema
 from tidegate.spec import DT, Event, Operator, batch_op, ihist_op, ihist_paths_op
 
-__all__ = ["GREATEST", "OPERATORS", "TIMES", "Drawing", "ToldVisits", "Totals", "Visits"]
+__all__ = ["GREATEST", "OPERATORS", "TIMES", "Drawing", "ToldVisits", "Totals", "Visits", "other_side"]
 
 #: Kinds of time: the declaration of the time columns, and for each how a small number becomes a value and a span.
 TIMES: dict[str, tuple[tuple[str, ...], tuple[Callable[[int], Any], ...], tuple[Callable[[int], Any], ...]]] = {
@@ -292,7 +292,7 @@ def _union(b: Drawing, s: Stream, others: list[Stream]) -> Stream:
     return s.union(*chosen)
 
 
-def _other_side(b: Drawing, s: Stream, others: list[Stream]) -> tuple[Stream, tuple[str, ...]]:
+def other_side(b: Drawing, s: Stream, others: list[Stream]) -> tuple[Stream, tuple[str, ...]]:
     """Draw the right side of a join: a text column to join on, if both have one, and the rest renamed."""
     other = b.one(*others)
     left, right = b.text(s.schema), b.text(other.schema)
@@ -304,7 +304,7 @@ def _other_side(b: Drawing, s: Stream, others: list[Stream]) -> tuple[Stream, tu
 
 
 def _join(b: Drawing, s: Stream, others: list[Stream]) -> Stream:
-    other, on = _other_side(b, s, others)
+    other, on = other_side(b, s, others)
     x = b.integer(s.schema)
     where = f"left.{x} <= right.r{len(b.steps)}" if x and b.draw(st.booleans()) else None
     return s.join(other, on=on, where=where, how=b.one("inner", "inner", "left", "right", "full", "semi", "anti"))
@@ -319,14 +319,14 @@ def _join_table(b: Drawing, s: Stream, _: list[Stream]) -> Stream:
 
 
 def _join_asof(b: Drawing, s: Stream, others: list[Stream]) -> Stream:
-    other, on = _other_side(b, s, others)
+    other, on = other_side(b, s, others)
     over, column = b.over()
     within = b.span(b.number(0, 3), column) if b.draw(st.booleans()) else None
     return s.join_asof(other, on=on, within=within, how=b.one("inner", "left"), **over)
 
 
 def _window_join(b: Drawing, s: Stream, others: list[Stream]) -> Stream:
-    other, on = _other_side(b, s, others)
+    other, on = other_side(b, s, others)
     over, column = b.over()
     every = b.number(1, 3)
     size = b.span(every + b.number(0, 2), column)
@@ -335,7 +335,7 @@ def _window_join(b: Drawing, s: Stream, others: list[Stream]) -> Stream:
 
 
 def _interval_join(b: Drawing, s: Stream, others: list[Stream]) -> Stream:
-    other, on = _other_side(b, s, others)
+    other, on = other_side(b, s, others)
     how = b.one("inner", "inner", "left", "right", "full", "semi", "anti")
     if not b.total and b.draw(st.booleans()):
         return s.interval_join(other, on=on)

@@ -1,4 +1,4 @@
-"""Cases of times that are ordered by a `Poset` or a `Sum`."""
+"""Cases of times that are ordered by a `Poset`, a `Sum` or, see `lexicographic`, a `Lexicographic`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from tests.flow.case import Case
+from tests.flow.cases.lexicographic import LEXICOGRAPHIC
 
 import tidegate as tg
 from tidegate.check.ordered_flows import AtOrBelow
@@ -247,4 +248,5 @@ CASES = [
             ({"side": "right", "left": None, "right": date(1970, 1, 1)}, 6),
         ],
     ),
+    *LEXICOGRAPHIC,
 ]
