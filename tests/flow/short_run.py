@@ -25,6 +25,7 @@ ON_STREAMS = frozenset(
         "process: timers: a call without rows, once for each time",
         "iterate: a chain that comes from its far end: old facts go through new edges, and new facts through old edges",
         "ordered: the histograms of the first paper, Figure 6: at t5, t0 counts once, and t1 not at all",
+        "ordered: lexicographic: the first and the last of instants and of large numbers",
         "names: joined in windows",
         "edges: without windows, the first and the last time are times like others",
     }

@@ -59,7 +59,7 @@ def unsigned(self: PackedCoordinates, counts: list[str]) -> str:
     ("name", "mutant"), [("_steps", property(mixed_up)), ("_packed", unsigned)], ids=["mixed up", "unsigned"]
 )
 def test_numbers_of_another_order_are_found_out(name: str, mutant: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The comparison can fail: with the columns mixed up, or negative numbers after all others, another is the first."""
+    """The comparison can fail: with columns mixed up, or negative numbers after all others, another row is first."""
     flow = tg.Flow("mutant")
     time = tg.ordered(("t", "u"), Lexicographic(Int(), Int()))
     flow.sink("out", flow.source("s0", "t INT, u SMALLINT, k STRING, x INT", time=time).deduplicate("k"))

@@ -10,16 +10,43 @@ from typing import Any
 import pytest
 
 import tidegate as tg
+from tests.flow.cases.lexicographic import daily
 from tests.flow.cases.ordered import PAPER, named
 from tidegate.errors import TidegateError
-from tidegate.time import EventTime, Int, Nat, Poset, Product, Sum
+from tidegate.time import EventTime, Int, Lexicographic, Nat, Poset, Product, Sum
 
 SIDES = "t STRUCT<side: STRING, value: INT>"
 
+PAIRS = Lexicographic(Int(), Int())
+
+#: What needs lengths of time, which times of several columns in turn do not have.
+SPANS: dict[str, Callable[[tg.Flow], Any]] = {
+    "windows": lambda f: daily(f).window("1 day", over="d"),
+    "sessions": lambda f: daily(f).session("1 day", over="d"),
+    "periods": lambda f: daily(f).accumulate(c="count(*)", every={"d": "1 day"}),
+    "forgetting": lambda f: daily(f).latest("k", forget="1 day"),
+    "periods of the latest": lambda f: daily(f).last(2, every={"d": "1 day"}),
+    "other times": lambda f: daily(f).at(d="d + 1"),
+    "as of within": lambda f: daily(f).join_asof(daily(f, "r").select("k", "x AS y"), on="k", within="1 day"),
+    "duplicates within": lambda f: daily(f).deduplicate("k", within="1 day"),
+    "duplicates that are forgotten": lambda f: daily(f).deduplicate("k", forget="1 day"),
+    "apart": lambda f: daily(f).interval_join(daily(f, "r").select("k", "x AS y"), on="k"),
+    "apart, with bounds": lambda f: daily(f).interval_join(
+        daily(f, "r").select("k", "x AS y"), on="k", lower=0, upper=3, over="n"
+    ),
+    "joins in windows": lambda f: daily(f).window_join(daily(f, "r").select("k", "x AS y"), on="k", size=3, over="n"),
+}
+
 #: What is built, and how the message begins.
 BUILDING: dict[str, tuple[Callable[[tg.Flow], Any], str]] = {
-    "no order": (lambda f: tg.ordered("t", "a"), "expected a Poset or a Sum in ordered('t', …), got 'a'"),
-    "a product": (lambda f: tg.ordered("t", Product(Int(), Int())), "expected a Poset or a Sum in ordered('t', …)"),
+    "no order": (
+        lambda f: tg.ordered("t", "a"),
+        "expected a Poset, a Sum or a Lexicographic in ordered('t', …), got 'a'",
+    ),
+    "a product": (
+        lambda f: tg.ordered("t", Product(Int(), Int())),
+        "expected a Poset, a Sum or a Lexicographic in ordered('t', …)",
+    ),
     "no elements": (lambda f: tg.ordered("t", Poset([])), "expected a Poset with elements, got one without"),
     "too many elements": (
         lambda f: tg.ordered("t", Poset([], elements=range(301))),
@@ -85,12 +112,72 @@ BUILDING: dict[str, tuple[Callable[[tg.Flow], Any], str]] = {
         lambda f: source(f, SIDES, Sum(Int(), Int()), watermark=tg.bounded(3, 3, by="x")),
         "expected two delays and nothing else, for the left and the right side of t, got 2 and by",
     ),
+    "one name for several columns": (
+        lambda f: tg.ordered("t", PAIRS),
+        "expected the names of columns for Lexicographic(Int(), Int()), got 't'",
+    ),
+    "too few columns": (
+        lambda f: tg.ordered(("t",), PAIRS),
+        "expected a column for each part of Lexicographic(Int(), Int()), and two at least, got t",
+    ),
+    "several columns for a Poset": (
+        lambda f: tg.ordered(("t", "u"), PAPER),
+        "expected the name of a column in ordered(…), got ('t', 'u')",
+    ),
+    "a column twice": (lambda f: pairs(f, "a INT", names=("a", "a")), "time column a is named twice"),
+    "no such column of several": (lambda f: pairs(f, "a INT", names=("a", "b")), "unknown column b"),
+    "a column that is no time": (
+        lambda f: pairs(f, "a INT, b STRING"),
+        "expected a time column of an integer type, DATE or TIMESTAMP, got b STRING",
+    ),
+    "a column of another order": (
+        lambda f: pairs(f, "a INT, b DATE"),
+        "expected in Lexicographic(Int(), Int()) the order of DATE, which the column b has, got Int()",
+    ),
+    "orders inside of a lexicographic one": (
+        lambda f: pairs(f, "a INT, b INT", Lexicographic(Int(), PAPER)),
+        "expected in Lexicographic(Int(), Poset(",
+    ),
+    "too many times": (
+        lambda f: pairs(f, "a BIGINT, b BIGINT"),
+        "expected columns with fewer than 10^38 values together for a Lexicographic, got a BIGINT, b BIGINT",
+    ),
+    "a bound in turn": (
+        lambda f: pairs(f, "a INT, b INT", watermark=tg.bounded(3, 3)),
+        "expected a watermark that needs no distance, as (a, b) is ordered by a Lexicographic, got bounded(3, 3)",
+    ),
+    **{
+        f"{name}, in turn": (
+            build,
+            "expected times with a distance between them, got (d, n), which is ordered by a Lexicographic",
+        )
+        for name, build in SPANS.items()
+    },
+    "along one of the columns": (
+        lambda f: daily(f).deduplicate("k", over="d"),
+        "expected no over, as (d, n) is ordered by a Lexicographic, got 'd'",
+    ),
+    "as of, along one of the columns": (
+        lambda f: daily(f).join_asof(daily(f, "r").select("k", "x AS y"), on="k", over="n"),
+        "expected no over, as (d, n) is ordered by a Lexicographic, got 'n'",
+    ),
+    "a product beside it": (
+        lambda f: daily(f).union(f.source("r", "d DATE, n INT, k STRING, x INT", time=("d", "n"))),
+        "expected two streams with the same time columns, got",
+    ),
 }
 
 
 def source(flow: tg.Flow, column: str, order: Any, **options: Any) -> tg.Stream:
     """A source with a time column and another."""
     return flow.source("s", f"{column}, x INT", time=tg.ordered("t", order), **options)
+
+
+def pairs(
+    flow: tg.Flow, columns: str, order: Lexicographic = PAIRS, names: tuple[str, ...] = ("a", "b"), **options: Any
+) -> tg.Stream:
+    """A source with several time columns."""
+    return flow.source("s", f"{columns}, x INT", time=tg.ordered(names, order), **options)
 
 
 @pytest.mark.parametrize(("build", "message"), BUILDING.values(), ids=BUILDING)

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for flows on times of a `Poset`, a `Sum` or a `Lexicographic`, and for inputs to run them on."""
+"""Hypothesis strategies for flows on times of a `Poset`, a `Sum` or a `Lexicographic`, and for inputs of them."""
 
 from __future__ import annotations
 
@@ -106,9 +106,7 @@ def _flows(
     draw: st.DrawFn, columns: str, time: Ordered, verbs: tuple[str, ...], max_operators: int, *, watermarks: bool
 ) -> DrawnFlow:
     b = Drawing(draw, Flow("drawn"), "INT")
-    streams = [
-        b.flow.source(f"s{i}", f"{columns}, k STRING, x INT", time=time) for i in range(draw(st.integers(1, 2)))
-    ]
+    streams = [b.flow.source(f"s{i}", f"{columns}, k STRING, x INT", time=time) for i in range(draw(st.integers(1, 2)))]
     for _ in range(draw(st.integers(1, max_operators))):
         stream = draw(st.sampled_from([*streams, streams[-1], streams[-1]]))
         verb = draw(st.sampled_from(verbs))

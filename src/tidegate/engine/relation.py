@@ -44,13 +44,13 @@ Groups: TypeAlias = Callable[[pa.Table], pa.Table]
 
 #: The functions that the engine writes in texts of its own, beside operators, literals, casts, CASE and IF: a backend
 #: has to know them all. ``__moving(x, n)`` is the number n, which is compared with x, and is another one in each step:
-#: what a backend remembers or compiles should not depend on it. ``__packed(c, a, b, …)`` is c + a * b + …, of decimals of
-#: 38 digits, and ``__digit(x, step, size, low)`` is x DIV step % size + low, as a BIGINT, of those that are not negative.
+#: what a backend remembers or compiles should not depend on it. ``__packed(c, a, b, …)`` is c + a * b + …, of decimals
+#: of 38 digits. ``__digit(x, step, size, low)`` is x DIV step % size + low, of such that are not negative, as a BIGINT.
 VOCABULARY = words(
     """
     __digit __moving __packed aggregate array array_distinct array_repeat array_sort coalesce concat concat_ws
-    date_from_unix_date filter flatten get greatest least named_struct pmod sequence size slice struct timestamp_micros timestampadd timestampdiff
-    transform unix_date unix_micros xxhash64
+    date_from_unix_date filter flatten get greatest least named_struct pmod sequence size slice struct timestamp_micros
+    timestampadd timestampdiff transform unix_date unix_micros xxhash64
     """
 )
 

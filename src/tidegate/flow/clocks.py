@@ -77,7 +77,8 @@ def given_schema(source: Source) -> Schema:
 def declared_schema(source: Source | Table) -> Schema:
     """Return the columns of a source or a table as they were declared: points are made of the rows that come."""
     schema = source.schema
-    return Schema(schema.visible, schema.user_time) if schema.coordinates else schema
+    at = schema.coordinates
+    return Schema(schema.visible, schema.user_time, at.given) if at else schema
 
 
 def ticking(flow: Plan, inputs: Mapping[str, Any]) -> Plan:

@@ -83,9 +83,10 @@ class Flow:
         ``schema`` is DDL text, a mapping from name to type, or a ``StructType``. ``time`` is one column (a total order)
         or several (a product order), of an integer type, DATE or TIMESTAMP; or `arrival`, for when rows come: then they
         have no time of their own, and need no watermark; or `ordered`, columns and another order of their values.
-        Otherwise ``watermark`` is `at_end` by default. Late rows are diverted, ``"fail"`` the run, or are dropped; they are counted in any case. ``was`` is the name that it
-        had before, so that a checkpoint of then goes on. With ``replace``, it may take the place of a source of that
-        name, in a cell of a notebook that is run again: if it is another than it was, all that was built on it is gone.
+        Otherwise ``watermark`` is `at_end` by default. Late rows are diverted, ``"fail"`` the run, or are dropped; they
+        are counted in any case. ``was`` is the name that it had before, so that a checkpoint of then goes on. With
+        ``replace``, it may take the place of a source of that name, in a cell of a notebook that is run again: if it is
+        another than it was, all that was built on it is gone.
 
         >>> flow = Flow("edits")
         >>> flow.source("edits", "ts TIMESTAMP, page STRING", time="ts", watermark=watermarks.bounded("10 minutes"))

@@ -100,6 +100,14 @@ class Schema:
         return [[c.name, c.type] for c in (self[name] for name in self.user_time)]
 
     @property
+    def promised_times(self) -> list[list[str | None]]:
+        """The time columns, and what orders them if not their values: who follows a frontier must have the same."""
+        found = self.time_columns
+        if self.ordering is not None:
+            found.append(["ordered by", type(self.ordering.order).__name__])
+        return found
+
+    @property
     def order(self) -> Order[Any]:
         """The order of the stream's times: that of the one time column, or the product of several."""
         if self.ordered is not None:

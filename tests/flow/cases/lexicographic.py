@@ -80,7 +80,9 @@ LEXICOGRAPHIC = [
         {
             "s": [
                 (a, b, "k", i)
-                for i, (a, b) in enumerate((a, b) for a in (LEAST, -1, 0, 1, GREATEST) for b in (LEAST, -1, 0, GREATEST))
+                for i, (a, b) in enumerate(
+                    (a, b) for a in (LEAST, -1, 0, 1, GREATEST) for b in (LEAST, -1, 0, GREATEST)
+                )
             ]
         },
         [
@@ -91,7 +93,16 @@ LEXICOGRAPHIC = [
     Case(
         "lexicographic: a row that lacks a column, or has a number that is not natural, takes no part",
         lambda f: numbered(f, "BIGINT, BIGINT", Lexicographic(Nat(), Nat())).aggregate(total="sum(x)"),
-        {"s": [(0, 1, "a", 1), (None, 1, "a", 2), (0, None, "a", 4), (-1, 1, "a", 8), (1, -1, "a", 16), (LAST, LAST, "a", 32)]},
+        {
+            "s": [
+                (0, 1, "a", 1),
+                (None, 1, "a", 2),
+                (0, None, "a", 4),
+                (-1, 1, "a", 8),
+                (1, -1, "a", 16),
+                (LAST, LAST, "a", 32),
+            ]
+        },
         [(0, 1, 1), (LAST, LAST, 32)],
     ),
     Case(
@@ -175,7 +186,13 @@ LEXICOGRAPHIC = [
         lambda f: daily(f).join_asof(daily(f, "r").select("k", "x AS y", "n AS m"), on="k", how="left"),
         {
             "s": ROWS,
-            "r": [(day(0), 9, "a", 10), (day(1), 3, "a", 20), (day(1), 3, "a", 30), (day(1), 2, "b", 40), (day(0), 9, None, 1)],
+            "r": [
+                (day(0), 9, "a", 10),
+                (day(1), 3, "a", 20),
+                (day(1), 3, "a", 30),
+                (day(1), 2, "b", 40),
+                (day(0), 9, None, 1),
+            ],
         },
         [
             (day(0), 7, "a", 2, None, None),
@@ -245,9 +262,7 @@ LEXICOGRAPHIC = [
     ),
     Case(
         "lexicographic: iterate, what follows from the edges at or below a time",
-        lambda f: f.source(
-            "e", "a TIMESTAMP, b INT, src INT, dst INT", time=tg.ordered(("a", "b"), INSTANTS)
-        ).iterate(
+        lambda f: f.source("e", "a TIMESTAMP, b INT, src INT, dst INT", time=tg.ordered(("a", "b"), INSTANTS)).iterate(
             start="SELECT src AS node, 0 AS steps FROM input WHERE src = 1",
             step="SELECT e.dst AS node, k.steps + 1 AS steps FROM known k JOIN input e ON e.src = k.node",
             key="node",
@@ -263,9 +278,7 @@ LEXICOGRAPHIC = [
     ),
     Case(
         "lexicographic: iterate, so many rounds, after each of which what is known is replaced",
-        lambda f: f.source(
-            "e", "a TIMESTAMP, b INT, src INT, dst INT", time=tg.ordered(("a", "b"), INSTANTS)
-        ).iterate(
+        lambda f: f.source("e", "a TIMESTAMP, b INT, src INT, dst INT", time=tg.ordered(("a", "b"), INSTANTS)).iterate(
             start="SELECT src AS node, 0 AS steps FROM input WHERE src = 1",
             step="SELECT e.dst AS node, k.steps + 1 AS steps FROM known k JOIN input e ON e.src = k.node",
             key="node",

@@ -112,7 +112,8 @@ def answers_of_versions(loop: Counted, versions: list[Version], all_versions: li
 
 def _at(loop: Counted, known: Relation, version: Version) -> Relation:
     times = {
-        c.name: from_units(number(n, c.type or ""), c.type or "") for c, n in zip(loop.operator.schema.times, version, strict=True)
+        c.name: from_units(number(n, c.type or ""), c.type or "")
+        for c, n in zip(loop.operator.schema.times, version, strict=True)
     }
     return known.select(times | as_they_are(known.names))
 

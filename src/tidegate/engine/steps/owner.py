@@ -32,7 +32,7 @@ def claim(files: Files, checkpoint: Files, sink: str, fields: Fields, times: Sch
         "id": checkpoint_id(checkpoint),
         "sink": sink,
         "schema": fields.json,
-        "time": times.time_columns,
+        "time": times.promised_times,
     }
     if not is_owned(files) and files.names():
         raise BadCheckpoint(

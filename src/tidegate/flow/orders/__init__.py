@@ -1,4 +1,4 @@
-"""Times whose values are ordered by something else than their size: finite orders, sums of two, and lexicographic ones."""
+"""Times that are ordered by something else than their size: finite orders, sums of two, and lexicographic orders."""
 
 from __future__ import annotations
 

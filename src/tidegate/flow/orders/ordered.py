@@ -115,7 +115,8 @@ def ordered(column: str | tuple[str, ...] | list[str], order: Order[Any]) -> Ord
     ``flow.source("edits", "t STRING, page STRING", time=tg.ordered("t", Poset([("draft", "final")])))``. In a `Poset`,
     values are texts, integers or dates. In a `Sum`, the column is ``STRUCT<side: STRING, value: …>``, where the side is
     ``left`` or ``right``; if values of the sides have different types, ``STRUCT<side: STRING, left: …, right: …>``.
-    In a `Lexicographic` there is a column for each part, and the first in which two times differ decides. Rows whose time is not in the order are rejected.
+    In a `Lexicographic` there is a column for each part, and the first in which two times differ decides. Rows whose
+    time is not in the order are rejected.
 
     >>> from tidegate.time import Poset
     >>> ordered("t", Poset([("draft", "final")]))

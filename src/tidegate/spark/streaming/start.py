@@ -170,7 +170,7 @@ def _signals(flow: Plan, spark: SparkSession) -> dict[str, DataFrame]:
     for source in flow.sources:
         if isinstance(source.watermark, Published):
             path = source.watermark.path
-            declared = source.schema.time_columns
+            declared = source.schema.promised_times
             times = published_time(spark, path)
             if times != declared:
                 raise BadInput(

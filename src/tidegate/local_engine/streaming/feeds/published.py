@@ -184,7 +184,7 @@ def _check_followed(source: Source, watermark: Published, files: Files, times: l
             f"expected rows of the output whose frontier the source follows, {promised.root}, got {files.root}",
             hint="tg.read_stream(session, path) with the path of tg.published(path)",
         )
-    declared = source.schema.time_columns
+    declared = source.schema.promised_times
     if times != declared:
         given, wanted = (", ".join(f"{name} {type_}" for name, type_ in listed) for listed in (times, declared))
         raise BadInput(
