@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.flow.case import assert_same_rows, rows_given
 from tests.local_engine.engine import by_local
 from tests.local_engine.test_random_streams import HOW, compare
+from tests.spark.test_streaming_flows import FORMS
 from tidegate.check.flows import DrawnFlow
 from tidegate.check.ordered_flows import ordered_flows
 
@@ -27,7 +28,7 @@ def test_bounded_runs_give_what_the_specification_gives(drawn: DrawnFlow) -> Non
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow],
 )
-@given(drawn=ordered_flows(max_operators=3), rng=st.randoms(use_true_random=False), how=HOW)
-def test_steps_give_what_the_specification_gives(drawn: DrawnFlow, rng: random.Random, how: str) -> None:
+@given(drawn=ordered_flows(max_operators=3), rng=st.randoms(use_true_random=False), how=HOW, form=FORMS)
+def test_steps_give_what_the_specification_gives(drawn: DrawnFlow, rng: random.Random, how: str, form: str) -> None:
     """Wherever steps begin and end, with watermarks in the order's own times, and restarts."""
-    compare(drawn, rng, how=how)
+    compare(drawn, rng, how=how, form=form)

@@ -93,7 +93,8 @@ class _Rewriting:
         elif isinstance(operator, plan.Aggregate):
             # There is one time in a group, whether it is told by the axes or by the user's columns.
             grouped = replace(operator.aggregation, by=(*user, *operator.aggregation.by))
-            self.operators.append(replace(operator, schema=schema, aggregation=grouped))
+            # What is unfolded needs the user's columns, too, and so the whole key.
+            self.operators.append(replace(operator, schema=schema, aggregation=grouped, embeds=False))
         else:
             self._add_restored(self._of_its_own(operator, at), operator.schema, at)
 
