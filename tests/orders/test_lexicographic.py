@@ -245,3 +245,16 @@ def test_other_numbers_are_another_flow(tmp_path: Path) -> None:
     product.sink("out", rows.accumulate(n="sum(x)"))
     with pytest.raises(FlowChanged):
         stepped(product, [[], []], tmp_path, begin=1)
+
+
+def test_explain_advises_nothing_that_is_refused() -> None:
+    """There are no lengths of time; and times are told apart for no longer than along one column."""
+    flow = tg.Flow("explained")
+    rows = flow.source("s", "a INT, b INT, k STRING, x INT", time=tg.ordered(("a", "b"), INTS), watermark=MARKS)
+    flow.sink("once", rows.deduplicate("k"))
+    flow.sink("as_of", rows.join_asof(rows.select("k", "x AS y"), on="k"))
+    flow.sink("sums", rows.accumulate(by="k", n="sum(x)"))
+    text = str(flow.explain())
+    assert "times are values of (a, b), ordered by Lexicographic(Int(), Int())" in text
+    assert not any(word in text for word in ("within", "forget", "window", "cannot tell them apart", "NULL in a time"))
+    assert "over=" not in str(flow.plan)

@@ -190,7 +190,8 @@ class Plan:
         lines = [f"flow {self.name}"]
         for operator in self.operators:
             own = {f.name: getattr(operator, f.name) for f in fields(operator) if f.name not in (*_UNSAID, "bounds")}
-            given = {name: value for name, value in own.items() if name not in ("was", "forget") or value}
+            # No name is no column: along all of them.
+            given = {n: v for n, v in own.items() if v or not (n in ("was", "forget") or (n == "over" and v == ""))}
             arguments = [*operator.inputs, *(f"{n}={self._said(operator, n, value)}" for n, value in given.items())]
             lines.append(f"  {operator.id} = {operator.verb}({', '.join(arguments)}) -> {operator.schema}")
         lines += [f"  sink {sink.name} = {sink.input}" for sink in self.sinks]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -51,7 +51,7 @@ class NextDay(Operator[Event, Event]):
     def apply(self, event: Event) -> tuple[NextDay, list[Any]]:
         if isinstance(event, DT):
             d, _ = event.t
-            return NextDay(self.rows + 1), [tg.Timer((date.fromordinal(d.toordinal() + 1), LEAST))]
+            return NextDay(self.rows + 1), [tg.Timer((d + timedelta(days=1), LEAST))]
         return self, [DT(event.t, {"n_rows": self.rows})] if event.t[1] == LEAST else []
 
     def state(self) -> int:
@@ -259,6 +259,12 @@ LEXICOGRAPHIC = [
             (day(2), LEAST, "b", 2),
             (day(3), LEAST, "a", 3),
         ],
+    ),
+    Case(
+        "lexicographic: process, a timer, on wide numbers",
+        lambda f: numbered(f, "TIMESTAMP, INT").process(NextDay(), by="k", schema="n_rows INT"),
+        {"s": [(at(1), 3, "a", 1), (at(0), 7, "a", 2), (at(1), -5, "b", 4)]},
+        [(at(1440), LEAST, "a", 2), (at(1441), LEAST, "a", 2), (at(1441), LEAST, "b", 1)],
     ),
     Case(
         "lexicographic: iterate, what follows from the edges at or below a time",

@@ -43,7 +43,8 @@ def growing(operator: Operator) -> Iterator[Concern]:
                 _bounded(operator, "take groups that do not become more and more, or window(…).top(…)"),
             )
         case p.Deduplicate(within=None):
-            yield Concern(operator.id, "every key is kept for ever", 'bound it: within="1 day", or forget="1 day"')
+            bound = _where_counted(operator, 'bound it: within="1 day", or forget="1 day"')
+            yield Concern(operator.id, "every key is kept for ever", bound)
         case p.IntervalJoin():
             kept = [side for port, side in enumerate(("left", "right")) if operator.needed(port) is None]
             if kept:
@@ -57,7 +58,7 @@ def growing(operator: Operator) -> Iterator[Concern]:
                 operator.id,
                 f"the latest row of {operator.inputs[1]} is kept for each {', '.join(on)} for ever: "
                 "state grows with every new one",
-                'bound how far back a row may be: within="1 day"',
+                _where_counted(operator, 'bound how far back a row may be: within="1 day"'),
             )
         case p.Process(operator=user, by=by):
             yield from _process(operator, user, by)
@@ -95,5 +96,10 @@ def _keys(by: tuple[Any, ...]) -> str:
 def _bounded(operator: Operator, otherwise: str) -> str:
     """Return what to do about keys that become more and more: forget those that are silent, where that is possible."""
     if hasattr(operator, "forget") and len(operator.schema.time) == 1:
-        return 'let silent ones go: forget="30 days"'
-    return otherwise
+        return _where_counted(operator, 'let silent ones go: forget="30 days"')
+    return _where_counted(operator, otherwise)
+
+
+def _where_counted(operator: Operator, hint: str) -> str:
+    """Return a hint that has to do with lengths of time, or another one where times have no distance."""
+    return "take keys that do not become more and more" if operator.schema.ordered else hint
