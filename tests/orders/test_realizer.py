@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,12 +55,13 @@ def test_what_has_grown_keeps_its_points(order: Poset, size: int) -> None:
         assert {x: found[x] for x in points} == points
 
 
-def test_branches_of_a_tree_can_always_grow() -> None:
-    """A tree of versions that grows leaf by leaf, to any side, finds room."""
-    pairs = [("v0", "v1")]
+@pytest.mark.parametrize("parent", [lambda i: i * 7 % (i - 1), lambda i: i - 2, lambda i: i - 1 - i % 2])
+def test_branches_of_a_tree_can_grow(parent: Callable[[int], int]) -> None:
+    """A tree of versions that grows leaf by leaf, wherever: after fifty more there is room."""
+    pairs = [("v0", "v1"), ("v0", "v2")]
     points = numbered(canonical(Poset(pairs)))
-    for i in range(2, 30):
-        pairs.append((f"v{i * 7 % (i - 1) if i > 2 else 0}", f"v{i}"))
+    for i in range(3, 53):
+        pairs.append((f"v{parent(i)}", f"v{i}"))
         order = canonical(Poset(pairs))
         found = grown(order, points)
         assert found is not None
@@ -77,3 +81,13 @@ def test_a_realizer_that_lacks_an_extension_is_found_out() -> None:
     """The comparison can fail: with the first axis alone, elements that do not compare would."""
     order = Poset([("a", "b"), ("a", "c")])
     assert not is_faithful(order, {x: (i * GAP,) for i, x in enumerate(order.elements)})
+
+
+def test_an_order_of_many_elements_is_listed_and_numbered() -> None:
+    """As many as there may be: a root with leaves, and a chain."""
+    star = canonical(Poset([("root", f"leaf{i:03}") for i in range(299)]))
+    assert star.elements[:2] == ("root", "leaf000")
+    assert is_faithful(star, numbered(star))
+    chain = canonical(Poset([(i, i - 1) for i in range(299, 0, -1)]))
+    assert chain.elements == tuple(range(299, -1, -1))
+    assert is_faithful(chain, numbered(chain))

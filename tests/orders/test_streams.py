@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +13,21 @@ import pytest
 from typer.testing import CliRunner
 
 import tidegate as tg
-from tests.flow.cases.ordered import PAPER, WORDS, left, right
+from tests.flow.case import assert_same_rows
+from tests.flow.cases.ordered import PAPER, WORDS, counted, left, right
 from tests.local_engine.engine import rows_of
 from tests.local_engine.steps import Cut, engine_in
 from tidegate.cli import app
 from tidegate.engine.frontiers import of_user, shown
+from tidegate.engine.keepers import accumulated
 from tidegate.engine.storage.errors import FlowChanged
+from tidegate.flow.errors import BadInput
+from tidegate.flow.orders import Ordered
 from tidegate.flow.orders.coordinates import PosetCoordinates, SumCoordinates
 from tidegate.flow.orders.embed import embedded
+from tidegate.flow.orders.realizer import numbered
 from tidegate.local_engine.streaming.engine import Engine
+from tidegate.spec import WM, ihist_op
 from tidegate.time import Inl, Inr, Int, Poset, Sum
 
 MARKS = tg.punctuated("word = 'WM'")
@@ -33,12 +41,14 @@ def histograms(order: Poset = PAPER, watermark: Any = MARKS) -> tg.Flow:
     return flow
 
 
-def stepped(flow: tg.Flow, cuts: list[list[tuple[Any, ...]]], directory: Path, *, begin: int = 0) -> Engine:
+def stepped(
+    flow: tg.Flow, cuts: list[list[tuple[Any, ...]]], directory: Path, *, begin: int = 0, **options: Any
+) -> Engine:
     """An engine that has taken these rows, a list in each step, from the step ``begin`` on."""
     plan = flow.plan
     reader = Cut(plan["s"].schema, cuts)
     reader.released = begin
-    engine = engine_in(plan, {"s": reader}, {}, directory)
+    engine = engine_in(plan, {"s": reader}, {}, directory, **options)
     for number in range(begin, len(cuts)):
         reader.released = number + 1
         engine.step()
@@ -81,11 +91,11 @@ def test_the_frontier_becomes_empty_when_all_elements_are_complete(tmp_path: Pat
     assert len(answers(histograms(), tmp_path)) == 12
 
 
-def test_a_frontier_that_is_not_settled_holds_answers_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check can fail: with the bounds of points as they are, the frontier has elements that are no times."""
-    monkeypatch.setattr(PosetCoordinates, "settled", lambda self, frontier: list(frontier))
-    with pytest.raises(StopIteration):
-        frontier(stepped(histograms(), [[*WORDS, ("t4", "WM"), ("t5", "WM")]], tmp_path))
+def test_elements_that_are_taken_for_open_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check can fail: if all elements are open whatever the frontier is, nothing becomes complete."""
+    monkeypatch.setattr(PosetCoordinates, "elements_from", lambda self, frontier: [x for x, _ in self.points])
+    with pytest.raises(AssertionError):
+        test_the_frontier_becomes_empty_when_all_elements_are_complete(tmp_path)
 
 
 def test_late_and_rejected_rows_have_the_user_s_columns(tmp_path: Path) -> None:
@@ -237,3 +247,136 @@ def test_an_order_that_grows_changes_no_fingerprint() -> None:
     assert prints[0] == prints[1]
     assert plans[0] != plans[1]
     assert prints[0]["accumulate#1"] == "e292418bfdd7722b"
+
+
+LARGER = Poset([*((x, y) for x in PAPER.elements for y in PAPER.successors(x)), ("t1", "u1"), ("t4", "u0")])
+VERBS: dict[str, Callable[[tg.Stream], tg.Stream]] = {
+    "update": lambda s: s.accumulate(n="count(*)"),
+    "complete": lambda s: s.accumulate(by="word", n="count(*)", emit="complete"),
+    "rows": lambda s: s.accumulate(words="collect_list(word)"),
+    "top": lambda s: s.top(3, order="word"),
+    "process": lambda s: s.process(ihist_op(s.schema.order), by=(), schema="word STRING, n BIGINT", out=counted),
+    "iterate": lambda s: s.iterate(
+        start="SELECT word, 1 AS n FROM input", step="SELECT k.word, k.n FROM known k", key="word", keep="max(n) AS n"
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_state_that_was_folded_goes_on_in_an_order_that_has_grown(tmp_path: Path, verb: str) -> None:
+    """A new element beside the frontier sees all rows below it, also those that were complete and merged long ago."""
+
+    def flow(order: Poset) -> tg.Flow:
+        found = tg.Flow("growing")
+        words = found.source("s", "t STRING, word STRING", time=tg.ordered("t", order), watermark=MARKS)
+        found.sink("out", VERBS[verb](words))
+        return found
+
+    cuts = [[("t0", "a"), ("t1", "c")], [("t1", "WM")], [("t2", "b")], [("t4", "d"), ("t2", "WM")]]
+    stepped(flow(PAPER), cuts, tmp_path, fold_from=lambda parts: 0)
+    more = [*cuts, [("u1", "y"), ("u0", "z"), ("t3", "b")], [("u1", "WM")]]
+    stepped(flow(LARGER), more, tmp_path, begin=4, fold_from=lambda parts: 0).finish()
+    events = [WM(t) if word == "WM" else {"t": t, "word": word} for cut in more for t, word in cut]
+    expected = [tuple(row.values()) for row in flow(LARGER).reference({"s": events}).rows("out")]
+    assert_same_rows(answers(flow(LARGER), tmp_path), expected)
+
+
+def test_cells_that_are_merged_by_the_frontier_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check can fail: what is right for points that cannot become more loses rows here."""
+    monkeypatch.setattr(accumulated, "PosetCoordinates", SumCoordinates)
+    with pytest.raises(AssertionError):
+        test_state_that_was_folded_goes_on_in_an_order_that_has_grown(tmp_path, "update")
+
+
+def test_two_orders_in_one_flow_each_go_on_with_their_own(tmp_path: Path) -> None:
+    """One could have grown into the other; and elements of one are of another type."""
+    flow = tg.Flow("two")
+    small, large = Poset([("a", "b")]), Poset([("a", "b"), ("a", "c")])
+    days = Poset([(date(2026, 1, 2), date(2026, 1, 1))])
+    for name, type_, order in (("s", "STRING", small), ("r", "STRING", large), ("q", "DATE", days)):
+        source = flow.source(name, f"t {type_}, x INT", time=tg.ordered("t", order))
+        flow.sink(f"out_{name}", source.accumulate(n="sum(x)"))
+    rows = {"s": [("a", 1)], "r": [("c", 2)], "q": [(date(2026, 1, 2), 3)]}
+    plan = flow.plan
+    readers = {name: Cut(plan[name].schema, [found]) for name, found in rows.items()}
+    for reader in readers.values():
+        reader.released = 1
+    engine_in(plan, readers, {}, tmp_path).step()
+    engine_in(plan, readers, {}, tmp_path).finish()
+    found = tg.read(tg.local(), str(tmp_path / "out_q")).fetchall()
+    assert found == [(date(2026, 1, 2), 3)]
+
+
+def test_a_run_goes_on_when_all_elements_are_complete(tmp_path: Path) -> None:
+    """It is stopped, and not ended: the next one may have more elements."""
+    (tmp_path / "in").mkdir()
+    given = {"s": tg.files(tmp_path / "in" / "*.parquet")}
+    outputs = {"out": tg.parquet(tmp_path / "out")}
+
+    def put(name: str, rows: list[tuple[str, str]]) -> None:
+        table = pa.table({"t": [t for t, _ in rows], "word": [w for _, w in rows]})
+        pq.write_table(table, tmp_path / "in" / f".{name}")
+        (tmp_path / "in" / f".{name}").rename(tmp_path / "in" / name)
+
+    put("0.parquet", [("a", "x"), ("b", "WM")])
+    with histograms(Poset([("a", "b")])).start(tg.local(), given, outputs, tmp_path / "checkpoint") as run:
+        while not run.status().rows["s"]:
+            assert not run.await_termination(0.05)
+        assert run.status().frontiers == {"out": "everything is complete"}
+        assert run.is_active
+    put("1.parquet", [("c", "y")])
+    with histograms(Poset([("a", "b"), ("b", "c")])).start(tg.local(), given, outputs, tmp_path / "checkpoint") as run:
+        assert run.status().frontiers == {"out": "c"}
+        run.finish()
+    assert sorted(tg.read(tg.local(), str(tmp_path / "out")).fetchall()) == [
+        ("a", "x", 1), ("c", "x", 1), ("c", "y", 1)
+    ]  # fmt: skip
+
+
+def test_a_promise_says_nothing_of_elements_that_it_does_not_know() -> None:
+    """Of a smaller order, all that is complete is: the new elements of a follower are open."""
+    small, large = (
+        PosetCoordinates.of(given, numbered(given.order))  # type: ignore[arg-type]
+        for given in (
+            Ordered(("t",), Poset([("a", "b")]), ("STRING",)),
+            Ordered(("t",), Poset([("a", "b"), ("a", "c")]), ("STRING",)),
+        )
+    )
+    everything = small.written_frontier([])
+    assert everything == [["b"]]
+    assert large.read_frontier(everything) == [large.encode("c")]
+    with pytest.raises(BadInput, match="got 'c', which is complete"):
+        small.read_frontier(large.written_frontier([]))
+
+
+def test_a_time_of_a_sum_is_written_in_one_way(tmp_path: Path) -> None:
+    """With a value on both sides it would be two times that are one: such a row is rejected, by all alike."""
+    flow = tg.Flow("sides")
+    kind = "STRUCT<side: STRING, left: INT, right: INT>"
+    flow.sink(
+        "out", flow.source("s", f"t {kind}, x INT", time=tg.ordered("t", Sum(Int(), Int()))).aggregate(n="sum(x)")
+    )
+    rows = [{"t": {"side": "left", "left": 1, "right": other}, "x": 1} for other in (None, 7)]
+    schema = pa.schema(
+        {"t": pa.struct({"side": pa.string(), "left": pa.int32(), "right": pa.int32()}), "x": pa.int32()}
+    )
+    tables = flow.compute(tg.local(), {"s": pa.Table.from_pylist(rows, schema=schema)})
+    assert tables["out"].fetchall() == [({"side": "left", "left": 1, "right": None}, 1)]
+    assert tables.rejected["s"].fetchall()[0][-1] == "t is not in the order"
+    reference = flow.reference({"s": rows})
+    assert len(reference.rows("out")) == 1
+    assert [r.reason for r in reference.rejected["s"]] == ["t is not in the order"]
+
+
+def test_state_of_a_sum_becomes_less_on_each_side(tmp_path: Path) -> None:
+    """What is complete on a side is merged, however far the other one is."""
+    flow = tg.Flow("sides")
+    source = flow.source(
+        "s", "t STRUCT<side: STRING, value: INT>, x INT", time=tg.ordered("t", Sum(Int(), Int())),
+        watermark=tg.bounded(0, 0),
+    )  # fmt: skip
+    flow.sink("out", source.accumulate(n="sum(x)"))
+    cuts = [[(left(i), 1), (right(i), 1)] for i in range(8)]
+    engine = stepped(flow, cuts, tmp_path, fold_from=lambda parts: 0)
+    assert engine.last is not None
+    assert sum(state.rows for states in engine.last.state.values() for state in states) <= 4

@@ -126,14 +126,14 @@ def newly_complete(schema: Schema, old: Frontier, new: Frontier) -> str:
 def encoded(schema: Schema, frontier: Iterable[Any]) -> list[list[Any]]:
     """Answer the elements of a frontier as lists of units, and of the names of bounds."""
     if at := schema.coordinates:
-        return [at.written(at.bound_of_user(t)) for t in sorted(frontier, key=schema.order.key)]
+        return at.written_frontier(parts_of(schema, t) for t in sorted(frontier, key=schema.order.key))
     return [_coded(schema, t) for t in sorted(frontier, key=schema.order.key)]
 
 
 def decoded(schema: Schema, elements: Iterable[Sequence[Any]]) -> Frontier:
     """Answer the frontier that `encoded` wrote down."""
     if at := schema.coordinates:
-        return Antichain(schema.order, [at.time_on_axes(at.read(element)) for element in elements])
+        return Antichain(schema.order, at.read_frontier(elements))
     return Antichain(schema.order, [time_of(schema, element) for element in elements])
 
 
@@ -146,7 +146,7 @@ def shown(schema: Schema, frontier: Iterable[Any]) -> str:
     '(1, 1970-01-08) or (3, any)'
     """
     if at := schema.coordinates:
-        return " or ".join(at.shown(at.bound_of_user(t)) for t in sorted(frontier, key=schema.order.key)) or COMPLETE
+        return " or ".join(sorted(at.shown(at.bound_of_user(t)) for t in frontier)) or COMPLETE
     texts = sorted(", ".join("any" if _first(p) else str(p) for p in parts_of(schema, t)) for t in frontier)
     return " or ".join(f"({text})" if len(schema.time) > 1 else text for text in texts) or COMPLETE
 

@@ -12,7 +12,6 @@ from operator import le
 from typing import Any
 
 from tidegate.engine.commits.commit import Commit
-from tidegate.engine.frontiers import Frontier, decoded, encoded
 from tidegate.engine.storage.errors import FlowChanged
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.log import last_commit
@@ -20,11 +19,11 @@ from tidegate.flow.orders import Coordinates, Ordered, PackedCoordinates, PosetC
 from tidegate.flow.orders.coordinates import points_stored, stored
 from tidegate.flow.orders.realizer import Points
 from tidegate.flow.plan import Plan
-from tidegate.flow.schema import Column, Schema
+from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import order_of
-from tidegate.time import Antichain, Int, Lexicographic, Nat, Poset, Sum, minimal
+from tidegate.time import Int, Lexicographic, Nat, Poset, Sum
 
-__all__ = ["check_orders", "coordinates_in", "grown", "orders_in", "orders_of", "parts_of_orders"]
+__all__ = ["check_grown", "check_orders", "coordinates_in", "orders_in", "orders_of", "parts_of_orders"]
 
 
 def orders_of(flow: Plan) -> dict[str, list[list[Any]]]:
@@ -67,10 +66,10 @@ def coordinates_in(name: str, columns: Sequence[Column], flow: Mapping[str, Any]
     return PosetCoordinates.of(Ordered((column.name,), Poset(pairs), types), points)
 
 
-def orders_in(files: Files) -> list[list[list[Any]]]:
-    """Return the numbers of the orders that a checkpoint knows."""
+def orders_in(files: Files) -> dict[str, list[list[Any]]]:
+    """Return the numbers of the orders that a checkpoint knows, by source."""
     commit = last_commit(files)
-    return list(commit["flow"].get("orders", {}).values()) if commit else []
+    return dict(commit["flow"].get("orders", {})) if commit else {}
 
 
 def check_orders(flow: Plan, old: Mapping[str, Any]) -> None:
@@ -86,35 +85,19 @@ def check_orders(flow: Plan, old: Mapping[str, Any]) -> None:
             ).at(f"flow {flow.name!r}")
 
 
-def grown(flow: Plan, commit: Commit, old: Mapping[str, Any]) -> Commit:
-    """Return a commit as it is in orders that have grown: new elements are not complete. Raise if one has to be."""
-    known = {at: before for _, at, before in _known(flow, old) if len(before) < len(at.points)}
-    if not known:
-        return commit
-    marks = dict(commit.marks)
+def check_grown(flow: Plan, commit: Commit, old: Mapping[str, Any]) -> None:
+    """Raise if an order has new elements below a time that is complete; all others are not complete."""
     for source, at, before in _known(flow, old):
-        if at not in known:
-            continue
-        mark = marks[source]
-        open_ = _open(at, before, mark.frontier)
-        for x in (x for x, _ in at.points if x not in before):
-            if below := [y for y in before if y not in open_ and at.order.le(x, y)]:
+        open_ = set(at.elements_from(commit.marks[source].frontier))
+        for x, _ in at.points:
+            below = [y for y in before if x not in before and y not in open_ and at.order.le(x, y)]
+            # What is below a complete time would be taken for complete.
+            if below:
                 raise FlowChanged(
                     f"the new element {x!r} of {at.given.column} in source {source} is below {below[0]!r}, which is "
                     "complete: answers there are final",
                     hint="let new elements be above the times that are complete, or beside them",
                 ).at(f"flow {flow.name!r}")
-        marks[source] = replace(mark, frontier=_moved(flow[source].schema, at, before, mark.frontier))
-    outlets = dict(commit.outlets)
-    for sink in flow.sinks:
-        schema, outlet = flow[sink.input].schema, outlets.get(sink.name)
-        at_sink = schema.coordinates
-        if outlet is None or outlet.frontier is None or not isinstance(at_sink, PosetCoordinates):
-            continue
-        if old_points := known.get(at_sink):
-            frontier = _moved(schema, at_sink, old_points, decoded(schema, outlet.frontier))
-            outlets[sink.name] = replace(outlet, frontier=tuple(map(tuple, encoded(schema, frontier))))
-    return replace(commit, marks=marks, outlets=outlets)
 
 
 def _known(flow: Plan, old: Mapping[str, Any]) -> Iterator[tuple[str, PosetCoordinates, Points]]:
@@ -125,15 +108,3 @@ def _known(flow: Plan, old: Mapping[str, Any]) -> Iterator[tuple[str, PosetCoord
         at = flow[names[name]].schema.coordinates if name in names else None
         if isinstance(at, PosetCoordinates):
             yield names[name], at, points_stored(at.given, found)
-
-
-def _open(at: PosetCoordinates, before: Points, frontier: Frontier) -> list[Any]:
-    """Return the elements that there were and that are not complete."""
-    bounds = [at.decode(f) for f in frontier]
-    return [x for x in before if any(at.order.le(f, x) for f in bounds)]
-
-
-def _moved(schema: Schema, at: PosetCoordinates, before: Points, frontier: Frontier) -> Frontier:
-    """Return a frontier with all new elements at or above it."""
-    new = [x for x, _ in at.points if x not in before]
-    return Antichain(schema.order, [at.encode(x) for x in minimal(at.order, [*_open(at, before, frontier), *new])])

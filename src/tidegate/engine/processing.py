@@ -21,9 +21,9 @@ from tidegate.flow.arrow import arrow_type, checked_result, rows_of, table_of
 from tidegate.flow.errors import BadInput, BadResult
 from tidegate.flow.plan import Process
 from tidegate.flow.processed import Row, not_a_row, put_out
-from tidegate.flow.schema import Column
+from tidegate.flow.schema import Column, Schema
 from tidegate.flow.spans import from_units, units
-from tidegate.flow.timers import Timer, undeclared
+from tidegate.flow.timers import Timer, checked_timer, undeclared
 from tidegate.spec import DT, WM
 from tidegate.spec.operator import step
 from tidegate.spec.parts import name_of
@@ -140,10 +140,18 @@ class Copies:
             copy, answered = step(copy, event)
             for answer in answered:
                 if timers is not None and isinstance(answer, Timer):
+                    if self._at is not None:
+                        checked_timer(self._of_user, answer, told, self.name, alone=not rows)
                     timers.ask(Timer(self._heard(answer.t)), t, alone=not rows)
                 else:
                     found.append((t, answer))
         return copy
+
+    @property
+    def _of_user(self) -> Schema:
+        """The times as the operator knows them."""
+        assert self._at is not None
+        return Schema(self._at.user, self._at.given.columns, self._at.given)
 
     def _told(self, t: Any) -> Any:
         """Return a time as the operator knows it."""

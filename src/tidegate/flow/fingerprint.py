@@ -22,7 +22,7 @@ from typing import Any
 
 from tidegate.flow.schema import Schema
 from tidegate.flow.sql import Sql
-from tidegate.time import Lexicographic
+from tidegate.time import Lexicographic, Sum
 
 __all__ = ["AS_SQL", "IF_GIVEN", "LEFT_OUT", "content", "plain"]
 
@@ -56,7 +56,7 @@ def plain(value: Any, *, exact: bool = False) -> Any:
     if isinstance(value, Schema):
         # The order itself may grow: whether it may go on as it is now is looked at where a checkpoint is.
         kind = [] if value.ordering is None else [type(value.ordering.order).__name__]
-        if value.ordering is not None and isinstance(value.ordering.order, Lexicographic):
+        if value.ordering is not None and isinstance(value.ordering.order, Lexicographic | Sum):
             # That does not grow: how times are numbered depends on its parts.
             kind = [repr(value.ordering.order)]
         return [[c.name, c.type] for c in value.columns] + [list(value.time)] + kind

@@ -50,7 +50,10 @@ class Schema:
 
     def __str__(self) -> str:
         columns = ", ".join(map(str, self.visible))
-        return f"{columns}; time: {', '.join(self.user_time)}" if self.time else columns
+        if not self.time:
+            return columns
+        by = f", ordered by a {type(self.ordering.order).__name__}" if self.ordering is not None else ""
+        return f"{columns}; time: {', '.join(self.user_time)}{by}"
 
     def __repr__(self) -> str:
         return f"Schema({str(self)!r})"
@@ -67,7 +70,7 @@ class Schema:
     @property
     def coordinates(self) -> Coordinates | None:
         """What the time columns are points of, if they are not what a user knows."""
-        return self.ordering if hasattr(self.ordering, "coding") else None  # type: ignore[return-value]
+        return self.ordering if self.ordering is not None and self.ordering.on_axes else None  # type: ignore[return-value]
 
     @property
     def ordered(self) -> Ordered | None:

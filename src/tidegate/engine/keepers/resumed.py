@@ -227,12 +227,12 @@ def _keyed(operator: Process, rows: Relation) -> Relation:
 
 
 def _check(operator: Process, old: Frontier) -> Callable[[Any], None]:
-    order, elements = operator.schema.order, list(old)
+    order, elements, at = operator.schema.order, list(old), operator.schema.coordinates
 
     def check(t: Any) -> None:
         if not any(order.le(f, t) for f in elements):
             raise BadResult(
-                f"expected at exit only times that are not complete yet, got {t!r}",
+                f"expected at exit only times that are not complete yet, got {at.time_of_user(t) if at else t!r}",
                 hint="answer at the latest when the time is given; a time that is complete stays as it is",
             )
 

@@ -116,9 +116,7 @@ def _with_outputs(operator: plan.Accumulate, answers: Relation, rows: Relation, 
     return _finished(operator, _recomputed(operator, rows, answers, groups))
 
 
-def _by_pairs(
-    operator: plan.Accumulate, found: Relation, keys: list[str], times: list[str], kept: _Cells
-) -> Relation:
+def _by_pairs(operator: plan.Accumulate, found: Relation, keys: list[str], times: list[str], kept: _Cells) -> Relation:
     """Return cells with all that is at or below them: of few elements, by pairs of them.
 
     A grid would have as many cells as elements to the power of the axes.
@@ -130,8 +128,10 @@ def _by_pairs(
     same = [f"{name} <=> {name}x" for name in keys]
     below = " AND ".join([*same, *(f"{name} <= {name}x" for name in times)])
     places = {name: f"{name}x" for name in (*keys, *times)}
-    return asked.join(found, below).group(places, kept.merged, like=None if kept.then else found.shape).with_columns(
-        kept.then
+    return (
+        asked.join(found, below)
+        .group(places, kept.merged, like=None if kept.then else found.shape)
+        .with_columns(kept.then)
     )
 
 

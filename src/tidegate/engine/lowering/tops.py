@@ -3,7 +3,7 @@
 At or below a time are the rows of all places up to it, a place being one of the values that a time column has. The
 first so many places fall apart into blocks: 13 into 8, then 4, then 1. Each block has its first rows, and a time has
 those of its blocks to choose from: of m places, no more than log m blocks. On several time columns, blocks are
-products.
+products. Finite orders are the exception.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tidegate.engine.lowering.ranks import chosen_columns, first_of_each
 from tidegate.engine.relation import Relation, as_they_are
 from tidegate.engine.units import to_units
 from tidegate.flow import plan
+from tidegate.flow.orders import PosetCoordinates
 
 __all__ = ["placed", "top", "top_answers"]
 
@@ -47,6 +48,8 @@ def top_answers(operator: plan.Top, found: Relation, own: Relation) -> Relation:
     if operator.forget is not None:
         since = to_units("__t0", operator.schema.times[0].type or "")
         found, keys = remembered(found, since, operator.forget, keys), [*keys, UNTIL]
+    if isinstance(operator.schema.coordinates, PosetCoordinates):
+        return _by_pairs(operator, found, own, keys, times)
     at = _with_places(found, times, [] if complete else keys)
     asked = at.where("__here > 0").select(as_they_are([*times, *places, *([] if complete else keys)])).distinct()
     if complete and keys:
@@ -68,6 +71,23 @@ def top_answers(operator: plan.Top, found: Relation, own: Relation) -> Relation:
     pairs = asked.join(rows.select(as_they_are([*own.names, *keys, *sizes, *blocks])), same)
     columns = {name: f"__t{i}" for i, name in enumerate(operator.schema.time)}
     return first_of_each(operator, pairs, [*keys, *times], own).select(columns | chosen_columns(operator, own))
+
+
+def _by_pairs(
+    operator: plan.Top, found: Relation, own: Relation, keys: Sequence[str], times: Sequence[str]
+) -> Relation:
+    """Return the answers on a finite order, by pairs of elements: they are few, and may have many axes."""
+    complete = operator.emit == "complete"
+    wanted = [*times, *([] if complete else keys)]
+    asked = found.where("__here > 0").select({f"{name}x": name for name in wanted}).distinct()
+    if complete and keys:
+        asked = asked.join(found.select({f"{name}x": name for name in keys}).distinct(), "true")
+    rows = first_of_each(operator, found, [*keys, *times], own)
+    below = " AND ".join([*(f"{name} <=> {name}x" for name in keys), *(f"{name} <= {name}x" for name in times)])
+    pairs = asked.join(rows.select(as_they_are([*own.names, *keys, *times])), below)
+    chosen = first_of_each(operator, pairs, [f"{name}x" for name in (*keys, *times)], own)
+    columns = {name: f"__t{i}x" for i, name in enumerate(operator.schema.time)}
+    return chosen.select(columns | chosen_columns(operator, own))
 
 
 def _with_places(rows: Relation, times: Sequence[str], apart: Sequence[str]) -> Relation:

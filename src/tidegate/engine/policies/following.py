@@ -9,13 +9,12 @@ from typing import Any
 from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, decoded
 from tidegate.engine.inputs import STEP
-from tidegate.engine.policies.policy import SIGNAL, Policy, Seen, completed
+from tidegate.engine.policies.policy import SIGNAL, Policy, Seen, narrowed
 from tidegate.engine.relation import Call
 from tidegate.engine.storage.published import Following, Promise
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
 from tidegate.flow.watermarks import Published
-from tidegate.time import complete_times
 
 __all__ = ["TOLD", "ByPromises"]
 
@@ -58,8 +57,11 @@ class ByPromises(Policy[Following]):
         except BadInput as error:
             raise error.at(f"source {self.source.id!r}, which follows {self.path}") from None
         if promise is not None:
-            done = complete_times(self.schema.order, decoded(self.schema, promise.frontier))
-            frontier = completed(self.schema, frontier, done)
+            try:
+                promised = decoded(self.schema, promise.frontier)
+            except BadInput as error:
+                raise error.at(f"source {self.source.id!r}, which follows {self.path}") from None
+            frontier = narrowed(self.schema, frontier, promised)
         return following, frontier
 
     def because(self, memory: Following | None) -> str:

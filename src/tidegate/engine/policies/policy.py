@@ -29,6 +29,7 @@ __all__ = [
     "Policy",
     "Seen",
     "completed",
+    "narrowed",
     "time_from",
 ]
 
@@ -143,11 +144,21 @@ def completed(schema: Schema, frontier: Frontier, done: Iterable[Any]) -> Fronti
     """Return a frontier with more times complete; what was complete stays so."""
     if isinstance(at := schema.coordinates, PosetCoordinates):
         # Of many axes, bounds would be many more than elements.
-        left = [x for x in at.elements_from(frontier) if not any(at.order.le(x, at.decode(t)) for t in done)]
+        until = [at.decode(t) for t in done]
+        left = [x for x in at.elements_from(frontier) if not any(at.order.le(x, y) for y in until)]
         return Antichain(schema.order, [at.encode(x) for x in minimal(at.order, left)])
     found = frontier_times(schema.order, maximal(schema.order, [*complete_times(schema.order, frontier), *done]))
     # After the last time that a column can have, nothing comes.
     return Antichain(schema.order, [t for t in found if not any(part is TOP for part in parts_of(schema, t))])
+
+
+def narrowed(schema: Schema, frontier: Frontier, promised: Frontier) -> Frontier:
+    """Return a frontier with all times complete that are by another."""
+    if isinstance(at := schema.coordinates, PosetCoordinates):
+        open_ = set(at.elements_from(promised))
+        left = [x for x in at.elements_from(frontier) if x in open_]
+        return Antichain(schema.order, [at.encode(x) for x in minimal(at.order, left)])
+    return completed(schema, frontier, complete_times(schema.order, promised))
 
 
 def time_from(schema: Schema, parts: Sequence[int | None]) -> Any:

@@ -10,7 +10,7 @@ from tidegate.engine.commits.by_step import check_none_after
 from tidegate.engine.commits.commit import Commit
 from tidegate.engine.commits.upgrade import upgraded
 from tidegate.engine.meaning import check_meaning
-from tidegate.engine.orders import check_orders, grown
+from tidegate.engine.orders import check_grown, check_orders
 from tidegate.engine.steps.cleaning import sweep
 from tidegate.engine.steps.owner import check_owned
 from tidegate.engine.steps.prepared import Prepared
@@ -32,7 +32,7 @@ def recover(run: Prepared, found: Mapping[str, Any], lock: Lock | None) -> Commi
     check_orders(run.flow, found["flow"])
     check_meaning(run.flow, found["flow"], run.meaning)
     commit = upgraded(run.files, Commit.decode(run.flow, found), found["format"])
-    commit = grown(run.flow, commit, found["flow"])
+    check_grown(run.flow, commit, found["flow"])
     check_zones(run, commit, found["flow"].get("zones", {}))
     run.probe("checking", commit.step)
     _check(run, commit)

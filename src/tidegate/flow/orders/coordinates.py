@@ -11,16 +11,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
-from typing import Any
+from datetime import date, datetime
+from functools import lru_cache
+from typing import Any, ClassVar
 
 from tidegate.flow import sqltypes
+from tidegate.flow.errors import BadInput
 from tidegate.flow.orders.ordered import LEFT, RIGHT, Ordered
 from tidegate.flow.orders.realizer import Points
 from tidegate.flow.schema import Column
-from tidegate.flow.spans import from_units, units
+from tidegate.flow.spans import from_units, units, within
 from tidegate.flow.sqltypes import literal, quoted
-from tidegate.time import BOTTOM, TOP, Bound, Inl, Inr, Nat, Order, Sum, minimal
+from tidegate.flow.units import from_units as sql_from_units
+from tidegate.time import BOTTOM, TOP, Bound, Inl, Inr, Nat, Order, Sum, maximal, minimal
 
 __all__ = ["AXIS", "Coordinates", "PosetCoordinates", "SumCoordinates", "points_stored", "stored"]
 
@@ -32,6 +35,7 @@ class Coordinates(ABC):
     """How the times of an order are written down as points, and read again."""
 
     given: Ordered
+    on_axes: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -81,6 +85,14 @@ class Coordinates(ABC):
     @abstractmethod
     def settled(self, frontier: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
         """Return the points of the least times that are at or above a point of a frontier: only they can still come."""
+
+    def written_frontier(self, frontier: Iterable[Any]) -> list[list[Any]]:
+        """Return a frontier of an engine for a commit, or for those who follow it."""
+        return [self.written(self.bound_of_user(t)) for t in frontier]
+
+    def read_frontier(self, found: Iterable[Sequence[Any]]) -> list[Any]:
+        """Return the times of an engine's frontier that was written down."""
+        return [self.time_on_axes(self.read(element)) for element in found]
 
     @abstractmethod
     def written(self, t: Any) -> list[Any]:
@@ -138,15 +150,35 @@ class PosetCoordinates(Coordinates):
         return (_case((f"{AXIS}0 = {point[0]}L", self._literal(x)) for x, point in self.points),)
 
     def encode(self, t: Any) -> tuple[Any, ...]:
-        return dict(self.points)[t]
+        return _point_by_element(self.points)[t]
 
     def decode(self, point: Sequence[Any]) -> Any:
-        return next(x for x, known in self.points if known == tuple(point))
+        return _element_by_point(self.points)[tuple(point)]
+
+    def elements_from(self, frontier: Iterable[Sequence[Any]]) -> list[Any]:
+        """Return the elements that are at or above a point of a frontier."""
+        bounds = [tuple(point) for point in frontier]
+        return [x for x, point in self.points if any(_reaches(bound, point) for bound in bounds)]
 
     def settled(self, frontier: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
-        bounds = [tuple(point) for point in frontier]
-        open_ = [x for x, point in self.points if any(_reaches(bound, point) for bound in bounds)]
-        return [self.encode(x) for x in minimal(self.order, open_)]
+        return [self.encode(x) for x in minimal(self.order, self.elements_from(frontier))]
+
+    def written_frontier(self, frontier: Iterable[Any]) -> list[list[Any]]:
+        # What is complete, and not what is open: whoever knows more elements than this order has knows that those are.
+        open_ = set(self.elements_from(frontier))
+        done = maximal(self.order, [x for x, _ in self.points if x not in open_])
+        return [self.written(x) for x in sorted(done, key=self.order.key)]
+
+    def read_frontier(self, found: Iterable[Sequence[Any]]) -> list[Any]:
+        done = [self.read(element) for element in found]
+        for x in done:
+            if not self.order.contains(x):
+                raise BadInput(
+                    f"expected times of {self.given.column} that are in its order, got {x!r}, which is complete",
+                    hint="declare the order that the published output, or the checkpoint, has",
+                )
+        left = [x for x, _ in self.points if not any(self.order.le(x, y) for y in done)]
+        return [self.encode(x) for x in minimal(self.order, left)]
 
     def written(self, t: Any) -> list[Any]:
         return [t.isoformat() if isinstance(t, date) else t]
@@ -155,12 +187,24 @@ class PosetCoordinates(Coordinates):
         return date.fromisoformat(found[0]) if self.given.type == "DATE" else found[0]
 
     def shown(self, t: Any) -> str:
-        return str(t)
+        return str(t) or "''"
 
     def _literal(self, x: Any) -> str:
         if isinstance(x, str):
-            return literal(x)
-        return f"DATE '{x.isoformat()}'" if isinstance(x, date) else f"CAST({x} AS {self.given.type})"
+            # Spark would put the value of a setting in the place of such a word.
+            parts = [literal(part) for part in x.replace("${", "$\0{").split("\0")]
+            return parts[0] if len(parts) == 1 else f"concat({', '.join(parts)})"
+        return f"DATE '{x.isoformat()}'" if isinstance(x, date) else f"CAST('{x}' AS {self.given.type})"
+
+
+@lru_cache(maxsize=64)
+def _point_by_element(points: tuple[tuple[Hashable, tuple[int, ...]], ...]) -> dict[Hashable, tuple[int, ...]]:
+    return dict(points)
+
+
+@lru_cache(maxsize=64)
+def _element_by_point(points: tuple[tuple[Hashable, tuple[int, ...]], ...]) -> dict[tuple[int, ...], Hashable]:
+    return {point: x for x, point in points}
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +224,7 @@ class SumCoordinates(Coordinates):
         sides = [_case(zip(whole, numbers, strict=True)) for numbers in (("0", "1"), ("1", "0"))]
         numbers = [f"CAST({sql} AS TINYINT)" for sql in sides]
         values = [
-            f"IF({self._is(side)}, {self._value(side)}, {_still(type_)})"
+            f"IF({self._is(side)}, {self._value(side)}, {sql_from_units(f'{units(_standing(type_), type_)}L', type_)})"
             for side, type_ in zip((LEFT, RIGHT), self.given.sides, strict=True)
         ]
         return (*numbers, *values)
@@ -194,7 +238,7 @@ class SumCoordinates(Coordinates):
         return (f"named_struct({side}, 'left', IF({left}, {AXIS}2, NULL), 'right', IF({left}, NULL, {AXIS}3))",)
 
     def encode(self, t: Any) -> tuple[Any, ...]:
-        left, right = (from_units(0, type_) for type_ in self.given.sides)
+        left, right = map(_standing, self.given.sides)
         return (0, 1, t.t, right) if t.is_left else (1, 0, left, t.t)
 
     def decode(self, point: Sequence[Any]) -> Any:
@@ -240,7 +284,10 @@ class SumCoordinates(Coordinates):
         assert isinstance(order, Sum)
         part = order.left if side == LEFT else order.right
         value = self._value(side)
-        return f"{value} IS NOT NULL" + (f" AND {value} >= 0" if isinstance(part, Nat) else "")
+        tests = [f"{value} IS NOT NULL", *([f"{value} >= 0"] if isinstance(part, Nat) else [])]
+        # A value on the other side as well would make two of one time.
+        tests += [] if self._one_type else [f"{self._value(RIGHT if side == LEFT else LEFT)} IS NULL"]
+        return " AND ".join(tests)
 
 
 def _point(t: Any) -> tuple[Any, ...]:
@@ -261,14 +308,11 @@ def _least(part: Order[Any], values: list[Any]) -> Any:
     return max(least, 0) if isinstance(part, Nat) and not isinstance(least, Bound) else least
 
 
-def _still(type_: str) -> str:
-    """Return a value of a type that does not move."""
+def _standing(type_: str) -> Any:
+    """Return what is on the axis of the side that a time is not on: late, so that it keeps no state apart."""
     if type_ in sqltypes.INTEGERS:
-        return f"CAST(0 AS {type_})"
-    # The session's zone has no say in it.
-    return {"DATE": "DATE '1970-01-01'", "TIMESTAMP": "timestamp_micros(0L)"}.get(
-        type_, "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
-    )
+        return min(within(2**62, type_), 2**62 - 1)
+    return date(9000, 1, 1) if type_ == "DATE" else datetime(9000, 1, 1)
 
 
 def _case(pairs: Iterable[tuple[str, str]]) -> str:
@@ -281,6 +325,9 @@ def stored(coordinates: PosetCoordinates) -> list[list[Any]]:
 
 
 def points_stored(given: Ordered, found: Sequence[Sequence[Any]]) -> Points:
-    """Return the numbers that `stored` wrote down."""
+    """Return the numbers that `stored` wrote down; none, if they are of elements of another type."""
     reader = PosetCoordinates(given, ())
-    return {reader.read(entry): tuple(entry[1]) for entry in found}
+    try:
+        return {reader.read(entry): tuple(entry[1]) for entry in found}
+    except (ValueError, TypeError):
+        return {}

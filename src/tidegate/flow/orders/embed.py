@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from tidegate.flow import plan
@@ -21,26 +22,24 @@ from tidegate.flow.plan import Operator, Plan
 from tidegate.flow.schema import Column, Schema
 from tidegate.time import Lexicographic, Poset
 
-__all__ = ["embedded", "is_embedded"]
+__all__ = ["embedded"]
 
 #: Operators that give the rows that they are given, or rows in their place.
 _AS_GIVEN = (plan.Source, plan.Where, plan.Explode, plan.Unfold, plan.MapBatches, plan.Union, plan.Gate, plan.Distinct)
 
 
-def is_embedded(flow: Plan) -> bool:
-    """Whether times in a plan are points."""
-    return any(source.schema.coordinates for source in flow.sources)
-
-
-def embedded(flow: Plan, known: Sequence[Sequence[Sequence[Any]]] = ()) -> Plan:
+def embedded(flow: Plan, known: Mapping[str, Sequence[Sequence[Any]]] = MappingProxyType({})) -> Plan:
     """Return the plan that engines run: the same one, if all times are ordered by their values.
 
-    ``known`` are the numbers of orders in a checkpoint: an order that has grown since goes on with them.
+    ``known`` are the numbers of orders in a checkpoint, by source: an order that has grown since goes on with them.
     """
     found: dict[Ordered, Coordinates] = {}
-    for source in flow.sources:
-        if (given := source.schema.ordered) and given not in found:
-            found[given] = _coordinates(given, known)
+    for given in {source.schema.ordered: None for source in flow.sources if source.schema.ordered}:
+        # Sources that have one order have the same numbers, or their streams could not meet.
+        alike = [source for source in flow.sources if source.schema.ordered == given]
+        stored = [known[name] for source in alike for name in (source.id, source.was) if name in known]
+        assert given is not None
+        found[given] = _coordinates(given, stored)
     if not found:
         return flow
     rewritten = _Rewriting(flow, found)

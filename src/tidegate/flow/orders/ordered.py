@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 from tidegate.flow import sqltypes
 from tidegate.flow.errors import BadArgument, BadTime
@@ -37,6 +37,8 @@ class Ordered:
     columns: tuple[str, ...]
     order: Poset | Sum | Lexicographic
     types: tuple[str, ...] = ()
+    #: Whether times are points, as engines have them.
+    on_axes: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         return f"ordered({(self.columns[0] if len(self.columns) == 1 else self.columns)!r}, {self.order!r})"
@@ -89,6 +91,8 @@ class Ordered:
             return value if self.order.contains(value) else None
         side = value.get("side")
         held = value["value"] if "value" in value else value.get(side)
+        if value.get({LEFT: RIGHT, RIGHT: LEFT}.get(side, "")) is not None:
+            return None
         t = {LEFT: Inl, RIGHT: Inr}[side](held) if side in (LEFT, RIGHT) else None
         return t if self.order.contains(t) else None
 
@@ -213,7 +217,7 @@ def _checked_poset(order: Poset, column: Column) -> Poset:
         if fits and kind is int:
             size = 8 * 2 ** sqltypes.INTEGERS.index(column.type or "") - 1
             fits = -(2**size) <= x < 2**size
-        if not fits:
+        if not fits or (isinstance(x, str) and "\0" in x):
             raise BadTime(
                 f"expected elements that {column} can have, got {x!r} ({type(x).__name__})",
                 hint=f"elements of type {kind.__name__}, or another type of the column",
@@ -223,7 +227,7 @@ def _checked_poset(order: Poset, column: Column) -> Poset:
 
 def _checked_sum(order: Sum, column: Column) -> Sum:
     fields = dict(sqltypes.fields(column.type or "")) if (column.type or "").startswith("STRUCT") else {}
-    names = [name.lower() for name in fields]
+    names = list(fields)
     if fields.get("side") != "STRING" or names not in (["side", "value"], ["side", LEFT, RIGHT]):
         raise BadTime(
             f"expected a struct of side and value for a Sum, got {column}",

@@ -13,19 +13,20 @@ numbers have room between them: when an order grows, the old elements keep their
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tidegate.time import Poset
 
 __all__ = ["GAP", "Points", "canonical", "grown", "is_faithful", "numbered", "realizer"]
 
 #: The distance between the numbers of two neighbours, as long as none came between them.
-GAP = 2**32
+GAP = 2**54
 
 #: How many places are tried for the elements that are new in an order.
-_TRIES = 2_000
+_TRIES = 100_000
 #: How often a realizer with few extensions is looked for, of a small order.
 _ATTEMPTS = 40
 
@@ -36,18 +37,24 @@ Points: TypeAlias = dict[Hashable, tuple[int, ...]]
 def canonical(order: Poset) -> Poset:
     """Return an order whose elements are listed in one way, however its pairs were written down.
 
-    >>> canonical(Poset([("b", "c"), ("a", "c")])).elements
-    ('a', 'b', 'c')
+    An element is followed by those above it that wait for nobody else, the least by its value first: branch by branch.
+    Of a tree, that is one of two linear extensions that are enough.
+
+    >>> canonical(Poset([("root", "b"), ("root", "a"), ("a", "c"), ("b", "d")])).elements
+    ('root', 'a', 'c', 'b', 'd')
     """
-    # Of those that may come next, the least by its value.
-    left = sorted(order.elements)  # type: ignore[type-var]
+    values: list[Any] = sorted(order.elements)
+    above = {x: [y for y in values if y != x and order.le(x, y)] for x in values}
+    waits = Counter(y for found in above.values() for y in found)
+    free = [x for x in reversed(values) if not waits[x]]
     listed: list[Hashable] = []
-    while left:
-        first = next(x for x in left if not any(y != x and order.le(y, x) for y in left))
-        left.remove(first)
-        listed.append(first)
-    pairs = [(x, y) for x in order.elements for y in order.successors(x)]
-    return Poset(pairs, elements=listed)
+    while free:
+        listed.append(free.pop())
+        for y in reversed(above[listed[-1]]):
+            waits[y] -= 1
+            if not waits[y]:
+                free.append(y)
+    return Poset([(x, y) for x, found in above.items() for y in found], elements=listed)
 
 
 def realizer(order: Poset) -> list[tuple[Hashable, ...]]:
@@ -77,7 +84,7 @@ def _attempt(order: Poset, chance: random.Random) -> list[tuple[Hashable, ...]]:
     below = [sum(1 << i for i, x in enumerate(elements) if order.le(x, y)) for y in elements]
     while one_way:
         chance.shuffle(one_way)
-        extension = _turning(below, sorted(one_way, key=lambda pair: pair[0] - pair[1]) if len(found) % 2 else one_way)
+        extension = _turning(below, sorted(one_way, key=lambda pair: pair[1] - pair[0]) if len(found) % 2 else one_way)
         place = {i: n for n, i in enumerate(extension)}
         found.append(tuple(elements[i] for i in extension))
         one_way = [(i, j) for i, j in one_way if place[i] < place[j]]
@@ -91,8 +98,8 @@ def _turning(below: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int
     """
     before = list(below)
     for i, j in pairs:
-        # If i has to be before j by now, j cannot be before i.
-        if not before[j] >> i & 1:
+        # If i has to be before j by now, j cannot be before i; and it may be already.
+        if not before[j] >> i & 1 and not before[i] >> j & 1:
             before = [bits | before[j] if bits >> i & 1 else bits for bits in before]
     return sorted(range(len(before)), key=lambda i: (before[i].bit_count(), i))
 
@@ -131,20 +138,20 @@ def _with_all(order: Poset, new: Sequence[Hashable], known: Points, tries: Itera
     """Return the numbers of all elements, after the new ones were placed one after the other; None if it fails."""
     if not new:
         return known
-    for point in _places(order, new[0], known):
-        if next(tries, None) is None:
-            return None
+    for point in _places(order, new[0], known, tries):
         found = _with_all(order, new[1:], known | {new[0]: point}, tries)
         if found is not None:
             return found
     return None
 
 
-def _places(order: Poset, x: Hashable, known: Points) -> Iterator[tuple[int, ...]]:
+def _places(order: Poset, x: Hashable, known: Points, tries: Iterator[int]) -> Iterator[tuple[int, ...]]:
     """Return points for one more element, which keep it apart from those that it does not compare with."""
     apart = [point for y, point in known.items() if not order.comparable(x, y)]
     axes = range(len(next(iter(known.values()))))
     for point in product(*(list(_free(order, x, known, axis)) for axis in axes)):
+        if next(tries, None) is None:
+            return
         above = (any(a > b for a, b in zip(point, other, strict=True)) for other in apart)
         below = (any(a < b for a, b in zip(point, other, strict=True)) for other in apart)
         if all(above) and all(below):
