@@ -1,0 +1,201 @@
+"""One run of a side at a rate: started, warmed up, fed at that rate, and what came of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+
+from bench.aggregates.evaluation.asked import Asked, Pools
+from bench.aggregates.evaluation.pace import START, Pace, arguments, rows_of, write_file
+from bench.aggregates.evaluation.sides import Session, Started, start
+from bench.aggregates.evaluation.sustain import Rule, seconds_of, typical
+from bench.aggregates.evaluation.waits import Steps, Wait, by_second, of_pairs, of_rows, of_windows
+from bench.latency import percentiles
+
+__all__ = ["Cell", "run_cell"]
+
+_ROOT = Path(__file__).parents[3]
+#: Before the rows that come at a rate: so many files, of so many rows, all answered before the first of those is due.
+_WARM_FILES, _WARM_ROWS = 3, 50
+#: How long it is waited for something, in seconds, before it is given up.
+_PATIENCE = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What is run: a side, a query in a form, a rate, for how long, and the number of the run."""
+
+    side: str
+    query: str
+    rate: float
+    form: str = "dedicated"
+    tumbling: bool = False
+    #: How long it is measured, and for how long before that rows come at the rate without being counted.
+    seconds: float = 600.0
+    warm: float = 30.0
+    bound: float = 15.0
+    run: int = 0
+
+    @property
+    def asked(self) -> Asked:
+        """Return the query."""
+        return Asked(self.query, self.form, self.tumbling)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Return it as values, by which it is known again."""
+        return asdict(self)
+
+
+def run_cell(session: Session, cell: Cell, pools: Pools, place: Path) -> dict[str, Any]:
+    """Run a cell in a directory of its own; return latencies, throughput and whether the rate was sustained."""
+    asked = cell.asked
+    # After what is measured, rows still come: what was due at the end is answered under the same load.
+    pace = Pace(cell.rate, cell.warm + cell.seconds + (asked.frames.every if asked.frames else 0) + 1)
+    rows = {part.name: part.rows for part in pace.parts()}
+    load = os.getloadavg()[0]
+    with TemporaryDirectory(dir=place) as directory:
+        given, work = Path(directory) / "in", Path(directory) / "run"
+        given.mkdir()
+        work.mkdir()
+        sender = subprocess.Popen(
+            [sys.executable, "-m", "bench.aggregates.evaluation.pace", arguments(pace, pools.file(asked.source), given)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=_ROOT,
+        )
+        assert sender.stdin is not None
+        assert sender.stdout is not None
+        try:
+            _expect(sender.stdout.readline(), "ready")
+            rows |= _warm_files(pools.table(asked.source), given)
+            started = start(session, cell.side, asked, given, work)
+            try:
+                warm = _WARM_FILES * _WARM_ROWS
+                _wait_for(started, rows, warm, time.time() + _PATIENCE)
+                sender.stdin.write("go\n")
+                sender.stdin.flush()
+                began = float(sender.stdout.readline())
+                until = began + pace.seconds + cell.bound + 2
+                found = _wait_for(started, rows, warm + pace.rows, until, raising=False)
+                stopped = time.time()
+                lag = _last_line(sender, stopped)
+            finally:
+                started.stop()
+        finally:
+            if sender.poll() is None:
+                sender.kill()
+            sender.wait()
+    steps = Steps(
+        tuple(at - began for at, _ in found), tuple(max(0, upto - warm) for _, upto in found), stopped - began
+    )
+    return {**_summary(cell, pace, steps, pools), "source_late": lag, "load": load}
+
+
+def _expect(found: str, wanted: str) -> None:
+    if found.strip() != wanted:
+        raise RuntimeError(f"expected {wanted!r} of the source, got {found!r}")
+
+
+def _last_line(sender: subprocess.Popen[str], now: float) -> float:
+    """Return by how much the source was late at most; one that is not done is late by what it has not sent."""
+    assert sender.stdout is not None
+    try:
+        sender.wait(timeout=1)
+    except subprocess.TimeoutExpired:
+        return now
+    return float(sender.stdout.readline())
+
+
+def _warm_files(pool: pa.Table, given: Path) -> dict[str, int]:
+    """Write files of rows long before the first one; return how many rows they have."""
+    found = {}
+    for number in range(_WARM_FILES):
+        rows = rows_of(pool, 0, _WARM_ROWS, 100.0)
+        earlier = pa.array(
+            (START - timedelta(seconds=120 - number - i / _WARM_ROWS) for i in range(_WARM_ROWS)), rows["ts"].type
+        )
+        name = f"-{number}.parquet"
+        write_file(rows.set_column(0, rows.schema.field("ts"), earlier), given / name)
+        found[name] = _WARM_ROWS
+    return found
+
+
+def _wait_for(
+    started: Started, rows: dict[str, int], count: int, until: float, *, raising: bool = True
+) -> list[tuple[float, int]]:
+    """Wait until so many rows can be read; return the steps."""
+    while True:
+        started.check()
+        found = started.steps(rows)
+        if found and found[-1][1] >= count:
+            return found
+        if time.time() > until:
+            if raising:
+                raise RuntimeError(f"expected {count} rows to be answered, got {found[-1][1] if found else 0}")
+            return found
+        time.sleep(0.1)
+
+
+def _summary(cell: Cell, pace: Pace, steps: Steps, pools: Pools) -> dict[str, Any]:
+    """Return what a run was like, of what was due in the time that is measured."""
+    asked, frames = cell.asked, cell.asked.frames
+    first, last = cell.warm, cell.warm + cell.seconds
+    at_once = cell.side == "hand"
+    waits = {"rows": of_rows(pace, steps, complete=cell.form != "dedicated")}
+    if frames is not None:
+        waits = {
+            "pairs": of_pairs(pace, steps, frames, at_once=at_once),
+            "windows": of_windows(pace, steps, frames, at_once=at_once),
+        }
+    counted = {name: [wait for wait in found if first <= wait.due < last] for name, found in waits.items()}
+    # What a window waits for is not the engine's doing: a rate is sustained by how soon whole windows are answered.
+    by_which = "windows" if frames else "rows"
+    seconds = seconds_of(by_second(waits[by_which]), first, last)
+    took = [b - a for a, b in zip(steps.at, steps.at[1:], strict=False) if first <= b < last]
+    rule = Rule(bound=cell.bound)
+    answered = all(wait.answered for wait in counted[by_which])
+    # Steps of a Join differ: that which completes a window takes longest.
+    step = max(max(took, default=0.0) if frames else typical(took), pace.tick)
+    throughput = _throughput(steps, first, last)
+    result: dict[str, Any] = {name: _said(found) for name, found in counted.items()}
+    return result | {
+        "sustained": bool(counted[by_which]) and answered and rule.kept(seconds, step),
+        "throughput": throughput,
+        "comparisons": pools.comparisons(asked, cell.rate) * throughput / cell.rate,
+        "step": step,
+        "growth": rule.growth(seconds),
+        "exceeded": rule.exceeded(seconds),
+        "seconds": {str(second): round(value, 4) for second, value in seconds.items()},
+    }
+
+
+def _said(waits: list[Wait]) -> dict[str, float] | None:
+    if not waits:
+        return None
+    half, most, nearly_all = percentiles((wait.seconds, wait.weight) for wait in waits)
+    weight = sum(wait.weight for wait in waits)
+    average = sum(wait.seconds * wait.weight for wait in waits) / weight
+    return {"mean": average, "median": half, "p95": most, "p99": nearly_all, "count": weight}
+
+
+def _throughput(steps: Steps, first: float, last: float) -> float:
+    """Return the rows a second that were answered: from the last step before the time that counts to its last step."""
+    inside = [(at, upto) for at, upto in zip(steps.at, steps.upto, strict=True) if first <= at < last]
+    before = [(at, upto) for at, upto in zip(steps.at, steps.upto, strict=True) if at < first]
+    begin = before[-1] if before else (inside[0] if inside else None)
+    if begin is None or not inside or inside[-1][0] <= begin[0]:
+        # Not even one step ended: what the next one answered, in all the time until then.
+        later = [(at, upto) for at, upto in zip(steps.at, steps.upto, strict=True) if at >= last]
+        return later[0][1] / later[0][0] if later else 0.0
+    return (inside[-1][1] - begin[1]) / (inside[-1][0] - begin[0])

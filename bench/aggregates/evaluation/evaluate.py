@@ -1,0 +1,202 @@
+"""What is run for the figures: cells, and searches that are made of cells, one after the other; all of it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench.aggregates.evaluation.asked import Asked, Pools
+from bench.aggregates.evaluation.cell import Cell, run_cell
+from bench.aggregates.evaluation.same import same
+from bench.aggregates.evaluation.sides import Session
+from bench.aggregates.evaluation.store import Store, digest
+from bench.aggregates.evaluation.sustain import Outcome, search
+from bench.aggregates.queries import QUERIES
+
+__all__ = ["Evaluation", "Plan", "Task"]
+
+#: Where a search begins, in rows a second: of Maps and of Joins, on texts and on scans.
+_GUESSES = {"M": 20_000.0, "m": 4000.0, "J": 1500.0, "j": 150.0}
+FORMS = ("dedicated", "A+", "A")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much to run. The defaults are the paper's: ten minutes, three runs, all queries."""
+
+    names: tuple[str, ...] = tuple(QUERIES)
+    figures: tuple[int, ...] = (14, 10, 12, 9, 11, 13)
+    sides: tuple[str, ...] = ("hand", "spark", "local")
+    seconds: float = 600.0
+    warm: float = 30.0
+    runs: int = 3
+    tolerance: float = 1.1
+    #: Of the greatest rate that dedicated operators sustain, what Figures 10 and 12 show.
+    shares: tuple[float, ...] = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
+    #: Of the synthetic Map: outputs for each row, and rounds of work, from less than a microsecond on.
+    selectivities: tuple[float, ...] = (0.1, 1, 3)
+    work: tuple[int, ...] = (1, 30, 300, 1000, 2500)
+
+    def short(self) -> Plan:
+        """Return a plan of about ten minutes: few queries, few rates, short runs, once."""
+        chosen = [name for name in ("AHM", "ALJ", "alm", "ahj") if name in self.names]
+        return replace(
+            self,
+            names=tuple(chosen) or self.names[:1],
+            figures=tuple(figure for figure in self.figures if figure in (14, 10, 12)),
+            seconds=6.0,
+            warm=4.0,
+            runs=1,
+            tolerance=1.6,
+            shares=(0.5, 1.0),
+            selectivities=(1,),
+            work=(1, 1000),
+        )
+
+    def span(self, asked: Asked) -> tuple[float, float]:
+        """Return how long a run warms up and is measured: of Joins, some windows at least."""
+        if (frames := asked.frames) is None:
+            return self.warm, self.seconds
+        # A window that began in the warm-up is not counted.
+        return max(self.warm, frames.size), max(self.seconds, 3 * frames.every, frames.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A part of the evaluation: what it is for, and how it is done."""
+
+    figure: int
+    name: str
+    run: Callable[[], None]
+
+
+class Evaluation:
+    """Runs what a plan asks for; what a store has already is not run again."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        place: Path,
+        *,
+        session: Session | None = None,
+        say: Callable[[str], None] = lambda text: None,  # noqa: ARG005
+        measure: Callable[[Session, Cell, Pools, Path], dict[str, Any]] = run_cell,
+    ) -> None:
+        self.plan = plan
+        self.store = store
+        self.session = session or Session()
+        self._place = place
+        self._pools = Pools(place)
+        self._say = say
+        self._measure = measure
+        self._codes = {side: digest(tidegate=side != "hand") for side in ("hand", "spark", "local")}
+
+    def tasks(self) -> Iterator[Task]:
+        """Yield all there is to do: what says most comes first."""
+        plan = self.plan
+        for name in plan.names:
+            asked = Asked(name, tumbling=name[2] in "Jj")
+            yield Task(0, f"{name}: the same answers", lambda asked=asked: self._check(asked))
+        if 14 in plan.figures:
+            for name in plan.names:
+                yield Task(14, name, lambda name=name: self._beside(name))
+        for figure, name in ((10, "AHM"), (12, "ahj")):
+            if figure in plan.figures and name in plan.names:
+                for form in FORMS:
+                    yield Task(figure, f"{name}, {form}", lambda name=name, form=form: self._rates(name, form))
+        if 9 in plan.figures:
+            for selectivity in plan.selectivities:
+                for work in plan.work:
+                    query = f"S{selectivity:g}x{work}"
+                    yield Task(9, query, lambda query=query: self._forms(query))
+        for figure, kind in ((11, "M"), (13, "J")):
+            if figure in plan.figures:
+                for name in (name for name in plan.names if name[2].upper() == kind):
+                    yield Task(figure, name, lambda name=name: self._forms(name))
+
+    def _check(self, asked: Asked) -> None:
+        sides = self.plan.sides
+        # What is compared depends on all code.
+        key, cell = self._codes["local"], {"same": asked.query, "sides": list(sides)}
+        if self.store.get(key, cell) is None:
+            self._say(f"{asked.query}: the same answers?")
+            self.store.put(key, cell, {"answers": same(self.session, asked, self._pools, sides, self._place)})
+
+    def _beside(self, name: str) -> None:
+        """Figure 14: what each side sustains, in tumbling windows; and all sides at one rate, half of the least."""
+        cells = [self._cell(side, Asked(name, tumbling=name[2] in "Jj")) for side in self.plan.sides]
+        rates = [self.sustained(cell) for cell in cells]
+        least = min((rate for rate in rates if rate > 0), default=0.0)
+        if least:
+            for cell in cells:
+                self.measured(replace(cell, rate=_rounded(least / 2)))
+
+    def _forms(self, name: str) -> None:
+        """Figures 9, 11 and 13: what each form sustains on Spark."""
+        for form in FORMS:
+            self.sustained(self._cell("spark", Asked(name, form)))
+
+    def _rates(self, name: str, form: str) -> None:
+        """Figures 10 and 12: a form at several rates, which are shares of what dedicated operators sustain."""
+        base = self.sustained(self._cell("spark", Asked(name)))
+        for share in self.plan.shares:
+            rate = _rounded(base * share)
+            if rate > 0:
+                self.measured(replace(self._cell("spark", Asked(name, form)), rate=rate))
+
+    def _cell(self, side: str, asked: Asked) -> Cell:
+        warm, seconds = self.plan.span(asked)
+        return Cell(side, asked.query, 0.0, asked.form, asked.tumbling, seconds=seconds, warm=warm)
+
+    def sustained(self, cell: Cell) -> float:
+        """Return the greatest rate that a side sustains."""
+        guess = self._guess(cell)
+
+        def measure(rate: float, run: int) -> Outcome:
+            result = self.measured(replace(cell, rate=rate, run=run))
+            return Outcome(result["sustained"], result["throughput"])
+
+        plan, power = self.plan, 2 if cell.asked.joins else 1
+        found = search(measure, guess, tolerance=plan.tolerance, runs=plan.runs, power=power)
+        key = replace(cell, rate=0.0).parameters | {"runs": plan.runs, "tolerance": plan.tolerance}
+        if self.store.get(self._codes[cell.side], key) is None:
+            result = {"rate": found.rate, "beyond": found.beyond if found.beyond < 1e300 else None, "tried": found.tried}
+            self.store.put(self._codes[cell.side], key, result)
+        return found.rate
+
+    def _guess(self, cell: Cell) -> float:
+        if cell.query.startswith("S"):
+            return 50_000.0
+        guess = _GUESSES[cell.query[2]] / (2 if cell.side == "spark" else 1)
+        # A window that is longer has more rows for each to be compared with.
+        return guess / 2 if cell.asked.joins and cell.query[1] in "Hh" else guess
+
+    def measured(self, cell: Cell) -> dict[str, Any]:
+        """Return what came of a cell: from the store, or by running it."""
+        code = self._codes[cell.side]
+        if (found := self.store.get(code, cell.parameters)) is not None:
+            return found
+        self._say(f"{cell.query}, {cell.form}, {cell.side}: {cell.rate:,.0f} rows a second")
+        result = self._measure(self.session, cell, self._pools, self._place)
+        self.store.put(code, cell.parameters, result)
+        return result
+
+
+def _rounded(rate: float) -> float:
+    return float(f"{rate:.3g}")
+
+
+def names_of(only: str, known: Sequence[str] = tuple(QUERIES)) -> tuple[str, ...]:
+    """Return the queries that were asked for, with commas between; all if there are none.
+
+    >>> names_of("AHM, llj"), len(names_of(""))
+    (('AHM', 'llj'), 24)
+    """
+    names = tuple(name.strip() for name in only.split(",") if name.strip()) or tuple(known)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"there is no query {unknown[0]!r}; there are: {', '.join(known)}")
+    return names

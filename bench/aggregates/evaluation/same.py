@@ -1,0 +1,80 @@
+"""Whether all sides answer the same: before any of them is timed, each query runs on few rows, on every side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+import tidegate as tg
+from bench.aggregates.evaluation.asked import Asked, Pools
+from bench.aggregates.evaluation.pace import rows_of, write_file
+from bench.aggregates.evaluation.sides import Session, start
+
+__all__ = ["Differ", "answers", "same"]
+
+#: In how many files rows come, how many each has, and how many of them there are a second.
+_FILES, _ROWS, _RATES = 3, {"texts": 40, "scans": 16, "inputs": 40}, {"texts": 20.0, "scans": 16.0, "inputs": 20.0}
+
+
+class Differ(RuntimeError):
+    """Two sides give different answers: nothing that they take is to be compared."""
+
+
+def same(session: Session, asked: Asked, pools: Pools, sides: Sequence[str], place: Path) -> int:
+    """Return how many answers there are; raise unless all sides give the same, each as often."""
+    first, *others = sides
+    expected = answers(session, first, asked, pools, place)
+    for side in others:
+        found = answers(session, side, asked, pools, place)
+        if found != expected:
+            more, fewer = found - expected, expected - found
+            raise Differ(f"{asked.query}: {side} gives {more.total()} answers that {first} does not, and lacks {fewer.total()}")
+    return expected.total()
+
+
+def answers(session: Session, side: str, asked: Asked, pools: Pools, place: Path) -> Counter[Any]:
+    """Return the answers of a side to few rows, and how often it gives each."""
+    with TemporaryDirectory(dir=place) as directory:
+        given, work = Path(directory) / "in", Path(directory) / "run"
+        given.mkdir()
+        work.mkdir()
+        each = _ROWS[asked.source]
+        for number in range(_FILES):
+            rows = rows_of(pools.table(asked.source), number * each, each, _RATES[asked.source])
+            write_file(rows, given / f"{number}.parquet")
+        started = start(session, side, asked, given, work)
+        started.finish()
+        started.check()
+        return Counter(map(_rounded, _read(side, work / "out")))
+
+
+def _read(side: str, output: Path) -> list[dict[str, Any]]:
+    if side == "hand":
+        files = sorted(output.glob("*.parquet"))
+        found = [parquet.read_table(file) for file in files]
+    else:
+        found = [tg.read(tg.local(), output).to_arrow_table()]
+    # Instants are with or without a zone, and always in UTC.
+    return [row for table in found for row in _naive(table).to_pylist()]
+
+
+def _naive(table: pa.Table) -> pa.Table:
+    instant = pa.timestamp("us")
+    for i, column in enumerate(table.schema):
+        if pa.types.is_timestamp(column.type):
+            table = table.set_column(i, column.name, table.column(i).cast(pa.timestamp("us", tz="UTC")).cast(instant))
+    return table
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple(_rounded(inner) for inner in value.values())
+    if isinstance(value, list):
+        return tuple(map(_rounded, value))
+    return round(value, 7) + 0.0 if isinstance(value, float) else value

@@ -1,0 +1,71 @@
+"""What was measured, kept as a line of JSON for each cell: who starts again goes on where the last run stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Store", "digest"]
+
+_ROOT = Path(__file__).parents[3]
+#: What decides what is measured, beside the parameters: of all sides, and of Tidegate.
+_BENCH = ("bench/aggregates/queries", "bench/aggregates/evaluation/pace.py", "bench/aggregates/evaluation/sides.py",
+          "bench/aggregates/evaluation/by_hand.py", "bench/aggregates/evaluation/cell.py",
+          "bench/aggregates/evaluation/waits.py")  # fmt: skip
+_TIDEGATE = ("src/tidegate",)
+
+
+def digest(*, tidegate: bool, root: Path = _ROOT) -> str:
+    """Return a short name of the code that a figure depends on: whoever changes it measures again.
+
+    What Spark by hand does depends on no code of Tidegate.
+    """
+    found = sha256()
+    for name in (*_BENCH, *(_TIDEGATE if tidegate else ())):
+        path = root / name
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            found.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes() + b"\0")
+    return found.hexdigest()[:12]
+
+
+class Store:
+    """Cells by their parameters. A line that is not whole, as a kill may leave one, does not count."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._found: dict[str, dict[str, Any]] = {}
+        self._whole = True
+        if path.exists():
+            text = path.read_text(encoding="utf-8")
+            self._whole = text.endswith("\n") or not text
+            for line in text.splitlines():
+                try:
+                    entry = json.loads(line)
+                    self._found[_key(entry["code"], entry["cell"])] = entry
+                except (ValueError, KeyError, TypeError):
+                    continue
+
+    def get(self, code: str, cell: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return what was measured of a cell with some code, if it was."""
+        entry = self._found.get(_key(code, cell))
+        return entry["result"] if entry else None
+
+    def put(self, code: str, cell: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+        """Keep what was measured of a cell."""
+        entry = {"code": code, "cell": dict(cell), "result": dict(result)}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(("" if self._whole else "\n") + json.dumps(entry) + "\n")
+        self._whole = True
+        self._found[_key(code, cell)] = entry
+
+    def entries(self) -> Iterable[dict[str, Any]]:
+        """Return all that was measured: code, cell and result."""
+        return list(self._found.values())
+
+
+def _key(code: str, cell: Mapping[str, Any]) -> str:
+    return json.dumps([code, cell], sort_keys=True)
