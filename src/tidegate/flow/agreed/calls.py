@@ -32,8 +32,29 @@ def literal_fits(kind: str, literal: Any) -> bool:
 
 #: Functions of which later arguments are computed only if the earlier ones are NULL.
 _LAZY = ("coalesce", "nvl", "ifnull")
+#: Functions that fail on no values of theirs, and those that do not on fractions.
+_SAFE = frozenset({
+    "length", "char_length", "character_length", "upper", "ucase", "trim", "btrim", "ltrim", "rtrim", "startswith",
+    "endswith", "contains", "size", "array_size", "cardinality", "isnull", "isnotnull", "isnan",
+})  # fmt: skip
+_SAFE_OF_FRACTIONS = frozenset({"abs"})
+#: Functions that call another one on elements, and fail where that does.
+_OVER_ELEMENTS = frozenset({"transform", "filter", "exists", "forall", "aggregate", "reduce", "zip_with"})
 #: Functions that make dates and instants of whole numbers.
 _OF_NUMBERS = ("timestamp_micros", "date_from_unix_date", "timestampadd")
+
+
+def _is_safe(name: str, values: Sequence[Value | Lambda]) -> bool:
+    """Whether a call cannot fail: neither it nor its arguments."""
+    if any(value.fails for value in values):
+        return False
+    of_fractions = name in _SAFE_OF_FRACTIONS and all(value.type in sqltypes.FRACTIONS for value in values)
+    return name in _SAFE or name in _OVER_ELEMENTS or of_fractions
+
+
+def _name(node: Tree) -> str:
+    """Return the name that a function gives an element, if that is all there is."""
+    return str(node.name) if isinstance(node, exp.Column | exp.Identifier) else ""
 
 
 class Calls(Conditions):
@@ -108,7 +129,8 @@ class Calls(Conditions):
         if entry.name in _LAZY and any(value.fails for value in widened[1:] if isinstance(value, Value)):
             known = self._first_known([value for value in widened if isinstance(value, Value)])
             return Value(cast(known, gives), gives, fails=True)
-        return Value(self._written(node, rule, widened, gives, entry.name), gives, fails=not bound_of_time)
+        fails = not bound_of_time and not _is_safe(entry.name, widened)
+        return Value(self._written(node, rule, widened, gives, entry.name), gives, fails)
 
     def _first_known(self, values: Sequence[Value]) -> str:
         """Return the first of some values that is not NULL.
@@ -169,7 +191,8 @@ class Calls(Conditions):
         elif not bind_kind(gives, body.type, bound):
             return None
         parameters = tuple(f"__λ{number}_{i}" for i in range(len(names)))
-        return Lambda(parameters, cast(body.sql, body.type), body.type, body.fails)
+        adds = isinstance(node.this, exp.Add) and [_name(node.this.this), _name(node.this.expression)] == names
+        return Lambda(parameters, cast(body.sql, body.type), body.type, body.fails, adds)
 
     def _zipped(self, node: Tree, given: Sequence[Tree]) -> Value:
         """Lists, element by element in structs: fields have the names of columns, or else their numbers."""

@@ -174,12 +174,19 @@ class Conditions(Operators):
 
 
 def _chain(node: Tree, class_: type) -> list[Tree]:
-    """Return conditions that one word connects, from left to right."""
+    """Return conditions that one word connects, from left to right, also where some of them are in parentheses."""
     found: list[Tree] = []
-    while isinstance(node, class_):
-        found.append(node.expression)
-        node = node.this
-    return [node, *reversed(found)]
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        inner = part
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        if isinstance(inner, class_):
+            pending += [inner.expression, inner.this]
+        else:
+            found.append(part)
+    return found
 
 
 def _joined(parts: Sequence[Value], word: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tidegate.flow import sqltypes
 from tidegate.flow.agreed.regexes import Unlike
-from tidegate.flow.agreed.values import Given, Lambda, Value, duckdb_text, duckdb_type, let
+from tidegate.flow.agreed.values import Given, Lambda, Value, duckdb_text, duckdb_type, inlined, let
 
 __all__ = ["array_distinct", "exists", "forall", "key", "reduce", "sorted_list", "zip_with"]
 
@@ -78,7 +78,7 @@ def _decided(given: Given, decides: str, word: str, otherwise: str) -> str:
         # What is known so far is not what decides, or it stays so.
         known, (element,) = "__λd", condition.parameters
         body = f"CASE WHEN {known} IS {decides} THEN {decides} ELSE ({condition.body}) {word} {known} END"
-        result = _folded(elements, (known, element), body, otherwise, "BOOLEAN")
+        result = _folded(elements, (known, element), body, Value(otherwise, "BOOLEAN"), None)
         return f"CASE WHEN {elements} IS NOT NULL THEN {result} END"
     truths = f"list_transform({elements}, {condition.sql})"
     return (
@@ -92,22 +92,36 @@ def reduce(given: Given) -> str:
     start, step = given.arguments[1], given.arguments[2]
     assert isinstance(start, Value)
     assert isinstance(step, Lambda)
-    result = _folded(given[0], step.parameters, step.body, start.sql, duckdb_type(start.type or ""))
+    inner = sqltypes.element(given.arguments[0].type or "")
+    if step.adds and start.literal == 0 and start.type == inner == "DOUBLE":
+        result = _added(given[0])
+    else:
+        result = _folded(given[0], step.parameters, step.body, start, inner)
     finish = given.arguments[3] if len(given.arguments) > 3 else None
     if isinstance(finish, Lambda):
         result = let(result, finish.parameters[0], finish.body)
     return f"CASE WHEN {given[0]} IS NOT NULL THEN {result} END"
 
 
-def _folded(elements: str, names: Sequence[str], body: str, start: str, type_: str) -> str:
+def _added(elements: str) -> str:
+    """Return the sum of fractions, from 0 on, which DuckDB finds much sooner than by a function of two of them."""
+    return f"CASE WHEN len({elements}) = list_count({elements}) THEN coalesce(list_sum({elements}), 0.0::DOUBLE) END"
+
+
+def _folded(elements: str, names: Sequence[str], body: str, start: Value, inner: str | None) -> str:
     """Return a value that every element changes in turn; ``names`` are those of the value and of an element."""
     state, element = names
-    # DuckDB has one type for elements and values: they are in one struct.
-    inner = f"{{'e': __λr2['e'], 's': CAST({body} AS {type_})}}"
+    type_ = duckdb_type(start.type or "")
+    if start.type == inner:
+        return f"list_reduce({elements}, lambda {state}, {element}: {body}, CAST({start.sql} AS {type_}))"
+    # DuckDB has one type for elements and values: they are in one struct. Names are their own: there may be another
+    # such function in this one.
+    so_far, this = f"{element}s", f"{element}r"
     both = f"list_transform({elements}, lambda {element}: {{'e': {element}, 's': CAST(NULL AS {type_})}})"
-    changed = let("__λr1['s']", state, let("__λr2['e']", element, inner))
-    first = f"{{'e': list_extract({elements}, 1), 's': CAST({start} AS {type_})}}"
-    return f"(list_reduce({both}, lambda __λr1, __λr2: {changed}, {first}))['s']"
+    found = inlined(body, {state: f"{so_far}['s']", element: f"{this}['e']"})
+    changed = f"{{'e': {this}['e'], 's': CAST({found} AS {type_})}}"
+    first = f"{{'e': list_extract({elements}, 1), 's': CAST({start.sql} AS {type_})}}"
+    return f"(list_reduce({both}, lambda {so_far}, {this}: {changed}, {first}))['s']"
 
 
 def zip_with(given: Given) -> str:
@@ -115,6 +129,8 @@ def zip_with(given: Given) -> str:
     function = given.arguments[2]
     assert isinstance(function, Lambda)
     a, b = function.parameters
-    body = let("struct_extract(__λz, 1)", a, let("struct_extract(__λz, 2)", b, function.body))
-    zipped = f"list_transform(list_zip({given[0]}, {given[1]}), lambda __λz: {body})"
+    # A name of its own: in what the function does, there may be another zip_with.
+    both = f"{a}z"
+    body = inlined(function.body, {a: f"struct_extract({both}, 1)", b: f"struct_extract({both}, 2)"})
+    zipped = f"list_transform(list_zip({given[0]}, {given[1]}), lambda {both}: {body})"
     return f"CASE WHEN {given[0]} IS NOT NULL AND {given[1]} IS NOT NULL THEN {zipped} END"

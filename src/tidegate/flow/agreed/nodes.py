@@ -24,6 +24,8 @@ Types = Mapping[str, str | None]
 
 #: An argument that is longer than a name is computed once if it would be written several times.
 _SHORT = 40
+#: Casts that fail on no value.
+_SAFE_CASTS = frozenset({("I", "F"), ("FLOAT", "DOUBLE"), ("I", "BOOLEAN"), ("BOOLEAN", "I"), ("BOOLEAN", "DOUBLE")})
 
 
 class Refused(Exception):
@@ -213,6 +215,10 @@ class Nodes(ABC):
                 literal = value.literal if isinstance(value.literal, int) and to in sqltypes.INTEGERS else None
                 text = self._written(node, rule, [value], to, f"CAST({value.type} AS {to})")
                 fails = not isinstance(literal, int) and not self._is_instant(value, to)
+                if (given, wanted) in _SAFE_CASTS:
+                    fails = value.fails
+                if to == "DOUBLE" and isinstance(value.literal, int):
+                    literal = float(value.literal)
                 return Value(text, to, fails, literal=literal, simple=value.simple, digits=digits)
         raise self.refused(node, f"CAST({self._said(value)} AS {to})")
 

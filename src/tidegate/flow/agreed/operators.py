@@ -19,6 +19,8 @@ BINARY = {
     "BitwiseXor": "^", "DPipe": "||", "EQ": "=", "NEQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=",
     "NullSafeEQ": "<=>", "NullSafeNEQ": "IS DISTINCT FROM",
 }  # fmt: skip
+#: Operators on fractions that fail on no values: what is too large is infinite.
+_SAFE = frozenset({"F + F", "F - F", "F * F"})
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>", "IS DISTINCT FROM")
 UNARY = {"Neg": "-", "BitwiseNot": "~"}
 #: The parser reads these from left to right whatever they are, and Spark does not.
@@ -149,7 +151,7 @@ class Operators(Nodes):
         self, node: Tree, entry: str, values: Sequence[Value], takes: Sequence[str | None], gives: str | None
     ) -> Value:
         given = [self.widened(value, type_, node) for value, type_ in zip(values, takes, strict=True)]
-        fails = gives != "BOOLEAN" or any(value.fails for value in values)
+        fails = (gives != "BOOLEAN" and entry not in _SAFE) or any(value.fails for value in values)
         return Value(self._written(node, OPERATORS[entry], given, gives, entry), gives, fails)
 
     def visit_bracket(self, node: Tree) -> Value:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -11,7 +12,8 @@ from tidegate.flow import sqltypes
 from tidegate.flow.parser import Tree, exp
 
 __all__ = [
-    "Given", "Lambda", "Lets", "Rule", "Value", "cast", "duckdb_text", "duckdb_type", "failing", "let", "let_all",
+    "Given", "Lambda", "Lets", "Rule", "Value", "cast", "duckdb_text", "duckdb_type", "failing", "inlined", "let",
+    "let_all",
 ]  # fmt: skip
 
 
@@ -50,12 +52,16 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Lambda:
-    """A function of elements: from SQL of its parameters to its SQL; the type of what it gives; whether it may fail."""
+    """A function of elements: from SQL of its parameters to its SQL; the type of what it gives; whether it may fail.
+
+    ``adds`` says that it adds its two parameters, and does nothing else.
+    """
 
     parameters: tuple[str, ...]
     body: str
     type: str | None
     fails: bool = True
+    adds: bool = False
 
     @property
     def sql(self) -> str:
@@ -126,6 +132,16 @@ def let_all(lets: Lets, body: str) -> str:
     for sql, name in reversed(lets):
         body = let(sql, name, body)
     return body
+
+
+def inlined(body: str, values: Mapping[str, str]) -> str:
+    """Return an expression with others in the place of names: those cost nothing, as fields of structs do.
+
+    >>> inlined("__λ1_0 + __λ1_01 * __λ1_0", {"__λ1_0": "s['a']"})
+    "s['a'] + __λ1_01 * s['a']"
+    """
+    names = "|".join(re.escape(name) for name in values)
+    return re.sub(rf"(?<!\w)(?:{names})(?!\w)", lambda found: values[found.group()], body)
 
 
 def let(sql: str, name: str, body: str) -> str:
