@@ -10,7 +10,7 @@ from tidegate.flow.agreed.conditions import Conditions
 from tidegate.flow.agreed.kinds import EMPTY, Signature, bind_kind, filled, signature
 from tidegate.flow.agreed.nodes import Refused
 from tidegate.flow.agreed.rules import round_type
-from tidegate.flow.agreed.values import Lambda, Lets, Rule, Value, cast, duckdb_text, let_all
+from tidegate.flow.agreed.values import Lambda, Lets, Rule, Value, cast, duckdb_text, let, let_all
 from tidegate.flow.parser import Tree, exp
 
 __all__ = ["CASTING", "LITERALS", "Calls", "literal_fits"]
@@ -193,6 +193,29 @@ class Calls(Conditions):
         parameters = tuple(f"__λ{number}_{i}" for i in range(len(names)))
         adds = isinstance(node.this, exp.Add) and [_name(node.this.this), _name(node.this.expression)] == names
         return Lambda(parameters, cast(body.sql, body.type), body.type, body.fails, adds)
+
+    def _named_by_user(self, node: Tree) -> Value | None:
+        """Return ``transform(array(x), name -> …)[0]``, by which one gives a value a name: there is no other way.
+
+        Its only element is there; to look for it would need the list twice, and DuckDB takes long for what is nested.
+        """
+        made, index = node.this, node.expressions[0]
+        if not (isinstance(index, exp.Literal) and index.name == "0" and not index.is_string):
+            return None
+        given = made.expressions if isinstance(made, exp.Anonymous) and made.name.lower() == "transform" else []
+        if len(given) != 2 or not isinstance(given[1], exp.Lambda) or len(given[1].expressions) != 1:
+            return None
+        array = given[0]
+        if not isinstance(array, exp.Anonymous) or array.name.lower() != "array" or len(array.expressions) != 1:
+            return None
+        value = self.value(array.expressions[0])
+        if value.type in (None, "VOID"):
+            return None
+        function = self._lambda(given[1], "T -> U", {"T": value.type})
+        if function is None or function.type in (None, "VOID"):
+            return None
+        sql = let(cast(value.sql, value.type), function.parameters[0], function.body)
+        return Value(cast(sql, function.type), function.type, value.fails or function.fails)
 
     def _zipped(self, node: Tree, given: Sequence[Tree]) -> Value:
         """Lists, element by element in structs: fields have the names of columns, or else their numbers."""

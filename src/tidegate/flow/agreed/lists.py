@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tidegate.flow import sqltypes
 from tidegate.flow.agreed.regexes import Unlike
 from tidegate.flow.agreed.values import Given, Lambda, Value, duckdb_text, duckdb_type, inlined, let
 
-__all__ = ["array_distinct", "exists", "forall", "key", "reduce", "sorted_list", "zip_with"]
+__all__ = ["array_distinct", "exists", "forall", "key", "reduce", "slice_", "sorted_list", "zip_with"]
 
 
 def key(sql: str, type_: str, depth: int = 0) -> str:
@@ -58,6 +59,27 @@ def array_distinct(given: Given) -> str:
     if "MAP" in (given.gives or ""):
         raise Unlike("maps are not compared")
     return f"list_filter({given[0]}, lambda __λe, __λi: list_position({given[0]}, __λe) = __λi)"
+
+
+def slice_(given: Given) -> str:
+    """Return a part of a list, from a place on; from the end if that is negative."""
+    elements, start, length = given[0], given[1], given[2]
+    first, count = given.literal(1), given.literal(2)
+    if _is_number(first) and first > 0 and _is_number(count) and count >= 0:
+        return f"list_slice({elements}, {first}, {first + count - 1})"
+    zero, negative = given.fail("slice counts from 1"), given.fail("the length of a slice is negative")
+    known = f"{elements} IS NOT NULL AND {start} IS NOT NULL AND {length} IS NOT NULL"
+    at = f"len({elements}) + {start}::BIGINT"
+    return (
+        f"CASE WHEN {known} THEN CASE WHEN {start} = 0 THEN {zero} WHEN {length} < 0 THEN {negative} "
+        f"WHEN {start} < 0 AND {at} < 0 THEN [] WHEN {length} = 0 THEN [] "
+        f"WHEN {start} > 0 THEN list_slice({elements}, {start}::BIGINT, {start}::BIGINT + {length}::BIGINT - 1) "
+        f"ELSE list_slice({elements}, {at} + 1, {at} + {length}::BIGINT) END END"
+    )
+
+
+def _is_number(literal: Any) -> bool:
+    return isinstance(literal, int) and not isinstance(literal, bool)
 
 
 def exists(given: Given) -> str:

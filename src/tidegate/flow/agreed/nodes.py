@@ -24,6 +24,10 @@ Types = Mapping[str, str | None]
 
 #: An argument that is longer than a name is computed once if it would be written several times.
 _SHORT = 40
+#: What is made of names, numbers and these functions alone costs less than to be given a name, up to this length.
+_CHEAP = 250
+_CHEAP_CALLS = frozenset({"CAST", "abs", "radians", "degrees", "len", "list_extract", "struct_extract"})
+_CALLED = re.compile(r"(\w+)\(|'|\blambda\b|\bCASE\b")
 #: Casts that fail on no value.
 _SAFE_CASTS = frozenset({("I", "F"), ("FLOAT", "DOUBLE"), ("I", "BOOLEAN"), ("BOOLEAN", "I"), ("BOOLEAN", "DOUBLE")})
 
@@ -269,7 +273,7 @@ class Nodes(ABC):
         """Return a value that may be written several times: if it is longer than ``most``, it gets a name."""
         if value.simple:
             return value
-        if most is None or len(value.sql) <= most:
+        if most is None or len(value.sql) <= most or _is_cheap(value.sql):
             return Value(f"({value.sql})", value.type, value.fails, value.literal)
         own = f"__λ{next(self._numbers)}"
         lets.append((value.sql, own))
@@ -285,6 +289,15 @@ class Nodes(ABC):
 
     def _said(self, value: Value) -> str:
         return "NULL" if value.type == "VOID" else value.type or "a value of unknown type"
+
+
+def _is_cheap(sql: str) -> bool:
+    """Whether an expression is a little arithmetic.
+
+    >>> _is_cheap("CAST((__λ1_1 - 1) + CAST(1 AS INT) AS INT)"), _is_cheap("regexp_matches(x, y)")
+    (True, False)
+    """
+    return len(sql) <= _CHEAP and all(found.group(1) in _CHEAP_CALLS for found in _CALLED.finditer(sql))
 
 
 class _Fail:

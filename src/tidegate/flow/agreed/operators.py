@@ -8,6 +8,7 @@ from tidegate.flow import sqltypes
 from tidegate.flow.agreed.instants import INSTANTS
 from tidegate.flow.agreed.kinds import bind_kind, common, decimal, filled, implicit
 from tidegate.flow.agreed.nodes import Nodes
+from tidegate.flow.agreed.rules import is_divisor
 from tidegate.flow.agreed.table import OPERATORS
 from tidegate.flow.agreed.values import Value
 from tidegate.flow.parser import Tree, exp
@@ -151,13 +152,16 @@ class Operators(Nodes):
         self, node: Tree, entry: str, values: Sequence[Value], takes: Sequence[str | None], gives: str | None
     ) -> Value:
         given = [self.widened(value, type_, node) for value, type_ in zip(values, takes, strict=True)]
-        fails = (gives != "BOOLEAN" and entry not in _SAFE) or any(value.fails for value in values)
+        safe = gives == "BOOLEAN" or entry in _SAFE or (entry == "DOUBLE / DOUBLE" and is_divisor(given[1].literal))
+        fails = not safe or any(value.fails for value in values)
         return Value(self._written(node, OPERATORS[entry], given, gives, entry), gives, fails)
 
     def visit_bracket(self, node: Tree) -> Value:
         self._only(node, "this", "expressions")
         if len(node.expressions) != 1:
             raise self.refused(node, "several subscripts")
+        if (named := self._named_by_user(node)) is not None:
+            return named
         outer, inner = self.value(node.this), self.value(node.expressions[0])
         bound: dict[str, str | None] = {}
         for entry in ("ARRAY<T>[INT]", "MAP<K, V>[K]"):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tidegate.flow.agreed.formats import strftime_of
 from tidegate.flow.agreed.kinds import common, decimal
 from tidegate.flow.agreed.letters import LOWER, UPPER
 from tidegate.flow.agreed.regexes import BEFORE_LAST_END, Regex, Unlike, java_regex, java_replacement
 from tidegate.flow.agreed.values import Given, Rule, cast, duckdb_text, duckdb_type
 
-__all__ = ["REMAINDER", "Rule", "found_in", "strict"]
+__all__ = ["REMAINDER", "Rule", "divided", "found_in", "is_divisor", "strict"]
 
 _NAN = "CAST('nan' AS DOUBLE)"
 _LAST = "9223372036854775807"
@@ -22,6 +24,23 @@ def strict(template: str, arguments: int) -> str:
     """
     missing = " OR ".join(f"{{{i}}} IS NULL" for i in range(arguments))
     return f"CASE WHEN {missing} THEN NULL ELSE {template} END"
+
+
+def divided(sign: str) -> Rule:
+    """Return the rule of what divides: by a number that is written out, nothing needs to be checked."""
+    checked = strict(f"CASE WHEN {{1}} = 0 THEN {{fail}} ELSE {{0}} {sign} {{1}} END", 2)
+
+    def rule(given: Given) -> str:
+        if is_divisor(given.literal(1)):
+            return f"{given[0]} {sign} {given[1]}"
+        return checked.format(given[0], given[1], fail=given.fail("division by zero"))
+
+    return rule
+
+
+def is_divisor(literal: Any) -> bool:
+    """Whether a literal is a number by which everything can be divided: -1 is not, as the least integer has no other."""
+    return isinstance(literal, int | float) and not isinstance(literal, bool) and literal not in (0, -1)
 
 
 #: The least integer has no positive counterpart, so that DuckDB does not divide it by -1.

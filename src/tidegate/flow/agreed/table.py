@@ -204,13 +204,7 @@ LISTS: Final[dict[str, Rule]] = {
     "reverse(ARRAY<T>) ARRAY<T>": "list_reverse({0})",
     "concat(ARRAY<T>…) ARRAY<T>": rules.piped,
     "flatten(ARRAY<ARRAY<T>>) ARRAY<T>": f"CASE WHEN {_KNOWN} THEN flatten({{0}}) END",
-    "slice(ARRAY<T>, INT, INT) ARRAY<T>": strict(
-        "CASE WHEN {1} = 0 THEN {fail:slice counts from 1} WHEN {2} < 0 THEN {fail:the length of a slice is negative} "
-        "WHEN {1} < 0 AND len({0}) + {1}::BIGINT < 0 THEN [] WHEN {2} = 0 THEN [] "
-        "WHEN {1} > 0 THEN list_slice({0}, {1}::BIGINT, {1}::BIGINT + {2}::BIGINT - 1) "
-        "ELSE list_slice({0}, len({0}) + {1}::BIGINT + 1, len({0}) + {1}::BIGINT + {2}::BIGINT) END",
-        3,
-    ),
+    "slice(ARRAY<T>, INT, INT) ARRAY<T>": lists.slice_,
     "sequence(I, I) ARRAY<I>": (
         "CASE WHEN {0} <= {1} THEN generate_series({0}::BIGINT, {1}::BIGINT, 1) "
         "WHEN {0} > {1} THEN generate_series({0}::BIGINT, {1}::BIGINT, -1) END"
@@ -261,8 +255,8 @@ OPERATORS: Final[dict[str, Rule]] = {
     "D + D": "{0} + {1}",
     "D - D": "{0} - {1}",
     "D * D": "{0} * {1}",
-    "DOUBLE / DOUBLE": strict("CASE WHEN {1} = 0 THEN {fail:division by zero} ELSE {0} / {1} END", 2),
-    "BIGINT DIV BIGINT": strict("CASE WHEN {1} = 0 THEN {fail:division by zero} ELSE {0} // {1} END", 2),
+    "DOUBLE / DOUBLE": rules.divided("/"),
+    "BIGINT DIV BIGINT": rules.divided("//"),
     "I % I": rules.REMAINDER,
     "F % F": rules.FRACTION_REMAINDER,
     "- I": "-{0}",

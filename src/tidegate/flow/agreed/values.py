@@ -128,10 +128,51 @@ Lets: TypeAlias = list[tuple[str, str]]
 
 
 def let_all(lets: Lets, body: str) -> str:
-    """Return an expression that reads others by their names."""
-    for sql, name in reversed(lets):
-        body = let(sql, name, body)
-    return body
+    """Return an expression that reads others by their names.
+
+    Those that are read once stand there themselves, and several become one struct: DuckDB takes about twice as long for
+    each level of what is nested.
+    """
+    once = {name: f"({sql})" for sql, name in lets if _read_once(name, body)}
+    body = inlined(body, once) if once else body
+    lets = [(sql, name) for sql, name in lets if name not in once]
+    own = "|".join(re.escape(name) for _, name in lets)
+    if len(lets) < 2 or any(re.search(rf"(?<!\w)(?:{own})(?!\w)", sql) for sql, _ in lets):
+        for sql, name in reversed(lets):
+            body = let(sql, name, body)
+        return body
+    all_ = f"{lets[0][1]}_all"
+    fields = ", ".join(f"'v{i}': {sql}" for i, (sql, _) in enumerate(lets))
+    return let(f"{{{fields}}}", all_, inlined(body, {name: f"{all_}['v{i}']" for i, (_, name) in enumerate(lets)}))
+
+
+def _read_once(name: str, body: str) -> bool:
+    """Whether a name is read at one place, which is not in a function of elements: there it would be computed often.
+
+    >>> _read_once("x", "f(x, g(lambda y: y))"), _read_once("x", "f(x) + x"), _read_once("x", "g(lambda y: x)")
+    (True, False, False)
+    """
+    found = list(re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", body))
+    if len(found) != 1:
+        return False
+    depth, inside = 0, []
+    for token in _TOKENS.finditer(body, 0, found[0].start()):
+        match token.group():
+            case "(" | "[" | "{":
+                depth += 1
+            case ")" | "]" | "}":
+                depth -= 1
+                inside = [d for d in inside if d <= depth]
+            case "lambda":
+                inside.append(depth)
+            case _:
+                # A text, or a name in quotes.
+                pass
+    return not inside
+
+
+#: What matters for where a name stands: brackets, functions of elements, and texts, in which neither counts.
+_TOKENS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()\[\]{}]|\blambda\b")
 
 
 def inlined(body: str, values: Mapping[str, str]) -> str:
