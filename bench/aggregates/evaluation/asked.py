@@ -24,7 +24,7 @@ from tidegate.flow.watermarks import bounded
 
 __all__ = ["SIZES", "Asked", "Pools"]
 
-#: How many rows are drawn; then they are repeated, with other times. Windows of a Join have fewer, or most pairs differ.
+#: How many rows are drawn; then they are repeated, with other times.
 _DRAWN = {"texts": 20_000, "scans": 3_000, "inputs": 50_000}
 #: The sizes of windows, in seconds, by the second letter of a Join.
 SIZES = {"L": 3.0, "H": 10.0, "l": 1.0, "h": 2.0}
@@ -116,9 +116,7 @@ def _drawn(source: str, count: int) -> pa.Table:
     if source == "inputs":
         return pa.table({"id": pa.array(range(count), pa.int64())})
     draw: Any
-    draw, schema = (
-        (draw_texts, text_queries.SCHEMA) if source == "texts" else (draw_scans, scan_queries.SCHEMA)
-    )
+    draw, schema = (draw_texts, text_queries.SCHEMA) if source == "texts" else (draw_scans, scan_queries.SCHEMA)
     columns = parse_schema(schema).columns
     rows = [dict(zip((c.name for c in columns), row, strict=True)) for row in islice(draw(Random(1)), count)]
     return table_of(rows, columns).drop_columns(["ts"])

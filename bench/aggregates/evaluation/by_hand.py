@@ -43,7 +43,7 @@ def _mapped(asked: Asked, rows: DataFrame) -> DataFrame:
 
 
 def _joined(asked: Asked, rows: DataFrame) -> DataFrame:
-    """A Join puts both sides into windows, and joins them on the window and the key; state is forgotten by watermarks."""
+    """A Join has both sides in windows, joined on the window and the key; watermarks let it forget state."""
     from pyspark.sql.functions import col, expr, window
 
     name, frames = asked.query, asked.frames

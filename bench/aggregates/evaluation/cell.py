@@ -63,39 +63,34 @@ def run_cell(session: Session, cell: Cell, pools: Pools, place: Path) -> dict[st
     pace = Pace(cell.rate, cell.warm + cell.seconds + (asked.frames.every if asked.frames else 0) + 1)
     rows = {part.name: part.rows for part in pace.parts()}
     load = os.getloadavg()[0]
+    command = [sys.executable, "-m", "bench.aggregates.evaluation.pace"]
     with TemporaryDirectory(dir=place) as directory:
         given, work = Path(directory) / "in", Path(directory) / "run"
         given.mkdir()
         work.mkdir()
-        sender = subprocess.Popen(
-            [sys.executable, "-m", "bench.aggregates.evaluation.pace", arguments(pace, pools.file(asked.source), given)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=_ROOT,
-        )
-        assert sender.stdin is not None
-        assert sender.stdout is not None
-        try:
-            _expect(sender.stdout.readline(), "ready")
-            rows |= _warm_files(pools.table(asked.source), given)
-            started = start(session, cell.side, asked, given, work)
+        command.append(arguments(pace, pools.file(asked.source), given))
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT) as sender:
+            assert sender.stdin is not None
+            assert sender.stdout is not None
             try:
-                warm = _WARM_FILES * _WARM_ROWS
-                _wait_for(started, rows, warm, time.time() + _PATIENCE)
-                sender.stdin.write("go\n")
-                sender.stdin.flush()
-                began = float(sender.stdout.readline())
-                until = began + pace.seconds + cell.bound + 2
-                found = _wait_for(started, rows, warm + pace.rows, until, raising=False)
-                stopped = time.time()
-                lag = _last_line(sender, stopped)
+                _expect(sender.stdout.readline(), "ready")
+                rows |= _warm_files(pools.table(asked.source), given)
+                started = start(session, cell.side, asked, given, work)
+                try:
+                    warm = _WARM_FILES * _WARM_ROWS
+                    _wait_for(started, rows, warm, time.time() + _PATIENCE)
+                    sender.stdin.write("go\n")
+                    sender.stdin.flush()
+                    began = float(sender.stdout.readline())
+                    until = began + pace.seconds + cell.bound + 2
+                    found = _wait_for(started, rows, warm + pace.rows, until, raising=False)
+                    stopped = time.time()
+                    lag = _last_line(sender, stopped - began - pace.seconds)
+                finally:
+                    started.stop()
             finally:
-                started.stop()
-        finally:
-            if sender.poll() is None:
+                # It is done, or nobody waits for it any longer.
                 sender.kill()
-            sender.wait()
     steps = Steps(
         tuple(at - began for at, _ in found), tuple(max(0, upto - warm) for _, upto in found), stopped - began
     )
@@ -107,13 +102,13 @@ def _expect(found: str, wanted: str) -> None:
         raise RuntimeError(f"expected {wanted!r} of the source, got {found!r}")
 
 
-def _last_line(sender: subprocess.Popen[str], now: float) -> float:
-    """Return by how much the source was late at most; one that is not done is late by what it has not sent."""
+def _last_line(sender: subprocess.Popen[str], at_least: float) -> float:
+    """Return by how much the source was late at most; one that is not done is late by so much at least."""
     assert sender.stdout is not None
     try:
         sender.wait(timeout=1)
     except subprocess.TimeoutExpired:
-        return now
+        return at_least
     return float(sender.stdout.readline())
 
 

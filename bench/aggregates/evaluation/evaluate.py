@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.aggregates.evaluation.asked import Asked, Pools
 from bench.aggregates.evaluation.cell import Cell, run_cell
-from bench.aggregates.evaluation.same import same
+from bench.aggregates.evaluation.same import Differ, same
 from bench.aggregates.evaluation.sides import Session
 from bench.aggregates.evaluation.store import Store, digest
 from bench.aggregates.evaluation.sustain import Outcome, search
@@ -84,14 +85,18 @@ class Evaluation:
         session: Session | None = None,
         say: Callable[[str], None] = lambda text: None,  # noqa: ARG005
         measure: Callable[[Session, Cell, Pools, Path], dict[str, Any]] = run_cell,
+        check: Callable[[Session, Asked, Pools, Sequence[str], Path], int] = same,
     ) -> None:
         self.plan = plan
         self.store = store
         self.session = session or Session()
         self._place = place
         self._pools = Pools(place)
-        self._say = say
+        self.say = say
         self._measure = measure
+        self._same = check
+        #: Queries of which sides give different answers.
+        self._differ: set[str] = set()
         self._codes = {side: digest(tidegate=side != "hand") for side in ("hand", "spark", "local")}
 
     def tasks(self) -> Iterator[Task]:
@@ -99,34 +104,44 @@ class Evaluation:
         plan = self.plan
         for name in plan.names:
             asked = Asked(name, tumbling=name[2] in "Jj")
-            yield Task(0, f"{name}: the same answers", lambda asked=asked: self._check(asked))
+            yield Task(0, f"{name}: the same answers", partial(self._check, asked))
         if 14 in plan.figures:
             for name in plan.names:
-                yield Task(14, name, lambda name=name: self._beside(name))
+                yield Task(14, name, partial(self._beside, name))
         for figure, name in ((10, "AHM"), (12, "ahj")):
             if figure in plan.figures and name in plan.names:
                 for form in FORMS:
-                    yield Task(figure, f"{name}, {form}", lambda name=name, form=form: self._rates(name, form))
+                    yield Task(figure, f"{name}, {form}", partial(self._rates, name, form))
         if 9 in plan.figures:
             for selectivity in plan.selectivities:
                 for work in plan.work:
                     query = f"S{selectivity:g}x{work}"
-                    yield Task(9, query, lambda query=query: self._forms(query))
+                    yield Task(9, query, partial(self._forms, query))
         for figure, kind in ((11, "M"), (13, "J")):
             if figure in plan.figures:
                 for name in (name for name in plan.names if name[2].upper() == kind):
-                    yield Task(figure, name, lambda name=name: self._forms(name))
+                    yield Task(figure, name, partial(self._forms, name))
 
     def _check(self, asked: Asked) -> None:
         sides = self.plan.sides
         # What is compared depends on all code.
         key, cell = self._codes["local"], {"same": asked.query, "sides": list(sides)}
-        if self.store.get(key, cell) is None:
-            self._say(f"{asked.query}: the same answers?")
-            self.store.put(key, cell, {"answers": same(self.session, asked, self._pools, sides, self._place)})
+        found = self.store.get(key, cell)
+        if found is None:
+            self.say(f"{asked.query}: the same answers?")
+            try:
+                found = {"answers": self._same(self.session, asked, self._pools, sides, self._place)}
+            except Differ as error:
+                found = {"differs": str(error)}
+            self.store.put(key, cell, found)
+        if "differs" in found:
+            # Nothing of this query is timed, and the page says why.
+            self._differ.add(asked.query)
 
     def _beside(self, name: str) -> None:
         """Figure 14: what each side sustains, in tumbling windows; and all sides at one rate, half of the least."""
+        if name in self._differ:
+            return
         cells = [self._cell(side, Asked(name, tumbling=name[2] in "Jj")) for side in self.plan.sides]
         rates = [self.sustained(cell) for cell in cells]
         least = min((rate for rate in rates if rate > 0), default=0.0)
@@ -136,11 +151,15 @@ class Evaluation:
 
     def _forms(self, name: str) -> None:
         """Figures 9, 11 and 13: what each form sustains on Spark."""
+        if name in self._differ:
+            return
         for form in FORMS:
             self.sustained(self._cell("spark", Asked(name, form)))
 
     def _rates(self, name: str, form: str) -> None:
         """Figures 10 and 12: a form at several rates, which are shares of what dedicated operators sustain."""
+        if name in self._differ:
+            return
         base = self.sustained(self._cell("spark", Asked(name)))
         for share in self.plan.shares:
             rate = _rounded(base * share)
@@ -163,7 +182,11 @@ class Evaluation:
         found = search(measure, guess, tolerance=plan.tolerance, runs=plan.runs, power=power)
         key = replace(cell, rate=0.0).parameters | {"runs": plan.runs, "tolerance": plan.tolerance}
         if self.store.get(self._codes[cell.side], key) is None:
-            result = {"rate": found.rate, "beyond": found.beyond if found.beyond < 1e300 else None, "tried": found.tried}
+            result = {
+                "rate": found.rate,
+                "beyond": found.beyond if found.beyond < 1e300 else None,
+                "tried": found.tried,
+            }
             self.store.put(self._codes[cell.side], key, result)
         return found.rate
 
@@ -179,7 +202,7 @@ class Evaluation:
         code = self._codes[cell.side]
         if (found := self.store.get(code, cell.parameters)) is not None:
             return found
-        self._say(f"{cell.query}, {cell.form}, {cell.side}: {cell.rate:,.0f} rows a second")
+        self.say(f"{cell.query}, {cell.form}, {cell.side}: {cell.rate:,.0f} rows a second")
         result = self._measure(self.session, cell, self._pools, self._place)
         self.store.put(code, cell.parameters, result)
         return result

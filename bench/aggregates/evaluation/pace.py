@@ -1,11 +1,12 @@
 """Rows that come at a rate: when each is due, which of them a file has, and a process that moves files into place.
 
-A row is due when the rate says so, whether or not the source manages to send it then. Latency counts from that: a source
-that falls behind makes rows late, and not the questions about them. A file has the rows of a tick, and is moved into the
-directory when the last of them is due. Files are written ahead of that, as far as memory for them is allowed.
+A row is due when the rate says so, whether or not the source manages to send it then. Latency counts from that: a
+source that falls behind makes rows late, and not the questions about them. A file has the rows of a tick, and is
+moved into the directory when the last of them is due. Files are written ahead of that, as far as memory for them is
+allowed.
 
-The event time of a row is when it is due, counted from `START`: a window of three seconds has the rows of three seconds,
-and a Join compares the more pairs for each row, the higher the rate is.
+The event time of a row is when it is due, counted from `START`: a window of three seconds has the rows of three
+seconds, and a Join compares the more pairs for each row, the higher the rate is.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ def send(
 
 
 def main() -> None:
-    """Send as the arguments say; write ``ready``, wait for a line, write when it begins, and at the end how late it was."""
+    """Send as the arguments say; write ``ready``, wait for a line, write when it begins, then how late it was."""
     given: dict[str, Any] = json.loads(sys.argv[1])
     pool = parquet.read_table(given["pool"])
 

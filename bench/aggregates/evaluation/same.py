@@ -34,7 +34,9 @@ def same(session: Session, asked: Asked, pools: Pools, sides: Sequence[str], pla
         found = answers(session, side, asked, pools, place)
         if found != expected:
             more, fewer = found - expected, expected - found
-            raise Differ(f"{asked.query}: {side} gives {more.total()} answers that {first} does not, and lacks {fewer.total()}")
+            raise Differ(
+                f"{asked.query}: {side} gives {more.total()} answers that {first} does not, and lacks {fewer.total()}"
+            )
     return expected.total()
 
 

@@ -1,11 +1,11 @@
-"""Three sides that run a query on a directory of files: Structured Streaming by hand, Tidegate on Spark, the local engine.
+"""Three sides that run a query on files: Structured Streaming by hand, Tidegate on Spark, the local engine.
 
-Each is started, says when which rows could be read, and is stopped. All read the same files, as soon as they are there, and
-write Parquet files with a checkpoint. A session, a plan and warm code are there before anything counts.
+Each is started, says when which rows could be read, and is stopped. All read the same files, as soon as they are
+there, and write Parquet files with a checkpoint. A session, a plan and warm code are there before anything counts.
 
-An answer of Tidegate can be read when its step is published: then `tg.read` has it. The instant is taken after that. One of
-Spark by hand can be read when the sink has written the batch to its log, by which readers know the files: the time of that
-file is taken. Which rows were in the batch is in the logs of its offsets and of the source.
+An answer of Tidegate can be read when its step is published: then `tg.read` has it. The instant is taken after that.
+One of Spark by hand can be read when the sink has written the batch to its log, by which readers know the files: the
+time of that file is taken. Which rows were in the batch is in the logs of its offsets and of the source.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The greatest rate that is sustained, found by search: doubling or halving until one is and one is not, then bisection.
+"""The greatest rate that is sustained, by search: doubling until one is and one is not, then bisection.
 
-The paper's rule: a rate is sustained if for ten minutes, without warm-up, the mean latency of a second exceeds 15 s no more
-than three times; results are means over three runs. In a shorter run a rate that is too high need not get that far: rows
-that wait grow older by ``rate / capacity - 1`` seconds in each second. So a rate *binds* only if what was seen, gone on with
-for ten minutes, keeps the rule as well: latency may not grow faster than 15 s in ten minutes, beyond what two steps of the
-engine differ in anyway.
+The paper's rule: a rate is sustained if for ten minutes, without warm-up, the mean latency of a second exceeds 15 s
+no more than three times; results are means over three runs. In a shorter run a rate that is too high need not get
+that far: rows that wait grow older by ``rate / capacity - 1`` seconds in each second. So a rate *binds* only if what
+was seen, gone on with for ten minutes, keeps the rule as well: latency may not grow faster than 15 s in ten minutes,
+beyond what two steps of the engine differ in anyway.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def search(
 ) -> Sustained:
     """Find the greatest rate that is sustained in all of some runs, within a factor.
 
-    ``measure`` tries a rate; it is given the number of the run. The work of a row grows with the rate to the ``power - 1``:
-    so the throughput of a rate that was too high says about where to look next.
+    ``measure`` tries a rate; it is given the number of the run. The work of a row grows with the rate to the
+    ``power - 1``: so the throughput of a rate that was too high says about where to look next.
     """
     low, high, rate = 0.0, float("inf"), guess
     tried: list[float] = []
@@ -122,7 +122,7 @@ def _next(low: float, high: float, throughput: float, power: int) -> float:
     answered: float = (max(throughput, 1e-9) * high ** (power - 1)) ** (1 / power)
     if low:
         # Between the two, not at either.
-        return min(max(answered * 0.95, low ** (2 / 3) * high ** (1 / 3)), low ** (1 / 3) * high ** (2 / 3))
+        return float(min(max(answered * 0.95, low ** (2 / 3) * high ** (1 / 3)), low ** (1 / 3) * high ** (2 / 3)))
     return min(max(answered * 0.95, high / 16), high / 1.15)
 
 

@@ -1,13 +1,14 @@
-"""From which steps took in which rows to how long rows waited: each with a weight, and the second in which it was due.
+"""From which steps took in which rows to how long rows waited: each with a weight, and when it was due.
 
-A row of a Map is answered by the step that takes it in. Composed of Aggregates it is answered when its time is complete:
-by the step that takes in the next one. A row that has no answer (a Filter leaves it out) waits as long: then it is known.
+A row of a Map is answered by the step that takes it in. Composed of Aggregates it is answered when its time is
+complete: by the step that takes in the next one. A row that has no answer (a Filter leaves it out) waits as long:
+then it is known.
 
 For a Join there are two ways to count, and both are measured:
 
-- *pairs*, which is what the authors' programs do: from the later row of a pair to when the pair can be read. Rows later in
-  a window are the later ones of more pairs, and weigh more. An engine that answers when a window is complete lets a pair
-  wait for the end of the window; one that writes a pair when it is found does not.
+- *pairs*, which is what the authors' programs do: from the later row of a pair to when the pair can be read. Rows
+  later in a window are the later ones of more pairs, and weigh more. An engine that answers when a window is complete
+  lets a pair wait for the end of the window; one that writes a pair when it is found does not.
 - *windows*: from the last row of a window to when all pairs of the window can be read.
 """
 

@@ -194,13 +194,18 @@ class Calls(Conditions):
         adds = isinstance(node.this, exp.Add) and [_name(node.this.this), _name(node.this.expression)] == names
         return Lambda(parameters, cast(body.sql, body.type), body.type, body.fails, adds)
 
+    def visit_bracket(self, node: Tree) -> Value:
+        return self._named_by_user(node) or super().visit_bracket(node)
+
     def _named_by_user(self, node: Tree) -> Value | None:
         """Return ``transform(array(x), name -> …)[0]``, by which one gives a value a name: there is no other way.
 
         Its only element is there; to look for it would need the list twice, and DuckDB takes long for what is nested.
         """
         made, index = node.this, node.expressions[0]
-        if not (isinstance(index, exp.Literal) and index.name == "0" and not index.is_string):
+        if len(node.expressions) != 1 or not (
+            isinstance(index, exp.Literal) and index.name == "0" and not index.is_string
+        ):
             return None
         given = made.expressions if isinstance(made, exp.Anonymous) and made.name.lower() == "transform" else []
         if len(given) != 2 or not isinstance(given[1], exp.Lambda) or len(given[1].expressions) != 1:

@@ -216,13 +216,13 @@ class Nodes(ABC):
             to_fits = wanted == to or (wanted in "IFD" and bind_kind(wanted, to, bound))
             from_fits = given == value.type or (given in "IFD" and bind_kind(given, value.type, {}))
             if to_fits and from_fits:
-                literal = value.literal if isinstance(value.literal, int) and to in sqltypes.INTEGERS else None
+                literal: float | None = None
+                if isinstance(value.literal, int) and to in (*sqltypes.INTEGERS, "DOUBLE"):
+                    literal = float(value.literal) if to == "DOUBLE" else value.literal
                 text = self._written(node, rule, [value], to, f"CAST({value.type} AS {to})")
                 fails = not isinstance(literal, int) and not self._is_instant(value, to)
                 if (given, wanted) in _SAFE_CASTS:
                     fails = value.fails
-                if to == "DOUBLE" and isinstance(value.literal, int):
-                    literal = float(value.literal)
                 return Value(text, to, fails, literal=literal, simple=value.simple, digits=digits)
         raise self.refused(node, f"CAST({self._said(value)} AS {to})")
 

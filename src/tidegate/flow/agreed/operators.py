@@ -160,8 +160,6 @@ class Operators(Nodes):
         self._only(node, "this", "expressions")
         if len(node.expressions) != 1:
             raise self.refused(node, "several subscripts")
-        if (named := self._named_by_user(node)) is not None:
-            return named
         outer, inner = self.value(node.this), self.value(node.expressions[0])
         bound: dict[str, str | None] = {}
         for entry in ("ARRAY<T>[INT]", "MAP<K, V>[K]"):

@@ -39,7 +39,7 @@ def divided(sign: str) -> Rule:
 
 
 def is_divisor(literal: Any) -> bool:
-    """Whether a literal is a number by which everything can be divided: -1 is not, as the least integer has no other."""
+    """Whether a literal is a number by which all can be divided: not -1, as the least integer has no opposite."""
     return isinstance(literal, int | float) and not isinstance(literal, bool) and literal not in (0, -1)
 
 

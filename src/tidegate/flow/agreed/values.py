@@ -155,7 +155,8 @@ def _read_once(name: str, body: str) -> bool:
     found = list(re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", body))
     if len(found) != 1:
         return False
-    depth, inside = 0, []
+    depth = 0
+    inside: list[int] = []
     for token in _TOKENS.finditer(body, 0, found[0].start()):
         match token.group():
             case "(" | "[" | "{":

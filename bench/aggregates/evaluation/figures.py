@@ -1,0 +1,225 @@
+"""Figures 9 to 14 of what a store has, numbered as the paper's, and drawn as they are: throughput above latency."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.aggregates.evaluation.sides import SIDES
+from bench.aggregates.evaluation.store import Store
+from bench.aggregates.plots import bars, lines
+from bench.aggregates.queries import QUERIES
+
+__all__ = ["Found", "Measured", "figures", "found_in"]
+
+FORMS = ("dedicated", "A+", "A")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a side sustains of a query, in rows and in comparisons a second, and the latency there, in seconds."""
+
+    rate: float
+    comparisons: float
+    latency: Mapping[str, float]
+    pairs: Mapping[str, float] | None
+    #: How many runs of how many seconds it was found in, and within which factor; the load of the machine before.
+    runs: int
+    seconds: float
+    tolerance: float
+    load: float
+
+    def throughput(self, query: str) -> float:
+        """Return the comparisons of a Join, and the rows of a Map, a second."""
+        return self.comparisons if is_join(query) else self.rate
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a store has, by side, form, query, and whether windows are tumbling."""
+
+    sustained: Mapping[tuple[str, str, str, bool], Measured]
+    #: The cells of each, at all rates that were run.
+    cells: Mapping[tuple[str, str, str, bool], Mapping[float, Sequence[Mapping[str, Any]]]]
+    #: How many answers the sides agreed on, or why not, by query.
+    checked: Mapping[str, Any]
+
+
+def is_join(query: str) -> bool:
+    """Whether a query is a Join."""
+    return not query.startswith("S") and query[2] in "Jj"
+
+
+def found_in(store: Store, codes: Iterable[str] | None = None) -> Found:
+    """Return what a store has: of the newest code, or of some that is named."""
+    wanted = None if codes is None else set(codes)
+    searches: dict[tuple[str, str, str, bool], tuple[dict[str, Any], dict[str, Any]]] = {}
+    cells: dict[tuple[str, str, str, bool], dict[float, list[dict[str, Any]]]] = {}
+    checked: dict[str, Any] = {}
+    for entry in store.entries():
+        cell, result = entry["cell"], entry["result"]
+        if wanted is not None and entry["code"] not in wanted:
+            continue
+        if "same" in cell:
+            checked[cell["same"]] = result.get("differs") or result["answers"]
+            continue
+        key = (cell["side"], cell["form"], cell["query"], cell["tumbling"])
+        if "runs" in cell:
+            # Of several searches, the one with the longest runs counts; of these, the last.
+            if key not in searches or cell["seconds"] >= searches[key][0]["seconds"]:
+                searches[key] = (cell, result)
+        else:
+            cells.setdefault(key, {}).setdefault(cell["rate"], []).append({**result, "cell": cell})
+    sustained = {}
+    for key, (cell, result) in searches.items():
+        at = [
+            run
+            for run in cells.get(key, {}).get(result["rate"], ())
+            if run["cell"]["seconds"] == cell["seconds"] and run["cell"]["run"] < cell["runs"]
+        ]
+        if at:
+            sustained[key] = _measured(cell, result, at)
+    return Found(sustained, cells, checked)
+
+
+def _measured(cell: Mapping[str, Any], result: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Measured:
+    join = is_join(cell["query"])
+    return Measured(
+        result["rate"],
+        _mean([run["comparisons"] / run["throughput"] * result["rate"] for run in runs if run["throughput"]]),
+        _latency([run["windows" if join else "rows"] for run in runs]),
+        _latency([run["pairs"] for run in runs]) if join else None,
+        len(runs),
+        cell["seconds"],
+        cell["tolerance"],
+        _mean([run["load"] for run in runs]),
+    )
+
+
+def _latency(runs: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
+    known = [run for run in runs if run]
+    return {name: _mean([run[name] for run in known]) for name in ("mean", "median", "p95", "p99")}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def figures(found: Found) -> dict[str, str]:
+    """Return the figures as SVG, by the names of their files; what was not measured has none."""
+    return {
+        name: svg
+        for name, svg in {
+            **_figure_9(found),
+            **_of_rates(found, 10, "AHM"),
+            **_of_forms(found, 11, "Maps"),
+            **_of_rates(found, 12, "ahj"),
+            **_of_forms(found, 13, "Joins"),
+            **_of_sides(found),
+        }.items()
+        if svg
+    }
+
+
+def _figure_9(found: Found) -> dict[str, str]:
+    """Throughput and latency of A and A+ in percent of dedicated, over what a row costs."""
+    known = sorted({query for side, _, query, _ in found.sustained if query.startswith("S")})
+    points: dict[tuple[str, int], dict[str, Measured]] = {}
+    for query in known:
+        selectivity, rounds = query[1:].split("x")
+        forms = {form: ("spark", form, query, False) for form in FORMS}
+        points[selectivity, int(rounds)] = {
+            f: found.sustained[key] for f, key in forms.items() if key in found.sustained
+        }
+    works = sorted({work for _, work in points})
+    if len(works) < 2:
+        return {}
+    drawn: dict[str, dict[str, list[float]]] = {"throughput": {}, "latency": {}}
+    for form in ("A+", "A"):
+        for selectivity in sorted({selectivity for selectivity, _ in points}):
+            for what, series in drawn.items():
+                values = []
+                for work in works:
+                    there = points.get((selectivity, work), {})
+                    if form in there and "dedicated" in there:
+                        one, base = there[form], there["dedicated"]
+                        share = (
+                            one.rate / base.rate if what == "throughput" else one.latency["mean"] / base.latency["mean"]
+                        )
+                        values.append(100 * share)
+                    else:
+                        values.append(0.0)
+                series[f"{form}/{selectivity}"] = values
+    return {
+        f"figure-9-{what}.svg": lines(
+            f"Figure 9: {what} of A and A+, dedicated = 100 %",
+            works,
+            series,
+            unit="%",
+            over="rounds of work for each row",
+        )
+        for what, series in drawn.items()
+    }
+
+
+def _of_rates(found: Found, figure: int, query: str) -> dict[str, str]:
+    """Throughput and latency of the forms over the rate at which rows come."""
+    by_form = {form: found.cells.get(("spark", form, query, False), {}) for form in FORMS}
+    rates = sorted(set.intersection(*(set(cells) for cells in by_form.values())))
+    if len(rates) < 2:
+        return {}
+    join = is_join(query)
+    name = "windows" if join else "rows"
+    throughput = {
+        f: [_mean([r["comparisons" if join else "throughput"] for r in c[x]]) for x in rates]
+        for f, c in by_form.items()
+    }
+    latency = {f: [_mean([r[name]["mean"] for r in c[x] if r[name]]) for x in rates] for f, c in by_form.items()}
+    over = "rows a second that come"
+    return {
+        f"figure-{figure}-throughput.svg": lines(
+            f"Figure {figure}: {query}, {'comparisons' if join else 'rows'} a second",
+            *(rates, throughput),
+            unit="pairs/s" if join else "rows/s",
+            over=over,
+        ),
+        f"figure-{figure}-latency.svg": lines(
+            f"Figure {figure}: {query}, mean latency", rates, latency, unit="s", over=over
+        ),
+    }
+
+
+def _of_forms(found: Found, figure: int, kind: str) -> dict[str, str]:
+    """What the forms sustain of all Maps, or all Joins, and the latency there."""
+    names = [n for n in QUERIES if is_join(n) == (kind == "Joins")]
+    names = [n for n in names if all(("spark", form, n, False) in found.sustained for form in FORMS)]
+    by_form = {form: [found.sustained["spark", form, n, False] for n in names] for form in FORMS}
+    return _both(f"figure-{figure}", f"Figure {figure}: {kind} on Spark", kind, names, by_form)
+
+
+def _of_sides(found: Found) -> dict[str, str]:
+    """What the sides sustain of Maps and of Joins in tumbling windows, and the latency there."""
+    drawn: dict[str, str] = {}
+    for kind in ("Maps", "Joins"):
+        join = kind == "Joins"
+        names = [n for n in QUERIES if is_join(n) == join]
+        there = [side for side in SIDES if any((side, "dedicated", n, join) in found.sustained for n in names)]
+        names = [n for n in names if all((side, "dedicated", n, join) in found.sustained for side in there)]
+        by_side = {SIDES[side]: [found.sustained[side, "dedicated", n, join] for n in names] for side in there}
+        drawn |= _both(f"figure-14-{kind.lower()}", f"Figure 14: {kind}", kind, names, by_side)
+    return drawn
+
+
+def _both(
+    file: str, title: str, kind: str, names: Sequence[str], series: Mapping[str, Sequence[Measured]]
+) -> dict[str, str]:
+    if not names or len(series) < 2:
+        return {}
+    what, unit = ("comparisons", "pairs/s") if kind == "Joins" else ("rows", "rows/s")
+    rates = {s: [one.throughput(n) for n, one in zip(names, found, strict=True)] for s, found in series.items()}
+    waits = {s: [one.latency["mean"] for one in found] for s, found in series.items()}
+    return {
+        f"{file}-throughput.svg": bars(f"{title}, {what} a second that are sustained", names, rates, unit=unit),
+        f"{file}-latency.svg": bars(f"{title}, mean latency there", names, waits, unit="s"),
+    }
