@@ -180,8 +180,8 @@ def markdown(results: Results) -> str:
     only = "" if plan.names == tuple(QUERIES) else f" --only {','.join(plan.names)}"
     said = (
         f"`python -m bench.aggregates{only}` on {results.machine}. Medians of {plan.repeats} runs, A of one "
-        "after a run that does not count; in parentheses, the fastest run of one form against the slowest of the other, "
-        "both ways. Maps ran on "
+        "after a run that does not count; in parentheses, the fastest run of one form against the slowest of the "
+        "other, both ways. Maps ran on "
         f"{plan.texts:,} texts and {plan.scans:,} scans, Joins on {plan.text_pairs:,} and {plan.scan_pairs:,} "
         f"({plan.text_pairs_by_hand:,} and {plan.scan_pairs_by_hand:,} against Spark by hand), the "
         f"synthetic Map on {plan.rows_of(max(plan.work)):,} to {plan.rows_of(min(plan.work)):,} rows."

@@ -156,10 +156,10 @@ def _at_one_rate(found: Found) -> list[str]:
             behind += [name] if medians["local"] >= medians["hand"] else []
         rows.append(row)
     caption = (
-        "Half of what the slowest side sustains; seconds, median/95 %/99 %. Of Joins from the last row of a window until "
-        "all of its pairs can be read; in parentheses the median of pairs, from the later row of a pair, as the authors' "
-        "programs count. Spark writes an inner pair when it is found; Tidegate answers when the window is complete, so "
-        "that its pairs wait for the end of the window. "
+        "Half of what the slowest side sustains; seconds, median/95 %/99 %. Of Joins from the last row of a window "
+        "until all of its pairs can be read; in parentheses the median of pairs, from the later row of a pair, as "
+        "the authors' programs count. Spark writes an inner pair when it is found; Tidegate answers when the window is "
+        "complete, so that its pairs wait for the end of the window. "
         f"The local engine is sooner than Spark by hand for {ahead} of {compared}"
         f"{'; not: ' + ', '.join(behind) if behind else ''}."
     )
@@ -182,8 +182,8 @@ def _forms(found: Found) -> list[str]:
             rows.append([name, *cells])
         theirs = {
             "Maps": (
-                "The paper, on Flink: A has 34 % less than dedicated for LLM and 90 % less for HLM; A+ about as much on "
-                "the Odroid."
+                "The paper, on Flink: A has 34 % less than dedicated for LLM and 90 % less for HLM; A+ about as much "
+                "on the Odroid."
             ),
             "Joins": "The paper, on Flink: A+ and dedicated differ negligibly, A more, and its latency grows.",
         }
