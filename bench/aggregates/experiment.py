@@ -1,12 +1,8 @@
 """``python -m bench.aggregates``: what it costs to write everything with one Aggregate, and what optimising gives back.
 
-Bounded: each query is computed in each form on the same rows. Throughput is rows (Maps) or comparisons (Joins) a
-second of processor time, so that a busy machine disturbs less; dedicated is 100 %.
-
-On streams: a file of rows is a step. A rate can be sustained if a step that takes in the rows of an interval is over
-within the interval; back to back, steps of ``n`` rows that take ``s`` seconds sustain ``n / s`` rows a second. A row
-then waits half a step on average until a step takes it in, and that step until it is over: its latency is 1.5 s. So
-the greatest rate that keeps a bound on latency is that of the greatest step that does.
+Each query is computed in each form on the same rows, which are all there. Throughput is rows (Maps) or comparisons
+(Joins) a second of processor time, so that a busy machine disturbs less, and by the clock; dedicated is 100 %. Streams
+are measured by `bench.aggregates.evaluation`.
 """
 
 from __future__ import annotations
@@ -16,16 +12,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from bench.aggregates.measure import FORMS, Cost, bounded, in_steps, written
+from bench.aggregates.measure import FORMS, Cost, bounded, written
 from bench.aggregates.queries import QUERIES, draw_scans, draw_texts, synthetic
 from bench.aggregates.queries import scans as scan_queries
 from bench.aggregates.queries import texts as text_queries
 from tidegate.flow import Flow
-from tidegate.flow.watermarks import bounded as bounded_watermark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,8 +46,6 @@ class Plan:
     #: Runs that do not count: Java compiles what they do often, more than once.
     warm: int = 3
     repeats: int = 3
-    steps: int = 3
-    sizes: tuple[int, ...] = (250, 750, 2250)
     #: Of the synthetic Map: outputs for each row, and work, in rounds of a loop for each row.
     selectivities: tuple[float, ...] = (0.1, 1, 3)
     work: tuple[int, ...] = (1, 30, 1000)
@@ -81,8 +73,6 @@ class Plan:
             rows=500,
             warm=1,
             repeats=1,
-            steps=2,
-            sizes=(20, 60),
             selectivities=(3,),
             work=(1, 100),
         )
@@ -99,10 +89,6 @@ class Results:
     queries: dict[str, tuple[int, dict[str, Cost]]] = field(default_factory=dict)
     #: For each selectivity and amount of work, what each form of the synthetic Map cost.
     synthetic: dict[tuple[float, int], dict[str, Cost]] = field(default_factory=dict)
-    #: For each query and form, the rows of a step, and how long it took.
-    steps: dict[str, dict[str, tuple[int, float]]] = field(default_factory=dict)
-    #: For some queries, the same for steps of several sizes.
-    rates: dict[str, dict[str, list[tuple[int, float]]]] = field(default_factory=dict)
     #: For each Join, its comparisons in tumbling windows, and what it cost here and by hand.
     by_hand: dict[str, tuple[int, dict[str, Cost]]] = field(default_factory=dict)
 
@@ -114,8 +100,6 @@ class Results:
                 "machine": self.machine,
                 "queries": {n: [size, _plain(costs)] for n, (size, costs) in self.queries.items()},
                 "synthetic": [[*key, _plain(costs)] for key, costs in self.synthetic.items()],
-                "steps": self.steps,
-                "rates": self.rates,
                 "by_hand": {n: [size, _plain(costs)] for n, (size, costs) in self.by_hand.items()},
             },
             indent=1,
@@ -147,19 +131,6 @@ def measure(spark: SparkSession, plan: Plan, *, say: Callable[[str], None]) -> R
             for work in plan.work:
                 say(f"the synthetic Map, {selectivity} outputs a row, {work} rounds of work")
                 results.synthetic[selectivity, work] = _synthetic(spark, plan, selectivity, work)
-        for name in plan.names:
-            say(f"{name}, on a stream")
-            results.steps[name] = {
-                form: _streamed(spark, plan, name, form, plan.sizes[-2], place) for form in ("dedicated", "A+", "A")
-            }
-        for name in (name for name in ("AHM", "ahj") if name in plan.names):
-            say(f"{name}, in steps of several sizes")
-            results.rates[name] = {
-                form: [
-                    step if size == step[0] else _streamed(spark, plan, name, form, size, place) for size in plan.sizes
-                ]
-                for form, step in results.steps[name].items()
-            }
     return results
 
 
@@ -239,13 +210,3 @@ def _synthetic(spark: SparkSession, plan: Plan, selectivity: float, work: int) -
     flow = synthetic.synthetic_map(selectivity, work)
     forms = {form: _computing(spark, rewrite(flow), "inputs", rows) for form, rewrite in FORMS.items()}
     return bounded(spark, forms, warm=plan.warm, repeats=plan.repeats)
-
-
-def _streamed(spark: SparkSession, plan: Plan, name: str, form: str, size: int, place: Path) -> tuple[int, float]:
-    draw, schema, apart = _drawn(name)
-    given = place / f"stream-{_source(name)}-{size}"
-    if not given.exists():
-        written(spark, draw, schema, size * plan.steps, apart, given, files=plan.steps)
-    flow = FORMS[form](QUERIES[name](watermark=bounded_watermark("0 seconds")))
-    with TemporaryDirectory(prefix="tidegate-bench-") as work:
-        return size, median(in_steps(spark, flow, _source(name), schema, given, Path(work)))

@@ -1,4 +1,4 @@
-"""Measurements of flows in several forms: bounded, by rows and processor time; on streams, by the time of steps."""
+"""Measurements of bounded flows in several forms, by processor time and by the clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["FORMS", "Cost", "bounded", "in_steps", "processor", "written"]
+__all__ = ["FORMS", "Cost", "bounded", "processor", "written"]
 
 #: The forms of a flow: how it is written, and how it is run.
 FORMS: dict[str, Callable[[Flow], Flow]] = {
@@ -118,20 +118,3 @@ def _zoned(schema: pa.Schema) -> pa.Schema:
     """Answer a schema whose instants say that they are in UTC, so that Spark reads them as such."""
     instant = pa.timestamp("us", tz="UTC")
     return pa.schema([f.with_type(instant) if pa.types.is_timestamp(f.type) else f for f in schema])
-
-
-def in_steps(spark: SparkSession, flow: Flow, source: str, schema: str, given: Path, work: Path) -> list[float]:
-    """Run a flow on a stream, a file for each step; answer how long steps took, but for the first and the end."""
-    import tidegate as tg
-
-    stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(given))
-    run = flow.start(
-        spark,
-        {source: stream},
-        {"out": tg.parquet(str(work / "out"))},
-        checkpoint=str(work / "checkpoint"),
-        trigger={"availableNow": True},
-    )
-    run.await_termination()
-    steps = [step["seconds"] for step in run.metrics() if sum(step["rows"].values())]
-    return steps[1:] or steps

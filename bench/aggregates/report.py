@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 from textwrap import fill
@@ -15,10 +15,8 @@ from bench.aggregates.measure import FORMS, Cost
 from bench.aggregates.plots import bars, lines
 from bench.aggregates.queries import QUERIES, SELECTIVITY
 
-__all__ = ["Share", "markdown", "plots", "show", "sustained", "tables"]
+__all__ = ["Share", "markdown", "plots", "show", "tables"]
 
-#: The longest latency that a rate may have, as in the paper.
-BOUND = 15.0
 #: What A+ is to have of the throughput of dedicated, and Joins of that of Spark by hand, in percent.
 GOAL, BY_HAND = 60.0, 100.0
 #: How long lines of a page are.
@@ -57,8 +55,6 @@ def tables(results: Results) -> list[Table]:
         _of_queries(results),
         _of_synthetic(results),
         _of_hand(results),
-        _of_steps(results),
-        _of_rates(results),
     ]
     return [table for table in found if table.row_count]
 
@@ -134,40 +130,6 @@ def _of_hand(results: Results) -> Table:
     return table
 
 
-def _of_steps(results: Results) -> Table:
-    table = _table(
-        "Streams: rows a second that steps sustain, and the latency of a row",
-        *("query", "rows a step", "dedicated", "A+", "A", "latency of dedicated", "of A+", "of A"),
-    )
-    for name, forms in results.steps.items():
-        rates = [f"{n / s:,.0f}/s" for n, s in forms.values()]
-        latencies = [f"{1.5 * s:.1f} s" for _, s in forms.values()]
-        table.add_row(name, f"{next(iter(forms.values()))[0]:,}", *rates, *latencies)
-    return table
-
-
-def _of_rates(results: Results) -> Table:
-    table = _table(
-        f"Streams: the greatest rate of steps of several sizes with a latency of at most {BOUND:g} s",
-        *("query", "form", "rows a second", "latency"),
-    )
-    for name, forms in results.rates.items():
-        for form, sizes in forms.items():
-            rate, latency = sustained(sizes)
-            table.add_row(name, form, f"{rate:,.0f}", f"{latency:.1f} s")
-    return table
-
-
-def sustained(sizes: Sequence[tuple[int, float]], bound: float = BOUND) -> tuple[float, float]:
-    """Answer the greatest rate of some steps whose latency keeps a bound, and that latency.
-
-    >>> sustained([(100, 1.0), (1000, 2.0), (10_000, 30.0)])
-    (500.0, 3.0)
-    """
-    kept = [(n / s, 1.5 * s) for n, s in sizes if 1.5 * s <= bound]
-    return max(kept, default=(0.0, bound))
-
-
 def show(results: Results, console: Console) -> None:
     """Print all tables."""
     for table in tables(results):
@@ -197,26 +159,20 @@ def _markdown(table: Table) -> str:
 
 
 def plots(results: Results) -> dict[str, str]:
-    """Answer the figures as SVG, by file name; they are numbered as the paper's."""
-    found = {"figure-9.svg": _over_work(results)} if results.synthetic else {}
+    """Answer the figures as SVG, by file name; they have the numbers of the paper's that they are like."""
+    found = {"bounded-9.svg": _over_work(results)} if results.synthetic else {}
     for figure, kind in ((11, "Maps"), (13, "Joins")):
         names = [name for name in results.queries if name[2].upper() == kind[0]]
         if names:
             what, unit = ("rows", "rows/s") if kind == "Maps" else ("comparisons", "pairs/s")
             rates = {f: [_rate(*results.queries[n], f) for n in names] for f in FORMS}
             title = f"{kind}: {what} a second of processor time"
-            found[f"figure-{figure}-throughput.svg"] = bars(title, names, rates, unit=unit)
-            forms = results.steps[names[0]]
-            waits = {f: [1.5 * results.steps[n][f][1] for n in names] for f in forms}
-            found[f"figure-{figure}-latency.svg"] = bars(f"{kind} on streams: latency of a row", names, waits, unit="s")
-    for figure, name in ((10, "AHM"), (12, "ahj")):
-        if name in results.rates:
-            found |= _over_sizes(figure, name, results)
+            found[f"bounded-{figure}.svg"] = bars(title, names, rates, unit=unit)
     names = list(results.by_hand)
     if names:
         rates = {f: [_rate(*results.by_hand[n], f) for n in names] for f in ("by hand", "ours", "A+")}
         title = "Joins in tumbling windows: comparisons a second of processor time"
-        found["figure-14.svg"] = bars(title, names, rates, unit="pairs/s")
+        found["bounded-14.svg"] = bars(title, names, rates, unit="pairs/s")
     return found
 
 
@@ -237,13 +193,3 @@ def _over_work(results: Results) -> str:
     }
     title = "The synthetic Map, form/outputs a row: throughput, dedicated = 100 %"
     return lines(title, results.plan.work, shares, unit="%", over="rounds of work for each row")
-
-
-def _over_sizes(figure: int, name: str, results: Results) -> dict[str, str]:
-    rates = {form: [n / s for n, s in sizes] for form, sizes in results.rates[name].items()}
-    waits = {form: [1.5 * s for _, s in sizes] for form, sizes in results.rates[name].items()}
-    sizes, over = results.plan.sizes, "rows a step"
-    return {
-        f"figure-{figure}-throughput.svg": lines(f"{name}: rows a second", sizes, rates, unit="rows/s", over=over),
-        f"figure-{figure}-latency.svg": lines(f"{name}: latency of a row", sizes, waits, unit="s", over=over),
-    }
