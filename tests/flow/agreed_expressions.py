@@ -173,6 +173,13 @@ reduce(arr, 0L, (a, x) -> a + coalesce(x, 0), a -> a > 5) ; reduce(ast, 0L, (a, 
 zip_with(arr, ax, (x, y) -> x + y) ; zip_with(arr, sa, (x, y) -> concat(string(x), y))
 transform(filter(arr, x -> x > 0), x -> x * 2) ; upper(concat(lower(s), substring(u, n, 2))) ; size(split(s, ','))
 aggregate(sequence(1, 5), 0L, (a, x) -> a + x) ; array_max(transform(arr, x -> abs(x)))
+zip_with(ad, ad, (x, y) -> x - y) ; zip_with(aa, aa, (x, y) -> zip_with(x, y, (p, q) -> p + q + size(x)))
+reduce(zip_with(ad, ad, (x, y) -> abs(x - y)), CAST(0 AS DOUBLE), (a, x) -> a + x)
+reduce(ad, CAST(0 AS DOUBLE), (a, x) -> x + a) ; reduce(ad, CAST(1 AS DOUBLE), (a, x) -> a + x)
+reduce(aa, 0L, (a, x) -> a + reduce(x, 0L, (p, q) -> p + q + size(x)))
+reduce(aa, 0, (a, x) -> a + reduce(x, 0, (p, q) -> p + q + a)) ; reduce(ad, CAST(0 AS DOUBLE), (a, x) -> a * 2 + x)
+transform(array(concat(s, u)), v -> concat(v, '-', v))[0] ; transform(array(arr), v -> v[n])[0]
+transform(array(arr), v -> transform(array(size(v)), k -> k + size(v))[0])[0] ; slice(arr, 1, 0)
 """
 
 EXPRESSIONS = [

@@ -31,6 +31,9 @@ ANSWERS: dict[str, Any] = {
     "yes AND no AND 1 / z > 0": False,
     "no OR un OR (yes AND z = 0) OR 1 / z > 0": True,
     "un AND yes AND z = 0": None,
+    "yes AND (no AND (1 / z > 0 AND yes))": False,
+    "(no AND yes) AND 1 / z > 0": False,
+    "no OR ((yes OR no) OR 1 / z > 0)": True,
     "z IN (0, 1 / z)": True,
     "z IN (1 / z, 0)": FAILS,
     "z NOT IN (0, 1 / z)": False,
@@ -81,6 +84,22 @@ def test_rows_are_chosen_by_what_does_not_fail() -> None:
     assert sql.startswith('(("no") AND (CASE WHEN NOT (("no")) THEN false ELSE ')
     joined = "SELECT l.z FROM l JOIN r ON 1 / l.z > r.z AND l.z = r.z"
     assert 'ON ((CAST("l"."z" = "r"."z" AS BOOLEAN)) AND' in compiled_query(joined, {"l": TYPES, "r": TYPES})[0]
+
+
+def test_rows_are_joined_by_what_does_not_fail() -> None:
+    """A length cannot fail: DuckDB finds pairs by it, also where it is in parentheses with what can fail."""
+    types = {"s": "STRING", "d": "ARRAY<DOUBLE>"}
+    condition = "(lower(l.s) != lower(r.s) AND length(l.s) = length(r.s)) AND length(r.s) > 3"
+    sql = compiled_query(f"SELECT l.s FROM l JOIN r ON {condition}", {"l": types, "r": types})[0]
+    assert 'ON ((CAST((CAST(length("l"."s") AS INT)) = (CAST(length("r"."s") AS INT)) AS BOOLEAN)) AND' in sql
+    for text in (
+        "reduce(d, CAST(0 AS DOUBLE), (a, x) -> a + x)",
+        "zip_with(d, d, (x, y) -> abs(x - y) / 2)",
+        "size(d)",
+    ):
+        assert not compiled(text, types).fails
+    for text in ("reduce(d, CAST(0 AS DOUBLE), (a, x) -> a / x)", "zip_with(d, d, (x, y) -> x / y)", "lower(s)"):
+        assert compiled(text, types).fails
 
 
 def nested(depth: int) -> str:
