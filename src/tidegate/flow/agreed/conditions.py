@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from tidegate.flow.agreed.early import of_first_terms
 from tidegate.flow.agreed.kinds import bind_kind
 from tidegate.flow.agreed.operators import Operators
 from tidegate.flow.agreed.regexes import Unlike, java_regex, like_pattern
@@ -59,15 +60,49 @@ class Conditions(Operators):
     def of_rows(self, node: Tree) -> Value:
         """Return the condition by which rows are chosen or joined.
 
-        As in Spark, those of its parts come first that do not fail, and rows are found by them.
+        As in Spark, those of its parts come first that do not fail, and rows are found by them. Of a sum that may not
+        reach a bound, the first terms come before all of them.
         """
-        parts = sorted((self.condition(part) for part in _chain(node, exp.And)), key=lambda part: part.fails)
+        chain = _chain(node, exp.And)
+        parts = sorted((self.condition(part) for part in chain), key=lambda part: part.fails)
+        early = self._early(chain)
+        if early:
+            return self._in_turn(early, parts)
         safe = [part for part in parts if not part.fails]
         if not safe or len(safe) == len(parts):
             return self._connected(parts, "AND")
         both = Value(f"({_joined(safe, 'AND')})", "BOOLEAN")
         guarded = self._connected([both, *parts[len(safe) :]], "AND")
         return Value(f"({_joined([*safe, guarded], 'AND')})", "BOOLEAN", fails=True)
+
+    def _early(self, chain: Sequence[Tree]) -> list[Value]:
+        """Return what the first terms of sums decide, and then the conditions on all terms."""
+        found: list[Value] = []
+        for part in chain:
+            first = of_first_terms(part)
+            if first is not None and not (whole := self.condition(part)).fails:
+                found = [self.condition(first), *found, whole]
+        return found
+
+    def _in_turn(self, early: Sequence[Value], parts: Sequence[Value]) -> Value:
+        """Return conditions of rows of which some are computed first, and others only where those hold.
+
+        DuckDB would sort them by what it thinks that they cost. Rows are chosen where a condition is true, so that it
+        may be false where it is not known. Parts without functions of elements stay beside each other: joins go by
+        them.
+        """
+        known = {part.sql for part in early}
+        others = [part for part in parts if part.sql not in known]
+        plain = [part for part in others if not part.fails and "lambda" not in part.sql]
+        later = [part for part in others if part not in plain]
+        if plain and any(part.fails for part in later):
+            early = [Value(f"({_joined(plain, 'AND')})", "BOOLEAN"), *early]
+        chosen = [*early, *later]
+        nested = chosen[-1].sql
+        for part in reversed(chosen[:-1]):
+            nested = f"CASE WHEN {part.sql} THEN {nested} ELSE false END"
+        in_turn = Value(f"({nested})", "BOOLEAN")
+        return Value(f"({_joined([*plain, in_turn], 'AND')})", "BOOLEAN", any(part.fails for part in parts))
 
     def condition(self, node: Tree) -> Value:
         """Return the translation of what has to be a truth value."""
