@@ -82,8 +82,7 @@ def run_cell(session: Session, cell: Cell, pools: Pools, place: Path) -> dict[st
                     sender.stdin.write("go\n")
                     sender.stdin.flush()
                     began = float(sender.stdout.readline())
-                    until = began + pace.seconds + cell.bound + 2
-                    found = _wait_for(started, rows, warm + pace.rows, until, raising=False)
+                    found = _wait_for_end(started, rows, warm + pace.rows, began + pace.seconds, cell.bound)
                     stopped = time.time()
                     lag = _last_line(sender, stopped - began - pace.seconds)
                 finally:
@@ -126,9 +125,7 @@ def _warm_files(pool: pa.Table, given: Path) -> dict[str, int]:
     return found
 
 
-def _wait_for(
-    started: Started, rows: dict[str, int], count: int, until: float, *, raising: bool = True
-) -> list[tuple[float, int]]:
+def _wait_for(started: Started, rows: dict[str, int], count: int, until: float) -> list[tuple[float, int]]:
     """Wait until so many rows can be read; return the steps."""
     while True:
         started.check()
@@ -136,8 +133,26 @@ def _wait_for(
         if found and found[-1][1] >= count:
             return found
         if time.time() > until:
-            if raising:
-                raise RuntimeError(f"expected {count} rows to be answered, got {found[-1][1] if found else 0}")
+            raise RuntimeError(f"expected {count} rows to be answered, got {found[-1][1] if found else 0}")
+        time.sleep(0.1)
+
+
+def _wait_for_end(
+    started: Started, rows: dict[str, int], count: int, ended: float, bound: float
+) -> list[tuple[float, int]]:
+    """Wait until so many rows can be read, or it is clear that they wait too long; return the steps.
+
+    Where nothing is behind, what was sent last is read in the step that runs, or in the next.
+    """
+    while True:
+        started.check()
+        found = started.steps(rows)
+        if found and found[-1][1] >= count:
+            return found
+        now = time.time()
+        took = [b - a for (a, _), (b, _) in zip(found, found[1:], strict=False)]
+        longest = max([*took, now - found[-1][0] if found else now - ended])
+        if now > ended + min(bound + 2, max(3.0, 2.5 * longest)):
             return found
         time.sleep(0.1)
 

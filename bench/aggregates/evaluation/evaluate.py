@@ -61,7 +61,7 @@ class Plan:
         if (frames := asked.frames) is None:
             return self.warm, self.seconds
         # A window that began in the warm-up is not counted.
-        return max(self.warm, frames.size), max(self.seconds, 3 * frames.every, frames.size)
+        return max(self.warm, frames.size), max(self.seconds, 2 * frames.every, frames.size)
 
 
 @dataclass(frozen=True, slots=True)
