@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -150,7 +151,7 @@ def _wait_for_end(
         if found and found[-1][1] >= count:
             return found
         now = time.time()
-        took = [b - a for (a, _), (b, _) in zip(found, found[1:], strict=False)]
+        took = [b - a for (a, _), (b, _) in pairwise(found)]
         longest = max([*took, now - found[-1][0] if found else now - ended])
         if now > ended + min(bound + 2, max(3.0, 2.5 * longest)):
             return found
