@@ -164,29 +164,32 @@ def _summary(cell: Cell, pace: Pace, steps: Steps, pools: Pools) -> dict[str, An
     first, last = cell.warm, cell.warm + cell.seconds
     at_once = cell.side == "hand"
     waits = {"rows": of_rows(pace, steps, complete=cell.form != "dedicated")}
+    # Whether an engine keeps up is seen by how long rows wait until they are taken in, also where answers come later.
+    seconds = seconds_of(by_second(waits["rows"]), first, last)
     if frames is not None:
         waits = {
             "pairs": of_pairs(pace, steps, frames, at_once=at_once),
             "windows": of_windows(pace, steps, frames, at_once=at_once),
         }
     counted = {name: [wait for wait in found if first <= wait.due < last] for name, found in waits.items()}
-    # What a window waits for is not the engine's doing: a rate is sustained by how soon whole windows are answered.
     by_which = "windows" if frames else "rows"
-    seconds = seconds_of(by_second(waits[by_which]), first, last)
+    windows = seconds_of(by_second(waits[by_which]), first, last)
     took = [b - a for a, b in zip(steps.at, steps.at[1:], strict=False) if first <= b < last]
     rule = Rule(bound=cell.bound)
     answered = all(wait.answered for wait in counted[by_which])
-    # Steps of a Join differ: that which completes a window takes longest.
-    step = max(max(took, default=0.0) if frames else typical(took), pace.tick)
+    step = max(typical(took), pace.tick)
     throughput = _throughput(steps, first, last)
     result: dict[str, Any] = {name: _said(found) for name, found in counted.items()}
     return result | {
-        "sustained": bool(counted[by_which]) and answered and rule.kept(seconds, step),
+        "sustained": bool(counted[by_which])
+        and answered
+        and rule.kept(seconds, step)
+        and rule.exceeded(windows) <= rule.times,
         "throughput": throughput,
         "comparisons": pools.comparisons(asked, cell.rate) * throughput / cell.rate,
         "step": step,
         "growth": rule.growth(seconds),
-        "exceeded": rule.exceeded(seconds),
+        "exceeded": rule.exceeded(windows),
         "seconds": {str(second): round(value, 4) for second, value in seconds.items()},
     }
 

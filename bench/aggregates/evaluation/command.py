@@ -27,7 +27,9 @@ _BEGIN, _END = "<!-- evaluation -->", "<!-- end of evaluation -->"
 
 
 def evaluate(
-    short: Annotated[bool, typer.Option("--short", help="About ten minutes: four queries, short runs, once.")] = False,
+    short: Annotated[
+        bool, typer.Option("--short", help="About ten minutes: a Map and a Join, short runs, once.")
+    ] = False,
     only: Annotated[str, typer.Option(help="Queries, with commas between; all 24 by default.")] = "",
     which: Annotated[str, typer.Option("--figures", help="Figures, with commas between.")] = _FIGURES,
     sides: Annotated[str, typer.Option(help="Sides, with commas between.")] = "hand,spark,local",

@@ -33,18 +33,21 @@ class Rule:
         return sum(latency > self.bound for latency in latencies.values())
 
     def growth(self, latencies: Mapping[int, float]) -> float:
-        """Return by how many seconds latency grows in a second, from the first third of a run to the last.
+        """Return by how many seconds latency grows in a second, from the first half of a run to the second.
+
+        Halves of a whole number of windows are alike in what a window does to latency.
 
         >>> round(Rule().growth({second: 1 + second / 2 for second in range(12)}), 3)
         0.5
         """
         known = sorted(latencies.items())
-        if len(known) < 2:
+        half = len(known) // 2
+        if not half:
             return 0.0
-        third = max(1, len(known) // 3)
-        first, last = known[:third], known[-third:]
-        apart = mean(s for s, _ in last) - mean(s for s, _ in first)
-        return (median(v for _, v in last) - median(v for _, v in first)) / apart
+        return (mean(v for _, v in known[-half:]) - mean(v for _, v in known[:half])) / self._apart(latencies)
+
+    def _apart(self, latencies: Mapping[int, float]) -> float:
+        return (max(latencies) - min(latencies) + 1) / 2
 
     def kept(self, latencies: Mapping[int, float], step: float) -> bool:
         """Whether a run keeps the rule, and would in a long run; ``step`` is how long a step of the engine took.
@@ -56,8 +59,8 @@ class Rule:
         """
         if not latencies or self.exceeded(latencies) > self.times:
             return False
-        span = max(latencies) - min(latencies) + 1
-        return self.growth(latencies) <= self.bound / self.seconds + step / 2 / span
+        # A mean of half of a run may be off by half a step: a run is to be much longer than one.
+        return self.growth(latencies) <= self.bound / self.seconds + step / 2 / self._apart(latencies)
 
 
 @dataclass(frozen=True, slots=True)
