@@ -257,7 +257,7 @@ class Killed(Exception):
 def small(tmp_path: Path, measure: Any, store: Store) -> Evaluation:
     """Return an evaluation of a Map and a Join that measures nothing real."""
     plan = replace(Plan(names=("AHM", "ahj")).short(), seconds=12.0, figures=(14, 10, 12, 9, 11, 13))
-    evaluation = Evaluation(plan, store, tmp_path, measure=measure, check=lambda *_: 1)
+    evaluation = Evaluation(plan, store, tmp_path, measure=measure, check=lambda *_: 1, warm_up=lambda *_: None)
     evaluation._pools = Pools(tmp_path, {"texts": 50, "scans": 5, "inputs": 5})
     return evaluation
 
@@ -297,6 +297,25 @@ def test_who_is_killed_goes_on(tmp_path: Path, count: int) -> None:
     assert found_in(Store(path)) == found_in(whole)
 
 
+def test_a_query_is_warmed_up_once_on_each_side(tmp_path: Path) -> None:
+    """Before the first run that counts, each form has one that is not kept; the same for all sides."""
+    done: list[tuple[str, Cell]] = []
+
+    def measure(session: Any, cell: Cell, pools: Pools, place: Path) -> dict[str, Any]:
+        done.append(("measured", cell))
+        return fake(session, cell, pools, place)
+
+    evaluation = small(tmp_path, measure, Store(tmp_path / "cells.jsonl"))
+    evaluation._warm_up = lambda _session, cell, _pools, _place: done.append(("warm", cell))
+    run_all(evaluation)
+    asked = {(cell.side, cell.asked) for _, cell in done}
+    for side, query in asked:
+        kinds = [kind for kind, cell in done if (cell.side, cell.asked) == (side, query)]
+        assert kinds[0] == "warm"
+        assert kinds.count("warm") == 1
+    assert {cell.seconds for kind, cell in done if kind == "warm"} == {6.0}
+
+
 def test_the_report_says_what_came_out(tmp_path: Path) -> None:
     """Tables, goals, and figures that are numbered as the paper's; a page is written between two marks."""
     store = Store(tmp_path / "cells.jsonl")
@@ -329,7 +348,7 @@ def test_sides_that_differ_are_not_timed(tmp_path: Path) -> None:
 
     store = Store(tmp_path / "cells.jsonl")
     plan = replace(Plan(names=("AHM",)).short(), figures=(14, 10, 11))
-    evaluation = Evaluation(plan, store, tmp_path, measure=fake, check=differ)
+    evaluation = Evaluation(plan, store, tmp_path, measure=fake, check=differ, warm_up=lambda *_: None)
     run_all(evaluation)
     assert found_in(store).sustained == {}
     write_results(store, tmp_path / "out", None)

@@ -22,6 +22,8 @@ __all__ = ["Evaluation", "Plan", "Task"]
 #: Where a search begins, in rows a second: of Maps and of Joins, on texts and on scans.
 _GUESSES = {"M": 8000.0, "m": 3000.0, "J": 4000.0, "j": 200.0}
 FORMS = ("dedicated", "A+", "A")
+#: How long a query runs on a side in a process before anything of it is measured, in seconds.
+_WARM_UP = 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Evaluation:
         say: Callable[[str], None] = lambda text: None,  # noqa: ARG005
         measure: Callable[[Session, Cell, Pools, Path], dict[str, Any]] = run_cell,
         check: Callable[[Session, Asked, Pools, Sequence[str], Path], int] = same,
+        warm_up: Callable[[Session, Cell, Pools, Path], Any] = run_cell,
     ) -> None:
         self.plan = plan
         self.store = store
@@ -97,6 +100,9 @@ class Evaluation:
         self.say = say
         self._measure = measure
         self._same = check
+        self._warm_up = warm_up
+        #: What has run in this process: Java compiles code when it is run for the first time, and often later.
+        self._warm: set[tuple[str, Asked]] = set()
         #: Queries of which sides give different answers.
         self._differ: set[str] = set()
         self._codes = {side: digest(tidegate=side != "hand") for side in ("hand", "spark", "local")}
@@ -204,6 +210,11 @@ class Evaluation:
         code = self._codes[cell.side]
         if (found := self.store.get(code, cell.parameters)) is not None:
             return found
+        if (cell.side, cell.asked) not in self._warm:
+            self.say(f"{cell.query}, {cell.form}, {cell.side}: warm-up")
+            once = replace(cell, rate=_rounded(self._guess(cell) / 2), warm=0.0, seconds=_WARM_UP, bound=5.0)
+            self._warm_up(self.session, once, self._pools, self._place)
+            self._warm.add((cell.side, cell.asked))
         self.say(f"{cell.query}, {cell.form}, {cell.side}: {cell.rate:,.0f} rows a second")
         result = self._measure(self.session, cell, self._pools, self._place)
         self.store.put(code, cell.parameters, result)
