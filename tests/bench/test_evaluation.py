@@ -297,6 +297,17 @@ def test_who_is_killed_goes_on(tmp_path: Path, count: int) -> None:
     assert found_in(Store(path)) == found_in(whole)
 
 
+def test_what_is_not_answered_is_not_sustained(tmp_path: Path) -> None:
+    """In a run of few steps nothing seems to grow: a rate of which a third is left over is given up all the same."""
+
+    def measure(session: Any, cell: Cell, pools: Pools, place: Path) -> dict[str, Any]:
+        found = fake(session, cell, pools, place)
+        return found | {"sustained": True, "throughput": min(cell.rate, 700.0)}
+
+    evaluation = small(tmp_path, measure, Store(tmp_path / "cells.jsonl"))
+    assert 350 < evaluation.sustained(Cell("hand", "AHM", 0.0, seconds=12.0, warm=3.0)) <= 700 / 0.9
+
+
 def test_a_query_is_warmed_up_once_on_each_side(tmp_path: Path) -> None:
     """Before the first run that counts, each form has one that is not kept; the same for all sides."""
     done: list[tuple[str, Cell]] = []

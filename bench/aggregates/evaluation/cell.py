@@ -65,7 +65,8 @@ def run_cell(session: Session, cell: Cell, pools: Pools, place: Path) -> dict[st
     rows = {part.name: part.rows for part in pace.parts()}
     load = os.getloadavg()[0]
     command = [sys.executable, "-m", "bench.aggregates.evaluation.pace"]
-    with TemporaryDirectory(dir=place) as directory:
+    # Spark may still write when its query is stopped.
+    with TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as directory:
         given, work = Path(directory) / "in", Path(directory) / "run"
         given.mkdir()
         work.mkdir()

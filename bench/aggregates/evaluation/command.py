@@ -95,7 +95,8 @@ def write_results(store: Store, output: Path, docs: Path | None) -> None:
     """Write the figures and the report of what a store has; into a page, between two marks in it."""
     output.mkdir(parents=True, exist_ok=True)
     found = found_in(store)
-    text, drawn = page(found, machine()), figures(found)
+    drawn = figures(found)
+    text = page(found, machine(), list(drawn))
     (output / "report.md").write_text(text, encoding="utf-8")
     for name, svg in drawn.items():
         (output / name).write_text(svg, encoding="utf-8")

@@ -19,9 +19,16 @@ from bench.aggregates.queries import QUERIES
 
 __all__ = ["Evaluation", "Plan", "Task"]
 
-#: Where a search begins, in rows a second: of Maps and of Joins, on texts and on scans.
-_GUESSES = {"M": 8000.0, "m": 3000.0, "J": 4000.0, "j": 200.0}
+#: Where a search begins, in rows a second of Spark by hand: by cost and kind, on texts and on scans.
+_GUESSES = {
+    "LM": 64_000.0, "HM": 6000.0, "lm": 5000.0, "hm": 4000.0, "LJ": 8000.0, "HJ": 4000.0, "lj": 200.0, "hj": 100.0,
+}  # fmt: skip
+#: And what other sides do, in about.
+_TIMES = {"hand": 1.0, "spark": 0.7, "local": 2.0}
 FORMS = ("dedicated", "A+", "A")
+#: Of what comes, this much has to be answered in the time that is measured, or a rate is not sustained. In a run of
+#: few steps, growing waits are not seen yet.
+_ANSWERED = 0.9
 #: How long a query runs on a side in a process before anything of it is measured, in seconds.
 _WARM_UP = 6.0
 
@@ -184,26 +191,22 @@ class Evaluation:
 
         def measure(rate: float, run: int) -> Outcome:
             result = self.measured(replace(cell, rate=rate, run=run))
-            return Outcome(result["sustained"], result["throughput"])
+            answered = result["throughput"] >= _ANSWERED * rate
+            return Outcome(result["sustained"] and answered, result["throughput"])
 
         plan, power = self.plan, 2 if cell.asked.joins else 1
         found = search(measure, guess, tolerance=plan.tolerance, runs=plan.runs, power=power)
         key = replace(cell, rate=0.0).parameters | {"runs": plan.runs, "tolerance": plan.tolerance}
-        if self.store.get(self._codes[cell.side], key) is None:
-            result = {
-                "rate": found.rate,
-                "beyond": found.beyond if found.beyond < 1e300 else None,
-                "tried": found.tried,
-            }
+        beyond = found.beyond if found.beyond < float("inf") else None
+        result = {"rate": found.rate, "beyond": beyond, "tried": list(found.tried)}
+        if self.store.get(self._codes[cell.side], key) != result:
             self.store.put(self._codes[cell.side], key, result)
         return found.rate
 
     def _guess(self, cell: Cell) -> float:
         if cell.query.startswith("S"):
             return 50_000.0
-        guess = _GUESSES[cell.query[2]] / (2 if cell.side == "spark" else 1)
-        # A window that is longer has more rows for each to be compared with.
-        return guess / 2 if cell.asked.joins and cell.query[1] in "Hh" else guess
+        return _GUESSES[cell.query[1:]] * _TIMES[cell.side]
 
     def measured(self, cell: Cell) -> dict[str, Any]:
         """Return what came of a cell: from the store, or by running it."""

@@ -205,20 +205,23 @@ def _of_sides(found: Found) -> dict[str, str]:
         join = kind == "Joins"
         names = [n for n in QUERIES if is_join(n) == join]
         there = [side for side in SIDES if any((side, "dedicated", n, join) in found.sustained for n in names)]
-        names = [n for n in names if all((side, "dedicated", n, join) in found.sustained for side in there)]
-        by_side = {SIDES[side]: [found.sustained[side, "dedicated", n, join] for n in names] for side in there}
+        names = [n for n in names if sum((side, "dedicated", n, join) in found.sustained for side in there) > 1]
+        by_side = {SIDES[side]: [found.sustained.get((side, "dedicated", n, join)) for n in names] for side in there}
         drawn |= _both(f"figure-14-{kind.lower()}", f"Figure 14: {kind}", kind, names, by_side)
     return drawn
 
 
 def _both(
-    file: str, title: str, kind: str, names: Sequence[str], series: Mapping[str, Sequence[Measured]]
+    file: str, title: str, kind: str, names: Sequence[str], series: Mapping[str, Sequence[Measured | None]]
 ) -> dict[str, str]:
     if not names or len(series) < 2:
         return {}
     what, unit = ("comparisons", "pairs/s") if kind == "Joins" else ("rows", "rows/s")
-    rates = {s: [one.throughput(n) for n, one in zip(names, found, strict=True)] for s, found in series.items()}
-    waits = {s: [one.latency["mean"] for one in found] for s, found in series.items()}
+    rates = {
+        s: [one.throughput(n) if one else 0.0 for n, one in zip(names, found, strict=True)]
+        for s, found in series.items()
+    }
+    waits = {s: [one.latency["mean"] if one else 0.0 for one in found] for s, found in series.items()}
     return {
         f"{file}-throughput.svg": bars(f"{title}, {what} a second that are sustained", names, rates, unit=unit),
         f"{file}-latency.svg": bars(f"{title}, mean latency there", names, waits, unit="s"),

@@ -17,10 +17,11 @@ _WIDTH = 120
 _GOALS = {"Maps": 1.0, "Joins": 20.0}
 
 
-def page(found: Found, machine: str) -> str:
-    """Return the page."""
+def page(found: Found, machine: str, drawn: Sequence[str] = ()) -> str:
+    """Return the page; ``drawn`` are the names of the figures that there are."""
     parts = [
         _said(found, machine),
+        _missing(found, drawn),
         *_beside(found),
         *_at_one_rate(found),
         *_forms(found),
@@ -49,6 +50,17 @@ def _said(found: Found, machine: str) -> str:
             f"The load of the machine before runs was {min(loads):.1f} to {max(loads):.1f}.",
         ]
     return fill(" ".join(texts), _WIDTH)
+
+
+def _missing(found: Found, drawn: Sequence[str]) -> str:
+    """Say what was not measured."""
+    sides = {side: [n for n in QUERIES if (side, "dedicated", n, is_join(n)) in found.sustained] for side in SIDES}
+    said = [
+        f"{SIDES[side]}: {len(names)} of 24 queries ({', '.join(names) or 'none'})" for side, names in sides.items()
+    ]
+    without = [str(n) for n in range(9, 15) if not any(name.startswith(f"figure-{n}-") for name in drawn)]
+    none = f" Nothing was measured for Figures {', '.join(without)}." if without else ""
+    return fill(f"**What there is.** {'; '.join(said)}.{none}", _WIDTH)
 
 
 def _list(values: Sequence[float]) -> str:

@@ -30,6 +30,8 @@ def same(session: Session, asked: Asked, pools: Pools, sides: Sequence[str], pla
     """Return how many answers there are; raise unless all sides give the same, each as often."""
     first, *others = sides
     expected = answers(session, first, asked, pools, place)
+    if not expected:
+        raise Differ(f"{asked.query}: there is no answer to compare")
     for side in others:
         found = answers(session, side, asked, pools, place)
         if found != expected:
@@ -42,18 +44,35 @@ def same(session: Session, asked: Asked, pools: Pools, sides: Sequence[str], pla
 
 def answers(session: Session, side: str, asked: Asked, pools: Pools, place: Path) -> Counter[Any]:
     """Return the answers of a side to few rows, and how often it gives each."""
-    with TemporaryDirectory(dir=place) as directory:
+    # Spark may still write when its query is stopped.
+    with TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as directory:
         given, work = Path(directory) / "in", Path(directory) / "run"
         given.mkdir()
         work.mkdir()
         each = _ROWS[asked.source]
+        pool = matching(pools.table(asked.source))
         for number in range(_FILES):
-            rows = rows_of(pools.table(asked.source), number * each, each, _RATES[asked.source])
+            rows = rows_of(pool, number * each, each, _RATES[asked.source])
             write_file(rows, given / f"{number}.parquet")
         started = start(session, side, asked, given, work)
         started.finish()
         started.check()
         return Counter(map(_rounded, _read(side, work / "out")))
+
+
+def matching(pool: pa.Table) -> pa.Table:
+    """Return rows of a pool, and before them some that every query has an answer for: something to compare."""
+    names = pool.column_names
+    if "orig" in names:
+        # Words of more than ten letters, and texts that are equally long, but not equal.
+        more = [{"orig": letter * 220, "change": letter * 12, "updated": letter * 11} for letter in "abc"]
+    elif "dist" in names:
+        near = pool["dist"][0].as_py()
+        # They differ by less than half a metre in all, and lie more than three metres away.
+        more = [{"id": 0, "dist": [d + 4 + i * 0.0003 for d in near]} for i in range(3)]
+    else:
+        return pool
+    return pa.concat_tables([pa.Table.from_pylist(more, pool.schema), pool])
 
 
 def _read(side: str, output: Path) -> list[dict[str, Any]]:
