@@ -63,6 +63,7 @@ def answers(session: Session, side: str, asked: Asked, pools: Pools, place: Path
 def matching(pool: pa.Table) -> pa.Table:
     """Return rows of a pool, and before them some that every query has an answer for: something to compare."""
     names = pool.column_names
+    more: list[dict[str, Any]]
     if "orig" in names:
         # Words of more than ten letters, and texts that are equally long, but not equal.
         more = [{"orig": letter * 220, "change": letter * 12, "updated": letter * 11} for letter in "abc"]
