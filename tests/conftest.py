@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.classes import java_options
+from tests.left_to_check import is_left
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,6 +32,13 @@ if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).
 
 # For every JVM that a test starts, also those of commands in processes of their own.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to the long run what takes long, and has others of its kind beside it."""
+    for item in items:
+        if is_left(item.nodeid):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

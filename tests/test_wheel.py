@@ -118,7 +118,8 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
         metadata = message_from_string(file.read(f"{about}/METADATA").decode())
     others = {name for name in names if not (name.startswith("tidegate/") and name.endswith(".py"))}
     parts = ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")
-    assert others == {"tidegate/py.typed", *(f"{about}/{part}" for part in parts)}
+    examples = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.json")}
+    assert others == {"tidegate/py.typed", *examples, *(f"{about}/{part}" for part in parts)}
     modules = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.py")}
     assert {name for name in names if name.endswith(".py")} == modules
     assert not [name for name in modules if "test" in Path(name).name or "bench" in name]

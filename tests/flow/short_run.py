@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["LOOPS_ON_SPARK", "ON_STREAMS"]
+__all__ = ["LOOPS_ON_SPARK", "ON_STREAMS", "SHARE_ON_SPARK"]
+
+#: Of each table, so many cases have one that runs on Spark, on bounded data.
+SHARE_ON_SPARK = 4
 
 #: On streams: of each operator, what it keeps and how it answers.
 ON_STREAMS = frozenset(
@@ -30,7 +33,7 @@ ON_STREAMS = frozenset(
         "edges: without windows, the first and the last time are times like others",
     }
 )
-#: Of loops on bounded data; of all other operators, every case is run.
+#: Of loops on bounded data; of other operators, see above.
 LOOPS_ON_SPARK = frozenset(
     {
         "iterate: update: the facts that are new or better at a time",

@@ -110,11 +110,15 @@ OTHER_WORDS = {
     "every": ("check/", "flow/"),
     "grouping": ("flow/aggregates.py",),
     "mode": ("spark/files.py",),
-    "any": ("engine/steps/", "spark/streaming/", "engine/frontiers.py", "flow/orders/"),
-    "first": ("engine/steps/", "spark/streaming/", "flow/explain/words.py", "flow/ranking.py"),
+    "any": ("engine/steps/", "spark/streaming/", "engine/frontiers.py", "flow/orders/", "check/proofs/"),
+    "first": (
+        *("engine/steps/", "spark/streaming/", "flow/explain/words.py", "flow/ranking.py", "check/proofs/"),
+        "flow/agreed/early.py",
+    ),
     "last": (
         *("engine/steps/", "spark/streaming/", "check/drawn_operators.py", "flow/explain/words.py", "flow/operators/"),
-        *("flow/plan.py", "flow/ranking.py", "flow/verbs/ranked.py"),
+        *("flow/plan.py", "flow/ranking.py", "flow/verbs/ranked.py", "flow/building.py", "check/ordered_flows.py"),
+        "check/proofs/",
     ),
 }
 
