@@ -64,7 +64,7 @@ ENGINES: dict[str, Engine] = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave most cases on streams, of loops, and three of four on Spark, to the long run."""
+    """Leave most cases on streams, of loops, and five of six on Spark, to the long run."""
     on_spark: dict[str, int] = {}
     for item in items:
         engine, _, case = getattr(getattr(item, "callspec", None), "id", "").partition("-")

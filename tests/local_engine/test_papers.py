@@ -148,7 +148,7 @@ HOWS = {
 
 
 @settings(
-    max_examples=40, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck)
+    max_examples=20, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck)
 )
 @given(case=st.sampled_from(CASES), rng=st.randoms(use_true_random=False), how=st.sampled_from(sorted(HOWS)))
 def test_an_operator_gives_what_it_gives_by_itself(case: Any, rng: random.Random, how: str) -> None:
