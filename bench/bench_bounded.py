@@ -138,7 +138,7 @@ def same_rows(pair: Pair) -> int:
 
 
 def processor_seconds(spark: SparkSession) -> float:
-    """Answer how much processor time Spark's JVM has used; 0 where that cannot be told."""
+    """Return how much processor time Spark's JVM has used; 0 where that cannot be told."""
     gateway: Any = spark.sparkContext._gateway
     try:
         fields = Path(f"/proc/{gateway.proc.pid}/stat").read_text().rpartition(")")[2].split()

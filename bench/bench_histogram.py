@@ -33,7 +33,7 @@ def stream(events: int, every: int | None, seed: int = 0) -> Iterator[Event]:
 
 
 def measure(run: Callable[[], object], repeats: int) -> tuple[float, float, float]:
-    """Answer the median, the least and the greatest processor time of some runs."""
+    """Return the median, the least and the greatest processor time of some runs."""
     taken = []
     for _ in range(repeats):
         start = process_time()

@@ -36,7 +36,7 @@ console = Console(stderr=True)
 
 
 def random_edges(spark: SparkSession, count: int, *, nodes: int, seed: int, version: str = "0") -> DataFrame:
-    """Answer random edges, the same for the same seed."""
+    """Return random edges, the same for the same seed."""
     ends = [f"pmod(xxhash64(id, {seed}, {i}), {nodes}) AS {name}" for i, name in enumerate(("src", "dst"))]
     return spark.range(0, count, 1, 4).selectExpr(f"CAST({version} AS INT) AS version", *ends)
 
@@ -50,7 +50,7 @@ def components(*, watermark: bool = False) -> tg.Flow:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Answer how long some work takes."""
+    """Return how long some work takes."""
     begin = perf_counter()
     work()
     return perf_counter() - begin
@@ -155,7 +155,7 @@ class Pace:
 
 
 def digest(frame: DataFrame) -> object:
-    """Answer what tells labellings apart."""
+    """Return what tells labellings apart."""
     return frame.agg(F.count("*"), F.sum(F.xxhash64("node", "label").cast("decimal(38,0)"))).first()
 
 
@@ -224,7 +224,7 @@ def kept_up_to_date(spark: SparkSession, edges: int, steps: int, added: int, tab
 
 
 def _last(answers: DataFrame) -> DataFrame:
-    """Answer the labels of the last version, of all updates."""
+    """Return the labels of the last version, of all updates."""
     return answers.groupBy("node").agg(F.min("label").alias("label"))
 
 

@@ -146,7 +146,7 @@ class Bench:
 
 
 def durations(query: Any) -> list[float]:
-    """Answer the seconds of each batch with rows, the last left out: it only completes what came before."""
+    """Return the seconds of each batch with rows, the last left out: it only completes what came before."""
     taken = {
         p["batchId"]: p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress if p["numInputRows"]
     }
@@ -298,7 +298,7 @@ def processed(bench: Bench) -> dict[str, Side]:
 
 
 def installed(name: str) -> bool:
-    """Answer whether a package can be imported."""
+    """Return whether a package can be imported."""
     try:
         return find_spec(name) is not None
     except ModuleNotFoundError:
@@ -306,7 +306,7 @@ def installed(name: str) -> bool:
 
 
 def _totals() -> Any:
-    """Answer the sum so far as a processor of Structured Streaming."""
+    """Return the sum so far as a processor of Structured Streaming."""
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
     class Totals(StatefulProcessor):
@@ -390,7 +390,7 @@ SCENARIOS: dict[str, Callable[[Bench], dict[str, Side]]] = {
 
 
 def digest(spark: SparkSession, at: Path) -> tuple[Any, ...]:
-    """Answer what tells two sets of rows apart; the row that completes all is left out."""
+    """Return what tells two sets of rows apart; the row that completes all is left out."""
     rows = tg.read(spark, str(at)) if (at / "_tidegate.json").exists() else spark.read.parquet(str(at)).drop("step")
     chosen = rows.where("k >= 0")
     hashed = chosen.select(F.xxhash64(*sorted(chosen.columns)).alias("h"))
@@ -398,7 +398,7 @@ def digest(spark: SparkSession, at: Path) -> tuple[Any, ...]:
 
 
 def processor_seconds(spark: SparkSession) -> float:
-    """Answer how much processor time this process, Spark's JVM and its Python workers have used; 0 if none can tell."""
+    """Return how much processor time this process, Spark's JVM and its Python workers have used; 0 if none can tell."""
     gateway: Any = spark.sparkContext._gateway
     parents, used = {}, {}
     for entry in Path("/proc").glob("[0-9]*"):
@@ -438,7 +438,7 @@ def measured(bench: Bench, sides: dict[str, Side], repeats: int) -> tuple[dict[s
 
 
 def memory(bench: Bench, steps: int) -> str:
-    """Answer what many steps with one row take: memory of this process, seconds, and rows of state."""
+    """Return what many steps with one row take: memory of this process, seconds, and rows of state."""
     small = Bench(bench.spark, bench.directory, steps, steps, 10, 1, bench.made)
     path = small.events("many", 1)
     flow = tg.Flow("windows")

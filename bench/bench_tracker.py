@@ -93,7 +93,7 @@ def steps(
 
 
 def track(case: Case) -> list[float]:
-    """Answer changes per second, several times; making the batches is not counted."""
+    """Return changes per second, several times; making the batches is not counted."""
     progress = Progress(case.graph, case.start)
     update = progress.update
     ahead = case.steps()
@@ -113,7 +113,7 @@ def track(case: Case) -> list[float]:
 
 
 def recompute(case: Case) -> float:
-    """Answer changes per second if all implied frontiers are computed anew after each batch."""
+    """Return changes per second if all implied frontiers are computed anew after each batch."""
     graph = case.graph
     held = {(l, t): n for l, counts in case.start.items() for t, n in counts.items()}
     spent = 0.0

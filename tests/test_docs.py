@@ -26,7 +26,7 @@ FLAGS = doctest.ELLIPSIS
 
 
 def blocks(page: Path) -> list[tuple[list[str], str]]:
-    """Answer the examples of a page, each with the words after its fence."""
+    """Return the examples of a page, each with the words after its fence."""
     found = [(m["info"].split(), m["body"]) for m in FENCE.finditer(page.read_text(encoding="utf-8"))]
     return [(info, body) for info, body in found if info[:1] in (["pycon"], ["python"]) and ">>> " in body]
 
@@ -73,7 +73,7 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """Answer the names under which the headings of a page can be linked to, as forges make them."""
+    """Return the names under which the headings of a page can be linked to, as forges make them."""
     headings = re.findall(r"^#+ (.*)$", prose(page), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 

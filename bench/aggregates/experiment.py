@@ -51,7 +51,7 @@ class Plan:
     work: tuple[int, ...] = (1, 30, 1000)
 
     def rows_of(self, work: int) -> int:
-        """Answer the rows of the synthetic Map: more of them where each is less work.
+        """Return the rows of the synthetic Map: more of them where each is less work.
 
         >>> Plan().rows_of(1), Plan().rows_of(500), Plan().rows_of(1000)
         (1000000, 200000, 100000)
@@ -59,7 +59,7 @@ class Plan:
         return self.rows * min(10, max(self.work) // work)
 
     def quick(self) -> Plan:
-        """Answer a plan that takes little: a Map and a Join, on next to nothing."""
+        """Return a plan that takes little: a Map and a Join, on next to nothing."""
         names = tuple(name for name in self.names if name in ("LLM", "LLJ")) or self.names[:1]
         return replace(
             self,
@@ -93,7 +93,7 @@ class Results:
     by_hand: dict[str, tuple[int, dict[str, Cost]]] = field(default_factory=dict)
 
     def as_json(self) -> str:
-        """Answer everything as text."""
+        """Return everything as text."""
         return json.dumps(
             {
                 "plan": asdict(self.plan),
@@ -144,7 +144,7 @@ def _source(name: str) -> str:
 
 
 def _drawn(name: str) -> tuple[Any, str, timedelta]:
-    """Answer what draws the rows of a query, their schema, and how far they are apart."""
+    """Return what draws the rows of a query, their schema, and how far they are apart."""
     if name.isupper():
         return draw_texts, text_queries.SCHEMA, timedelta(milliseconds=40)
     return draw_scans, scan_queries.SCHEMA, timedelta(milliseconds=40)
@@ -164,7 +164,7 @@ def _computing(spark: SparkSession, flow: Flow, source: str, rows: DataFrame) ->
 
 
 def _size(spark: SparkSession, name: str, rows: DataFrame, *, tumbling: bool = False) -> int:
-    """Answer the rows of a Map, or the pairs of rows of one window and key that a Join compares."""
+    """Return the rows of a Map, or the pairs of rows of one window and key that a Join compares."""
     if name[2] in "Mm":
         return rows.count()
     flow = QUERIES[name](**({"every": _window(name)} if tumbling else {}))

@@ -46,7 +46,7 @@ class Cost:
 
     @classmethod
     def of(cls, runs: Sequence[tuple[float, float]]) -> Cost:
-        """Answer the cost of some runs, each by the clock and of processors.
+        """Return the cost of some runs, each by the clock and of processors.
 
         >>> Cost.of([(1.0, 2.0), (1.5, 3.0), (1.2, 2.5)])
         Cost(seconds=1.2, processor=2.5, least=2.0, most=3.0)
@@ -57,7 +57,7 @@ class Cost:
 
 
 def processor(spark: SparkSession) -> Callable[[], float]:
-    """Answer a clock of the processor time that Spark's process has used; that of the wall where there is none."""
+    """Return a clock of the processor time that Spark's process has used; that of the wall where there is none."""
     process = getattr(getattr(spark.sparkContext, "_gateway", None), "proc", None)
     stat = Path(f"/proc/{process.pid}/stat") if process is not None else Path()
     if not stat.is_file():
@@ -115,6 +115,6 @@ def written(
 
 
 def _zoned(schema: pa.Schema) -> pa.Schema:
-    """Answer a schema whose instants say that they are in UTC, so that Spark reads them as such."""
+    """Return a schema whose instants say that they are in UTC, so that Spark reads them as such."""
     instant = pa.timestamp("us", tz="UTC")
     return pa.schema([f.with_type(instant) if pa.types.is_timestamp(f.type) else f for f in schema])

@@ -85,7 +85,7 @@ class _Scale:
         self.ticks = [t for t in few if len(few) <= 8 or f"{t:e}"[0] == "1"]
 
     def at(self, value: float) -> float:
-        """Answer the height of a value on the page."""
+        """Return the height of a value on the page."""
         return _TOP + _HEIGHT * (1 - (log10(value) - self.least) / (self.most - self.least))
 
     def axis(self, width: float, unit: str) -> str:

@@ -38,7 +38,7 @@ class Share:
 
     @classmethod
     def of(cls, base: Cost, form: Cost) -> Share:
-        """Answer what a form has of the throughput of a base."""
+        """Return what a form has of the throughput of a base."""
         return cls(100 * base.processor / form.processor, 100 * base.least / form.most, 100 * base.most / form.least)
 
     def reaches(self, goal: float) -> str:
@@ -50,7 +50,7 @@ class Share:
 
 
 def tables(results: Results) -> list[Table]:
-    """Answer the figures as tables; the caption of each says what to see in it."""
+    """Return the figures as tables; the caption of each says what to see in it."""
     found = [
         _of_queries(results),
         _of_synthetic(results),
@@ -137,7 +137,7 @@ def show(results: Results, console: Console) -> None:
 
 
 def markdown(results: Results) -> str:
-    """Answer all tables as a page of Markdown: what was run, then each table with what to see in it."""
+    """Return all tables as a page of Markdown: what was run, then each table with what to see in it."""
     plan = results.plan
     only = "" if plan.names == tuple(QUERIES) else f" --only {','.join(plan.names)}"
     said = (
@@ -159,7 +159,7 @@ def _markdown(table: Table) -> str:
 
 
 def plots(results: Results) -> dict[str, str]:
-    """Answer the figures as SVG, by file name; they have the numbers of the paper's that they are like."""
+    """Return the figures as SVG, by file name; they have the numbers of the paper's that they are like."""
     found = {"bounded-9.svg": _over_work(results)} if results.synthetic else {}
     for figure, kind in ((11, "Maps"), (13, "Joins")):
         names = [name for name in results.queries if name[2].upper() == kind[0]]

@@ -41,7 +41,7 @@ def _told(function: Callable[_P, Stream]) -> Callable[_P, Stream]:
 
 @_told
 def components(edges: Stream, src: str, dst: str, *, emit: str = "update", limit: int = LIMIT) -> Stream:
-    """Answer the weakly connected component of each node: ``label`` is the least node of it.
+    """Return the weakly connected component of each node: ``label`` is the least node of it.
 
     >>> print(components(_example(), "src", "dst").schema)
     version INT, node STRING, label STRING; time: version
@@ -59,7 +59,7 @@ def components(edges: Stream, src: str, dst: str, *, emit: str = "update", limit
 
 @_told
 def reachable(edges: Stream, src: str, dst: str, sources: Any, *, emit: str = "update", limit: int = LIMIT) -> Stream:
-    """Answer the nodes that can be reached from ``sources``, which are reached themselves.
+    """Return the nodes that can be reached from ``sources``, which are reached themselves.
 
     ``sources`` is a stream or a table with one column besides time, or values: those hold as soon as an edge has them.
 
@@ -83,7 +83,7 @@ def reachable(edges: Stream, src: str, dst: str, sources: Any, *, emit: str = "u
 def shortest_paths(
     edges: Stream, src: str, dst: str, weight: str, sources: Any, *, emit: str = "update", limit: int = LIMIT
 ) -> Stream:
-    """Answer the ``distance`` of each node that can be reached from ``sources``: the least sum of weights on a path.
+    """Return the ``distance`` of each node that can be reached from ``sources``: the least sum of weights on a path.
 
     ``weight`` is an expression; ``sources`` are as in `reachable`. Weights may be negative as long as no cycle is:
     around such a one distances fall for ever, and the loop stops with an error. The sum of integers is a BIGINT.
@@ -110,7 +110,7 @@ def shortest_paths(
 def pagerank(
     edges: Stream, src: str, dst: str, *, rounds: int = 20, damping: float = 0.85, emit: str = "complete"
 ) -> Stream:
-    """Answer the ``rank`` of each node after so many rounds of the power iteration, from equal ranks; ranks sum to 1.
+    """Return the ``rank`` of each node after so many rounds of the power iteration, from equal ranks; ranks sum to 1.
 
     In a round a node gives ``damping`` of its rank to where its edges lead, in equal parts, parallel edges counting
     each; one from which no edge leads gives it to all nodes. The rest is given to all nodes. Sums of DOUBLE depend on
@@ -158,7 +158,7 @@ _GIVEN_RANKS = f"""{_NODES},
 
 @_told
 def triangles(edges: Stream, src: str, dst: str, *, emit: str = "update") -> Stream:
-    """Answer the triples ``a < b < c`` of nodes that are joined by edges each with each, whatever their direction.
+    """Return the triples ``a < b < c`` of nodes that are joined by edges each with each, whatever their direction.
 
     A loop without rounds: what is found at first is all there is.
 
@@ -177,7 +177,7 @@ def triangles(edges: Stream, src: str, dst: str, *, emit: str = "update") -> Str
 
 
 def _edges(edges: Stream, src: str, dst: str, **more: str) -> Stream:
-    """Answer the edges with columns src, dst and others under fixed names, none of them NULL."""
+    """Return the edges with columns src, dst and others under fixed names, none of them NULL."""
     columns = {"src": _column(edges, src), "dst": _column(edges, dst), **more}
     named = edges.select(*(f"{value} AS {name}" for name, value in columns.items()))
     return named.where(" AND ".join(f"{name} IS NOT NULL" for name in columns))
@@ -188,7 +188,7 @@ def _column(edges: Stream, name: Any) -> str:
 
 
 def _sources(sources: Any, edges: Stream, outputs: str) -> tuple[str, dict[str, Stream]]:
-    """Answer the query that a loop starts from, and what it reads besides the edges."""
+    """Return the query that a loop starts from, and what it reads besides the edges."""
     if isinstance(sources, Stream):
         columns = sources.schema.data
         if len(columns) != 1:

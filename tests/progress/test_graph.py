@@ -28,7 +28,7 @@ PAIR = Product(Nat(), Nat())
 
 
 def walks(graph, l, t, longest):
-    """Answer the minimal times to which walks of up to ``longest`` edges take ``t`` from ``l``."""
+    """Return the minimal times to which walks of up to ``longest`` edges take ``t`` from ``l``."""
     reached = {l: {t}}
     for _ in range(longest):
         longer = {m: set(found) for m, found in reached.items()}

@@ -43,7 +43,7 @@ def frontiers(progress: Progress) -> dict[Any, Antichain[Any]]:
 
 
 def differs(graph: Graph, changes: Iterable[Batch], *, signed: bool = False) -> bool:
-    """Answer whether, after some batch, a frontier is not the implied one or the changed ones are not those named."""
+    """Return whether, after some batch, a frontier is not the implied one or the changed ones are not those named."""
     progress = Progress(graph, signed=signed)
     held: Held = Counter()
     before = frontiers(progress)

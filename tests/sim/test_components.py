@@ -46,7 +46,7 @@ def answers(simulation: Simulation, version: int) -> dict[int, int]:
 
 
 def at_rest(simulation: Simulation) -> bool:
-    """Answer whether nothing is left: all frontiers are empty on all workers."""
+    """Return whether nothing is left: all frontiers are empty on all workers."""
     return all(not simulation.frontier(w, l) for w in simulation.workers for l in simulation.graph.locations)
 
 

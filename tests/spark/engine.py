@@ -34,18 +34,18 @@ def all_by_spark(spark: SparkSession, flow: tg.Flow, inputs: Rows) -> dict[str, 
 
 
 def frame(spark: SparkSession, schema: Schema, values: Sequence[tuple[Any, ...]]) -> DataFrame:
-    """Answer rows as a DataFrame in one partition: cases are small."""
+    """Return rows as a DataFrame in one partition: cases are small."""
     data = [tuple(map(_zoned, row, schema.columns)) for row in values]
     return spark.createDataFrame(data, struct_type(schema.columns), verifySchema=False).coalesce(1)
 
 
 def rows(table: DataFrame) -> list[tuple[Any, ...]]:
-    """Answer the rows of a DataFrame; instants are without a zone, in UTC."""
+    """Return the rows of a DataFrame; instants are without a zone, in UTC."""
     return [tuple(row.values()) for row in python_rows(table)]
 
 
 def _zoned(value: Any, column: Column) -> Any:
-    """Answer an instant with its zone: PySpark reads one without a zone in that of the machine."""
+    """Return an instant with its zone: PySpark reads one without a zone in that of the machine."""
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) and column.type == "TIMESTAMP" else value
 
 

@@ -57,7 +57,7 @@ FLOWS = {
 
 
 def executors() -> list[int]:
-    """Answer the executors that this process started, by way of its JVM."""
+    """Return the executors that this process started, by way of its JVM."""
     parents, found = {}, []
     for path in Path("/proc").glob("[0-9]*"):
         try:

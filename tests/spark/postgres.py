@@ -39,7 +39,7 @@ class Database:
 
 
 def binaries() -> Path | None:
-    """Answer the directory of the server's programs, or None if none is installed."""
+    """Return the directory of the server's programs, or None if none is installed."""
     found = shutil.which("initdb")
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
     path = Path(found) if found else versions[-1] if versions else None

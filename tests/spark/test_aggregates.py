@@ -81,7 +81,7 @@ def one_flow(named: dict[str, str], time: Any, verb: str, **options: Any) -> tg.
 
 
 def by_hand(given: DataFrame, named: dict[str, str], condition: str, *, complete: bool = False) -> DataFrame:
-    """Answer the aggregates of all rows below each time, by comparing every row with every time."""
+    """Return the aggregates of all rows below each time, by comparing every row with every time."""
     from pyspark.sql import functions as F  # noqa: N812
 
     cells = given.select("t", "u", "k").distinct()

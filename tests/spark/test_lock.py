@@ -190,7 +190,7 @@ def test_a_lock_is_given_back_and_taken_without_a_fence(tmp_path: Path) -> None:
 
 
 def replaced(files: Files, monkeypatch: pytest.MonkeyPatch) -> tuple[Lock, Lock]:
-    """Answer the lock of a run that lives and was taken for dead, and that of the run which has replaced it."""
+    """Return the lock of a run that lives and was taken for dead, and that of the run which has replaced it."""
     with monkeypatch.context() as patched:
         patched.setattr(lock_module, "_here", lambda: ELSEWHERE)
         old = Lock(files)

@@ -30,7 +30,7 @@ LEADS = {
 
 
 def follow(canvas: Canvas, x: int, y: int) -> set[tuple[int, int]]:
-    """Answer the places on frames that a line reaches which leaves a frame upwards at ``(x, y)``."""
+    """Return the places on frames that a line reaches which leaves a frame upwards at ``(x, y)``."""
     reached, seen, waiting = set(), set(), [((x, y - 1), N)]
     while waiting:
         (px, py), came = waiting.pop()

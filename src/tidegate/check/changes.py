@@ -27,7 +27,7 @@ def batches(
 ) -> list[Batch]:
     """Draw batches of changes of which none drops more than there is; half of them drop something, if there is any.
 
-    ``times`` answers the strategy for the times at a location.
+    ``times`` returns the strategy for the times at a location.
     """
     if times is None:
 

@@ -31,15 +31,15 @@ class Model(Protocol[S]):
     """Where a system begins, and which steps it can take from a state."""
 
     def initial(self) -> Iterable[S]:
-        """Answer the states that it may begin in."""
+        """Return the states that it may begin in."""
 
     def steps(self, state: S) -> Iterable[tuple[str, S]]:
-        """Answer every step from ``state``: what is done, and the state after it."""
+        """Return every step from ``state``: what is done, and the state after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Always(Generic[S]):
-    """A property of every state: ``check`` answers None where it holds, else a counterexample."""
+    """A property of every state: ``check`` returns None where it holds, else a counterexample."""
 
     name: str
     check: Callable[[S], str | None]

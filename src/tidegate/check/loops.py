@@ -34,17 +34,17 @@ class LoopRules:
         self.duck = Duck()
 
     def start(self, rows: Sequence[Timed]) -> list[Timed]:
-        """Answer what the branches give that read rows only."""
+        """Return what the branches give that read rows only."""
         branches = [b for query in (self.operator.start, self.operator.step) for b in query.branches if not b.known]
         return [found for branch in branches for found in self.asked(branch, [], rows)]
 
     def step(self, facts: Sequence[Timed], rows: Sequence[Timed]) -> list[Timed]:
-        """Answer what the branches give that read what is known."""
+        """Return what the branches give that read what is known."""
         branches = [b for b in self.operator.step.branches if b.known]
         return [found for branch in branches for found in self.asked(branch, facts, rows)]
 
     def asked(self, branch: Branch, facts: Sequence[Timed], rows: Sequence[Timed]) -> list[Timed]:
-        """Answer what a branch gives, at the times that it says."""
+        """Return what a branch gives, at the times that it says."""
         names = [c.name for c in self.times]
         sql = branch.select({r.alias: r.name for r in branch.relations}, extra=branch.times(names))
         columns = (*self.times, *self.operator.start.columns)
@@ -56,21 +56,21 @@ class LoopRules:
         return [(self.since(row), {n: v for n, v in row.items() if n not in names}) for row in found]
 
     def since(self, row: Any) -> Any:
-        """Answer the time of a fact, or None if it follows from tables alone."""
+        """Return the time of a fact, or None if it follows from tables alone."""
         return None if row[self.times[0].name] is None else self.operator.schema.time_of(row)
 
     def timed(self, t: Any, fact: Any) -> dict[str, Any]:
-        """Answer a fact with its time as columns."""
+        """Return a fact with its time as columns."""
         values = (t,) if len(self.times) == 1 else t
         return {**dict(zip((c.name for c in self.times), values, strict=True)), **fact}
 
     def key(self, fact: Any) -> Hashable:
-        """Answer the key of a fact."""
+        """Return the key of a fact."""
         found: Hashable = freeze([fact[name] for name in self.operator.key])
         return found
 
     def merge(self, facts: Sequence[Any]) -> Any:
-        """Answer the one fact that is kept of some with the same key."""
+        """Return the one fact that is kept of some with the same key."""
         (fact,) = merged(self.operator.key, self.operator.rules, facts).values()
         return fact
 

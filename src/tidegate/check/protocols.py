@@ -51,11 +51,11 @@ class ClocksModel:
     pos: int = 1
 
     def initial(self) -> list[Bounded[ClocksConf]]:
-        """Answer the start with all operations left."""
+        """Return the start with all operations left."""
         return [Bounded(self.start, self.operations)]
 
     def steps(self, state: Bounded[ClocksConf]) -> Steps[ClocksConf]:
-        """Answer all operations, sends and receipts."""
+        """Return all operations, sends and receipts."""
         conf, left = state
         for w in conf.workers if left else ():
             for neg in _bags(self.universe, self.neg):
@@ -81,11 +81,11 @@ class ExchangeModel:
     own: int = 1
 
     def initial(self) -> list[Bounded[ExchangeConf]]:
-        """Answer the start with all operations left."""
+        """Return the start with all operations left."""
         return [Bounded(self.start, self.operations)]
 
     def steps(self, state: Bounded[ExchangeConf]) -> Steps[ExchangeConf]:
-        """Answer all operations, sends and receipts."""
+        """Return all operations, sends and receipts."""
         conf, left = state
         yield from _exchanges(self, conf, conf, left)
 
@@ -99,11 +99,11 @@ class PropagationModel:
     changes: int = 2
 
     def initial(self) -> list[Moving]:
-        """Answer the start with all changes left."""
+        """Return the start with all changes left."""
         return [_moving(self.start, self.changes, None)]
 
     def steps(self, state: Moving) -> Iterator[tuple[str, Moving]]:
-        """Answer all changes, and all ways to propagate one pending time."""
+        """Return all changes, and all ways to propagate one pending time."""
         conf, left, rest = state
         for label, then in self._steps(conf, left):
             yield label, _moving(then.conf, then.left, rest)
@@ -133,11 +133,11 @@ class TrackerModel:
     own: int = 1
 
     def initial(self) -> list[Bounded[TrackerConf]]:
-        """Answer the start with all operations left."""
+        """Return the start with all operations left."""
         return [Bounded(self.start, self.operations)]
 
     def steps(self, state: Bounded[TrackerConf]) -> Steps[TrackerConf]:
-        """Answer all operations, sends, receipts and propagations."""
+        """Return all operations, sends, receipts and propagations."""
         conf, left = state
         yield from _exchanges(self, conf, conf.exch, left)
         for w in conf.exch.workers:
@@ -152,7 +152,7 @@ def _moving(conf: PropagationConf, left: int, rest: tuple[Antichain[Any], ...] |
 
 
 def _attempt(label: str, left: int, action: Callable[..., C], *args: Any) -> Steps[C]:
-    """Answer the step if the protocol allows it."""
+    """Return the step if the protocol allows it."""
     try:
         yield label, Bounded(action(*args), left)
     except Forbidden:
@@ -160,7 +160,7 @@ def _attempt(label: str, left: int, action: Callable[..., C], *args: Any) -> Ste
 
 
 def _exchanges(model: ExchangeModel | TrackerModel, conf: Any, exch: ExchangeConf, left: int) -> Steps[Any]:
-    """Answer the steps of ``conf`` that exchange progress, where ``exch`` is its exchange configuration."""
+    """Return the steps of ``conf`` that exchange progress, where ``exch`` is its exchange configuration."""
     everyone = [(v, p) for v in exch.workers for p in model.universe]
     for w in exch.workers if left else ():
         for neg in _bags(model.universe, model.neg):
@@ -175,7 +175,7 @@ def _exchanges(model: ExchangeModel | TrackerModel, conf: Any, exch: ExchangeCon
 
 
 def _updates(conf: Any, exch: ClocksConf | ExchangeConf, left: int) -> Steps[Any]:
-    """Answer every way to send some of the unsent changes, and every way to receive an update."""
+    """Return every way to send some of the unsent changes, and every way to receive an update."""
     for w in exch.workers:
         unsent = sorted(exch.temp[w], key=repr)
         for size in range(len(unsent) + 1):
@@ -186,7 +186,7 @@ def _updates(conf: Any, exch: ClocksConf | ExchangeConf, left: int) -> Steps[Any
 
 
 def _bags(universe: Sequence[Any], most: int) -> list[tuple[Any, ...]]:
-    """Answer all multisets over ``universe`` with up to ``most`` elements."""
+    """Return all multisets over ``universe`` with up to ``most`` elements."""
     return [bag for n in range(most + 1) for bag in combinations_with_replacement(universe, n)]
 
 

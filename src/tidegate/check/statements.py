@@ -73,7 +73,7 @@ TRACKER: list[Always[Any] | Relates[Any]] = [
 
 
 def goals(properties: Sequence[Always[Any] | Relates[Any]]) -> list[Always[Any] | Relates[Any]]:
-    """Answer those that users of a protocol rely on; the others are invariants that help to prove them."""
+    """Return those that users of a protocol rely on; the others are invariants that help to prove them."""
     wanted = {"Safe", "Safe for ever", "Mono", "lemma implied_frontier", "frontiers at rest never go back"}
     return [p for p in properties if p.name in wanted]
 

@@ -165,7 +165,7 @@ class Inputs:
 
 
 def plain(data: st.SearchStrategy[Any] = DATA) -> Inputs:
-    """Answer inputs of an operator that takes any data: monotone streams."""
+    """Return inputs of an operator that takes any data: monotone streams."""
     return Inputs(
         monotone=lambda order: streams(order, data=data),
         covered=lambda order: streams(order, data=data, covered=True),
@@ -174,7 +174,7 @@ def plain(data: st.SearchStrategy[Any] = DATA) -> Inputs:
 
 
 def batched(data: st.SearchStrategy[Any] = DATA) -> Inputs:
-    """Answer inputs of an operator that takes batches: each fresh when it comes, and followed by its watermark."""
+    """Return inputs of an operator that takes batches: each fresh when it comes, and followed by its watermark."""
 
     @st.composite
     def batches(draw: st.DrawFn, order: Order[Any]) -> list[Event]:
@@ -197,7 +197,7 @@ def batched(data: st.SearchStrategy[Any] = DATA) -> Inputs:
 
 
 def two_sided(data: st.SearchStrategy[Any] = DATA) -> Inputs:
-    """Answer inputs of an operator of two streams over the given order: each watermark is reached by both sides."""
+    """Return inputs of an operator of two streams over the given order: each watermark is reached by both sides."""
 
     def both(order: Order[Any]) -> Order[Any]:
         return Sum(order, order)

@@ -28,7 +28,7 @@ class NotFound(TidegateError, LookupError):
 
 
 def order_of(text: str) -> Order[Any]:
-    """Answer the order that an expression such as ``Product(Nat(), Nat())`` builds.
+    """Return the order that an expression such as ``Product(Nat(), Nat())`` builds.
 
     >>> order_of("Product(Nat, Nat)")
     Product(Nat(), Nat())
@@ -98,7 +98,7 @@ def _imported(name: str) -> ModuleType:
 
 
 def operator_of(name: str, order: Order[Any]) -> Any:
-    """Answer the operator that ``name`` is, or that it builds when it is called with the order, or with nothing."""
+    """Return the operator that ``name`` is, or that it builds when it is called with the order, or with nothing."""
     found = load(name)
     if not is_operator(found) and callable(found):
         try:
@@ -118,7 +118,7 @@ def operator_of(name: str, order: Order[Any]) -> Any:
 
 
 def is_operator(found: object) -> bool:
-    """Answer whether something can be run as an operator."""
+    """Return whether something can be run as an operator."""
     return hasattr(found, "apply") and hasattr(found, "exit") and not isinstance(found, type)
 
 

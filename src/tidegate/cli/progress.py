@@ -10,7 +10,7 @@ __all__ = ["progress_line"]
 
 
 def progress_line(metrics: Mapping[str, Any], total: int) -> str:
-    """Answer a line about a step and the rows so far.
+    """Return a line about a step and the rows so far.
 
     >>> step = {"step": 3, "seconds": 0.5, "rows": {"edits": 1000}, "late": {"edits": 2}, "rejected": {"edits": 0}}
     >>> step |= {"outputs": {"hourly": 7}, "state_rows": 1200, "behind": {"edits": 3720.0}}

@@ -55,7 +55,7 @@ class Touch:
 
 
 def touches(directory: Path) -> list[Touch]:
-    """Answer who changed which file when, in the repository that a directory is in; large changes are left out."""
+    """Return who changed which file when, in the repository that a directory is in; large changes are left out."""
     found: list[Touch] = []
     at, author, files = datetime.min, "", list[str]()
     for line in [*git_log(directory, f"--max-count={MOST}", "--name-only", "--format=%x1f%ct%x1f%an"), "\x1f0\x1f"]:
@@ -116,7 +116,7 @@ def tell(
     found: list[Touch],
     computed: Callable[[tg.Flow, list[tuple[datetime, str, str]]], dict[str, list[dict[str, Any]]]],
 ) -> None:
-    """Tell what the flow says about some touches; ``computed`` runs it, and answers the rows of its sinks."""
+    """Tell what the flow says about some touches; ``computed`` runs it, and returns the rows of its sinks."""
     length = period([touch.at for touch in found])
     busy = Counter(touch.author for touch in found)
     busiest = busy.most_common(1)[0][0]

@@ -54,7 +54,7 @@ class Commit:
 
 
 def git_log(directory: Path, *options: str) -> list[str]:
-    """Answer the lines of the log of the repository that a directory is in, newest first."""
+    """Return the lines of the log of the repository that a directory is in, newest first."""
     command = ["git", "-C", str(directory), "log", "--no-merges", *options]
     try:
         run = subprocess.run(command, capture_output=True, check=False)
@@ -69,7 +69,7 @@ def git_log(directory: Path, *options: str) -> list[str]:
 
 
 def commits(directory: Path) -> list[Commit]:
-    """Answer the commits of the repository that a directory is in, newest first."""
+    """Return the commits of the repository that a directory is in, newest first."""
     found = []
     for line in git_log(directory, f"--max-count={MOST}", "--format=%at%x1f%ct%x1f%an%x1f%h%x1f%s"):
         parts = line.split("\x1f")
@@ -82,7 +82,7 @@ def commits(directory: Path) -> list[Commit]:
 
 
 def period(times: Sequence[datetime]) -> timedelta:
-    """Answer a period of which a history has about eight.
+    """Return a period of which a history has about eight.
 
     >>> period([datetime(2026, 1, 1), datetime(2026, 2, 10)])
     datetime.timedelta(days=7)
@@ -180,7 +180,7 @@ def _known(story: Story, known: list[dict[str, Any]], length: timedelta) -> None
 
 
 def _line(numbers: Sequence[int | None]) -> tuple[list[str], int]:
-    """Answer the answers of a row as text, marked where they grew; and how often they did."""
+    """Return the answers of a row as text, marked where they grew; and how often they did."""
     texts, grown, before = [], 0, None
     for number in numbers:
         grew = number is not None and before is not None and number > before
@@ -204,7 +204,7 @@ def _waited(story: Story, waited: Iterable[dict[str, Any]]) -> None:
 
 
 def span(span: timedelta) -> str:
-    """Answer a span in its largest unit.
+    """Return a span in its largest unit.
 
     >>> span(timedelta(days=7)), span(timedelta(hours=3)), span(timedelta(minutes=1)), span(timedelta(seconds=5))
     ('7 days', '3 hours', '1 minute', '5 seconds')

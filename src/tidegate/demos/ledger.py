@@ -60,14 +60,14 @@ def _complete(events: list[Event]) -> set[tuple[int, int]]:
 
 
 def balances(events: list[Event]) -> dict[tuple[int, int], int]:
-    """Answer the balances that are final after some events."""
+    """Return the balances that are final after some events."""
     done = _complete(events)
     answers = ledger("day", "version").reference({"entries": events})["balance"]
     return {e.t: e.d["balance"] for e in answers if isinstance(e, DT) and e.t in done}
 
 
 def late_on_one_clock(events: list[Event]) -> list[dict[str, Any]]:
-    """Answer what would be late if the day were the only clock, with the same rows and watermarks in the same order."""
+    """Return what would be late if the day were the only clock, with the same rows and watermarks in the same order."""
     one_clock = [WM(e.t[0]) if isinstance(e, WM) else DT(e.t[0], e.d) for e in events]
     return [event.d for event in ledger("day").reference({"entries": one_clock}).late["entries"]]
 

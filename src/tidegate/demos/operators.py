@@ -49,7 +49,7 @@ JOINED: Final[list[Event]] = [
 
 
 def matching(order: str, payment: str) -> str | None:
-    """Answer an order with its payment, if their numbers are the same."""
+    """Return an order with its payment, if their numbers are the same."""
     (number, what), (paid, price) = order.split(), payment.split()
     return f"{what} {price}" if number == paid else None
 

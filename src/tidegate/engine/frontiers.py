@@ -37,7 +37,7 @@ COMPLETE = "everything is complete"
 
 
 def start_of(schema: Schema) -> Frontier:
-    """Answer the frontier at which every time may still appear."""
+    """Return the frontier at which every time may still appear."""
     return settled(schema, Antichain(schema.order, schema.order.bottoms()))
 
 
@@ -60,7 +60,7 @@ def of_user(schema: Schema, frontier: Frontier) -> Frontier:
 
 
 def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> str:
-    """Answer the condition that a row's time is complete: no element of the frontier is at or below it.
+    """Return the condition that a row's time is complete: no element of the frontier is at or below it.
 
     ``times`` gives SQL for the time columns where it is not their names.
 
@@ -102,7 +102,7 @@ def complete_at(schema: Schema, frontier: Frontier, over: str, count: str) -> st
 
 
 def is_complete(schema: Schema, frontier: Frontier, at: Sequence[int]) -> bool:
-    """Answer whether a time, given in units, is complete.
+    """Return whether a time, given in units, is complete.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> pair = parse_schema("v INT, w INT", time=("v", "w"))
@@ -119,26 +119,26 @@ def is_complete(schema: Schema, frontier: Frontier, at: Sequence[int]) -> bool:
 
 
 def newly_complete(schema: Schema, old: Frontier, new: Frontier) -> str:
-    """Answer the condition that a row's time is complete now and was not before."""
+    """Return the condition that a row's time is complete now and was not before."""
     return f"({complete(schema, new)}) AND NOT ({complete(schema, old)})"
 
 
 def encoded(schema: Schema, frontier: Iterable[Any]) -> list[list[Any]]:
-    """Answer the elements of a frontier as lists of units, and of the names of bounds."""
+    """Return the elements of a frontier as lists of units, and of the names of bounds."""
     if at := schema.coordinates:
         return at.written_frontier(parts_of(schema, t) for t in sorted(frontier, key=schema.order.key))
     return [_coded(schema, t) for t in sorted(frontier, key=schema.order.key)]
 
 
 def decoded(schema: Schema, elements: Iterable[Sequence[Any]]) -> Frontier:
-    """Answer the frontier that `encoded` wrote down."""
+    """Return the frontier that `encoded` wrote down."""
     if at := schema.coordinates:
         return Antichain(schema.order, at.read_frontier(elements))
     return Antichain(schema.order, [time_of(schema, element) for element in elements])
 
 
 def shown(schema: Schema, frontier: Iterable[Any]) -> str:
-    """Answer a frontier for a reader.
+    """Return a frontier for a reader.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> pair = parse_schema("v INT, w DATE", time=("v", "w"))
@@ -152,7 +152,7 @@ def shown(schema: Schema, frontier: Iterable[Any]) -> str:
 
 
 def _first(part: Any) -> bool:
-    """Answer whether there is no time before a part."""
+    """Return whether there is no time before a part."""
     return part is BOTTOM or (isinstance(part, date) and part == type(part).min)
 
 
@@ -162,7 +162,7 @@ def _coded(schema: Schema, t: Any) -> list[Any]:
 
 
 def time_of(schema: Schema, element: Sequence[Any]) -> Any:
-    """Answer the time that has so many units in each column, or a bound, given by its name."""
+    """Return the time that has so many units in each column, or a bound, given by its name."""
     convert: Callable[[Any, str], Any] = lambda part, type_: (  # noqa: E731
         Bound[part] if isinstance(part, str) else from_units(part, type_)
     )
@@ -176,7 +176,7 @@ def _bottom(schema: Schema) -> Any:
 
 
 def parts_of(schema: Schema, t: Any) -> tuple[Any, ...]:
-    """Answer the components of a time, one for each time column."""
+    """Return the components of a time, one for each time column."""
     if isinstance(t, Bound):
         return (t,) * len(schema.time)
     return (t,) if len(schema.time) == 1 else t

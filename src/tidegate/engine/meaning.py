@@ -15,7 +15,7 @@ __all__ = ["check_meaning", "meaning", "origins_of", "state_keys"]
 
 
 def origins_of(flow: Plan, old: Mapping[str, Any] | None) -> dict[str, str]:
-    """Answer the names under which a checkpoint knows sources and tables: their own, or the first that they had."""
+    """Return the names under which a checkpoint knows sources and tables: their own, or the first that they had."""
     known = old["origins"] if old else {}
     named: list[Source | Table] = [*flow.sources, *flow.tables]
     return {o.id: known.get(o.id) or known.get(o.was) or o.id for o in named}
@@ -24,7 +24,7 @@ def origins_of(flow: Plan, old: Mapping[str, Any] | None) -> dict[str, str]:
 def state_keys(
     flow: Plan, keepers: Mapping[str, Keeper[Any]], origins: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Answer a name for the state of each operator, that says what it means and not what it is called.
+    """Return a name for the state of each operator, that says what it means and not what it is called.
 
     Operators that mean the same and read the same hold the same rows: which of them has which state is all one. If they
     only look the same, because functions share a name, nobody could tell after a change whose state is whose.
@@ -51,7 +51,7 @@ def state_keys(
 def meaning(
     flow: Plan, keepers: Mapping[str, Keeper[Any]], keys: Mapping[str, str], origins: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Answer what the state of a flow depends on: its sources in order, and the operators that have state."""
+    """Return what the state of a flow depends on: its sources in order, and the operators that have state."""
     prints = flow.fingerprints(origins)
     return {
         "name": flow.name,

@@ -22,7 +22,7 @@ UNHEARD = "restore the file, or empty it: a beat that is not heard lets silent p
 
 
 def period(idle: int) -> int:
-    """Answer how far apart beats are, for partitions that are let go after so long a silence."""
+    """Return how far apart beats are, for partitions that are let go after so long a silence."""
     return max(idle // 4, 1)
 
 
@@ -80,7 +80,7 @@ class Partitions:
     def after(
         self, seen: Mapping[str | None, tuple[int, ...] | None], beats: Iterable[Beat], idle: int | None
     ) -> Partitions:
-        """Answer the partitions after a step: the greatest times that it saw of some, and the beats that it heard."""
+        """Return the partitions after a step: the greatest times that it saw of some, and the beats that it heard."""
         elapsed, beat = self.elapsed, self.beat
         if idle is not None:
             passed = 0
@@ -101,13 +101,13 @@ class Partitions:
         return Partitions(tuple(members.values()), beat, elapsed)
 
     def active(self, idle: int | None) -> tuple[Partition, ...]:
-        """Answer the partitions that were not silent for so long; when one was heard is known to within a beat."""
+        """Return the partitions that were not silent for so long; when one was heard is known to within a beat."""
         if idle is None:
             return self.members
         return tuple(member for member in self.members if self.elapsed - member.heard < idle + period(idle))
 
     def bounds(self, delays: tuple[int, ...], idle: int | None) -> list[tuple[int, ...]]:
-        """Answer the least times that may still appear, by partition, in units.
+        """Return the least times that may still appear, by partition, in units.
 
         If all are silent, nothing holds back what any of them has promised: the bounds are joined.
         """
@@ -118,11 +118,11 @@ class Partitions:
         return [tuple(map(max, *bounds)) if len(bounds) > 1 else bounds[0]]
 
     def slowest(self, idle: int | None) -> Partition | None:
-        """Answer a partition that holds the others back, by the first time column; None if all are silent."""
+        """Return a partition that holds the others back, by the first time column; None if all are silent."""
         return min(self.active(idle), key=lambda member: (member.greatest, str(member.value)), default=None)
 
     def without(self, forgotten: Iterable[Partition]) -> Partitions:
-        """Answer all partitions but some."""
+        """Return all partitions but some."""
         gone = set(forgotten)
         return replace(self, members=tuple(member for member in self.members if member not in gone))
 

@@ -36,7 +36,7 @@ _READ = {mark: read for mark, _, read in _MARKED.values()}
 
 
 def plain_text(value: Any) -> str:
-    """Answer a plain value as text: numbers, texts, instants, and lists, tuples, sets and dicts of such.
+    """Return a plain value as text: numbers, texts, instants, and lists, tuples, sets and dicts of such.
 
     >>> plain_text({"n": 2, "last": [1.5, None]})
     '{"n": 2, "last": [1.5, null]}'
@@ -47,7 +47,7 @@ def plain_text(value: Any) -> str:
 
 
 def plain_value(text: str) -> Any:
-    """Answer the value that a text stands for."""
+    """Return the value that a text stands for."""
     return _decoded(json.loads(text))
 
 

@@ -15,7 +15,7 @@ __all__ = ["parse_time"]
 
 
 def parse_time(schema: Schema, given: Any) -> Any:
-    """Answer a time that is given as a value or as text; with several time columns, as a tuple of those.
+    """Return a time that is given as a value or as text; with several time columns, as a tuple of those.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> parse_time(parse_schema("day DATE, n INT", time=("day", "n")), ("2026-01-01", 3))

@@ -15,12 +15,12 @@ __all__ = ["Tracking", "loop_location", "sink_location"]
 
 
 def sink_location(name: str) -> str:
-    """Answer the location of a sink: no operator is called so."""
+    """Return the location of a sink: no operator is called so."""
     return f"sink {name}"
 
 
 def loop_location(operator: Iterate) -> str:
-    """Answer the location of a loop's feedback edge: what is there goes round once more."""
+    """Return the location of a loop's feedback edge: what is there goes round once more."""
     return f"rounds of {operator.id}"
 
 
@@ -77,15 +77,15 @@ class Tracking:
         self.progress.update(changes)
 
     def frontier(self, operator: Operator) -> Frontier:
-        """Answer the least times that may still reach an operator."""
+        """Return the least times that may still reach an operator."""
         return self.progress.frontier(operator.id)
 
     def of_sink(self, name: str) -> Frontier:
-        """Answer the least times that may still come out at a sink."""
+        """Return the least times that may still come out at a sink."""
         return self.progress.frontier(sink_location(name))
 
     def why(self, sink: str, t: Any) -> list[Reason]:
-        """Answer what could still give rows at a sink at ``t`` or below."""
+        """Return what could still give rows at a sink at ``t`` or below."""
         return self.progress.why(sink_location(sink), t)
 
 

@@ -10,5 +10,5 @@ __all__ = ["from_units", "number", "to_units", "units_of"]
 
 
 def units_of(schema: Schema, name: str) -> str:
-    """Answer a time column of a stream in units since the epoch."""
+    """Return a time column of a stream in units since the epoch."""
     return to_units(quoted(name), schema[name].type or "")

@@ -125,7 +125,7 @@ def grouping(by: Any, schema: Schema) -> tuple[Expression, ...]:
 
 
 def named(expression: Expression, text: str) -> Expression:
-    """Answer the expression, or raise if it has no name."""
+    """Return the expression, or raise if it has no name."""
     if not expression.name:
         raise BadExpression(f"an expression needs a name\n  {text}", hint=f'"{text} AS name"')
     return expression

@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
 def checked_name(name: Any, what: str) -> str:
-    """Answer the name, or raise if it could not be part of a path or of a message."""
+    """Return the name, or raise if it could not be part of a path or of a message."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise BadArgument(
             f"expected a name for {what}, got {name!r}",
@@ -30,7 +30,7 @@ def checked_name(name: Any, what: str) -> str:
 
 
 def checked_path(path: Any, where: str, *, hint: str) -> str:
-    """Answer a path as text, or raise if it is none.
+    """Return a path as text, or raise if it is none.
 
     >>> from pathlib import PurePosixPath
     >>> checked_path(PurePosixPath("out") / "hourly", "parquet(…)", hint="")
@@ -62,7 +62,7 @@ def checked_directory(path: Any, where: str, *, hint: str, by: str = "Spark", sp
 
 
 def names_of(value: Any, what: str) -> tuple[Any, ...]:
-    """Answer the entries of an argument that may be one text or several."""
+    """Return the entries of an argument that may be one text or several."""
     if isinstance(value, str):
         return (value,)
     if isinstance(value, Mapping) or not hasattr(value, "__iter__"):

@@ -33,7 +33,7 @@ _SIMPLE = {
 
 @lru_cache(maxsize=1024)
 def arrow_type(type_: str) -> pa.DataType:
-    """Answer the Arrow type of a column; instants are naive, in UTC.
+    """Return the Arrow type of a column; instants are naive, in UTC.
 
     >>> arrow_type("ARRAY<INT>"), arrow_type("TIMESTAMP")
     (ListType(list<item: int32>), TimestampType(timestamp[us]))
@@ -57,7 +57,7 @@ def arrow_type(type_: str) -> pa.DataType:
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], columns: Iterable[Column]) -> pa.Table:
-    """Answer rows as a table; where a type is open, Arrow finds one that holds the values."""
+    """Return rows as a table; where a type is open, Arrow finds one that holds the values."""
     arrays, fields = [], []
     for column in columns:
         values = [row[column.name] for row in rows]
@@ -80,7 +80,7 @@ def _culprit(values: list[Any], column: Column) -> str:
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
-    """Answer a table as rows."""
+    """Return a table as rows."""
     maps = [field.name for field in table.schema if pa.types.is_map(field.type)]
     rows: list[dict[str, Any]] = table.to_pylist()
     for row in rows if maps else ():
@@ -89,7 +89,7 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def checked_result(returned: Any, columns: Sequence[Column], function: Any) -> pa.Table:
-    """Answer what a function returned as a table of exactly ``columns``, or raise with what differs."""
+    """Return what a function returned as a table of exactly ``columns``, or raise with what differs."""
     name = getattr(function, "__qualname__", repr(function))
     if isinstance(returned, pa.RecordBatch):
         returned = pa.Table.from_batches([returned])
@@ -118,7 +118,7 @@ def checked_result(returned: Any, columns: Sequence[Column], function: Any) -> p
 
 
 def _same(got: pa.DataType, wanted: pa.DataType) -> bool:
-    """Answer whether two types differ in their representation only: long strings, instants in UTC."""
+    """Return whether two types differ in their representation only: long strings, instants in UTC."""
     if pa.types.is_large_string(got) or pa.types.is_string_view(got):
         return bool(wanted == pa.string())
     if pa.types.is_timestamp(got) and pa.types.is_timestamp(wanted):

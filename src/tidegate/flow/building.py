@@ -109,7 +109,7 @@ class Building:
         return self.schema[name]
 
     def _over(self, over: Any) -> tuple[str, str]:
-        """Answer the time column that a method works along, and its type."""
+        """Return the time column that a method works along, and its type."""
         times = self.schema.time
         self._check_counted()
         if over is None:
@@ -168,7 +168,7 @@ class Building:
             return cast("Stream", other)
 
     def _declared(self, schema: Any) -> tuple[Column, ...]:
-        """Answer the columns that a function says it returns, without the time columns, which it must return anyhow."""
+        """Return the columns that a function says it returns, without the time columns, which it must return anyhow."""
         declared = parse_schema(schema)
         for time in self.schema.times:
             found = declared.find(time.name)

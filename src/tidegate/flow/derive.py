@@ -48,7 +48,7 @@ _BY_NAME = {
 
 
 def derive(tree: Tree, lookup: Lookup) -> str | None:
-    """Answer the type of a parsed expression, or None; ``lookup`` gives the types of columns."""
+    """Return the type of a parsed expression, or None; ``lookup`` gives the types of columns."""
     name = type(tree).__name__
     if isinstance(tree, exp.Column):
         return lookup(tree)

@@ -104,7 +104,7 @@ class Duck:
     def query(
         self, query: Query, relations: Mapping[str, tuple[Sequence[Row], Sequence[Column]]]
     ) -> list[dict[str, Any]]:
-        """Answer the facts that a query of a loop gives, from the rows and columns of the relations that it reads."""
+        """Return the facts that a query of a loop gives, from the rows and columns of the relations that it reads."""
         tables = {f"{name}_": table_of(rows, columns) for name, (rows, columns) in relations.items()}
         given = tuple((name, tuple(columns)) for name, (_, columns) in relations.items())
         outputs = [f"{_cast(duckdb_name(c.name), c.type)} AS {duckdb_name(c.name)}" for c in query.columns]
@@ -135,7 +135,7 @@ def _cast(sql: str, type_: str | None) -> str:
 
 
 def _plain_integers(table: pa.Table) -> pa.Table:
-    """Answer a table with sums of integers as integers: DuckDB has them as decimals without a fraction."""
+    """Return a table with sums of integers as integers: DuckDB has them as decimals without a fraction."""
     for i, field in enumerate(table.schema):
         if field.type == pa.decimal128(38, 0):
             table = table.set_column(i, field.name, table.column(i).cast(pa.int64()))

@@ -19,7 +19,7 @@ LEFT, RIGHT = "left", "right"
 
 
 def both_sides(left: Schema, right: Schema, on: tuple[str, ...]) -> Scope:
-    """Answer what names mean in the condition of a Join."""
+    """Return what names mean in the condition of a Join."""
     return Scope(left, ((LEFT, left), (RIGHT, right)), (*left.time, *on))
 
 
@@ -33,12 +33,12 @@ class Equation:
     said: dict[str, str]
 
     def states(self, conjunct: str) -> bool:
-        """Answer whether a part of the condition is this equation."""
+        """Return whether a part of the condition is this equation."""
         return set(Sql.of(conjunct).equated() or ()) == set(self.said.values())
 
 
 def equations(where: Expression | None, on: tuple[str, ...], left: Schema, right: Schema) -> list[Equation]:
-    """Answer what a condition equates, as far as a value of one side tells that of the other exactly."""
+    """Return what a condition equates, as far as a value of one side tells that of the other exactly."""
     found: list[Equation] = []
     schemas = {LEFT: left, RIGHT: right}
     for conjunct in Sql.of(where.sql).conjuncts() if where else ():
@@ -67,7 +67,7 @@ def equations(where: Expression | None, on: tuple[str, ...], left: Schema, right
 
 @lru_cache(maxsize=256)
 def implied(where: Expression, on: tuple[str, ...], left: Schema, right: Schema) -> tuple[str, ...]:
-    """Answer conditions on one side that follow from those on the other, and from what the condition equates.
+    """Return conditions on one side that follow from those on the other, and from what the condition equates.
 
     Engines can choose rows by them before rows meet. Only comparisons with constants are carried over: they ask of a
     row no more than the equation does.
@@ -93,7 +93,7 @@ _COMPARING = (TokenType.LT, TokenType.GT, TokenType.LTE, TokenType.GTE, TokenTyp
 
 
 def _compares(sql: str, value: str, type_: str) -> bool:
-    """Answer whether a condition compares a value with a constant of its type, and does nothing else."""
+    """Return whether a condition compares a value with a constant of its type, and does nothing else."""
     rest = Sql.of(sql).replace(value, "v")
     tokens = Sql.of(rest).tokens
     if rest == sql or len(tokens) != 3 or tokens[1].kind not in _COMPARING:

@@ -122,7 +122,7 @@ class NotSupported(FlowError, NotImplementedError):
 
 
 def pointed(what: str, text: str, start: int, end: int) -> str:
-    """Answer a message with the text below it and carets under the place from ``start`` up to ``end``.
+    """Return a message with the text below it and carets under the place from ``start`` up to ``end``.
 
     >>> print(pointed("unknown column byts", "byts > 100", 0, 4))
     unknown column byts
@@ -135,7 +135,7 @@ def pointed(what: str, text: str, start: int, end: int) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Answer the known name that is most like ``name``, or nothing.
+    """Return the known name that is most like ``name``, or nothing.
 
     >>> nearest("byts", ["page", "bytes"])
     'bytes'

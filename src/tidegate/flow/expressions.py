@@ -56,7 +56,7 @@ class Expression:
 
 
 def reference_to(name: str, type_: str | None) -> Expression:
-    """Answer the expression that is a column as it is."""
+    """Return the expression that is a column as it is."""
     return Expression(name, sqltypes.quoted(name), type_, (name,))
 
 
@@ -72,7 +72,7 @@ class Scope:
     shared: tuple[str, ...] = ()
 
     def resolve(self, parts: Sequence[Tree], text: str) -> tuple[str, list[str], str | None]:
-        """Answer a column's name as it is listed, the SQL for each part that it takes, and its type; or raise."""
+        """Return a column's name as it is listed, the SQL for each part that it takes, and its type; or raise."""
         first = parts[0].name
         start, _ = place(parts[0])
         if self.sides:
@@ -106,7 +106,7 @@ class Scope:
 
 
 def bind(text: Any, scope: Schema | Scope, *, what: str = "an expression", name: str | None = None) -> Expression:
-    """Answer the scalar expression that ``text`` is, in ``scope``; or raise an error that points at what is wrong."""
+    """Return the scalar expression that ``text`` is, in ``scope``; or raise an error that points at what is wrong."""
     parsed = Parsed.of(text, what)
     call = next((call for call in parsed.sql.calls() if call.name in AGGREGATE_FUNCTIONS), None)
     if call:
@@ -218,7 +218,7 @@ def bound(parsed: Parsed, scope: Scope, *, name: str | None = None) -> Expressio
 
 
 def is_parameter(column: Tree, name: str) -> bool:
-    """Answer whether a name is a parameter of a lambda around it."""
+    """Return whether a name is a parameter of a lambda around it."""
     node = column.parent
     while node is not None:
         if isinstance(node, exp.Lambda) and any(p.name == name for p in node.expressions):

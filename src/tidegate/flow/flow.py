@@ -178,7 +178,7 @@ class Flow:
         return explain(self.plan)
 
     def to_aggregates(self, *, using: str = "A+", looped: bool = False) -> Flow:
-        """Answer this flow written with Aggregates: Map, Filter, FlatMap, inner Join, distinct and accumulate.
+        """Return this flow written with Aggregates: Map, Filter, FlatMap, inner Join, distinct and accumulate.
 
         ``using`` is ``"A+"``, whose answers are many rows, or ``"A"``, whose answer is one, unfolded behind. Engines
         unfold in one go; with ``looped``, they do it as a loop, a round for each element, at the price of a loop.
@@ -192,7 +192,7 @@ class Flow:
         return self._with(to_aggregates(self.plan, using=using, looped=looped))
 
     def optimize(self) -> Flow:
-        """Answer this flow with compositions of Aggregates, by whomever, replaced by the dedicated operators.
+        """Return this flow with compositions of Aggregates, by whomever, replaced by the dedicated operators.
 
         >>> flow = Flow("edits")
         >>> edits = flow.source("edits", "ts TIMESTAMP, bytes INT", time="ts")
@@ -279,7 +279,7 @@ class Flow:
         return start(self.plan, cast("SparkSession", session), inputs, outputs, checkpoint, **options)
 
     def _with(self, plan: Plan) -> Flow:
-        """Answer a flow of another plan."""
+        """Return a flow of another plan."""
         flow = Flow(self.name, timezone=self.timezone)
         flow._operators = {operator.id: operator for operator in plan}
         flow._sinks = {sink.name: sink for sink in plan.sinks}
@@ -307,7 +307,7 @@ class Flow:
         return self._add(operator)
 
     def _number(self, verb: str) -> str:
-        """Answer the next free name for an operator."""
+        """Return the next free name for an operator."""
         self._numbers[verb] = self._numbers.get(verb, 0) + 1
         return f"{verb}#{self._numbers[verb]}"
 

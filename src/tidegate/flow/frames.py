@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 def window_starts(frame: WindowFrame, at: int) -> list[int]:
-    """Answer where the windows begin that contain a time.
+    """Return where the windows begin that contain a time.
 
     >>> window_starts(WindowFrame("t", size=10, every=4, offset=1), 12)
     [5, 9]
@@ -24,7 +24,7 @@ def window_starts(frame: WindowFrame, at: int) -> list[int]:
 
 
 def period_end(period: int, at: int) -> int:
-    """Answer the last unit of the period that contains a time.
+    """Return the last unit of the period that contains a time.
 
     >>> period_end(10, 12), period_end(10, 19), period_end(10, -1)
     (19, 19, -1)
@@ -33,7 +33,7 @@ def period_end(period: int, at: int) -> int:
 
 
 def sessions(frame: SessionFrame, rows: Iterable[tuple[int, R]]) -> list[tuple[int, int, list[R]]]:
-    """Answer the sessions of rows in the order of time: start, end (the last time plus the gap), rows.
+    """Return the sessions of rows in the order of time: start, end (the last time plus the gap), rows.
 
     >>> sessions(SessionFrame("t", gap=5), [(0, "a"), (4, "b"), (9, "c")])
     [(0, 9, ['a', 'b']), (9, 14, ['c'])]

@@ -116,15 +116,15 @@ class Plan:
         return iter(self.operators)
 
     def inputs(self, operator: Operator) -> tuple[Operator, ...]:
-        """Answer the operators whose output an operator reads, in its order."""
+        """Return the operators whose output an operator reads, in its order."""
         return tuple(self[id_] for id_ in operator.inputs)
 
     def consumers(self, id_: str) -> tuple[Operator, ...]:
-        """Answer the operators that read the output of an operator."""
+        """Return the operators that read the output of an operator."""
         return tuple(operator for operator in self.operators if id_ in operator.inputs)
 
     def upstream(self, id_: str) -> set[str]:
-        """Answer an operator and all that it depends on."""
+        """Return an operator and all that it depends on."""
         found, waiting = {id_}, [id_]
         while waiting:
             new = set(self[waiting.pop()].inputs) - found
@@ -148,11 +148,11 @@ class Plan:
             raise BadArgument("expected a flow with a sink, got none", hint="flow.sink(name, stream)")
 
     def fingerprint(self, id_: str) -> str:
-        """Answer the fingerprint of an operator: what it does and what comes before it, in 16 hexadecimal digits."""
+        """Return the fingerprint of an operator: what it does and what comes before it, in 16 hexadecimal digits."""
         return self.fingerprints()[id_]
 
     def fingerprints(self, origins: Mapping[str, str] | None = None, *, exact: bool = False) -> dict[str, str]:
-        """Answer the fingerprints of all operators.
+        """Return the fingerprints of all operators.
 
         ``origins`` gives the first names of sources and tables that were renamed. With ``exact``, functions of one name
         that are not the same count as different: good for this process only.
@@ -167,7 +167,7 @@ class Plan:
         return found
 
     def text(self, id_: str) -> str:
-        """Answer an operator, with all that comes before it, on one line.
+        """Return an operator, with all that comes before it, on one line.
 
         >>> from tidegate.flow import Flow
         >>> flow = Flow("edits")

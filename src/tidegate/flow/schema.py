@@ -127,7 +127,7 @@ class Schema:
         return order
 
     def find(self, name: str) -> Column | None:
-        """Answer the column of that name, or None."""
+        """Return the column of that name, or None."""
         lower = name.lower()
         return next((c for c in self.columns if c.name.lower() == lower), None)
 
@@ -152,7 +152,7 @@ class Schema:
         )
 
     def time_of(self, row: Mapping[str, Any]) -> Any:
-        """Answer the time of a row: a value, or with several time columns a tuple.
+        """Return the time of a row: a value, or with several time columns a tuple.
 
         >>> Schema((Column("a", "INT"), Column("b", "INT")), time=("a", "b")).time_of({"a": 1, "b": 2})
         (1, 2)
@@ -177,7 +177,7 @@ class Schema:
 
 
 def distinct_names(columns: Iterable[Column], *, hint: str) -> tuple[Column, ...]:
-    """Answer the columns as a tuple, or raise if two have one name or a name is reserved."""
+    """Return the columns as a tuple, or raise if two have one name or a name is reserved."""
     seen: dict[str, Column] = {}
     for column in columns:
         if column.name.startswith("__"):
@@ -196,7 +196,7 @@ def exact(columns: Iterable[Column]) -> bool:
 
 
 def parse_schema(schema: Any, *, time: tuple[str, ...] = ()) -> Schema:
-    """Answer the schema that a DDL text, a mapping from name to type, or a PySpark ``StructType`` describes.
+    """Return the schema that a DDL text, a mapping from name to type, or a PySpark ``StructType`` describes.
 
     >>> parse_schema("page STRING, bytes LONG, ts TIMESTAMP", time=("ts",)).names
     ('ts', 'page', 'bytes')

@@ -28,7 +28,7 @@ _PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
 def parse_span(value: Any, type_: str, *, what: str, least: int | None = 1) -> int:
-    """Answer how many units of a time column of ``type_`` a span is; ``what`` names it in errors.
+    """Return how many units of a time column of ``type_`` a span is; ``what`` names it in errors.
 
     >>> parse_span("1 hour 30 minutes", "TIMESTAMP", what="size") == 90 * 60 * 10**6
     True
@@ -95,7 +95,7 @@ def _example(type_: str) -> str:
 
 
 def show_span(count: int, type_: str) -> str:
-    """Answer a span as a reader would write it.
+    """Return a span as a reader would write it.
 
     >>> show_span(90 * 60 * 10**6, "TIMESTAMP"), show_span(1, "DATE"), show_span(7, "INT")
     ('90 minutes', '1 day', '7')
@@ -111,7 +111,7 @@ def show_span(count: int, type_: str) -> str:
 
 
 def span_value(count: int, type_: str) -> Any:
-    """Answer so many units as what is added to a time: a number, or a timedelta.
+    """Return so many units as what is added to a time: a number, or a timedelta.
 
     >>> span_value(2, "DATE"), span_value(2, "INT")
     (datetime.timedelta(days=2), 2)
@@ -122,7 +122,7 @@ def span_value(count: int, type_: str) -> Any:
 
 
 def units(value: Any, type_: str) -> int:
-    """Answer how many units a time lies after the epoch.
+    """Return how many units a time lies after the epoch.
 
     >>> units(date(1970, 1, 8), "DATE"), units(datetime(1970, 1, 1, 0, 0, 1), "TIMESTAMP")
     (7, 1000000)
@@ -133,7 +133,7 @@ def units(value: Any, type_: str) -> int:
 
 
 def within(count: int, type_: str) -> int:
-    """Answer the units of the nearest time that a column of a type can have.
+    """Return the units of the nearest time that a column of a type can have.
 
     >>> within(-(2**40), "INT") == -(2**31), within(7, "DATE"), from_units(within(-(10**9), "DATE"), "DATE")
     (True, 7, datetime.date(1, 1, 1))
@@ -148,7 +148,7 @@ def within(count: int, type_: str) -> int:
 
 
 def from_units(count: int, type_: str) -> Any:
-    """Answer the time that lies ``count`` units after the epoch; the reverse of `units`.
+    """Return the time that lies ``count`` units after the epoch; the reverse of `units`.
 
     >>> from_units(7, "DATE"), from_units(7, "INT")
     (datetime.date(1970, 1, 8), 7)

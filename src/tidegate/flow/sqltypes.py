@@ -44,7 +44,7 @@ _INSTANTS = ("TIMESTAMP", "TIMESTAMP_NTZ")
 
 @lru_cache(maxsize=4096)
 def canonical(text: str) -> str:
-    """Answer the canonical form of a type, or raise `BadSchema`.
+    """Return the canonical form of a type, or raise `BadSchema`.
 
     >>> canonical("long"), canonical("struct<a: integer>"), canonical("decimal(10, 2)")
     ('BIGINT', 'STRUCT<a: INT>', 'DECIMAL(10,2)')
@@ -89,7 +89,7 @@ def check_known(tree: Tree, text: str) -> None:
 
 
 def of_tree(tree: exp.DataType) -> str:
-    """Answer the canonical text of a parsed type."""
+    """Return the canonical text of a parsed type."""
     if tree.this == exp.DataType.Type.DECIMAL:
         given = [e.name for e in tree.expressions]
         precision, scale = (given or ["10"])[0], given[1] if len(given) > 1 else "0"
@@ -105,12 +105,12 @@ def of_tree(tree: exp.DataType) -> str:
 
 @lru_cache(maxsize=4096)
 def tree_of(type_: str) -> exp.DataType:
-    """Answer the parsed form of a canonical type; it is shared, so copy it before changing it."""
+    """Return the parsed form of a canonical type; it is shared, so copy it before changing it."""
     return exp.DataType.build(type_, dialect="spark")
 
 
 def struct(**fields: str) -> str:
-    """Answer the type of a struct.
+    """Return the type of a struct.
 
     >>> struct(start="INT", end="INT")
     'STRUCT<start: INT, end: INT>'
@@ -123,7 +123,7 @@ def _field_name(name: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """Answer a name as it stands in SQL: in backticks where it needs them."""
+    """Return a name as it stands in SQL: in backticks where it needs them."""
     plain = name.isidentifier() and name.isascii() and name.lower() not in _RESERVED
     return name if plain else ticked(name)
 
@@ -159,7 +159,7 @@ _RESERVED = words(
 
 
 def field(type_: str, name: str) -> str | None:
-    """Answer the type of a field of a struct, or None if there is none of that name.
+    """Return the type of a field of a struct, or None if there is none of that name.
 
     >>> field("STRUCT<start: INT, end: INT>", "END")
     'INT'
@@ -183,7 +183,7 @@ def fields(type_: str) -> dict[str, str]:
 
 
 def element(type_: str) -> str | None:
-    """Answer the type of an array's elements, or None if it is no array.
+    """Return the type of an array's elements, or None if it is no array.
 
     >>> element("ARRAY<STRING>")
     'STRING'
@@ -205,12 +205,12 @@ def entry(type_: str) -> tuple[str, str]:
 
 
 def is_numeric(type_: str) -> bool:
-    """Answer whether a canonical type is a number."""
+    """Return whether a canonical type is a number."""
     return type_ in INTEGERS or type_ in FRACTIONS or type_.startswith("DECIMAL")
 
 
 def order_of(type_: str) -> Order[int] | EventTime | None:
-    """Answer the order of a type's values as times, or None if they are no times.
+    """Return the order of a type's values as times, or None if they are no times.
 
     >>> order_of("BIGINT"), order_of("DATE"), order_of("STRING")
     (Int(), EventTime('day'), None)

@@ -1,4 +1,4 @@
-"""`Stream`: rows with a time, and everything that can be done with them. Each method answers a new stream."""
+"""`Stream`: rows with a time, and everything that can be done with them. Each method returns a new stream."""
 
 from __future__ import annotations
 

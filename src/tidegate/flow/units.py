@@ -11,7 +11,7 @@ _ZONELESS_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 
 
 def to_units(time: str, type_: str) -> str:
-    """Answer a time of some type in units since the epoch, as a BIGINT; of `WIDE`, as it is.
+    """Return a time of some type in units since the epoch, as a BIGINT; of `WIDE`, as it is.
 
     >>> to_units("ts", "TIMESTAMP")
     'unix_micros(ts)'
@@ -28,7 +28,7 @@ def to_units(time: str, type_: str) -> str:
 
 
 def from_units(units: str, type_: str) -> str:
-    """Answer the time of some type that lies so many units after the epoch.
+    """Return the time of some type that lies so many units after the epoch.
 
     >>> from_units("n", "DATE")
     'date_from_unix_date(CAST(n AS INT))'

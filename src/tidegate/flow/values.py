@@ -10,7 +10,7 @@ __all__ = ["freeze", "ordered", "sort_key"]
 
 
 def freeze(value: Any) -> Any:
-    """Answer a value as a key: NaN equals itself, and -0.0 equals 0.0; structs and arrays can be keys too.
+    """Return a value as a key: NaN equals itself, and -0.0 equals 0.0; structs and arrays can be keys too.
 
     >>> freeze([1, {"a": -0.0}]) == freeze([1, {"a": 0.0}])
     True
@@ -25,7 +25,7 @@ def freeze(value: Any) -> Any:
 
 
 def sort_key(value: Any) -> Any:
-    """Answer what to sort a value of a column by: nulls first, NaN last.
+    """Return what to sort a value of a column by: nulls first, NaN last.
 
     >>> sorted([2.0, float("nan"), None, 1.0], key=sort_key)
     [None, 1.0, 2.0, nan]
@@ -42,7 +42,7 @@ def sort_key(value: Any) -> Any:
 
 
 def ordered(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[Any]:
-    """Answer rows sorted by all columns; time columns come first, so that this extends the order of times.
+    """Return rows sorted by all columns; time columns come first, so that this extends the order of times.
 
     >>> ordered([{"t": 2, "x": 1}, {"t": 1, "x": None}, {"t": 1, "x": 0}], ["t", "x"])
     [{'t': 1, 'x': None}, {'t': 1, 'x': 0}, {'t': 2, 'x': 1}]

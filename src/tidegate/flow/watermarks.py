@@ -214,7 +214,7 @@ def _span(value: Any, type_: str) -> str:
 
 
 def show(watermark: Watermark, schema: Schema) -> str:
-    """Answer a resolved strategy as a reader would write it."""
+    """Return a resolved strategy as a reader would write it."""
     match watermark:
         case Bounded(delays=delays, by=by, idle=idle, clock=clock):
             types = [c.type or "" for c in schema.times] if schema.ordering is None else watermark.types

@@ -120,7 +120,7 @@ class Windowed:
         raise AttributeError(f"{self._column}(…) has no {name!r}: follow it with .aggregate(…), .top(…) or .apply(…)")
 
     def aggregate(self, *expressions: str, by: Any = (), **named_expressions: str) -> Stream:
-        """Answer one row for each window and group that has rows.
+        """Return one row for each window and group that has rows.
 
         Time columns other than the one that the windows are over group as well.
         """
@@ -193,7 +193,7 @@ class Windowed:
 
 
 def _takes_key(function: Any) -> bool:
-    """Answer whether a function takes (key, rows) and not only (rows)."""
+    """Return whether a function takes (key, rows) and not only (rows)."""
     if not callable(function):
         raise BadArgument(f"expected a function on Arrow tables, got {function!r} ({type(function).__name__})")
     try:

@@ -22,7 +22,7 @@ __all__ = ["Clocks", "ClocksConf"]
 class ClocksConf(UpdatesConf):
     """A configuration of the clocks protocol, with its actions and what is stated about it.
 
-    A statement answers None where it holds, else what breaks it.
+    A statement returns None where it holds, else what breaks it.
     """
 
     #: The pointstamps that exist.
@@ -103,7 +103,7 @@ class ClocksConf(UpdatesConf):
         return None
 
     def _changes(self) -> Iterator[tuple[str, Changes]]:
-        """Answer every signed multiset that the configuration speaks of, with a name for it."""
+        """Return every signed multiset that the configuration speaks of, with a name for it."""
         for w in self.workers:
             yield f"temp of {w!r}", self.temp[w]
             yield f"info of {w!r}", self.info(w)

@@ -48,7 +48,7 @@ def check_cycles(orders: Mapping[Location, AnyOrder], successors: Successors) ->
 
 
 def components(nodes: Iterable[Location], successors: Mapping[Location, Iterable[Location]]) -> list[set[Location]]:
-    """Answer the strongly connected components that hold a cycle: Tarjan's algorithm, without recursion.
+    """Return the strongly connected components that hold a cycle: Tarjan's algorithm, without recursion.
 
     >>> components("abc", {"a": "b", "b": "ac", "c": ""}) == [{"a", "b"}]
     True
@@ -97,7 +97,7 @@ def _outermost_changes(
     outermost: int,
     successors: Successors,
 ) -> Changes:
-    """Answer what each edge does to the part of the time that the outermost members have."""
+    """Return what each edge does to the part of the time that the outermost members have."""
     changes: Changes = {l: {} for l in members}
     for l in members:
         for m, edge in successors[l].items():

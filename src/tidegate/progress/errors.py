@@ -153,6 +153,6 @@ class NotMinimal(Forbidden):
 
 
 def _with_rule(message: str, rule: str) -> str:
-    """Answer a message with the rule below its first line."""
+    """Return a message with the rule below its first line."""
     first, *rest = message.split("\n")
     return "\n".join([first, f"  rule: {rule}", *rest])

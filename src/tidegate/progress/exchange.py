@@ -20,7 +20,7 @@ __all__ = ["Exchange", "ExchangeConf"]
 class ExchangeConf(UpdatesConf):
     """A configuration of the exchange protocol, with its actions and what is stated about it.
 
-    A statement answers None where it holds, else what breaks it.
+    A statement returns None where it holds, else what breaks it.
     """
 
     #: Per worker: the pointstamps that it may emit at.

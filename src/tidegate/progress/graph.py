@@ -83,32 +83,32 @@ class Graph:
         self._from: dict[Location, dict[Location, tuple[Summary, ...]]] = {}
 
     def order(self, l: Location) -> AnyOrder:
-        """Answer the order of the times at ``l``."""
+        """Return the order of the times at ``l``."""
         self.check_location(l)
         return self._orders[l]
 
     def successors(self, l: Location) -> Mapping[Location, tuple[Summary, ...]]:
-        """Answer the locations that an edge from ``l`` leads to, with the antichain of summaries along it."""
+        """Return the locations that an edge from ``l`` leads to, with the antichain of summaries along it."""
         self.check_location(l)
         return self._successors[l]
 
     def predecessors(self, l: Location) -> Mapping[Location, tuple[Summary, ...]]:
-        """Answer the locations from which an edge leads to ``l``, with the antichain of summaries along it."""
+        """Return the locations from which an edge leads to ``l``, with the antichain of summaries along it."""
         self.check_location(l)
         return self._predecessors[l]
 
     def summary(self, l: Location, m: Location) -> tuple[Summary, ...]:
-        """Answer the antichain of summaries along the edge from ``l`` to ``m``; it is empty where there is no edge."""
+        """Return the antichain of summaries along the edge from ``l`` to ``m``; it is empty where there is no edge."""
         self.check_location(m)
         return self.successors(l).get(m, ())
 
     def path_summary(self, l: Location, m: Location) -> tuple[Summary, ...]:
-        """Answer the antichain of minimal summaries over all paths from ``l`` to ``m``, the empty path included."""
+        """Return the antichain of minimal summaries over all paths from ``l`` to ``m``, the empty path included."""
         self.check_location(m)
         return self.path_summaries(l).get(m, ())
 
     def path_summaries(self, l: Location) -> Mapping[Location, tuple[Summary, ...]]:
-        """Answer the path summaries from ``l`` to each location that can be reached from it.
+        """Return the path summaries from ``l`` to each location that can be reached from it.
 
         The search ends: a path that goes round a cycle is at or above the one that does not, unless the cycle leaves a
         scope and begins it anew, and then going round twice is at or above going round once.
@@ -119,7 +119,7 @@ class Graph:
         return found
 
     def could_result_in(self, p: Pointstamp, q: Pointstamp) -> bool:
-        """Answer whether a datum at the pointstamp ``p`` could lead to one at ``q``: a partial order on pointstamps.
+        """Return whether a datum at the pointstamp ``p`` could lead to one at ``q``: a partial order on pointstamps.
 
         >>> from tidegate.time import Nat
         >>> loop = Graph(Nat(), {("a", "b"): 0, ("b", "a"): 1})
@@ -131,7 +131,7 @@ class Graph:
         return self.leads_to(p, q)
 
     def leads_to(self, p: Pointstamp, q: Pointstamp) -> bool:
-        """Answer the same as `could_result_in`, for pointstamps that are known to be ones of this graph."""
+        """Return the same as `could_result_in`, for pointstamps that are known to be ones of this graph."""
         (l, t), (m, u) = p, q
         le = self._orders[m].le
         return any(le(s.results_in(t), u) for s in self.path_summaries(l).get(m, ()))

@@ -29,7 +29,7 @@ class _Edge(NamedTuple):
 
 
 def lay_out(graph: Graph) -> tuple[dict[Location, Place], list[Region]]:
-    """Answer what is kept at each location, and the regions by rank."""
+    """Return what is kept at each location, and the regions by rank."""
     edges = [_Edge(l, m, s) for l in graph.locations for m, found in graph.successors(l).items() for s in found]
     into: dict[Location, list[_Edge]] = defaultdict(list)
     for edge in edges:
@@ -65,7 +65,7 @@ def lay_out(graph: Graph) -> tuple[dict[Location, Place], list[Region]]:
 
 
 def accepts(order: AnyOrder) -> Callable[[Any], bool]:
-    """Answer whether a pointstamp may be at a time: one of the order, or `BOTTOM` where there is no least one.
+    """Return whether a pointstamp may be at a time: one of the order, or `BOTTOM` where there is no least one.
 
     >>> from tidegate.time import BOTTOM, TOP, Nat
     >>> may = accepts(Product(Int(), Nat()))
@@ -116,7 +116,7 @@ def _step(summary: Summary, accepted: Callable[[Any], bool]) -> Step:
 
 
 def _native(order: AnyOrder) -> bool:
-    """Answer whether the order is total and is what Python's ``<`` says."""
+    """Return whether the order is total and is what Python's ``<`` says."""
     if isinstance(order, Lexicographic):
         return all(map(_native, order.parts))
     if isinstance(order, Product):
@@ -125,12 +125,12 @@ def _native(order: AnyOrder) -> bool:
 
 
 def _ends(order: AnyOrder) -> bool:
-    """Answer whether a summary can lead past the last time: there `TOP` results, which no cycle advances."""
+    """Return whether a summary can lead past the last time: there `TOP` results, which no cycle advances."""
     return any(isinstance(part, EventTime) for part in _parts(order))
 
 
 def _bottomless(order: AnyOrder) -> bool:
-    """Answer whether some component has no least time."""
+    """Return whether some component has no least time."""
     return any(isinstance(part, Int) and not isinstance(part, Nat) for part in _parts(order))
 
 
@@ -175,7 +175,7 @@ def _ranks(
 
 
 def _key(order: AnyOrder, ranks: tuple[int, ...]) -> Callable[[Any], Any]:
-    """Answer the key of a location's times: each component with the rank that goes with it, then what is left."""
+    """Return the key of a location's times: each component with the rank that goes with it, then what is left."""
     components = list(_components(order))
     if all(isinstance(part, Discrete) for _, part in components) and len(ranks) == len(components):
         # Such times sort as they are.
@@ -196,7 +196,7 @@ def _key(order: AnyOrder, ranks: tuple[int, ...]) -> Callable[[Any], Any]:
 
 
 def _components(order: AnyOrder) -> Iterator[tuple[tuple[int, ...], AnyOrder]]:
-    """Answer the components of times, outermost first, with where they are: in a pair of a pair, and so on."""
+    """Return the components of times, outermost first, with where they are: in a pair of a pair, and so on."""
     around = outer(order)
     if around is None:
         yield (), order
@@ -219,18 +219,18 @@ def _getter(path: tuple[int, ...]) -> Callable[[Any], Any]:
 
 
 def _advances(summary: Summary, depth: int) -> bool:
-    """Answer whether the component at ``depth``, counted from the outermost, strictly increases whatever the time."""
+    """Return whether the component at ``depth``, counted from the outermost, strictly increases whatever the time."""
     changes = _changes(summary)
     return depth < len(changes) and changes[depth][0].summaries.advances(changes[depth][1])
 
 
 def _grounded(summary: Summary) -> bool:
-    """Answer whether a component that has a least time strictly increases."""
+    """Return whether a component that has a least time strictly increases."""
     return any(not _bottomless(order) and order.summaries.advances(change) for order, change in _changes(summary))
 
 
 def _changes(summary: Summary) -> list[tuple[AnyOrder, Any]]:
-    """Answer the components that a summary keeps, outermost first, with what it does to each."""
+    """Return the components that a summary keeps, outermost first, with what it does to each."""
     order, change = summary.base, summary.change
     found: list[tuple[AnyOrder, Any]] = []
     while (around := outer(order)) is not None:

@@ -87,12 +87,12 @@ class Progress:
         return self.update([(location, t, -n)])
 
     def frontier(self, location: Location) -> Antichain[Any]:
-        """Answer the least times that may still appear at ``location``: of what is there and of what can reach it."""
+        """Return the least times that may still appear at ``location``: of what is there and of what can reach it."""
         place = self._place(location)
         return Antichain(place.order, place.frontier())
 
     def complete(self, location: Location, t: Any) -> bool:
-        """Answer whether nothing can appear any more at ``location`` at ``t`` or below."""
+        """Return whether nothing can appear any more at ``location`` at ``t`` or below."""
         place = self._place(location)
         if not place.order.contains(t, extended=True):
             raise place.order.not_a_time(t).at(f"location {location!r}")
@@ -100,11 +100,11 @@ class Progress:
         return not any(le(f, t) for f in place.frontier())
 
     def why(self, location: Location, t: Any) -> list[Reason]:
-        """Answer the pointstamps that could still reach ``location`` at ``t`` or below: none if ``t`` is complete."""
+        """Return the pointstamps that could still reach ``location`` at ``t`` or below: none if ``t`` is complete."""
         return reasons(self.graph, lambda l: self._places[l].points(), location, t)
 
     def pointstamps(self, location: Location) -> ZMultiset[Any]:
-        """Answer the times of the pointstamps at ``location`` itself, with their counts."""
+        """Return the times of the pointstamps at ``location`` itself, with their counts."""
         return ZMultiset(dict(self._place(location).points()))
 
     def __repr__(self) -> str:

@@ -21,10 +21,10 @@ class PartialOrder(Protocol[P_contra]):
     """What the exchange of progress needs to know of pointstamps; every `Order` has it."""
 
     def le(self, a: P_contra, b: P_contra, /) -> bool:
-        """Answer whether ``a`` is at or below ``b``."""
+        """Return whether ``a`` is at or below ``b``."""
 
     def lt(self, a: P_contra, b: P_contra, /) -> bool:
-        """Answer whether ``a`` is strictly below ``b``."""
+        """Return whether ``a`` is strictly below ``b``."""
 
     def check(self, t: object, /) -> None:
         """Raise an error unless ``t`` is a pointstamp."""
@@ -47,14 +47,14 @@ class CouldResultIn:
         self._known: dict[tuple[Pointstamp, Pointstamp], bool] = {}
 
     def le(self, a: Pointstamp, b: Pointstamp) -> bool:
-        """Answer whether ``a`` could result in ``b``."""
+        """Return whether ``a`` could result in ``b``."""
         known = self._known.get((a, b))
         if known is None:
             known = self._known[a, b] = self.graph.leads_to(a, b)
         return known
 
     def lt(self, a: Pointstamp, b: Pointstamp) -> bool:
-        """Answer whether ``a`` is another pointstamp than ``b`` and could result in it."""
+        """Return whether ``a`` is another pointstamp than ``b`` and could result in it."""
         return a != b and self.le(a, b)
 
     def check(self, t: object) -> None:
@@ -73,7 +73,7 @@ def check_partial_order(order: object) -> None:
 
 
 def is_count(n: object) -> bool:
-    """Answer whether ``n`` is an integer, and not a truth value."""
+    """Return whether ``n`` is an integer, and not a truth value."""
     return isinstance(n, int) and not isinstance(n, bool)
 
 

@@ -21,7 +21,7 @@ __all__ = ["Propagation", "PropagationConf"]
 class PropagationConf:
     """A configuration of local propagation, with its actions and what is stated about it.
 
-    A statement answers None where it holds, else what breaks it.
+    A statement returns None where it holds, else what breaks it.
     """
 
     graph: Graph = field(compare=False, repr=False)
@@ -122,15 +122,15 @@ class PropagationConf:
                 )
 
     def filter_pts(self, l: Location, before: Changes, after: Changes) -> Changes:
-        """Answer what the worklist gets of a change to ``pts``: how its frontier changed, and no more."""
+        """Return what the worklist gets of a change to ``pts``: how its frontier changed, and no more."""
         return self.frontier_of(l, after) - self.frontier_of(l, before)
 
     def filter_imp(self, l: Location, before: Changes, after: Changes) -> Changes:
-        """Answer what the successors get of a change to ``imp``: how its frontier changed, and no more."""
+        """Return what the successors get of a change to ``imp``: how its frontier changed, and no more."""
         return self.frontier_of(l, after) - self.frontier_of(l, before)
 
     def before(self, m: Location, u: Any, l: Location, t: Any) -> bool:
-        """Answer whether the time ``u`` at ``m`` must be propagated before ``t`` at ``l``.
+        """Return whether the time ``u`` at ``m`` must be propagated before ``t`` at ``l``.
 
         With one order for all locations it is ``u < t``, as in Figure 6. Times of different orders can not be compared,
         and those of unrelated scopes should not be; there it is whether the one could result in the other.
@@ -142,20 +142,20 @@ class PropagationConf:
     # What can be read.
 
     def frontier_of(self, l: Location, M: Changes) -> Changes:
-        """Answer the minimal times at ``l`` that have a positive count in ``M``, each once."""
+        """Return the minimal times at ``l`` that have a positive count in ``M``, each once."""
         return ZMultiset(minimal(self.graph.order(l), [t for t, n in M.items() if n > 0]))
 
     def frontier(self, l: Location) -> Antichain[Any]:
-        """Answer the least times that may still appear at ``l``, as far as has been propagated."""
+        """Return the least times that may still appear at ``l``, as far as has been propagated."""
         return Antichain(self.graph.order(l), self.frontier_of(l, self.imp[l]))
 
     def expects(self, l: Location, t: Any) -> bool:
-        """Answer whether the frontier of ``l`` has a time at or below ``t``."""
+        """Return whether the frontier of ``l`` has a time at or below ``t``."""
         le = self.graph.order(l).le
         return any(n > 0 and le(u, t) for u, n in self.imp[l].items())
 
     def implied_frontier(self, l: Location) -> Antichain[Any]:
-        """Answer the least times that may still appear at ``l``, computed from all pointstamps and path summaries."""
+        """Return the least times that may still appear at ``l``, computed from all pointstamps and path summaries."""
         order = self.graph.order(l)
         return Antichain.minimal(
             order,
@@ -169,16 +169,16 @@ class PropagationConf:
         )
 
     def pending(self) -> Iterator[Pointstamp]:
-        """Answer the times in the worklists."""
+        """Return the times in the worklists."""
         return ((l, t) for l, M in self.work.items() for t in M)
 
     def minimal_pending(self) -> list[Pointstamp]:
-        """Answer the times in the worklists that may be propagated next."""
+        """Return the times in the worklists that may be propagated next."""
         pending = list(self.pending())
         return [(l, t) for l, t in pending if not any(self.before(m, u, l, t) for m, u in pending)]
 
     def next_pending(self) -> Pointstamp | None:
-        """Answer one of the times that may be propagated next, always the same one, or None."""
+        """Return one of the times that may be propagated next, always the same one, or None."""
         if self.graph.uniform:
             order = self.graph.order(self.graph.locations[0])
             return min(self.pending(), key=lambda p: order.key(p[1]), default=None)
@@ -191,7 +191,7 @@ class PropagationConf:
     # Notions and statements.
 
     def work_vacant(self, l: Location, t: Any) -> bool:
-        """Answer whether nothing that is pending could result in the time ``t`` at ``l``."""
+        """Return whether nothing that is pending could result in the time ``t`` at ``l``."""
         return not any(self.graph.leads_to(p, (l, t)) for p in self.pending())
 
     def imp_is_positive(self) -> str | None:
@@ -266,11 +266,11 @@ class Propagation:
         self.conf = self.conf.propagate_all()
 
     def frontier(self, l: Location) -> Antichain[Any]:
-        """Answer the least times that may still appear at ``l``, as far as has been propagated."""
+        """Return the least times that may still appear at ``l``, as far as has been propagated."""
         return self.conf.frontier(l)
 
     def implied_frontier(self, l: Location) -> Antichain[Any]:
-        """Answer the least times that may still appear at ``l``, computed from all pointstamps and path summaries."""
+        """Return the least times that may still appear at ``l``, computed from all pointstamps and path summaries."""
         return self.conf.implied_frontier(l)
 
     def __repr__(self) -> str:
@@ -278,7 +278,7 @@ class Propagation:
 
 
 def shift(M: Changes, edge: Sequence[Summary]) -> Changes:
-    """Answer ``M`` moved along each of the summaries of an edge, added up."""
+    """Return ``M`` moved along each of the summaries of an edge, added up."""
     total: dict[Any, int] = {}
     for s in edge:
         for t, n in M.items():

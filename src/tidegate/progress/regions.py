@@ -14,7 +14,7 @@ Location: TypeAlias = Hashable
 
 
 def regions(successors: Mapping[Location, Iterable[Location]]) -> list[list[Location]]:
-    """Answer the strongly connected components, sources first: no edge leads from a region to an earlier one.
+    """Return the strongly connected components, sources first: no edge leads from a region to an earlier one.
 
     >>> regions({"a": "b", "b": "c", "c": "bd", "d": ""})
     [['a'], ['b', 'c'], ['d']]

@@ -41,7 +41,7 @@ class Leave:
 
 
 def outer(order: AnyOrder) -> AnyOrder | None:
-    """Answer the order around a scope whose times have ``order``, or None if its times have one component only.
+    """Return the order around a scope whose times have ``order``, or None if its times have one component only.
 
     >>> from tidegate.time import Nat
     >>> outer(Product(Nat(), Nat())), outer(Product(Nat(), Nat(), Nat())), outer(Nat())
@@ -53,28 +53,28 @@ def outer(order: AnyOrder) -> AnyOrder | None:
 
 
 def inner(order: AnyOrder) -> AnyOrder:
-    """Answer the order of the component that the scope adds."""
+    """Return the order of the component that the scope adds."""
     return cast(AnyOrder, order.parts[-1])  # type: ignore[attr-defined]
 
 
 def depth(order: AnyOrder) -> int:
-    """Answer how many scopes can be left, one after the other, from times of ``order``."""
+    """Return how many scopes can be left, one after the other, from times of ``order``."""
     around = outer(order)
     return 0 if around is None else 1 + depth(around)
 
 
 def append(order: AnyOrder, t: Any, x: Any) -> tuple[Any, ...]:
-    """Answer the time of the scope's ``order`` that is ``t`` outside and ``x`` inside."""
+    """Return the time of the scope's ``order`` that is ``t`` outside and ``x`` inside."""
     return (t, x) if _is_pair(order) else (*t, x)
 
 
 def drop(order: AnyOrder, t: Any) -> Any:
-    """Answer what a time of the scope's ``order`` is outside of it."""
+    """Return what a time of the scope's ``order`` is outside of it."""
     return t[0] if _is_pair(order) else t[:-1]
 
 
 def split(order: AnyOrder, change: Any) -> tuple[Any, Any]:
-    """Answer what a summary of the scope's ``order`` does to the outer part and to the inner component."""
+    """Return what a summary of the scope's ``order`` does to the outer part and to the inner component."""
     return drop(order, change), change[-1]
 
 

@@ -58,11 +58,11 @@ class Place(ABC):
 
     @abstractmethod
     def count(self, t: Any) -> int:
-        """Answer how many pointstamps there are at ``t``."""
+        """Return how many pointstamps there are at ``t``."""
 
     @abstractmethod
     def points(self) -> Iterable[tuple[Any, int]]:
-        """Answer the times of the pointstamps with their counts."""
+        """Return the times of the pointstamps with their counts."""
 
     @abstractmethod
     def point(self, t: Any, n: int, agenda: Agenda) -> None:
@@ -70,7 +70,7 @@ class Place(ABC):
 
     @abstractmethod
     def frontier(self) -> Iterable[Any]:
-        """Answer the times of the implied frontier."""
+        """Return the times of the implied frontier."""
 
     def send(self, changes: Iterable[tuple[Any, int]], agenda: Agenda) -> None:
         """Tell the other regions how the frontier changed."""

@@ -79,7 +79,7 @@ class Summary:
         return self.base.summaries.advances(self.change)
 
     def followed_by(self, then: Summary) -> Summary:
-        """Answer the summary of the path that goes on with ``then``."""
+        """Return the summary of the path that goes on with ``then``."""
         entered = len(self.enters)
         if then.leaves >= entered:
             more = then.leaves - entered
@@ -97,7 +97,7 @@ class Summary:
         return Summary(self.source, self.leaves, change, (*reversed(inside), *then.enters), then.target)
 
     def le(self, other: Summary) -> bool:
-        """Answer whether it takes every time to at or below where ``other`` takes it."""
+        """Return whether it takes every time to at or below where ``other`` takes it."""
         return _compare(self, other)[0]
 
     def __eq__(self, other: object) -> bool:
@@ -120,7 +120,7 @@ class Summary:
 
 
 def minimal_summaries(summaries: Iterable[Summary]) -> list[Summary]:
-    """Answer the distinct minimal ones among summaries from one location to another.
+    """Return the distinct minimal ones among summaries from one location to another.
 
     >>> from tidegate.time import Nat, Product
     >>> order = Product(Nat(), Nat())
@@ -164,7 +164,7 @@ def _compiled(summary: Summary) -> Callable[[Any], Any]:
 
 
 def _compare(a: Summary, b: Summary) -> tuple[bool, bool]:
-    """Answer whether ``a`` is at or below ``b`` at every time, and whether it is strictly below at every time."""
+    """Return whether ``a`` is at or below ``b`` at every time, and whether it is strictly below at every time."""
     leaves = max(a.leaves, b.leaves)
     change_a, inside_a = _levels(a, leaves)
     change_b, inside_b = _levels(b, leaves)

@@ -31,27 +31,27 @@ P = TypeVar("P", bound=Hashable)
 
 
 def vacant(order: PartialOrder[P], M: ZMultiset[P], p: P) -> bool:
-    """Answer whether neither ``p`` nor anything below it has a count in ``M``."""
+    """Return whether neither ``p`` nor anything below it has a count in ``M``."""
     return not any(order.le(q, p) for q in M)
 
 
 def supp(order: PartialOrder[P], M: ZMultiset[P], p: P) -> bool:
-    """Answer whether ``M`` takes away something strictly below ``p``."""
+    """Return whether ``M`` takes away something strictly below ``p``."""
     return any(n < 0 and order.lt(q, p) for q, n in M.items())
 
 
 def supp_strong(order: PartialOrder[P], M: ZMultiset[P], p: P) -> bool:
-    """Answer the same with what Abadi et al. ask in addition: nothing at or below what is taken away is added."""
+    """Return the same with what Abadi et al. ask in addition: nothing at or below what is taken away is added."""
     return any(n < 0 and order.lt(q, p) and all(m <= 0 for r, m in M.items() if order.le(r, q)) for q, n in M.items())
 
 
 def unsupported(order: PartialOrder[P], M: ZMultiset[P]) -> list[P]:
-    """Answer what keeps ``M`` from being upright."""
+    """Return what keeps ``M`` from being upright."""
     return [p for p, n in M.items() if n > 0 and not supp(order, M, p)]
 
 
 def upright(order: PartialOrder[P], M: ZMultiset[P], *, strong: bool = False) -> bool:
-    """Answer whether everything that ``M`` adds is supported; with ``strong``, in the sense of Abadi et al.
+    """Return whether everything that ``M`` adds is supported; with ``strong``, in the sense of Abadi et al.
 
     For finite multisets both say the same of the whole of ``M``.
     """
@@ -60,12 +60,12 @@ def upright(order: PartialOrder[P], M: ZMultiset[P], *, strong: bool = False) ->
 
 
 def beta_upright(order: PartialOrder[P], M: ZMultiset[P], N: ZMultiset[P]) -> bool:
-    """Answer whether everything that ``M`` adds is supported in ``M`` or in ``N``."""
+    """Return whether everything that ``M`` adds is supported in ``M`` or in ``N``."""
     return all(supp(order, M, p) or supp(order, N, p) for p, n in M.items() if n > 0)
 
 
 def unjustified(order: PartialOrder[P], C: ZMultiset[P], M: ZMultiset[P]) -> list[P]:
-    """Answer what keeps ``M`` from being justified by the capabilities ``C``."""
+    """Return what keeps ``M`` from being justified by the capabilities ``C``."""
     return [
         p
         for p, n in M.items()
@@ -74,12 +74,12 @@ def unjustified(order: PartialOrder[P], C: ZMultiset[P], M: ZMultiset[P]) -> lis
 
 
 def justified(order: PartialOrder[P], C: ZMultiset[P], M: ZMultiset[P]) -> bool:
-    """Answer whether everything that ``M`` adds is supported in ``M``, or held back by something in ``C``."""
+    """Return whether everything that ``M`` adds is supported in ``M``, or held back by something in ``C``."""
     return not unjustified(order, C, M)
 
 
 def justified_with(order: PartialOrder[P], C: ZMultiset[P], M: ZMultiset[P], N: ZMultiset[P]) -> bool:
-    """Answer whether everything that ``M`` adds is justified by ``C`` or by what ``N`` changes later."""
+    """Return whether everything that ``M`` adds is justified by ``C`` or by what ``N`` changes later."""
     return all(
         supp(order, M, p) or supp(order, N, p) or any(m > 0 and order.lt(q, p) for q, m in C.items()) or n + N[p] < C[p]
         for p, n in M.items()

@@ -30,11 +30,11 @@ class Table(Generic[K, V]):
         return self._entries.get(k, self.default)
 
     def set(self, k: K, v: V) -> Table[K, V]:
-        """Answer the function that gives ``v`` at ``k`` and is as before elsewhere."""
+        """Return the function that gives ``v`` at ``k`` and is as before elsewhere."""
         return Table(self.default, {**self._entries, k: v})
 
     def items(self) -> ItemsView[K, V]:
-        """Answer where it differs from the default, and what it gives there."""
+        """Return where it differs from the default, and what it gives there."""
         return self._entries.items()
 
     def __iter__(self) -> Iterator[K]:

@@ -22,7 +22,7 @@ __all__ = ["Tracker", "TrackerConf"]
 class TrackerConf:
     """A configuration of the combined tracker, with its actions and what is stated about it.
 
-    A statement answers None where it holds, else what breaks it.
+    A statement returns None where it holds, else what breaks it.
     """
 
     exch: ExchangeConf
@@ -89,16 +89,16 @@ class TrackerConf:
     # What can be read.
 
     def of(self, w: Worker) -> PropagationConf:
-        """Answer the local propagation of ``w``."""
+        """Return the local propagation of ``w``."""
         check_worker(self.exch.workers, w)
         return self.prop[self.exch.workers.index(w)]
 
     def frontier(self, w: Worker, l: Location) -> Antichain[Any]:
-        """Answer the least times that ``w`` still expects at ``l``."""
+        """Return the least times that ``w`` still expects at ``l``."""
         return self.of(w).frontier(l)
 
     def implied_frontier(self, w: Worker, l: Location) -> Antichain[Any]:
-        """Answer the least times that could still appear at ``l`` by what ``w`` believes to exist."""
+        """Return the least times that could still appear at ``l`` by what ``w`` believes to exist."""
         return self.of(w).implied_frontier(l)
 
     # Statements.
@@ -197,11 +197,11 @@ class Tracker:
         self.conf = self.conf.propagate(w)
 
     def frontier(self, w: Worker, l: Location) -> Antichain[Any]:
-        """Answer the least times that ``w`` still expects at ``l``."""
+        """Return the least times that ``w`` still expects at ``l``."""
         return self.conf.frontier(w, l)
 
     def implied_frontier(self, w: Worker, l: Location) -> Antichain[Any]:
-        """Answer the least times that could still appear at ``l`` by what ``w`` believes to exist."""
+        """Return the least times that could still appear at ``l`` by what ``w`` believes to exist."""
         return self.conf.implied_frontier(w, l)
 
     def __repr__(self) -> str:

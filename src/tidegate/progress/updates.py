@@ -39,7 +39,7 @@ def check_worker(workers: tuple[Worker, ...], w: Worker) -> None:
 
 
 def check_workers(workers: Iterable[Worker]) -> tuple[Worker, ...]:
-    """Answer the workers, or raise an error unless they are several names, each given once."""
+    """Return the workers, or raise an error unless they are several names, each given once."""
     if isinstance(workers, str) or not isinstance(workers, Iterable):
         raise NotACollection(f"expected a collection of workers, got {workers!r}", hint=f"write [{workers!r}]")
     everyone = tuple(workers)
@@ -52,7 +52,7 @@ def check_workers(workers: Iterable[Worker]) -> tuple[Worker, ...]:
 
 
 def first_message(msg: Queues, w: Worker, v: Worker) -> tuple[Changes, tuple[Changes, ...]]:
-    """Answer the oldest update from ``w`` to ``v`` and those behind it, or raise `NoMessage`."""
+    """Return the oldest update from ``w`` to ``v`` and those behind it, or raise `NoMessage`."""
     queue = msg[w, v]
     if not queue:
         raise NoMessage("recv_upd: msg w w' ≠ []", f"expected an update from {w!r} to {v!r}, got an empty queue")
@@ -63,7 +63,7 @@ def first_message(msg: Queues, w: Worker, v: Worker) -> tuple[Changes, tuple[Cha
 class UpdatesConf:
     """The part of a configuration that both protocols have: what workers tell each other, and believe.
 
-    A statement answers None where it holds, else what breaks it.
+    A statement returns None where it holds, else what breaks it.
     """
 
     order: PartialOrder[Any] = field(compare=False, repr=False)
@@ -116,7 +116,7 @@ class UpdatesConf:
     # Notions and statements.
 
     def info(self, w: Worker) -> Changes:
-        """Answer what ``w`` has not heard yet: all unsent changes and all updates on their way to it."""
+        """Return what ``w`` has not heard yet: all unsent changes and all updates on their way to it."""
         total: dict[Any, int] = {}
         for v in self.workers:
             for M in (self.temp[v], *self.msg[v, w]):
@@ -125,7 +125,7 @@ class UpdatesConf:
         return ZMultiset(total)
 
     def with_followers(self) -> Iterator[tuple[tuple[Worker, Worker], Changes, Changes]]:
-        """Answer each update with the sum of those behind it and of what its sender has not sent."""
+        """Return each update with the sum of those behind it and of what its sender has not sent."""
         for (w, v), queue in self.msg.items():
             behind = self.temp[w]
             for M in reversed(queue):
@@ -172,7 +172,7 @@ class UpdatesConf:
 
 
 def _only(M: Changes, P: Iterable[Any]) -> Changes:
-    """Answer the part of ``M`` at the pointstamps in ``P``."""
+    """Return the part of ``M`` at the pointstamps in ``P``."""
     if isinstance(P, str) or not isinstance(P, Iterable):
         raise NotACollection(f"expected a collection of pointstamps, got {P!r}", hint=f"write [{P!r}]")
     given = list(P)

@@ -45,7 +45,7 @@ class Reason:
 def reasons(
     graph: Graph, points: Callable[[Location], Iterable[tuple[Any, int]]], location: Location, t: Any
 ) -> list[Reason]:
-    """Answer the pointstamps that could result in ``(location, t)``, those with the shortest paths first.
+    """Return the pointstamps that could result in ``(location, t)``, those with the shortest paths first.
 
     >>> from tidegate.time import Nat
     >>> graph = Graph(Nat(), {("a", "b"): 1, ("b", "c"): 0, ("a", "c"): 5})

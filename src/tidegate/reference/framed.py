@@ -55,7 +55,7 @@ def _window_apply(operator: plan.WindowApply, running: Running, inputs: list[Eve
 def framed(
     running: Running, operator: Any, schema: Schema, by: tuple[Expression, ...], events: Events
 ) -> list[Event | Group]:
-    """Answer the windows or sessions of a stream as groups, each when its last unit is complete."""
+    """Return the windows or sessions of a stream as groups, each when its last unit is complete."""
     rows = [event.d for event in events if not isinstance(event, WM)]
     keys = iter(keyed(running, rows, schema, by))
     with_keys = [event if isinstance(event, WM) else replace(event, d=(next(keys), event.d)) for event in events]
@@ -69,7 +69,7 @@ def framed(
 def in_windows(
     frame: WindowFrame | CalendarFrame, schema: Schema, event: Any, row: Any
 ) -> list[tuple[Any, dict[str, Any]]]:
-    """Answer the windows that a row is in: the time of their last unit, and their bounds."""
+    """Return the windows that a row is in: the time of their last unit, and their bounds."""
     type_ = schema[frame.over].type or ""
     found = []
     if isinstance(frame, CalendarFrame):
@@ -100,7 +100,7 @@ def _windows(frame: WindowFrame | CalendarFrame, schema: Schema, events: list[Ev
 
 
 def _revised(running: Running, frame: WindowFrame, schema: Schema, events: Events) -> list[Event | Group]:
-    """Answer windows that take late rows: when they are complete, and again for what came since the last watermark."""
+    """Return windows that take late rows: when they are complete, and again for what came since the last watermark."""
     order = schema.order
     rows: dict[Hashable, list[Any]] = {}
     known: dict[Hashable, tuple[Any, dict[str, Any]]] = {}

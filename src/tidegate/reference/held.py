@@ -68,13 +68,13 @@ def complete(schema: Schema, events: Iterable[Event]) -> list[Event]:
 
 
 def keyed(running: Running, rows: list[Any], schema: Schema, by: tuple[Expression, ...]) -> list[dict[str, Any]]:
-    """Answer the key of each row: the values that it is grouped by."""
+    """Return the key of each row: the values that it is grouped by."""
     names = [e.name for e in by]
     return [dict(zip(names, values, strict=True)) for values in running.duck.scalars(rows, schema, by)]
 
 
 def grouped(pairs: Iterable[tuple[dict[str, Any], Any]]) -> list[tuple[dict[str, Any], list[Any]]]:
-    """Answer the data of each key, keys in the order of their first occurrence; a null is a key like any other."""
+    """Return the data of each key, keys in the order of their first occurrence; a null is a key like any other."""
     found: dict[Hashable, tuple[dict[str, Any], list[Any]]] = {}
     for key, data in pairs:
         found.setdefault(freeze(key), (key, []))[1].append(data)
@@ -88,12 +88,12 @@ def in_order(schema: Schema, rows: Iterable[Any]) -> list[Any]:
 
 
 def with_time(schema: Schema, t: Any, row: dict[str, Any]) -> dict[str, Any]:
-    """Answer a row that begins with the time columns."""
+    """Return a row that begins with the time columns."""
     return schema.at(t) | row
 
 
 def moved(schema: Schema, t: Any, over: str, at: int) -> Any:
-    """Answer a time with one of its columns set, in units since the epoch."""
+    """Return a time with one of its columns set, in units since the epoch."""
     value = from_units(at, schema[over].type or "")
     return (
         value
@@ -103,7 +103,7 @@ def moved(schema: Schema, t: Any, over: str, at: int) -> Any:
 
 
 def units_of(schema: Schema, row: Any, over: str) -> int:
-    """Answer a time column of a row in units since the epoch."""
+    """Return a time column of a row in units since the epoch."""
     return units(row[over], schema[over].type or "")
 
 
@@ -139,7 +139,7 @@ def answers(
 def aggregated(
     running: Running, operator: Any, schema: Schema, key_columns: tuple[Column, ...]
 ) -> Callable[[list[Group]], list[list[dict[str, Any]]]]:
-    """Answer the function that computes the aggregates of an operator for some groups."""
+    """Return the function that computes the aggregates of an operator for some groups."""
     aggregation = operator.aggregation
     names = [output.name for output in aggregation.outputs]
 

@@ -57,7 +57,7 @@ def check_names(plan: Plan, given: Any) -> None:
 
 
 def table_rows(table: Table, given: Iterable[Any]) -> list[dict[str, Any]]:
-    """Answer the rows of a table, checked."""
+    """Return the rows of a table, checked."""
     rows = list(given)
     for row in rows:
         if isinstance(row, DT | WM):

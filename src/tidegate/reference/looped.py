@@ -71,7 +71,7 @@ class _Loop:
         self.columns = {**columns, KNOWN: operator.known.columns}
 
     def known(self, rows: Mapping[str, list[Row]]) -> Facts:
-        """Answer what is known when a version has come to rest, or after so many rounds."""
+        """Return what is known when a version has come to rest, or after so many rounds."""
         operator = self.operator
         known = self.kept(self.asked(operator.start, rows))
         if operator.rounds is not None:
@@ -90,11 +90,11 @@ class _Loop:
                 raise NotConverging.after(changed)
 
     def asked(self, query: Query, rows: Mapping[str, list[Row]]) -> list[Row]:
-        """Answer the facts that a query gives."""
+        """Return the facts that a query gives."""
         return self.running.duck.query(query, {name: (rows[name], self.columns[name]) for name in query.relations})
 
     def kept(self, facts: list[Row]) -> Facts:
-        """Answer the facts, one for each key."""
+        """Return the facts, one for each key."""
         operator = self.operator
         if operator.rounds is None:
             return merged(operator.key, operator.rules, facts)
@@ -109,7 +109,7 @@ class _Loop:
 
 
 def _answer(operator: plan.Iterate, order: Order[Any], known: Mapping[Any, Facts], t: Any) -> list[Row]:
-    """Answer what a loop says in a version: all that is known, or what is new or better than in those before it."""
+    """Return what a loop says in a version: all that is known, or what is new or better than in those before it."""
     now = known[t]
     below = [s for s in known if s != t and order.le(s, t)]
     if operator.rounds is not None:
@@ -136,7 +136,7 @@ def _answer(operator: plan.Iterate, order: Order[Any], known: Mapping[Any, Facts
 
 
 def merged(key: tuple[str, ...], rules: tuple[Rule, ...], facts: Iterable[Row]) -> Facts:
-    """Answer one fact for each key.
+    """Return one fact for each key.
 
     >>> rules = (Rule("dist", "min"), Rule("via", "min_by", "dist"))
     >>> facts = [{"node": 1, "dist": 5, "via": 7}, {"node": 1, "dist": 3, "via": 9}, {"node": 1, "dist": 3, "via": 8}]

@@ -57,7 +57,7 @@ def _union(operator: plan.Union, running: Running, inputs: list[Events]) -> Even
 
 
 def _renamed(event: Any, names: tuple[str, ...]) -> Any:
-    """Answer an event with its columns in the order and case of the result."""
+    """Return an event with its columns in the order and case of the result."""
     if isinstance(event, WM):
         return event
     lower = {name.lower(): value for name, value in event.d.items()}
@@ -174,13 +174,13 @@ class _Matches:
 
 
 def key_of(on: tuple[str, ...], schema: Schema, row: Any) -> Hashable | None:
-    """Answer the values that a row is joined on, or None if one is null: null keys never match."""
+    """Return the values that a row is joined on, or None if one is null: null keys never match."""
     values = [row[schema[name].name] for name in on]
     return None if any(value is None for value in values) else freeze(values)
 
 
 def joined_row(operator: Any, left: Schema, right: Schema, t: Any, a: Any, b: Any) -> dict[str, Any]:
-    """Answer the row of a pair, of which one side may be missing."""
+    """Return the row of a pair, of which one side may be missing."""
     on = {name: a[left[name].name] if a is not None else b[right[name].name] for name in operator.on}
     row = on | {name: a and a[name] for name in operator.left_columns}
     row |= {name: b and b[name] for name in operator.right_columns}
@@ -296,7 +296,7 @@ def _join_asof(operator: plan.JoinAsof, running: Running, inputs: list[Events]) 
 def _latest(
     operator: plan.JoinAsof, left: Schema, right: Schema, row: Any, rights: list[Any], others: list[str]
 ) -> Any:
-    """Answer the latest of some rows at or below a row's time that it matches, or None."""
+    """Return the latest of some rows at or below a row's time that it matches, or None."""
     key = key_of(operator.on, left, row)
     at = units_of(left, row, operator.over) if operator.over else 0
     candidates = [

@@ -126,7 +126,7 @@ def _below(order: Order[Any], bound: Any, t: Any) -> bool:
 def _checked(
     operator: plan.Process, order: Order[Any], key: dict[str, Any], answered: Iterable[Any], at: Any
 ) -> list[DT[Any, Any]]:
-    """Answer the rows that a copy put out at a time; its own watermarks are not needed."""
+    """Return the rows that a copy put out at a time; its own watermarks are not needed."""
     name = name_of(operator.operator)
     columns = [operator.schema[c] for c in operator.columns]
     out = []

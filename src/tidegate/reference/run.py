@@ -35,7 +35,7 @@ class Results(dict[str, list[Event]]):
         self.rejected = dict(rejected)
 
     def rows(self, sink: str) -> list[dict[str, Any]]:
-        """Answer the rows of a sink, without times and watermarks."""
+        """Return the rows of a sink, without times and watermarks."""
         return [event.d for event in self[sink] if isinstance(event, DT)]
 
 
@@ -52,18 +52,18 @@ class Running:
         }
 
     def schemas(self, operator: Operator) -> list[Schema]:
-        """Answer the schemas of an operator's inputs."""
+        """Return the schemas of an operator's inputs."""
         return [o.schema for o in self.plan.inputs(operator)]
 
 
 @singledispatch
 def evaluate(operator: Operator, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
-    """Answer the output stream of an operator; each kind of operator has its own rule."""
+    """Return the output stream of an operator; each kind of operator has its own rule."""
     raise NotSupported(f"the reference has no rule for {operator.verb}")
 
 
 def on_time(events: Iterable[Event | Late]) -> list[Event]:
-    """Answer the events without late rows."""
+    """Return the events without late rows."""
     return [event for event in events if not isinstance(event, Late)]
 
 

@@ -69,7 +69,7 @@ class Capability:
         self._ledger.sent.append((self.location, self._usable("send", at), data))
 
     def copy(self, *, at: Any = None) -> Capability:
-        """Answer a second capability, for the same time or for a later one, ``at``."""
+        """Return a second capability, for the same time or for a later one, ``at``."""
         t = self._usable("copy", at)
         self._ledger.change(self.location, t, 1)
         other = Capability(self._ledger, self._le, self.location, t)

@@ -13,7 +13,7 @@ from tidegate.time import ZMultiset
 
 __all__ = ["Checked", "statements", "steps"]
 
-#: A statement answers None where it holds, else what breaks it.
+#: A statement returns None where it holds, else what breaks it.
 Statement: TypeAlias = Callable[[], "str | None"]
 
 
@@ -79,7 +79,7 @@ class Checked(Live):
 
 
 def statements(conf: TrackerConf) -> Iterator[tuple[str, Statement]]:
-    """Answer what the paper states about every configuration."""
+    """Return what the paper states about every configuration."""
     exch = conf.exch
     yield "positive capabilities", exch.caps_are_positive
     yield "invariant 1 of the exchange", exch.rec_is_positive
@@ -100,6 +100,6 @@ def statements(conf: TrackerConf) -> Iterator[tuple[str, Statement]]:
 
 
 def steps(conf: TrackerConf, then: TrackerConf) -> Iterator[tuple[str, Statement]]:
-    """Answer what the paper states about every step."""
+    """Return what the paper states about every step."""
     yield "Mono", lambda: conf.exch.mono(then.exch)
     yield "what is gone stays gone", lambda: conf.exch.stays_vacant(then.exch)

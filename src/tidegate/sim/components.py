@@ -70,12 +70,12 @@ class Edges(Operator):
             self.now.drop()
 
     def data(self, edge: Edge) -> list[Any]:
-        """Answer what is sent for an edge."""
+        """Return what is sent for an edge."""
         s, d = edge
         return [(s, d), (d, s)]
 
     def time(self, version: int) -> Any:
-        """Answer the time of a version."""
+        """Return the time of a version."""
         return (version, 0)
 
 
@@ -139,7 +139,7 @@ class Labels(Operator):
                 now.send((neighbour, label), at=(max(since, version), number))
 
     def least(self, vertex: int, version: int) -> float:
-        """Answer the least label of a vertex in a version, as far as is known."""
+        """Return the least label of a vertex in a version, as far as is known."""
         return min((label for since, label in self.labels[vertex] if since <= version), default=float("inf"))
 
     def answer(self, version: int, now: Capability) -> None:
@@ -178,7 +178,7 @@ class Answers(Operator):
                 self.complete[version] = dict(self.new[version])
 
     def answers(self, version: int) -> dict[int, int]:
-        """Answer the labels in a version, out of what was known when each version became complete."""
+        """Return the labels in a version, out of what was known when each version became complete."""
         found: dict[int, int] = {}
         for v in sorted(self.complete):
             if v <= version:

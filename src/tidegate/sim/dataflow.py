@@ -32,7 +32,7 @@ class Node:
     summaries: Mapping[tuple[str, str], Any]
 
     def at(self, port: str) -> str:
-        """Answer the location of a port.
+        """Return the location of a port.
 
         >>> Node("b", lambda worker, workers: Operator(), None, ("1",), ("2",), (), {}).at("2")
         'b.2'
@@ -148,7 +148,7 @@ def _check_name(name: object, of: str) -> None:
 
 
 def _ports(name: str, inputs: Iterable[str], outputs: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Answer the ports of an operator, or raise an error unless each has a name of its own."""
+    """Return the ports of an operator, or raise an error unless each has a name of its own."""
     for given in (inputs, outputs):
         if isinstance(given, str):
             raise NotAName(

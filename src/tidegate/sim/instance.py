@@ -48,7 +48,7 @@ class Instance:
         ledger.close()
 
     def message(self) -> Message:
-        """Answer the oldest message that has arrived, or raise `BrokenFrontier` if it was not to come any more."""
+        """Return the oldest message that has arrived, or raise `BrokenFrontier` if it was not to come any more."""
         arrived = self.inbox[0]
         port, t, data = arrived
         if not self.told[port].reaches(t):

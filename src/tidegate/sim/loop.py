@@ -35,19 +35,19 @@ class Rules(Protocol):
     """What a loop computes: what follows from rows, what from facts and rows, and which facts are about the same."""
 
     def start(self, rows: Sequence[Timed]) -> Iterable[Timed]:
-        """Answer the facts that follow from rows alone, each at the join of their times; None is from the beginning."""
+        """Return the facts that follow from rows alone, each at the join of their times; None is from the beginning."""
         ...
 
     def step(self, facts: Sequence[Timed], rows: Sequence[Timed]) -> Iterable[Timed]:
-        """Answer the facts that follow from one of ``facts`` each, and from rows."""
+        """Return the facts that follow from one of ``facts`` each, and from rows."""
         ...
 
     def key(self, fact: Any) -> Hashable:
-        """Answer what a fact is about."""
+        """Return what a fact is about."""
         ...
 
     def merge(self, facts: Sequence[Any]) -> Any:
-        """Answer the one fact that is kept of some with the same key; in any order, and as often as one likes."""
+        """Return the one fact that is kept of some with the same key; in any order, and as often as one likes."""
         ...
 
 
@@ -81,7 +81,7 @@ def loop(order: Order[Any], rows: Sequence[Timed], rules: Rules, *, facts: type[
 
 
 def owner(key: Hashable) -> int:
-    """Answer a number for a key, the same in every process."""
+    """Return a number for a key, the same in every process."""
     return crc32(repr(key).encode())
 
 
@@ -154,7 +154,7 @@ class Facts(Operator):
                 self.answer(t, self.owed.pop(t))
 
     def at_rest(self, t: Any, frontiers: Mapping[str, Antichain[Any]]) -> bool:
-        """Answer whether nothing can come any more at a time or below it, in any round."""
+        """Return whether nothing can come any more at a time or below it, in any round."""
         return not any(self.order.le(s, t) for frontier in frontiers.values() for s, _ in frontier)
 
     def round(self, t: Any, number: int, now: Capability, rows: list[Any], facts: list[Any]) -> None:
@@ -191,12 +191,12 @@ class Facts(Operator):
         return found
 
     def at(self, key: Hashable, t: Any) -> Any:
-        """Answer what is known of a key at a time, as far as that has come; or None."""
+        """Return what is known of a key at a time, as far as that has come; or None."""
         facts = [fact for s, fact in self.facts[key] if self.order.le(s, t)]
         return self.rules.merge(facts) if facts else None
 
     def known(self) -> list[Timed]:
-        """Answer what is known of every key at every time at which it became something else."""
+        """Return what is known of every key at every time at which it became something else."""
         return [(t, self.at(key, t)) for key, times in self.times.items() for t in times]
 
     def answer(self, t: Any, now: Capability) -> None:

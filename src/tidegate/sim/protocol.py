@@ -62,7 +62,7 @@ class Live:
                 del temp[p]
 
     def may_send(self, w: int, P: Collection[Pointstamp]) -> bool:
-        """Answer whether ``w`` may send its changes to the pointstamps in ``P`` and keep the others back."""
+        """Return whether ``w`` may send its changes to the pointstamps in ``P`` and keep the others back."""
         rest = ZMultiset({p: n for p, n in self.temp[w].items() if p not in P})
         return len(rest) < len(self.temp[w]) and justified(self.order, ZMultiset(self.caps[w]), rest)
 
@@ -85,9 +85,9 @@ class Live:
         self.initialized.add(w)
 
     def frontier(self, w: int, l: Location) -> Antichain[Any]:
-        """Answer the least times that ``w`` still expects at ``l``."""
+        """Return the least times that ``w`` still expects at ``l``."""
         return self.views[w].frontier(l)
 
     def why(self, w: int, l: Location, t: Any) -> list[Reason]:
-        """Answer what, as far as ``w`` knows, could still reach ``l`` at ``t`` or below."""
+        """Return what, as far as ``w`` knows, could still reach ``l`` at ``t`` or below."""
         return self.views[w].why(l, t)

@@ -45,7 +45,7 @@ class Adversary:
 
 
 def subjects(action: Action) -> tuple[Subject, ...]:
-    """Answer what has to be awake for an action: its worker and, if it takes from a queue, that queue.
+    """Return what has to be awake for an action: its worker and, if it takes from a queue, that queue.
 
     >>> subjects(Deliver(0, 1))
     (1, (<class 'tidegate.sim.actions.Deliver'>, 0, 1))

@@ -64,15 +64,15 @@ class Simulation:
         self._news: set[tuple[int, str]] = set()
 
     def instances(self, operator: str) -> list[Any]:
-        """Answer the instances of an operator, by worker."""
+        """Return the instances of an operator, by worker."""
         return [self._instances[w, operator].operator for w in self.workers]
 
     def frontier(self, worker: int, location: Location) -> Antichain[Any]:
-        """Answer the least times that a worker still expects at a location."""
+        """Return the least times that a worker still expects at a location."""
         return self.protocol.frontier(worker, location)
 
     def why(self, worker: int, location: Location, t: Any) -> list[Reason]:
-        """Answer what, as far as the worker knows, could still reach the location at ``t`` or below."""
+        """Return what, as far as the worker knows, could still reach the location at ``t`` or below."""
         return self.protocol.why(worker, location, t)
 
     def on_their_way(self, sender: int, worker: int) -> list[tuple[str, str, Any, Any]]:

@@ -166,7 +166,7 @@ class Colours(Operator):
         now.drop()
 
     def end(self, known: _Round) -> None:
-        """Answer with what is marked, and let the rest go round again."""
+        """Emit what is marked, and let the rest go round again."""
         for vertex in sorted(known.alive):
             if vertex in known.marked:
                 known.held["found"].send((vertex, known.colour[vertex]))
@@ -191,5 +191,5 @@ class Colours(Operator):
 
 
 def _at_rest(frontier: Antichain[Any], at: Round) -> bool:
-    """Answer whether nothing can come any more in any inner round of an outer round."""
+    """Return whether nothing can come any more in any inner round of an outer round."""
     return not any(f[0] <= at[0] and f[1] <= at[1] for f in frontier)

@@ -22,7 +22,7 @@ __all__ = ["apply_in_arrow", "map_in_arrow", "struct_type"]
 
 
 def struct_type(columns: Sequence[Column], first: Sequence[StructField] = ()) -> StructType:
-    """Answer Spark's form of some columns, after fields that Spark knows already."""
+    """Return Spark's form of some columns, after fields that Spark knows already."""
     from pyspark.sql.types import StructType
 
     declared: Any = StructType.fromDDL(", ".join(f"{quoted(c.name)} {c.type}" for c in columns))
@@ -30,14 +30,14 @@ def struct_type(columns: Sequence[Column], first: Sequence[StructField] = ()) ->
 
 
 def map_in_arrow(rows: DataFrame, function: Batches, schema: StructType) -> DataFrame:
-    """Answer what a function on an iterator of batches makes of rows."""
+    """Return what a function on an iterator of batches makes of rows."""
     from pyspark.util import PythonEvalType
 
     return batches_mapped(rows, _function(rows, function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF))
 
 
 def apply_in_arrow(groups: GroupedData, function: Callable[..., pa.Table], schema: StructType) -> DataFrame:
-    """Answer what a function on ``(key, table)`` makes of each group."""
+    """Return what a function on ``(key, table)`` makes of each group."""
     from pyspark.util import PythonEvalType
 
     rows = rows_of_groups(groups)

@@ -26,7 +26,7 @@ __all__ = ["compute"]
 
 
 def compute(flow: Plan, spark: SparkSession, inputs: Mapping[str, DataFrame]) -> Tables[DataFrame]:
-    """Answer a DataFrame for each sink; nothing is read before one of them is asked for its rows.
+    """Return a DataFrame for each sink; nothing is read before one of them is asked for its rows.
 
     A sink that comes after a loop is an exception: the rounds of the loop are run when its DataFrame is asked for.
     """

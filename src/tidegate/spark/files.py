@@ -120,7 +120,7 @@ def rows_in(spark: SparkSession, path: str) -> int:
 
 
 def _flat(rows: DataFrame) -> DataFrame:
-    """Answer rows as CSV can hold them: fields of structs as columns of their own, other nested values as JSON."""
+    """Return rows as CSV can hold them: fields of structs as columns of their own, other nested values as JSON."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     columns = []

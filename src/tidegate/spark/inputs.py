@@ -24,7 +24,7 @@ UNREADABLE = "_corrupt_record"
 
 
 def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[str, Any]:
-    """Answer the input of each source and table with the declared columns, in the declared order; or raise.
+    """Return the input of each source and table with the declared columns, in the declared order; or raise.
 
     With ``streaming``, sources must be streaming DataFrames, or clocks; otherwise all inputs must be bounded.
     """

@@ -29,7 +29,7 @@ def as_json(sql: str, **options: str) -> str:
 
 
 def columns_of(schema: StructType) -> tuple[Column, ...]:
-    """Answer the columns of a DataFrame, with the types that Spark gave them."""
+    """Return the columns of a DataFrame, with the types that Spark gave them."""
     return tuple(Column(field.name, settled(field.dataType)) for field in schema.fields)
 
 
@@ -43,7 +43,7 @@ def settled(type_: DataType) -> str:
 
 
 def sort_columns(rows: DataFrame) -> list[str]:
-    """Answer what to sort rows by, all columns in turn: nulls first, as Spark sorts.
+    """Return what to sort rows by, all columns in turn: nulls first, as Spark sorts.
 
     Time columns come first, so that this extends the order of times. Maps have no order: their text stands for them.
     """
@@ -63,5 +63,5 @@ def _orderable(type_: Any) -> bool:
 
 
 def row_order(rows: DataFrame) -> str:
-    """Answer one value that orders rows by all columns."""
+    """Return one value that orders rows by all columns."""
     return f"struct({', '.join(sort_columns(rows))})"

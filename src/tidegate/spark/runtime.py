@@ -55,7 +55,7 @@ class Runtime:
         return found
 
     def expr(self, sql: str, name: str | None = None) -> Column:
-        """Answer the column that an expression is, under a name if one is given."""
+        """Return the column that an expression is, under a name if one is given."""
         if name is None:
             found: Column = self.once(sql, lambda: self.F.expr(spark_text(sql)))
         else:
@@ -63,7 +63,7 @@ class Runtime:
         return found
 
     def exprs(self, named: Mapping[str, str]) -> list[Column]:
-        """Answer the columns that some expressions are, by name."""
+        """Return the columns that some expressions are, by name."""
         return [self.expr(sql, name) for name, sql in named.items()]
 
     @contextmanager
@@ -107,7 +107,7 @@ class Runtime:
 
 
 def spark_runtime(session: Any) -> Runtime:
-    """Answer the runtime of a classic Spark session; refuse anything else with a word."""
+    """Return the runtime of a classic Spark session; refuse anything else with a word."""
     if type(session).__module__.startswith("pyspark.sql.connect"):
         raise NotSupported(
             "expected a classic Spark session, got one of Spark Connect",

@@ -40,7 +40,7 @@ def refused(operator: Operator, inputs: Sequence[DataFrame], runtime: Runtime, e
 
 
 def _expressions(operator: Operator) -> Iterator[tuple[str, bool]]:
-    """Answer the expressions of an operator, and whether they aggregate."""
+    """Return the expressions of an operator, and whether they aggregate."""
     for field in fields(operator):
         value: Any = getattr(operator, field.name)
         for part in value if isinstance(value, tuple) else (value,):
@@ -90,7 +90,7 @@ def _explained(sql: str, error: Any) -> BadExpression:
 
 
 def told(error: Any) -> str:
-    r"""Answer what an error of Spark says, in one line and without its codes.
+    r"""Return what an error of Spark says, in one line and without its codes.
 
     >>> told(ValueError("[A.B] Cannot do that. SQLSTATE: 42K09; line 1 pos 4;\n'Project"))
     'Cannot do that'

@@ -68,12 +68,12 @@ def in_utc(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _zoneless(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Answer a column that came from Spark as users see it."""
+    """Return a column that came from Spark as users see it."""
     return column.cast(_rezoned(column.type, None))
 
 
 def python_rows(frame: DataFrame) -> list[dict[str, Any]]:
-    """Answer the rows of a DataFrame in plain Python; instants are without a zone, in UTC, wherever this runs."""
+    """Return the rows of a DataFrame in plain Python; instants are without a zone, in UTC, wherever this runs."""
     table = frame.toArrow()
     plain = [_zoneless(column) for column in table.columns]
     return rows_of(pa.Table.from_arrays(plain, names=table.column_names))
@@ -84,7 +84,7 @@ def _rezoned(type_: pa.DataType, zone: str | None) -> pa.DataType:
 
 
 def _changed(type_: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """Answer a type with all instants in it changed."""
+    """Return a type with all instants in it changed."""
     if pa.types.is_timestamp(type_):
         return change(type_)
     if pa.types.is_list(type_):

@@ -11,7 +11,7 @@ X = TypeVar("X")
 
 
 class Buffer(Generic[X]):
-    """A list that never changes; appending answers a new one in constant time.
+    """A list that never changes; appending returns a new one in constant time.
 
     Buffers that grew out of each other share one growing list, of which each sees its own length. Only the longest may
     append in place; any other copies what it sees.
@@ -30,11 +30,11 @@ class Buffer(Generic[X]):
         self._length = len(self._shared)
 
     def append(self, item: X) -> Buffer[X]:
-        """Answer this buffer with one more item."""
+        """Return this buffer with one more item."""
         return self.extend((item,))
 
     def extend(self, items: Sequence[X]) -> Buffer[X]:
-        """Answer this buffer with more items."""
+        """Return this buffer with more items."""
         grown: Buffer[X] = Buffer.__new__(Buffer)
         grown._shared = self._shared if len(self._shared) == self._length else self._shared[: self._length]
         grown._shared.extend(items)
@@ -42,7 +42,7 @@ class Buffer(Generic[X]):
         return grown
 
     def split(self, condition: Callable[[X], bool]) -> tuple[list[X], Buffer[X]]:
-        """Answer the items that satisfy the condition, and a buffer of the others."""
+        """Return the items that satisfy the condition, and a buffer of the others."""
         taken: list[X] = []
         kept: list[X] = []
         for item in self:

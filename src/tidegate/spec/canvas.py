@@ -52,7 +52,7 @@ class Canvas:
         return inside + 2
 
     def at(self, x: int, y: int) -> tuple[str, str]:
-        """Answer the character at a place and its tag."""
+        """Return the character at a place and its tag."""
         return self._cells.get((x, y), (" ", ""))
 
     def paste(self, x: int, y: int, other: Canvas) -> None:
@@ -61,7 +61,7 @@ class Canvas:
             self.put(x + column, y + line, character, tag)
 
     def lines(self) -> Iterator[list[tuple[str, str]]]:
-        """Answer each line as pieces of text with one tag each, without blanks at its end."""
+        """Return each line as pieces of text with one tag each, without blanks at its end."""
         for y in range(self.height):
             cells = [self.at(x, y) for x in range(self.width)]
             while cells and cells[-1][0] == " ":

@@ -38,42 +38,42 @@ T = TypeVar("T", bound=Hashable)
 
 
 def map_filter(f: Callable[[X], Y | None], xs: Iterable[X]) -> list[Y]:
-    """Answer what ``f`` makes of the elements, without the Nones."""
+    """Return what ``f`` makes of the elements, without the Nones."""
     return [y for x in xs if (y := f(x)) is not None]
 
 
 def DTs(lxs: Iterable[Event], t: Any) -> list[Any]:
-    """Answer the data at exactly ``t``, in the order of arrival."""
+    """Return the data at exactly ``t``, in the order of arrival."""
     return [e.d for e in lxs if isinstance(e, DT) and e.t == t]
 
 
 def WMs(lxs: Iterable[Event]) -> set[Any]:
-    """Answer the times of the watermarks."""
+    """Return the times of the watermarks."""
     return {e.t for e in lxs if isinstance(e, WM)}
 
 
 def lcoll(lxs: Iterable[Event], t: Any) -> Counter[Any]:
-    """Answer the collection of ``t`` in a stream: the multiset of data at exactly ``t``."""
+    """Return the collection of ``t`` in a stream: the multiset of data at exactly ``t``."""
     return mset(DTs(lxs, t))
 
 
 def coll(xs: Batch, t: Any) -> Counter[Any]:
-    """Answer the collection of ``t`` in a batch."""
+    """Return the collection of ``t`` in a batch."""
     return mset(d for u, d in xs if u == t)
 
 
 def set_t(xs: Batch) -> set[Any]:
-    """Answer the times of a batch."""
+    """Return the times of a batch."""
     return {t for t, _ in xs}
 
 
 def ts(order: Order[T], lxs: Iterable[Event], t: T) -> set[T]:
-    """Answer the times at or below ``t`` that carry data."""
+    """Return the times at or below ``t`` that carry data."""
     return {e.t for e in lxs if isinstance(e, DT) and order.le(e.t, t)}
 
 
 def ws(lxs: Iterable[Event], wm: Any) -> set[Any]:
-    """Answer the watermarks before the first ``WM(wm)``."""
+    """Return the watermarks before the first ``WM(wm)``."""
     found: set[Any] = set()
     for event in lxs:
         if isinstance(event, WM):
@@ -84,13 +84,13 @@ def ws(lxs: Iterable[Event], wm: Any) -> set[Any]:
 
 
 def incompletes(order: Order[T], lxs: Sequence[Event]) -> list[T]:
-    """Answer the maximal times among those that carry data and that no watermark of the stream covers."""
+    """Return the maximal times among those that carry data and that no watermark of the stream covers."""
     wms = WMs(lxs)
     return maximal(order, [e.t for e in lxs if isinstance(e, DT) and not any(order.le(e.t, w) for w in wms)])
 
 
 def ws2(order: Order[T], lxs: Sequence[Event], wm: T) -> set[T]:
-    """Answer what plays the part of the watermarks before ``wm`` when the input ends."""
+    """Return what plays the part of the watermarks before ``wm`` when the input ends."""
     found: set[T] = set()
     for t in incompletes(order, lxs):
         if t == wm:
@@ -100,14 +100,14 @@ def ws2(order: Order[T], lxs: Sequence[Event], wm: T) -> set[T]:
 
 
 def batch_ts(order: Order[T], lxs: Sequence[Event], wm: T) -> set[T]:
-    """Answer the times that belong into the batch at ``wm``: at or below it, and complete by nothing earlier."""
+    """Return the times that belong into the batch at ``wm``: at or below it, and complete by nothing earlier."""
     wms = WMs(lxs)
     earlier = ws(lxs, wm) if wm in wms else ws2(order, lxs, wm) | wms
     return {t for t in ts(order, lxs, wm) if not any(order.le(t, w) for w in earlier)}
 
 
 def ltake_DT(n: int, lxs: Iterable[Event]) -> Batch:
-    """Answer the data with its times among the first ``n`` events."""
+    """Return the data with its times among the first ``n`` events."""
     found: Batch = []
     if n > 0:
         for i, event in enumerate(lxs, start=1):
@@ -119,10 +119,10 @@ def ltake_DT(n: int, lxs: Iterable[Event]) -> Batch:
 
 
 def acc_batches(n: int, lxs: Iterable[Event]) -> Batch:
-    """Answer the concatenation of the batches among the first ``n`` events."""
+    """Return the concatenation of the batches among the first ``n`` events."""
     return [td for _, batch in ltake_DT(n, lxs) for td in batch]
 
 
 def S_lcoll(order: Order[Any], lxs: Iterable[Event], t: Any) -> Counter[Any]:
-    """Answer the sum of the collections of a stream at or below ``t``."""
+    """Return the sum of the collections of a stream at or below ``t``."""
     return mset(e.d for e in lxs if isinstance(e, DT) and order.le(e.t, t))

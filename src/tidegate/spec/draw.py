@@ -16,7 +16,7 @@ __all__ = ["draw_stream", "show", "show_event", "stream_canvas"]
 
 
 def show(value: Any) -> str:
-    """Answer a short text for a time or for data: histograms as multisets, batches as lists of pairs.
+    """Return a short text for a time or for data: histograms as multisets, batches as lists of pairs.
 
     >>> show(Counter("aab")), show([(0, "a"), (1, "b")]), show(Inl("t"))
     ('{a, a, b}', '[(0, a), (1, b)]', '←t')
@@ -33,7 +33,7 @@ def show(value: Any) -> str:
 
 
 def show_event(event: Event) -> str:
-    """Answer an event as it stands in a box.
+    """Return an event as it stands in a box.
 
     >>> from tidegate.spec import DT
     >>> show_event(DT(1, "a")), show_event(WM(Inr(2)))
@@ -43,7 +43,7 @@ def show_event(event: Event) -> str:
 
 
 def draw_stream(events: Iterable[Event], *, width: int = 100, limit: int = 60) -> str:
-    """Answer a picture of a stream, wrapped to ``width``; a cycle is marked, and a long stream is cut.
+    """Return a picture of a stream, wrapped to ``width``; a cycle is marked, and a long stream is cut.
 
     >>> from tidegate.spec import DT
     >>> print(draw_stream([DT(1, "a"), WM(1)]))

@@ -42,7 +42,7 @@ def covers(order: Order[T], times: Iterable[T]) -> dict[T, list[T]]:
 
 
 def hasse(order: Order[T], labels: Mapping[T, str] | Iterable[T], *, complete: Iterable[T] = ()) -> str:
-    """Answer the Hasse diagram of some times: lines lead up from a time to those immediately above it.
+    """Return the Hasse diagram of some times: lines lead up from a time to those immediately above it.
 
     ``labels`` gives the text for each time, or only the times. Those in ``complete`` have a double frame.
 
@@ -199,7 +199,7 @@ def _spread(layer: list[_Node], wished: Sequence[float]) -> None:
 
 
 def _ports(node: _Node, lower: list[_Node]) -> dict[_Node, int]:
-    """Answer the column in which each line from below arrives at a node: straight up, or else side by side."""
+    """Return the column in which each line from below arrives at a node: straight up, or else side by side."""
     lows = sorted(node.below, key=lambda n: n.middle)
     if node.passing:
         columns = [node.middle]

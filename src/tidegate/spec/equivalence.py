@@ -20,7 +20,7 @@ def eq_op(
     events: Iterable[Event],
     depth: int,
 ) -> list[Event] | None:
-    """Answer None if no monotone input of up to ``depth`` out of ``events`` tells the two apart, else the shortest one.
+    """Return None if no monotone input of up to ``depth`` out of ``events`` tells the two apart, else the shortest one.
 
     Inputs are monotone after the watermarks ``W``. The empty list means that the two already end differently.
 

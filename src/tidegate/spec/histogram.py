@@ -28,7 +28,7 @@ class UncountableData(TidegateError, TypeError):
 
 
 def mset(data: Iterable[Any]) -> Counter[Any]:
-    """Answer the multiset of some data."""
+    """Return the multiset of some data."""
     try:
         return Counter(data)
     except TypeError as error:
@@ -39,7 +39,7 @@ def mset(data: Iterable[Any]) -> Counter[Any]:
 
 
 def S_coll(order: Order[Any], t: Any, xs: Batch) -> Counter[Any]:
-    """Answer the sum of the collections of a batch at or below ``t``.
+    """Return the sum of the collections of a batch at or below ``t``.
 
     >>> from tidegate.time import Nat
     >>> S_coll(Nat(), 1, [(0, "a"), (2, "a"), (1, "b"), (1, "b")])
@@ -113,7 +113,7 @@ def ihist_linear_op(
 
 
 def S_paths(order: Order[Any], t: Any, xs: Batch) -> Counter[Any]:
-    """Answer the histogram of ``t`` that counts along paths: its collection and its predecessors' histograms.
+    """Return the histogram of ``t`` that counts along paths: its collection and its predecessors' histograms.
 
     >>> from tidegate.time import Poset
     >>> diamond = Poset([("bottom", "left"), ("bottom", "right"), ("left", "top"), ("right", "top")])

@@ -17,12 +17,12 @@ __all__ = ["join_list", "join_op", "producible", "swap", "union_op"]
 
 
 def swap(t: Inl[Any] | Inr[Any]) -> Inl[Any] | Inr[Any]:
-    """Answer the same time on the other side."""
+    """Return the same time on the other side."""
     return Inr(t.t) if isinstance(t, Inl) else Inl(t.t)
 
 
 def join_list(join: Callable[[Any, Any], Any], st: Inl[Any] | Inr[Any], xs: Batch) -> list[Any]:
-    """Answer the joined pairs of a batch at exactly the time under ``st``, left by left; None is no match.
+    """Return the joined pairs of a batch at exactly the time under ``st``, left by left; None is no match.
 
     >>> join_list(lambda a, b: a + b, Inr(1), [(Inl(1), "a"), (Inr(1), "x"), (Inr(2), "y"), (Inr(1), "z")])
     ['ax', 'az']
@@ -33,7 +33,7 @@ def join_list(join: Callable[[Any, Any], Any], st: Inl[Any] | Inr[Any], xs: Batc
 
 
 def producible(order: Order[Any], wm: Inl[Any] | Inr[Any], MA: Iterable[Inl[Any] | Inr[Any]]) -> bool:
-    """Answer whether a watermark at or above ``wm`` is known on the opposite side; ``order`` is that of one side.
+    """Return whether a watermark at or above ``wm`` is known on the opposite side; ``order`` is that of one side.
 
     >>> from tidegate.time import Nat
     >>> producible(Nat(), Inl(1), [Inr(2)]), producible(Nat(), Inl(1), [Inl(2)])
@@ -88,7 +88,7 @@ def join_op(
     wms: Iterable[Inl[Any] | Inr[Any]] = (),
     MA: Iterable[Inl[Any] | Inr[Any]] = (),
 ) -> Operator[Event, Event]:
-    """Build the relational join of two streams at equal times; ``join`` answers None for no match.
+    """Build the relational join of two streams at equal times; ``join`` returns None for no match.
 
     >>> from tidegate.spec import produce
     >>> from tidegate.time import Nat

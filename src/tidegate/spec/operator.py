@@ -36,10 +36,10 @@ class Operator(ABC, Generic[I, O]):
 
     @abstractmethod
     def apply(self, event: I, /) -> tuple[Operator[I, O], list[O]]:
-        """Answer the operator after ``event``, and what it puts out."""
+        """Return the operator after ``event``, and what it puts out."""
 
     def exit(self) -> Iterable[O]:
-        """Answer what is put out when the input ends."""
+        """Return what is put out when the input ends."""
         return ()
 
 
@@ -84,7 +84,7 @@ def step(op: Operator[X, Y], event: X) -> tuple[Operator[X, Y], list[Y]]:
 def produce1(
     op: Operator[X, Y], events: Iterable[X], *, patience: int | None = 1000, where: str = STREAM
 ) -> Produced[X, Y] | Ended[X, Y] | None:
-    """Run ``op`` to its first output; answer None if it provably never has one.
+    """Run ``op`` to its first output; return None if it provably never has one.
 
     That can be seen on a `Lasso`, where the same state at the same place means that everything repeats. If the state
     goes on changing for ``patience`` rounds, the answer is `Undecided`; with None, it waits as on any endless stream.

@@ -78,7 +78,7 @@ class Monitor:
             self._owed = {t: es for t, es in self._owed.items() if not order.le(t, event.t)}
 
     def breaks(self, event: Event) -> list[Any]:
-        """Answer the watermarks whose promise ``event`` would break."""
+        """Return the watermarks whose promise ``event`` would break."""
         if isinstance(event, WM) and not self._strict:
             # A watermark that another one covers says nothing new; only the strict variant forbids it.
             return []
@@ -99,7 +99,7 @@ def monitored(order: Order[Any], events: Iterable[Event], *, strict: bool = Fals
 
 
 def is_monotone(order: Order[Any], events: Iterable[Event], seen: Iterable[Any] = ()) -> bool:
-    """Answer whether no data comes after a watermark that covers it; ``seen`` are watermarks from before.
+    """Return whether no data comes after a watermark that covers it; ``seen`` are watermarks from before.
 
     The stream is finite, or a `Lasso`.
 
@@ -111,7 +111,7 @@ def is_monotone(order: Order[Any], events: Iterable[Event], seen: Iterable[Any] 
 
 
 def is_strictly_monotone(order: Order[Any], events: Iterable[Event], seen: Iterable[Any] = ()) -> bool:
-    """Answer whether, moreover, no watermark comes after one that covers it: the slides' variant.
+    """Return whether, moreover, no watermark comes after one that covers it: the slides' variant.
 
     >>> from tidegate.time import Nat
     >>> is_strictly_monotone(Nat(), [WM(1), WM(2)]), is_strictly_monotone(Nat(), [WM(2), WM(1)])
@@ -131,7 +131,7 @@ def _keeps_promises(monitor: Monitor, events: Iterable[Event]) -> bool:
 
 
 def owed(order: Order[Any], events: Iterable[Event]) -> list[DT[Any, Any]]:
-    """Answer the data that no later watermark covers; on a `Lasso`, that none ever will.
+    """Return the data that no later watermark covers; on a `Lasso`, that none ever will.
 
     >>> from tidegate.time import Nat
     >>> owed(Nat(), [DT(1, "a"), DT(3, "b"), WM(2)])
@@ -155,7 +155,7 @@ def owed(order: Order[Any], events: Iterable[Event]) -> list[DT[Any, Any]]:
 
 
 def is_productive(order: Order[Any], events: Iterable[Event]) -> bool:
-    """Answer whether all data is covered by a watermark sooner or later; a stream that ends always is.
+    """Return whether all data is covered by a watermark sooner or later; a stream that ends always is.
 
     Only of a `Lasso` can it be known; any other iterable is taken for one that ends.
 

@@ -42,11 +42,11 @@ class Lasso(Generic[E]):
         return chain(self.prefix, cycle(self.cycle))
 
     def unroll(self, rounds: int) -> list[E]:
-        """Answer the prefix and ``rounds`` times the cycle."""
+        """Return the prefix and ``rounds`` times the cycle."""
         return [*self.prefix, *self.cycle * rounds]
 
     def drop(self, n: int) -> Lasso[E]:
-        """Answer what is left after the first ``n`` events."""
+        """Return what is left after the first ``n`` events."""
         into = (n - len(self.prefix)) % len(self.cycle)
         late = self.cycle[into:] if into else ()
         rest = Lasso(self.prefix[n:] if n <= len(self.prefix) else late, self.cycle)
@@ -63,5 +63,5 @@ class Lasso(Generic[E]):
 
 
 def tail(stream: Iterable[E], iterator: Iterator[E], taken: int) -> Iterable[E]:
-    """Answer what is left of ``stream`` after ``taken`` events were drawn from ``iterator``, which runs over it."""
+    """Return what is left of ``stream`` after ``taken`` events were drawn from ``iterator``, which runs over it."""
     return stream.drop(taken) if isinstance(stream, Lasso) else iterator

@@ -56,11 +56,11 @@ class Antichain(Generic[T]):
         return cls(order, maximal(order, times))
 
     def reaches(self, t: T) -> bool:
-        """Answer whether some element is at or below ``t``: read as a frontier, ``t`` may still appear."""
+        """Return whether some element is at or below ``t``: read as a frontier, ``t`` may still appear."""
         return any(self.order.le(f, t) for f in self.times)
 
     def covers(self, t: T) -> bool:
-        """Answer whether some element is at or above ``t``: read as complete times, ``t`` is complete."""
+        """Return whether some element is at or above ``t``: read as complete times, ``t`` is complete."""
         return any(self.order.le(t, c) for c in self.times)
 
     def __iter__(self) -> Iterator[T]:
@@ -83,7 +83,7 @@ class Antichain(Generic[T]):
 
 
 def complete_times(order: Order[T], frontier: Iterable[T]) -> Antichain[T]:
-    """Answer the greatest complete times, given the least times that may still appear.
+    """Return the greatest complete times, given the least times that may still appear.
 
     A time is complete if no element of the frontier is at or below it. `frontier_times` is the way back.
 
@@ -101,7 +101,7 @@ def complete_times(order: Order[T], frontier: Iterable[T]) -> Antichain[T]:
 
 
 def frontier_times(order: Order[T], complete: Iterable[T]) -> Antichain[T]:
-    """Answer the least times that may still appear, given complete times such as watermarks.
+    """Return the least times that may still appear, given complete times such as watermarks.
 
     >>> from tidegate.time import TOP, Nat, Product
     >>> frontier_times(Product(Nat(), Nat()), [(2, TOP), (TOP, 1)])

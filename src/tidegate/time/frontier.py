@@ -73,20 +73,20 @@ class Frontier(Generic[T]):
         return [(t, n) for t, n in net.items() if n]
 
     def count(self, t: T) -> int:
-        """Answer the count of ``t``."""
+        """Return the count of ``t``."""
         return self._counts.get(t, 0)
 
     def counts(self) -> ZMultiset[T]:
-        """Answer all counts."""
+        """Return all counts."""
         return ZMultiset(self._counts)
 
     def reaches(self, t: T) -> bool:
-        """Answer whether some time of the frontier is at or below ``t``."""
+        """Return whether some time of the frontier is at or below ``t``."""
         le = self.order.le
         return any(le(f, t) for f in self._times)
 
     def antichain(self) -> Antichain[T]:
-        """Answer the frontier as it is now."""
+        """Return the frontier as it is now."""
         return Antichain(self.order, self._times)
 
     def __iter__(self) -> Iterator[T]:

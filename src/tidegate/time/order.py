@@ -53,7 +53,7 @@ TOP: Final = Bound.TOP
 
 
 def le_bound(a: object, b: object) -> bool:
-    """Answer whether ``a`` is at or below ``b``, where at least one of them is a `Bound`."""
+    """Return whether ``a`` is at or below ``b``, where at least one of them is a `Bound`."""
     return a is BOTTOM or b is TOP
 
 
@@ -76,15 +76,15 @@ class Order(ABC, Generic[T]):
 
     @abstractmethod
     def le(self, a: T, b: T) -> bool:
-        """Answer whether ``a`` is at or below ``b``."""
+        """Return whether ``a`` is at or below ``b``."""
 
     @abstractmethod
     def contains(self, t: object, *, extended: bool = False) -> bool:
-        """Answer whether ``t`` is a time of this order; with ``extended``, whether it may stand in a frontier."""
+        """Return whether ``t`` is a time of this order; with ``extended``, whether it may stand in a frontier."""
 
     @abstractmethod
     def key(self, t: T) -> Any:
-        """Answer a value to sort by that extends the order to a total one."""
+        """Return a value to sort by that extends the order to a total one."""
 
     @property
     @abstractmethod
@@ -93,34 +93,34 @@ class Order(ABC, Generic[T]):
 
     @abstractmethod
     def tops(self) -> list[T]:
-        """Answer the extended times below which everything is."""
+        """Return the extended times below which everything is."""
 
     @abstractmethod
     def bottoms(self) -> list[T]:
-        """Answer the extended times above which everything is."""
+        """Return the extended times above which everything is."""
 
     @abstractmethod
     def not_above(self, f: T) -> list[T]:
-        """Answer the greatest extended times that are not at or above ``f``."""
+        """Return the greatest extended times that are not at or above ``f``."""
 
     @abstractmethod
     def not_below(self, c: T) -> list[T]:
-        """Answer the least extended times that are not at or below ``c``."""
+        """Return the least extended times that are not at or below ``c``."""
 
     @abstractmethod
     def lower_bounds(self, a: T, b: T) -> list[T]:
-        """Answer the greatest extended times that are at or below both."""
+        """Return the greatest extended times that are at or below both."""
 
     @abstractmethod
     def upper_bounds(self, a: T, b: T) -> list[T]:
-        """Answer the least extended times that are at or above both."""
+        """Return the least extended times that are at or above both."""
 
     def lt(self, a: T, b: T) -> bool:
-        """Answer whether ``a`` is strictly below ``b``."""
+        """Return whether ``a`` is strictly below ``b``."""
         return a != b and self.le(a, b)
 
     def comparable(self, a: T, b: T) -> bool:
-        """Answer whether one of the two is at or below the other."""
+        """Return whether one of the two is at or below the other."""
         return self.le(a, b) or self.le(b, a)
 
     def check(self, t: object, *, extended: bool = False) -> None:
@@ -140,7 +140,7 @@ class Order(ABC, Generic[T]):
         return NotATime(f"expected a time of {self!r}, got {t!r} ({type(t).__name__})", hint=self._hint())
 
     def least(self) -> T:
-        """Answer the least time, or raise `NoSuchTime`.
+        """Return the least time, or raise `NoSuchTime`.
 
         >>> from tidegate.time import Nat, Product
         >>> Product(Nat(), Nat()).least()
@@ -149,7 +149,7 @@ class Order(ABC, Generic[T]):
         return self._only(self.bottoms(), "least time")
 
     def join(self, a: T, b: T) -> T:
-        """Answer the least time at or above both, or raise `NoSuchTime`.
+        """Return the least time at or above both, or raise `NoSuchTime`.
 
         >>> from tidegate.time import Nat, Product
         >>> Product(Nat(), Nat()).join((1, 5), (2, 3))
@@ -158,7 +158,7 @@ class Order(ABC, Generic[T]):
         return self._only(self.upper_bounds(a, b), f"join of {a!r} and {b!r}", extended=True)
 
     def meet(self, a: T, b: T) -> T:
-        """Answer the greatest time at or below both, or raise `NoSuchTime`.
+        """Return the greatest time at or below both, or raise `NoSuchTime`.
 
         >>> from tidegate.time import Nat, Product
         >>> Product(Nat(), Nat()).meet((1, 5), (2, 3))
@@ -167,7 +167,7 @@ class Order(ABC, Generic[T]):
         return self._only(self.lower_bounds(a, b), f"meet of {a!r} and {b!r}", extended=True)
 
     def successors(self, t: T) -> list[T]:
-        """Answer the times directly above ``t``.
+        """Return the times directly above ``t``.
 
         >>> from tidegate.time import Nat, Product
         >>> Product(Nat(), Nat()).successors((1, 5))
@@ -176,7 +176,7 @@ class Order(ABC, Generic[T]):
         return [s for s in self.above(t) if self.contains(s)]
 
     def predecessors(self, t: T) -> list[T]:
-        """Answer the times directly below ``t``.
+        """Return the times directly below ``t``.
 
         >>> from tidegate.time import Nat, Product
         >>> Product(Nat(), Nat()).predecessors((0, 5))
@@ -185,11 +185,11 @@ class Order(ABC, Generic[T]):
         return [s for s in self.below(t) if self.contains(s)]
 
     def above(self, t: T) -> list[T]:
-        """Answer the least extended times whose upward closure is all that is strictly above ``t``."""
+        """Return the least extended times whose upward closure is all that is strictly above ``t``."""
         return minimal(self, [u for c in self.not_below(t) for u in self.upper_bounds(t, c)])
 
     def below(self, t: T) -> list[T]:
-        """Answer the greatest extended times whose downward closure is all that is strictly below ``t``."""
+        """Return the greatest extended times whose downward closure is all that is strictly below ``t``."""
         return maximal(self, [u for f in self.not_above(t) for u in self.lower_bounds(t, f)])
 
     def _only(self, found: list[T], what: str, *, extended: bool = False) -> T:
@@ -214,7 +214,7 @@ class Order(ABC, Generic[T]):
 
 
 def maximal(order: Order[T], xs: Iterable[T]) -> list[T]:
-    """Answer the distinct maximal elements of ``xs``, in the order of their first occurrence.
+    """Return the distinct maximal elements of ``xs``, in the order of their first occurrence.
 
     >>> from tidegate.time import Nat, Product
     >>> maximal(Product(Nat(), Nat()), [(0, 1), (2, 0), (0, 3), (2, 0)])
@@ -224,7 +224,7 @@ def maximal(order: Order[T], xs: Iterable[T]) -> list[T]:
 
 
 def minimal(order: Order[T], xs: Iterable[T]) -> list[T]:
-    """Answer the distinct minimal elements of ``xs``, in the order of their first occurrence.
+    """Return the distinct minimal elements of ``xs``, in the order of their first occurrence.
 
     >>> from tidegate.time import Nat, Product
     >>> minimal(Product(Nat(), Nat()), [(2, 0), (0, 1), (0, 3), (2, 0)])

@@ -73,7 +73,7 @@ class _Tuples(Order[Tuple]):
 
     @abstractmethod
     def _apart(self, t: Tuple, method: str, ends: str) -> list[Tuple]:
-        """Answer tuples that miss ``t``: a ``method`` of a component says how, and ``ends`` what is free elsewhere."""
+        """Return tuples that miss ``t``: a ``method`` of a component says how, and ``ends`` what is free elsewhere."""
 
     def tops(self) -> list[Tuple]:
         return list(product(*(part.tops() for part in self.parts)))

@@ -45,30 +45,30 @@ class Summaries(ABC, Generic[T, S]):
 
     @abstractmethod
     def followed_by(self, first: S, second: S) -> S:
-        """Answer the summary of a path that goes through ``first`` and then through ``second``."""
+        """Return the summary of a path that goes through ``first`` and then through ``second``."""
 
     @abstractmethod
     def results_in(self, t: T, s: S) -> T:
-        """Answer the least time that ``t`` becomes along ``s``. `TOP` stays: nothing comes after it."""
+        """Return the least time that ``t`` becomes along ``s``. `TOP` stays: nothing comes after it."""
 
     @abstractmethod
     def le(self, a: S, b: S) -> bool:
-        """Answer whether ``a`` takes every time to at or below where ``b`` takes it."""
+        """Return whether ``a`` takes every time to at or below where ``b`` takes it."""
 
     @abstractmethod
     def lt_everywhere(self, a: S, b: S) -> bool:
-        """Answer whether ``a`` takes every time to strictly below where ``b`` takes it."""
+        """Return whether ``a`` takes every time to strictly below where ``b`` takes it."""
 
     @abstractmethod
     def contains(self, s: object) -> bool:
-        """Answer whether ``s`` is a summary of this order."""
+        """Return whether ``s`` is a summary of this order."""
 
     def strict(self, s: S) -> bool:  # noqa: ARG002
-        """Answer whether ``s`` keeps times apart: ``t < u`` gives results that are ``<`` too."""
+        """Return whether ``s`` keeps times apart: ``t < u`` gives results that are ``<`` too."""
         return True
 
     def advances(self, s: S) -> bool:
-        """Answer whether ``s`` strictly increases every time."""
+        """Return whether ``s`` strictly increases every time."""
         return self.lt_everywhere(self.neutral, s)
 
     def check(self, s: object) -> None:

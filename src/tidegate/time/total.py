@@ -25,11 +25,11 @@ class Discrete(Order[V]):
 
     @abstractmethod
     def next(self, t: V) -> V:
-        """Answer the time directly above ``t``; `TOP` if the values end there."""
+        """Return the time directly above ``t``; `TOP` if the values end there."""
 
     @abstractmethod
     def previous(self, t: V) -> V | None:
-        """Answer the time directly below ``t``, or None if ``t`` is the least."""
+        """Return the time directly below ``t``, or None if ``t`` is the least."""
 
     @property
     @abstractmethod

@@ -44,11 +44,11 @@ class ZMultiset(Generic[X]):
         return iter(self._counts)
 
     def __len__(self) -> int:
-        """Answer how many distinct elements have a count."""
+        """Return how many distinct elements have a count."""
         return len(self._counts)
 
     def items(self) -> ItemsView[X, int]:
-        """Answer the elements with their counts."""
+        """Return the elements with their counts."""
         return self._counts.items()
 
     def __add__(self, other: ZMultiset[X]) -> ZMultiset[X]:
@@ -64,19 +64,19 @@ class ZMultiset(Generic[X]):
         return self + -other
 
     def add(self, x: X, n: int = 1) -> ZMultiset[X]:
-        """Answer this multiset with ``n`` more of ``x``."""
+        """Return this multiset with ``n`` more of ``x``."""
         return ZMultiset({**self._counts, x: self[x] + n})
 
     def positive(self) -> ZMultiset[X]:
-        """Answer the part with positive counts."""
+        """Return the part with positive counts."""
         return ZMultiset({x: n for x, n in self._counts.items() if n > 0})
 
     def negative(self) -> ZMultiset[X]:
-        """Answer the part with negative counts, as they are."""
+        """Return the part with negative counts, as they are."""
         return ZMultiset({x: n for x, n in self._counts.items() if n < 0})
 
     def map(self, f: Callable[[X], Y]) -> ZMultiset[Y]:
-        """Answer the image under ``f``; counts of elements that become equal add up.
+        """Return the image under ``f``; counts of elements that become equal add up.
 
         >>> ZMultiset({1: 2, -1: 3}).map(abs)
         ZMultiset({1: 5})

@@ -139,7 +139,7 @@ def delta(path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | 
 
 
 def _owner(sender: Sender) -> str:
-    """Answer the description of a table, from which readers and other runs see whose it is."""
+    """Return the description of a table, from which readers and other runs see whose it is."""
     return f"{_PREFIX}sink {sender.sink} of flow {sender.flow}, checkpoint {sender.checkpoint}"
 
 

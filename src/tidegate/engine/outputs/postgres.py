@@ -129,7 +129,7 @@ class Postgres(Output):
                 connection.execute(self._merge(target, names, sender.time))
 
     def _merge(self, source: Identifier, columns: Sequence[str], time: Sequence[str]) -> Composed:
-        """Answer the statement that keeps, for each key, the row with the greatest time.
+        """Return the statement that keeps, for each key, the row with the greatest time.
 
         Of rows with the same time it is that of the last revision, and then the last by all columns: so the table is
         the same wherever steps begin and end. On several time columns the first counts most, which agrees with the

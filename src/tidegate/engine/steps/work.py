@@ -207,7 +207,7 @@ class Work:
         return Held(self._step, own.key, own.types, self.states[id_], self._tables_of(self._flow[id_]), late)
 
     def _tables_of(self, operator: Operator) -> dict[int, Relation]:
-        """Answer the inputs of an operator that have no time, by number."""
+        """Return the inputs of an operator that have no time, by number."""
         inputs = self._flow.inputs(operator)
         return {port: self.rows[given.id].relation for port, given in enumerate(inputs) if not given.schema.time}
 

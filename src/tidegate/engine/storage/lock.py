@@ -300,7 +300,7 @@ def _lives(process: int) -> bool:
 
 
 def _started(process: int) -> str:
-    """Answer when a process was started, in ticks since boot; empty if there is none."""
+    """Return when a process was started, in ticks since boot; empty if there is none."""
     stat = _read(f"/proc/{process}/stat")
     # The name of the program, in parentheses, may contain anything.
     fields = stat.rpartition(")")[2].split()

@@ -37,7 +37,7 @@ class Promise:
 
     @classmethod
     def parse(cls, text: str) -> Promise:
-        """Answer the promise that a line of JSON is.
+        """Return the promise that a line of JSON is.
 
         >>> Promise.parse('{"step": 4, "rows": 17, "frontier": [[30]]}')
         Promise(step=4, rows=17, frontier=((30,),))
@@ -67,7 +67,7 @@ class Outlet:
     step: int = -1
 
     def after(self, step: int, rows: int, schema: Schema, frontier: Frontier) -> Outlet:
-        """Answer the outlet after a step; what was promised is not taken back."""
+        """Return the outlet after a step; what was promised is not taken back."""
         grown = replace(self, rows=self.rows + rows)
         if self.goes_back(schema, frontier) or set(self._before(schema)) == set(frontier):
             return grown
@@ -86,12 +86,12 @@ class Outlet:
         return Promise(self.step, self.rows, self.frontier or ())
 
     def coded(self) -> dict[str, Any]:
-        """Answer the outlet for a commit."""
+        """Return the outlet for a commit."""
         return {"root": self.root, "rows": self.rows, "frontier": self.frontier, "step": self.step}
 
     @classmethod
     def decode(cls, found: Mapping[str, Any]) -> Outlet:
-        """Answer the outlet that a commit holds."""
+        """Return the outlet that a commit holds."""
         frontier = found["frontier"]
         return cls(found["root"], found["rows"], None if frontier is None else _tuples(frontier), found["step"])
 
@@ -110,7 +110,7 @@ def check_promises(files: Files) -> None:
 
 
 def final(operator: Operator, frontier: Frontier) -> Frontier:
-    """Answer the least times at which rows may still come out of an operator, revisions included.
+    """Return the least times at which rows may still come out of an operator, revisions included.
 
     A window with lateness answers again until its end and the lateness are complete.
     """
@@ -154,7 +154,7 @@ class Following:
     waiting: tuple[Promise, ...] = ()
 
     def after(self, read: Mapping[int, int], told: Iterable[Promise]) -> tuple[Following, Promise | None]:
-        """Answer where this is after more rows, by step, and more promises; and the promise that holds from now on."""
+        """Return where this is after more rows, by step, and more promises; and the promise that holds from now on."""
         counts = dict(self.later)
         for step, rows in read.items():
             counts[step] = counts.get(step, 0) + rows
@@ -183,13 +183,13 @@ class Following:
         return first.step, first.rows - self.rows - sum(rows for step, rows in self.later if step <= first.step)
 
     def coded(self) -> dict[str, Any]:
-        """Answer this for a commit."""
+        """Return this for a commit."""
         waiting = [[promise.step, promise.rows, promise.frontier] for promise in self.waiting]
         return {"step": self.step, "rows": self.rows, "later": self.later, "waiting": waiting}
 
     @classmethod
     def decode(cls, found: Mapping[str, Any]) -> Following:
-        """Answer what a commit holds."""
+        """Return what a commit holds."""
         waiting = tuple(Promise(step, rows, _tuples(frontier)) for step, rows, frontier in found["waiting"])
         return cls(found["step"], found["rows"], _tuples(found["later"]), waiting)
 

@@ -51,15 +51,15 @@ class State:
         return sum(part.rows for part in self.parts)
 
     def grown(self, part: Part) -> State:
-        """Answer the state with a part added; an empty one is left out."""
+        """Return the state with a part added; an empty one is left out."""
         return State((*self.parts, part)) if part.rows else self
 
     def without(self, done: Callable[[tuple[int, ...]], bool]) -> State:
-        """Answer the state without the parts whose greatest time is done with."""
+        """Return the state without the parts whose greatest time is done with."""
         return State(tuple(part for part in self.parts if part.last is None or not done(part.last)))
 
     def coded(self) -> list[list[Any]]:
-        """Answer the state for a commit."""
+        """Return the state for a commit."""
         return [
             [
                 part.path,
@@ -85,7 +85,7 @@ class State:
 
 
 def fold_from(parts: Sequence[Part]) -> int:
-    """Answer the first of the parts that should be written anew as one; how many there are, if none should.
+    """Return the first of the parts that should be written anew as one; how many there are, if none should.
 
     >>> fold_from([Part("a", 100), *[Part("b", 6)] * 4]), fold_from([Part("a", 100), *[Part("b", 7)] * 4])
     (5, 0)

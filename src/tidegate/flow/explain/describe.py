@@ -90,14 +90,14 @@ def describe(plan: Plan, operator: Operator) -> list[str]:
 
 
 def verb_of(operator: Operator) -> str:
-    """Answer what users call an operator."""
+    """Return what users call an operator."""
     if isinstance(getattr(operator, "frame", None), SessionFrame):
         return operator.verb.replace("window", "session")
     return operator.verb
 
 
 def holds(plan: Plan, operator: Operator) -> str:
-    """Answer what an operator keeps, and until when; nothing if it keeps nothing."""
+    """Return what an operator keeps, and until when; nothing if it keeps nothing."""
     if not operator.schema.time:
         return ""
     match operator:
@@ -156,7 +156,7 @@ def _per_time(operator: Operator) -> str:
 
 
 def later(plan: Plan, operator: Operator) -> str:
-    """Answer how the time of an answer differs from that of a row, if it does: the summary of the edge before it."""
+    """Return how the time of an answer differs from that of a row, if it does: the summary of the edge before it."""
     match operator:
         case (
             p.WindowAggregate(frame=SessionFrame() as frame)
@@ -193,7 +193,7 @@ def later(plan: Plan, operator: Operator) -> str:
 
 
 def warnings_of(plan: Plan) -> Iterator[Concern]:
-    """Answer what may go wrong: times that never complete, state without bound, output that explodes."""
+    """Return what may go wrong: times that never complete, state without bound, output that explodes."""
     if not plan.sinks:
         yield Concern(plan.name, "nothing leaves the flow: it has no sink", "flow.sink(name, stream)")
     for operator in plan:
@@ -375,7 +375,7 @@ def _loop(operator: p.Iterate) -> list[str]:
 
 
 def _members(query: Query) -> list[str]:
-    """Answer a query as lines: the members of the union that it is; or what it defines, and the rest."""
+    """Return a query as lines: the members of the union that it is; or what it defines, and the rest."""
     if query.branches:
         return [str(member) for member in members(Sql.of(query.sql))]
     defined, rest = query.hoisted()

@@ -55,7 +55,7 @@ class _Cell:
 
 
 def svg(boxes: Sequence[Box], links: Sequence[Link], *, title: str) -> str:
-    """Answer the picture; ``boxes`` come in an order in which every link goes forwards.
+    """Return the picture; ``boxes`` come in an order in which every link goes forwards.
 
     >>> boxes = [Box(name, (name,), "operator", False, "") for name in "ab"]
     >>> picture = svg(boxes, [Link("a", "b", "")], title="x")

@@ -27,7 +27,7 @@ class Explanation:
         return str(self)
 
     def mermaid(self) -> str:
-        """Answer the plan as a Mermaid flowchart."""
+        """Return the plan as a Mermaid flowchart."""
         names = {operator.id: f"o{i}" for i, operator in enumerate(self.plan)}
         lines = ["flowchart TD"]
         for operator in self.plan:
@@ -56,7 +56,7 @@ class Explanation:
         return "\n".join(lines)
 
     def svg(self) -> str:
-        """Answer the plan as a picture: operators in layers, those that hold rows with a thick border."""
+        """Return the plan as a picture: operators in layers, those that hold rows with a thick border."""
         boxes = [Box(o.id, _label(self.plan, o), _kind(o), bool(holds(self.plan, o)), str(o.schema)) for o in self.plan]
         boxes += [Box(_sink_id(sink), (sink.name, "sink"), "sink", held=False, title="") for sink in self.plan.sinks]
         links = [Link(i, o.id, later(self.plan, o)) for o in self.plan for i in o.inputs]

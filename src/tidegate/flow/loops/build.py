@@ -24,7 +24,7 @@ LIMIT = 10_000
 
 
 def relations_of_loop(stream: Building, also: Any) -> dict[str, Building]:
-    """Answer the streams and tables that the queries of a loop may read, by name."""
+    """Return the streams and tables that the queries of a loop may read, by name."""
     if not isinstance(also, Mapping):
         raise BadArgument(
             f"expected also as a mapping from name to stream, got {also!r} ({type(also).__name__})",
@@ -48,7 +48,7 @@ def relations_of_loop(stream: Building, also: Any) -> dict[str, Building]:
 def loop_fields(
     streams: Mapping[str, Building], start: Any, step: Any, key: Any, keep: Any, emit: Any, rounds: Any, limit: Any
 ) -> dict[str, Any]:
-    """Answer the fields of an `Iterate`, or raise an error that says what is wrong."""
+    """Return the fields of an `Iterate`, or raise an error that says what is wrong."""
     one_of(emit, "emit", ("update", "complete"))
     if rounds is not None:
         _check_count(rounds, "rounds", "exactly so many rounds of step; or None: until nothing changes")
@@ -121,7 +121,7 @@ def _key(key: Any, facts: Schema, times: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _like(query: Query, wanted: tuple[Column, ...]) -> Query:
-    """Answer the query if it gives the wanted columns, in whatever order, of types that may be the same."""
+    """Return the query if it gives the wanted columns, in whatever order, of types that may be the same."""
     columns = Schema(query.columns)
     missing = [c.name for c in wanted if c.name not in columns]
     extra = [c.name for c in query.columns if c.name not in Schema(wanted)]
@@ -143,7 +143,7 @@ def _like(query: Query, wanted: tuple[Column, ...]) -> Query:
 
 
 def _arranged(query: Query, wanted: tuple[Column, ...]) -> Query:
-    """Answer the query with its columns in the wanted order, under the wanted names."""
+    """Return the query with its columns in the wanted order, under the wanted names."""
     order = [next(i for i, c in enumerate(query.columns) if c.name.lower() == w.name.lower()) for w in wanted]
     branches = tuple(
         replace(b, outputs=tuple(replace(b.outputs[i], name=w.name) for i, w in zip(order, wanted, strict=True)))

@@ -41,7 +41,7 @@ class Rule:
         return f"{self.function}({arguments}) AS {name}"
 
     def merge(self, rules: tuple[Rule, ...]) -> str:
-        """Answer Spark SQL for the merged value, whatever the order of facts; ``rules`` are those of all columns.
+        """Return Spark SQL for the merged value, whatever the order of facts; ``rules`` are those of all columns.
 
         >>> dist, via = Rule("dist", "min"), Rule("via", "min_by", "dist")
         >>> via.merge((dist, via))
@@ -77,7 +77,7 @@ def kept(keep: Any, key: tuple[str, ...], facts: Schema) -> Aggregation:
 
 
 def rules_of(wanted: Aggregation, facts: Schema) -> tuple[Aggregation, tuple[Rule, ...]]:
-    """Answer what is kept as rules, and as aggregates that do not mind the order of facts; or raise if it is no such.
+    """Return what is kept as rules, and as aggregates that do not mind the order of facts; or raise if it is no such.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> facts = parse_schema("node INT, dist INT, via INT")

@@ -80,13 +80,13 @@ def obstacles(tree: Tree, sql: Sql, *, any_form: bool) -> Iterator[Obstacle]:
 
 
 def tables_of(select: Tree) -> list[Tree]:
-    """Answer what stands in the FROM of a SELECT."""
+    """Return what stands in the FROM of a SELECT."""
     first = select.args.get("from_") or select.args.get("from")
     return [part.this for part in [first, *(select.args.get("joins") or ())] if part is not None]
 
 
 def _is_plain(table: Tree) -> bool:
-    """Answer whether it is the name of a relation, perhaps with another name behind it, and nothing more."""
+    """Return whether it is the name of a relation, perhaps with another name behind it, and nothing more."""
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
         return False
     alias = table.args.get("alias")
@@ -95,7 +95,7 @@ def _is_plain(table: Tree) -> bool:
 
 
 def members_of(tree: Tree) -> Iterator[Tree]:
-    """Answer the members of a union, from the left."""
+    """Return the members of a union, from the left."""
     if isinstance(tree, exp.SetOperation):
         yield from members_of(tree.this)
         yield from members_of(tree.expression)

@@ -45,7 +45,7 @@ class Relations:
 
 
 def parse_loop_query(text: Any, what: str, relations: Relations, *, any_form: bool) -> Query:
-    """Answer the query that ``text`` is; unless ``any_form``, it must be a union of selections from joins."""
+    """Return the query that ``text`` is; unless ``any_form``, it must be a union of selections from joins."""
     if not isinstance(text, str) or not text.strip():
         got = "an empty text" if isinstance(text, str) else f"{text!r} ({type(text).__name__})"
         raise BadArgument(
@@ -239,7 +239,7 @@ def _nameless(i: int, text: str, what: str) -> BadExpression:
 
 
 def _columns_of_any(tree: Tree, text: str, what: str, relations: Relations) -> tuple[Column, ...]:
-    """Answer the columns of any query; types where they follow from the columns of relations or from a CAST."""
+    """Return the columns of any query; types where they follow from the columns of relations or from a CAST."""
     # It takes a while to load, and few loops need it.
     from sqlglot.optimizer.qualify import qualify
 

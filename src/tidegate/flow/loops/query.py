@@ -65,7 +65,7 @@ class Branch:
         return next((r.alias for r in self.relations if r.name == KNOWN), None)
 
     def select(self, tables: Mapping[str, str], *, extra: Sequence[str] = ()) -> str:
-        """Answer the branch as Spark SQL; ``tables`` says what to read for each *alias*, ``extra`` comes first."""
+        """Return the branch as Spark SQL; ``tables`` says what to read for each *alias*, ``extra`` comes first."""
         outputs = [f"{e.sql} AS {sqltypes.quoted(e.name)}" for e in self.outputs]
         first, *others = (f"{tables[r.alias]} AS {sqltypes.ticked(r.alias)}" for r in self.relations)
         parts = [f"SELECT {', '.join([*extra, *outputs])} FROM {first}"]
@@ -114,7 +114,7 @@ class Query:
         return self.sql
 
     def select(self, tables: Mapping[str, str]) -> str:
-        """Answer the query as Spark SQL; ``tables`` names what to read for each *relation*, without time columns.
+        """Return the query as Spark SQL; ``tables`` names what to read for each *relation*, without time columns.
 
         >>> query = Query("SELECT dst AS node FROM input", (Column("node", "INT"),), (), ("input",))
         >>> query.select({"input": "edges_at_3"})
@@ -128,7 +128,7 @@ class Query:
         return Sql.of(self.sql).render(spelled)
 
     def hoisted(self) -> tuple[dict[str, Query], Query]:
-        """Answer the queries that it defines with WITH and that do not read ``known``; and what remains without them.
+        """Return the queries that it defines with WITH and that do not read ``known``; and what remains without them.
 
         They give the same rows in every round of a version, so that an engine need ask them only once. Each may read
         those before it, under their names, and so may what remains.

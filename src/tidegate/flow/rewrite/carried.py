@@ -30,7 +30,7 @@ __all__ = ["carried", "merging"]
 
 
 def merging(call: AggregateCall) -> str | None:
-    """Answer the function that makes one of two results of a call, of the same type; None if there is none here."""
+    """Return the function that makes one of two results of a call, of the same type; None if there is none here."""
     form = call.definition.partial
     if form is None or call.distinct or call.rest or call.type is None or not _stays(call):
         return None
@@ -38,12 +38,12 @@ def merging(call: AggregateCall) -> str | None:
 
 
 def _stays(call: AggregateCall) -> bool:
-    """Answer whether merging is exact: a sum of decimals becomes wider, one of fractions depends on its order."""
+    """Return whether merging is exact: a sum of decimals becomes wider, one of fractions depends on its order."""
     return call.definition.picks or call.type in (*sqltypes.INTEGERS, "BOOLEAN")
 
 
 def carried(operator: plan.Accumulate, before: Operator, form: Form) -> list[Operator]:
-    """Answer the composition of an accumulate; nothing if it has none here."""
+    """Return the composition of an accumulate; nothing if it has none here."""
     by = operator.aggregation.by
     names = {e.name.lower() for e in by}
     if not exact([c for c in operator.aggregation.columns if c.name.lower() in names]) or "window" in names:
@@ -100,7 +100,7 @@ def _periods(
     answers: dict[str, tuple[str, str | None]],
     merges: dict[str, tuple[str, str | None]],
 ) -> list[Operator]:
-    """Answer Aggregates that put rows of a group together, at each time or in the periods of ``every``."""
+    """Return Aggregates that put rows of a group together, at each time or in the periods of ``every``."""
     id_, by = operator.id, list(operator.aggregation.by)
     frames: list[plan.WindowFrame | None] = [plan.WindowFrame(over, n, n) for over, n in operator.every]
     found: list[Operator] = []
@@ -124,7 +124,7 @@ def _carry(operator: plan.Accumulate, before: Operator, merges: dict[str, tuple[
 
 
 def _reading(found: Aggregation, aside: dict[str, str], schema: Schema) -> Aggregation:
-    """Answer an aggregation that reads times under other names."""
+    """Return an aggregation that reads times under other names."""
     by = tuple(renamed(e, aside) for e in found.by)
     texts = {o.name: renamed(Expression(o.name, o.sql, o.type, o.columns), aside).sql for o in found.outputs}
     again = aggregation([f"{e.sql} AS {quoted(e.name)}" for e in by], (), texts, schema)

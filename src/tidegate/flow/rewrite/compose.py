@@ -37,7 +37,7 @@ __all__ = ["to_aggregates"]
 
 
 def to_aggregates(flow: Plan, *, using: str = "A+", looped: bool = False) -> Plan:
-    """Answer the plan with dedicated operators replaced by compositions of ``"A"`` or of ``"A+"``.
+    """Return the plan with dedicated operators replaced by compositions of ``"A"`` or of ``"A+"``.
 
     Both have an Aggregate that packs. A+ unpacks by itself, which is an ``explode``; A needs a loop, an ``unfold``,
     which engines run in one go unless it is ``looped``. What is left as it is: Python functions, outer joins, joins
@@ -60,18 +60,18 @@ class _Compose:
     form: Form
 
     def of(self, operator: Operator) -> list[Operator]:
-        """Answer the operators that take the place of one; the last of them has its name."""
+        """Return the operators that take the place of one; the last of them has its name."""
         return self._rule(operator) if self._simple(operator) else [operator]
 
     def _simple(self, operator: Operator) -> bool:
-        """Answer whether an operator works on streams whose rows can be packed, and that no late row passes."""
+        """Return whether an operator works on streams whose rows can be packed, and that no late row passes."""
         inputs = self.flow.inputs(operator)
         given = all(i.schema.time and packable(i.schema.columns) for i in inputs)
         packs = bool(inputs) and given and packable(operator.schema.columns)
         return packs and not feeds_lateness(self.flow, operator)
 
     def _only_reader(self, operator: Operator) -> Operator | None:
-        """Answer the one operator that reads another; None if there are more, or a sink does."""
+        """Return the one operator that reads another; None if there are more, or a sink does."""
         readers = self.flow.consumers(operator.id)
         read = any(sink.input == operator.id for sink in self.flow.sinks)
         return readers[0] if len(readers) == 1 and not read else None
@@ -88,12 +88,12 @@ class _Compose:
         return self._map(before, references(before.schema.data), operator.condition, operator.id)
 
     def _in_select(self, operator: plan.Where) -> bool:
-        """Answer whether a Filter goes into the Map behind it: a Map may answer nothing."""
+        """Return whether a Filter goes into the Map behind it: a Map may answer nothing."""
         reader = self._only_reader(operator)
         return isinstance(reader, plan.Select) and self._simple(reader) and not self._keys_a_join(reader)
 
     def _keys_a_join(self, operator: plan.Select) -> bool:
-        """Answer whether a select only names columns and computes keys for a Join that is composed: it is its f_K."""
+        """Return whether a select only names columns and computes keys for a Join that is composed: it is its f_K."""
         reader = self._only_reader(operator)
         if not isinstance(reader, plan.Join | plan.WindowJoin) or self.of(reader) == [reader]:
             return False

@@ -33,7 +33,7 @@ _PAIRS = "pairs"
 def paired(
     operator: plan.Join | plan.WindowJoin, left: Operator, right: Operator, frame: plan.WindowFrame | None, form: Form
 ) -> list[Operator]:
-    """Answer the composition of a Join; nothing if it has none here."""
+    """Return the composition of a Join; nothing if it has none here."""
     sides = {LEFT: left, RIGHT: right}
     taken = {name.lower() for side in sides.values() for name in side.schema.names} & {LEFT, RIGHT, "window"}
     keys = [side.schema[name] for side in sides.values() for name in operator.on]
@@ -67,7 +67,7 @@ def paired(
 
 
 def _needed(operator: plan.Join | plan.WindowJoin, name: str, schema: Schema) -> list[Column]:
-    """Answer the columns of a side that its pack carries: those of the result, and those that the condition reads."""
+    """Return the columns of a side that its pack carries: those of the result, and those that the condition reads."""
     read = {*operator.on, *(operator.left_columns if name == LEFT else operator.right_columns)}
     read |= {c.removeprefix(f"{name}.") for c in (operator.where.columns if operator.where else ())}
     return [c for c in schema.columns if c.name in read]
@@ -119,7 +119,7 @@ def _chosen(
 
 
 def _matching(operator: plan.Join | plan.WindowJoin, lists: dict[str, str], outputs: list[Expression]) -> str:
-    """Answer the SQL of all pairs of two lists that satisfy the condition."""
+    """Return the SQL of all pairs of two lists that satisfy the condition."""
     left, right = quoted(LEFT), quoted(RIGHT)
     partners = lists[RIGHT]
     if operator.where is not None:

@@ -29,31 +29,31 @@ _NO_FIELD = "none"
 
 
 def packable(columns: Sequence[Column]) -> bool:
-    """Answer whether columns can be fields of a pack and keys of a group: maps have no equality everywhere."""
+    """Return whether columns can be fields of a pack and keys of a group: maps have no equality everywhere."""
     plain = all(not any(sign in c.name for sign in "'\\`") for c in columns)
     return plain and not any((c.type or "").startswith(("MAP", "VARIANT")) for c in columns)
 
 
 def free_name(wanted: str, schema: Schema) -> str:
-    """Answer a name for a column that the schema does not have."""
+    """Return a name for a column that the schema does not have."""
     while wanted in schema:
         wanted += "_"
     return wanted
 
 
 def struct_of(columns: Sequence[Column]) -> str | None:
-    """Answer the type of a pack, where the types of its fields are known."""
+    """Return the type of a pack, where the types of its fields are known."""
     types: dict[str, str | None] = {c.name: c.type for c in columns} or {_NO_FIELD: "INT"}
     return None if None in types.values() else sqltypes.struct(**{name: t for name, t in types.items() if t})
 
 
 def array_of(element: str | None) -> str | None:
-    """Answer the type of an array, where that of its elements is known."""
+    """Return the type of an array, where that of its elements is known."""
     return f"ARRAY<{element}>" if element else None
 
 
 def packed(values: Mapping[str, str]) -> str:
-    """Answer the SQL of a pack of values by name.
+    """Return the SQL of a pack of values by name.
 
     >>> packed({"k": "k", "y": "x + 1"})
     "named_struct('k', k, 'y', x + 1)"
@@ -63,7 +63,7 @@ def packed(values: Mapping[str, str]) -> str:
 
 
 def field_of(pack: str, column: Column) -> Expression:
-    """Answer a column that is a field of a pack."""
+    """Return a column that is a field of a pack."""
     return Expression(column.name, f"{sqltypes.quoted(pack)}.{sqltypes.quoted(column.name)}", column.type, (pack,))
 
 
@@ -117,7 +117,7 @@ def aggregate(
 
 
 def references(columns: Sequence[Column]) -> list[Expression]:
-    """Answer columns as expressions."""
+    """Return columns as expressions."""
     return [reference_to(c.name, c.type) for c in columns]
 
 

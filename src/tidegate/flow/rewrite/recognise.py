@@ -34,7 +34,7 @@ __all__ = ["optimize"]
 
 
 def optimize(flow: Plan) -> Plan:
-    """Answer the plan with every composition of Aggregates that is recognised replaced by the dedicated operators.
+    """Return the plan with every composition of Aggregates that is recognised replaced by the dedicated operators.
 
     What comes out at each time stays the same. Rows no longer wait where a composition held them for nothing.
     """
@@ -56,7 +56,7 @@ def _needed(flow: Plan) -> Plan:
 
 
 def _better(flow: Plan, id_: str) -> Plan | None:
-    """Answer the plan with the composition that ends at an operator replaced; or None if none does."""
+    """Return the plan with the composition that ends at an operator replaced; or None if none does."""
     position = next((i for i, operator in enumerate(flow) if operator.id == id_), None)
     if position is None or feeds_lateness(flow, flow.operators[position]):
         return None
@@ -90,7 +90,7 @@ def _map(flow: Plan, last: Operator) -> list[Operator] | None:
 
 
 def _unpacked(flow: Plan, last: Operator) -> plan.Aggregate | plan.WindowAggregate | None:
-    """Answer the Aggregate of one list of rows that is unfolded before a select; or None."""
+    """Return the Aggregate of one list of rows that is unfolded before a select; or None."""
     if not isinstance(last, plan.Select):
         return None
     (behind,) = flow.inputs(last)
@@ -130,7 +130,7 @@ def _pack(argument: str, schema: Schema) -> _Pack:
 def _on_rows(
     output: Expression, pack: str, packed: _Pack, aggregation: Aggregation, schema: Schema
 ) -> Expression | None:
-    """Answer what a select computes of packs and keys as an expression on rows; None if it reads anything else."""
+    """Return what a select computes of packs and keys as an expression on rows; None if it reads anything else."""
     keys = {e.name: e for e in aggregation.by if e.name in output.columns}
     if "window" in output.columns or not exact([c for c in aggregation.columns if c.name in keys]):
         return None
@@ -149,7 +149,7 @@ def _on_rows(
 
 
 def _is_whole(outputs: list[Expression], schema: Schema) -> bool:
-    """Answer whether a select gives the rows as they are."""
+    """Return whether a select gives the rows as they are."""
     return [e.name for e in outputs if e.is_column] == [c.name for c in schema.data] and len(outputs) == len(
         schema.data
     )

@@ -50,7 +50,7 @@ def accumulate(flow: Plan, last: Operator) -> list[Operator] | None:
 
 
 def _periods(flow: Plan, carry: plan.Carry) -> list[plan.Aggregate | plan.WindowAggregate]:
-    """Answer the Aggregates of a composition before its loop."""
+    """Return the Aggregates of a composition before its loop."""
     found: list[plan.Aggregate | plan.WindowAggregate] = []
     (before,) = flow.inputs(carry)
     prefix = f"{carry.id.removesuffix('.carry')}.embed"
@@ -68,7 +68,7 @@ def _every(embeds: list[plan.Aggregate | plan.WindowAggregate]) -> tuple[tuple[s
 def _aggregation(
     flow: Plan, last: Operator, embed: plan.Aggregate | plan.WindowAggregate, schema: Schema
 ) -> Aggregation | None:
-    """Answer what is accumulated, on rows: of results that are put together, or of rows that were carried."""
+    """Return what is accumulated, on rows: of results that are put together, or of rows that were carried."""
     by = embed.aggregation.by
     if isinstance(last, plan.Select):
         parts = {output.name: output.sql for output in embed.aggregation.outputs}

@@ -43,7 +43,7 @@ class _Ends:
 
 
 def _ends(flow: Plan, last: Operator) -> _Ends | None:
-    """Answer the ends of a chain: an Aggregate of a union of two selects, some explodes and conditions, a select."""
+    """Return the ends of a chain: an Aggregate of a union of two selects, some explodes and conditions, a select."""
     if not isinstance(last, plan.Select):
         return None
     behind: list[Operator] = [last]
@@ -126,7 +126,7 @@ def _joined(
 
 
 def _of_lists(behind: list[Operator]) -> tuple[str | None, list[tuple[str, str]]] | None:
-    """Answer the condition, and the columns by side, of two lists that are unfolded into pairs."""
+    """Return the condition, and the columns by side, of two lists that are unfolded into pairs."""
     where = next((o.condition.sql for o in behind if isinstance(o, plan.Where)), None)
     last = behind[-1]
     assert isinstance(last, plan.Select)
@@ -135,7 +135,7 @@ def _of_lists(behind: list[Operator]) -> tuple[str | None, list[tuple[str, str]]
 
 
 def _of_pairs(sql: str) -> tuple[str | None, list[tuple[str, str]]] | None:
-    """Answer the condition, and the columns by side, of an expression that gives all pairs of two lists."""
+    """Return the condition, and the columns by side, of an expression that gives all pairs of two lists."""
     flat = Sql.of(sql).arguments("flatten") or [""]
     outer = Sql.of(flat[0]).arguments("transform") or []
     inner = Sql.of(lambda_of(outer[1]) or "").arguments("transform") if len(outer) == 2 else None
@@ -150,7 +150,7 @@ def _of_pairs(sql: str) -> tuple[str | None, list[tuple[str, str]]] | None:
 
 
 def _sided(sql: str) -> tuple[str, str] | None:
-    """Answer the side and the column that SQL is, if it is a column of a side."""
+    """Return the side and the column that SQL is, if it is a column of a side."""
     tree = parse(sql)
     if not isinstance(tree, exp.Column) or len(tree.parts) != 2 or tree.parts[0].name not in (LEFT, RIGHT):
         return None
@@ -202,7 +202,7 @@ def join_by_hand(flow: Plan, last: Operator) -> list[Operator] | None:
 
 
 def _asks_of_lists(behind: list[Operator]) -> bool:
-    """Answer whether a condition reads a list that is exploded only after it: a whole list, and no row of it."""
+    """Return whether a condition reads a list that is exploded only after it: a whole list, and no row of it."""
     exploded: set[str] = set()
     lists = {o.column for o in behind if isinstance(o, plan.Explode)}
     for operator in behind:
@@ -216,14 +216,14 @@ def _asks_of_lists(behind: list[Operator]) -> bool:
 
 
 def _plainly_framed(embed: Embed) -> bool:
-    """Answer whether an Aggregate is on times or on windows that answer once."""
+    """Return whether an Aggregate is on times or on windows that answer once."""
     if isinstance(embed, plan.Aggregate):
         return True
     return isinstance(embed.frame, plan.WindowFrame) and not embed.frame.lateness
 
 
 def _lists(ends: _Ends, on: tuple[str, ...]) -> dict[str, str] | None:
-    """Answer what the two lists of an Aggregate are of, if null keys are in none of them."""
+    """Return what the two lists of an Aggregate are of, if null keys are in none of them."""
     outputs = ends.embed.aggregation.outputs
     if len(outputs) != 2 or not all(o.is_call and collected(o.calls[0]) for o in outputs):
         return None
@@ -266,7 +266,7 @@ def _is_nothing(output: Expression) -> bool:
 def _on_sides(
     condition: Expression, packs: dict[str, tuple[str, dict[str, Expression]]], on: tuple[str, ...]
 ) -> Expression | None:
-    """Answer a condition on packs and keys as one on the columns of both sides."""
+    """Return a condition on packs and keys as one on the columns of both sides."""
     found: Expression | None = condition
     for pack, (side, fields) in packs.items():
         if pack in (LEFT, RIGHT) and pack != side:
@@ -281,7 +281,7 @@ def _on_sides(
 def _column(
     output: Expression, packs: dict[str, tuple[str, dict[str, Expression]]], on: tuple[str, ...]
 ) -> tuple[str, str] | None:
-    """Answer the side and the column that an output is."""
+    """Return the side and the column that an output is."""
     if output.sql in map(quoted, on):
         return LEFT, output.columns[0]
     tree = output.tree

@@ -34,18 +34,18 @@ Embed = plan.Aggregate | plan.WindowAggregate
 
 
 def only_reader(flow: Plan, operator: Operator, reader: Operator) -> bool:
-    """Answer whether nobody but one reads an operator."""
+    """Return whether nobody but one reads an operator."""
     readers = [o.id for o in flow.consumers(operator.id)]
     return readers == [reader.id] and all(sink.input != operator.id for sink in flow.sinks)
 
 
 def alone(flow: Plan, chain: Sequence[Operator]) -> bool:
-    """Answer whether each operator of a chain is read by the next one only."""
+    """Return whether each operator of a chain is read by the next one only."""
     return all(only_reader(flow, a, b) for a, b in pairwise(chain))
 
 
 def is_there(flow: Plan, composition: Iterable[Operator]) -> bool:
-    """Answer whether a plan has all operators of a composition, each read by the others only; the last by anyone.
+    """Return whether a plan has all operators of a composition, each read by the others only; the last by anyone.
 
     Which loops there are makes no difference: an unfold counts as an explode.
     """
@@ -59,7 +59,7 @@ def is_there(flow: Plan, composition: Iterable[Operator]) -> bool:
 
 
 def feeds_lateness(flow: Plan, operator: Operator) -> bool:
-    """Answer whether late rows travel through an operator to a window with lateness: an Aggregate ends their way."""
+    """Return whether late rows travel through an operator to a window with lateness: an Aggregate ends their way."""
     for reader in flow.consumers(operator.id):
         if getattr(getattr(reader, "frame", None), "lateness", 0):
             return True
@@ -69,14 +69,14 @@ def feeds_lateness(flow: Plan, operator: Operator) -> bool:
 
 
 def as_explode(operator: Operator) -> Operator:
-    """Answer the operator without a loop that gives the same rows."""
+    """Return the operator without a loop that gives the same rows."""
     if not isinstance(operator, plan.Unfold):
         return operator
     return plan.Explode(id=operator.id, inputs=operator.inputs, schema=operator.schema, column=operator.column)
 
 
 def is_embed(operator: Operator) -> bool:
-    """Answer whether an operator is an Aggregate whose instances are times: windows of one unit are (Lemma 1)."""
+    """Return whether an operator is an Aggregate whose instances are times: windows of one unit are (Lemma 1)."""
     if isinstance(operator, plan.Aggregate):
         return True
     frame = operator.frame if isinstance(operator, plan.WindowAggregate) else None
@@ -84,7 +84,7 @@ def is_embed(operator: Operator) -> bool:
 
 
 def data_of(operator: plan.Select) -> list[Expression]:
-    """Answer what a select computes besides the time columns."""
+    """Return what a select computes besides the time columns."""
     return [e for e in operator.outputs if e.name not in operator.schema.time]
 
 
@@ -100,12 +100,12 @@ def bound_to(sql: str, schema: Schema, name: str = "") -> Expression:
 
 
 def collected(call: AggregateCall) -> bool:
-    """Answer whether a call lists values as they are, duplicates included."""
+    """Return whether a call lists values as they are, duplicates included."""
     return call.definition.lists and not call.distinct and not call.rest
 
 
 def lambda_of(sql: str) -> str | None:
-    """Answer the body of a lambda of one parameter.
+    """Return the body of a lambda of one parameter.
 
     >>> lambda_of("x -> x > 1")
     'x > 1'
@@ -115,7 +115,7 @@ def lambda_of(sql: str) -> str | None:
 
 
 def fields_of(sql: str, schema: Schema) -> dict[str, Expression] | None:
-    """Answer the fields of the struct that SQL builds, by name in lower case; None if it builds none."""
+    """Return the fields of the struct that SQL builds, by name in lower case; None if it builds none."""
     parts = Sql.of(sql).arguments("struct")
     if parts is not None:
         found = [bound_to(part, schema) for part in parts]

@@ -17,7 +17,7 @@ __all__ = ["arrow_batches"]
 
 
 def arrow_batches(rows: DataFrame) -> Iterator[pa.RecordBatch]:
-    """Answer the rows of a DataFrame as Arrow batches; one partition is on the driver at a time.
+    """Return the rows of a DataFrame as Arrow batches; one partition is on the driver at a time.
 
     Spark's own ways out collect everything (`toArrow`) or give one Python object for each row (`toLocalIterator`).
     Here a row of the second is a whole batch of the first. Instants that have a zone are in UTC.

@@ -111,7 +111,7 @@ def heart_of(flow: Plan, files: Files, *, after: int) -> Heart | None:
 
 
 def read_beats(spark: SparkSession, files: Files) -> DataFrame:
-    """Answer the beats as a stream of texts, ``value``."""
+    """Return the beats as a stream of texts, ``value``."""
     return spark.readStream.option("maxFileAge", "36500d").text(files.path(_DIRECTORY))
 
 

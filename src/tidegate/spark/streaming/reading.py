@@ -53,11 +53,11 @@ def read_stream(spark: SparkSession, path: str | os.PathLike[str], **options: An
 
 
 def read_promises(spark: SparkSession, path: str) -> DataFrame:
-    """Answer the frontiers that are published beside an output as a stream of texts, ``value``."""
+    """Return the frontiers that are published beside an output as a stream of texts, ``value``."""
     return spark.readStream.options(**_EVER).text(files_at(spark, path).path(PROMISES))
 
 
 def published_time(spark: SparkSession, path: str) -> list[list[str]]:
-    """Answer the names and types of the time columns of an output."""
+    """Return the names and types of the time columns of an output."""
     found: list[list[str]] = owner_of(files_at(spark, path))["time"]
     return found

@@ -34,7 +34,7 @@ class UnhashableKey(TidegateError, TypeError):
 
 
 def check_key(key: Any, event: DT[Any, Any]) -> Hashable:
-    """Answer the key, or raise `UnhashableKey`."""
+    """Return the key, or raise `UnhashableKey`."""
     try:
         hash(key)
     except TypeError:
@@ -65,11 +65,11 @@ class Aggregate(Operator[Event, Event]):
         return self._fire(place for place in self.instances if self.end(place) > self.W)
 
     def end(self, place: Place) -> int:
-        """Answer the right boundary of an instance, exclusive."""
+        """Return the right boundary of an instance, exclusive."""
         return place[0] + self.window.size
 
     def open_ends(self) -> set[int]:
-        """Answer the right boundaries of the instances that have not answered yet."""
+        """Return the right boundaries of the instances that have not answered yet."""
         return {self.end(place) for place in self.instances if self.end(place) > self.W}
 
     def _add(self, event: DT[Any, Any]) -> tuple[Aggregate, list[Event]]:

@@ -17,7 +17,7 @@ __all__ = ["groups", "processed", "succ", "trig", "watermark"]
 
 
 def succ(op: Aggregate, event: DT[Any, Any]) -> list[DT[Any, Any]]:
-    """Answer the successors of ``event`` at ``op`` (Definition 1): what it makes ``op`` put out, and so on.
+    """Return the successors of ``event`` at ``op`` (Definition 1): what it makes ``op`` put out, and so on.
 
     They are finite in number for the loop of `unfold`, and endless for that of A-infinity.
     """
@@ -32,7 +32,7 @@ def succ(op: Aggregate, event: DT[Any, Any]) -> list[DT[Any, Any]]:
 
 
 def groups(order: Order[Any], window: Window, events: Iterable[Event]) -> Counter[tuple[Any, Any, frozenset[Any]]]:
-    """Answer what must be processed jointly, each exactly once (Definition 2): the tuples of a key in an instance."""
+    """Return what must be processed jointly, each exactly once (Definition 2): the tuples of a key in an instance."""
     ticks = Ticks(order)
     found: dict[tuple[int, Any], list[Any]] = {}
     for e in events:
@@ -43,7 +43,7 @@ def groups(order: Order[Any], window: Window, events: Iterable[Event]) -> Counte
 
 
 def processed(instances: Iterable[Instance]) -> Counter[tuple[Any, Any, frozenset[Any]]]:
-    """Answer what f_O was called with, in the same form as `groups`."""
+    """Return what f_O was called with, in the same form as `groups`."""
     return Counter((i.l, i.key, _multiset(i.tuples)) for i in instances)
 
 
@@ -52,7 +52,7 @@ def _multiset(tuples: Iterable[Any]) -> frozenset[Any]:
 
 
 def watermark(order: Order[Any], events: Sequence[Event]) -> Tick:
-    """Answer the paper's watermark after ``events`` (Definition 3): the earliest tick that may still come.
+    """Return the paper's watermark after ``events`` (Definition 3): the earliest tick that may still come.
 
     >>> from tidegate.time import Nat
     >>> watermark(Nat(), [WM(3), WM(1)])
@@ -62,7 +62,7 @@ def watermark(order: Order[Any], events: Sequence[Event]) -> Tick:
 
 
 def trig(op: Aggregate, W: WM[Any]) -> list[DT[Any, Any]]:
-    """Answer what ``op`` puts out because its watermark grows to ``W`` (Definition 4).
+    """Return what ``op`` puts out because its watermark grows to ``W`` (Definition 4).
 
     >>> from tidegate.spec import fproduce
     >>> from tidegate.spec.aggregate import A

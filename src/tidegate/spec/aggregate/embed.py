@@ -37,7 +37,7 @@ class Embedded:
 
 
 def unit(key: Key = whole, lateness: int = 0) -> Window:
-    """Answer the window of Lemma 1, of one unit δ: a tuple falls into the one instance that begins at its time."""
+    """Return the window of Lemma 1, of one unit δ: a tuple falls into the one instance that begins at its time."""
     return Window(1, 1, key, lateness)
 
 
@@ -90,7 +90,7 @@ def tagged(order: Order[Any]) -> Operator[Event, Event]:
 
 
 def matching_window(left: Window, right: Window) -> Window:
-    """Answer the window of A_3, whose key is that of the side that a tuple came from."""
+    """Return the window of A_3, whose key is that of the side that a tuple came from."""
     aligned(left, right)
     if left.lateness:
         raise BadWindow(
@@ -107,7 +107,7 @@ def matching_window(left: Window, right: Window) -> Window:
 
 
 def aligned_pairs(instance: Instance, p: Matches) -> list[tuple[Any, Any]]:
-    """Answer the matching pairs of an instance of A_3."""
+    """Return the matching pairs of an instance of A_3."""
     lefts = [t for _, (side, _) in instance.tuples for t in side]
     rights = [t for _, (_, side) in instance.tuples for t in side]
     return [(t1, t2) for t1 in lefts for t2 in rights if p(t1, t2)]

@@ -78,6 +78,6 @@ def loop_op(
     """Build a loop: what comes in goes through ``enter``, ``body`` and ``leave``; data that leaves also comes round.
 
     ``schedule`` says how many tuples come round after the first event, the second and so on, over and over; without it
-    the loop is empty before the next event. ``closing`` answers the next watermark to give when the input has ended.
+    the loop is empty before the next event. ``closing`` returns the next watermark to give when the input has ended.
     """
     return Loop(enter, body, leave, closing, tuple(schedule) if schedule else None)

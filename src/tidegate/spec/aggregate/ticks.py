@@ -43,32 +43,32 @@ class Ticks:
             )
 
     def of(self, t: Any) -> int:
-        """Answer how many units ``t`` lies after the epoch."""
+        """Return how many units ``t`` lies after the epoch."""
         if isinstance(self.order, EventTime):
             return int((t - self._epoch()) // EventTime.UNITS[self.order.unit])
         return int(t)
 
     def time(self, n: int) -> Any:
-        """Answer the time that lies ``n`` units after the epoch; the reverse of `of`."""
+        """Return the time that lies ``n`` units after the epoch; the reverse of `of`."""
         if isinstance(self.order, EventTime):
             return self._epoch() + n * EventTime.UNITS[self.order.unit]
         return n
 
     def has(self, n: int) -> bool:
-        """Answer whether there is a time ``n`` units after the epoch."""
+        """Return whether there is a time ``n`` units after the epoch."""
         try:
             return self.order.contains(self.time(n))
         except OverflowError:
             return False
 
     def W(self, watermark: WM[Any]) -> Tick:
-        """Answer the paper's watermark: the earliest tick that may still come."""
+        """Return the paper's watermark: the earliest tick that may still come."""
         if watermark.t is TOP:
             return math.inf
         return -math.inf if watermark.t is BOTTOM else self.of(watermark.t) + 1
 
     def WM(self, W: Tick) -> list[WM[Any]]:
-        """Answer our watermark for the paper's ``W``; none where ``W`` says nothing, being the least time or below."""
+        """Return our watermark for the paper's ``W``; none where ``W`` says nothing, being the least time or below."""
         if math.inf == W:
             return [WM(TOP)]
         return [WM(self.time(int(W) - 1))] if -math.inf < W and self.has(int(W) - 1) else []

@@ -31,7 +31,7 @@ class NotBounded(TidegateError, ValueError):
 
 
 def check_bound(d: Any, *, most: int | None = None, lateness: int | None = None) -> int:
-    """Answer the bound d of C1, or raise `UnboundedLoop`."""
+    """Return the bound d of C1, or raise `UnboundedLoop`."""
     if not isinstance(d, int) or isinstance(d, bool) or d < 1:
         raise UnboundedLoop(
             f"expected a bound d on the distance of watermarks (C1), of at least 1 unit, got {d!r}",

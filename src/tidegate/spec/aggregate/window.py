@@ -20,13 +20,13 @@ class BadWindow(TidegateError, ValueError):
 
 
 def no_key(t: Any, d: Any) -> Hashable:
-    """Answer the same key for everything."""
+    """Return the same key for everything."""
     del t, d
     return ()
 
 
 def whole(t: Any, d: Any) -> Hashable:
-    """Answer the whole tuple as key: only identical tuples share an instance."""
+    """Return the whole tuple as key: only identical tuples share an instance."""
     return (t, d)
 
 
@@ -69,7 +69,7 @@ class Window:
             )
 
     def starts(self, n: int, ticks: Ticks) -> list[int]:
-        """Answer where the instances begin that tick ``n`` falls into, in ascending order."""
+        """Return where the instances begin that tick ``n`` falls into, in ascending order."""
         first = (n - self.size) // self.advance + 1
         starts = (k * self.advance for k in range(first, n // self.advance + 1))
         return [l for l in starts if ticks.has(l)]

@@ -1,4 +1,4 @@
-"""The papers' statements, each a function that answers with nothing or with a counterexample.
+"""The papers' statements, each a function that returns nothing or a counterexample.
 
 >>> from tidegate.spec import DT, WM
 >>> from tidegate.time import Nat

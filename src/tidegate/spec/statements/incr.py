@@ -43,7 +43,7 @@ def s15(assume: Assume, events: list[Event], abs: Batch) -> Any:
 
 
 def batches_are_fresh(order: Order[Any], events: list[Event], W: list[Any]) -> bool:
-    """Answer whether each batch has times at or below its own only, and none that an earlier watermark covers: (16)."""
+    """Return whether each batch has times at or below its own only, and none that an earlier watermark covers: (16)."""
     seen = set(W)
     for event in events:
         if isinstance(event, WM):
@@ -54,7 +54,7 @@ def batches_are_fresh(order: Order[Any], events: list[Event], W: list[Any]) -> b
 
 
 def batches_are_completed(order: Order[Any], events: Stream) -> bool:
-    """Answer whether each batch is not empty, has times at or below its own only, and its watermark follows: (17)."""
+    """Return whether each batch is not empty, has times at or below its own only, and its watermark follows: (17)."""
     listed = prefix_of(events, 2)
     decided = len(prefix_of(events, 1)) if isinstance(events, Lasso) else len(listed)
     return all(

@@ -22,17 +22,17 @@ LIMIT = 60
 
 
 def observe(op: Operator[Any, Any], events: Stream, *, limit: int = LIMIT) -> list[Any]:
-    """Answer what an operator produces; of an endless stream, the first outputs."""
+    """Return what an operator produces; of an endless stream, the first outputs."""
     return list(islice(produce(op, events), limit if isinstance(events, Lasso) else None))
 
 
 def prefix_of(events: Stream, rounds: int = 3) -> list[Event]:
-    """Answer a finite stream whole, and of an endless one the prefix and some rounds."""
+    """Return a finite stream whole, and of an endless one the prefix and some rounds."""
     return events.unroll(rounds) if isinstance(events, Lasso) else list(events)
 
 
 def run(op: Operator[Event, Any], events: Stream) -> tuple[list[Any], list[Event]]:
-    """Answer what an operator puts out, and the input that must be represented in it.
+    """Return what an operator puts out, and the input that must be represented in it.
 
     A finite stream ends. Of an endless one, what came in two rounds must be represented before the fourth is over: all
     watermarks that ever come have come by then.
@@ -43,7 +43,7 @@ def run(op: Operator[Event, Any], events: Stream) -> tuple[list[Any], list[Event
 
 
 def owes_nothing(order: Order[Any], events: Stream) -> bool:
-    """Answer whether a lasso is productive, or a finite list, as the beginning of a stream, leaves no data uncovered.
+    """Return whether a lasso is productive, or a finite list, as the beginning of a stream, leaves no data uncovered.
 
     A stream that ends is productive by definition, which would leave nothing to check. So a finite list stands for the
     beginning of an endless stream here.
@@ -54,7 +54,7 @@ def owes_nothing(order: Order[Any], events: Stream) -> bool:
 def breaks_productivity(
     op: Operator[Event, Any], events: Stream, order: Order[Any]
 ) -> tuple[str, dict[str, Any]] | None:
-    """Answer a reason if productive input makes ``op`` owe something in its output, whose order is ``order``.
+    """Return a reason if productive input makes ``op`` owe something in its output, whose order is ``order``.
 
     A finite list is the beginning of a stream, after which the operator has not ended. On a lasso, what was put out by
     one round must be covered by the end of the next: all watermarks that ever come have come by then.
@@ -73,11 +73,11 @@ def breaks_productivity(
 def breaks_monotonicity(
     outputs: Iterable[Event], order: Order[Any], W: Iterable[Any]
 ) -> tuple[str, dict[str, Any]] | None:
-    """Answer a reason if the outputs are not monotone after the watermarks ``W``."""
+    """Return a reason if the outputs are not monotone after the watermarks ``W``."""
     listed = list(outputs)
     return None if is_monotone(order, listed, W) else ("the output is not monotone", {"outputs": listed})
 
 
 def data(outputs: Iterable[Any]) -> list[DT[Any, Any]]:
-    """Answer the events that carry data."""
+    """Return the events that carry data."""
     return [e for e in outputs if isinstance(e, DT)]

@@ -47,7 +47,7 @@ def _ignore(condition: bool) -> None:
 class Statement(Generic[P]):
     """A numbered statement.
 
-    Calling it with what it quantifies over answers None if it holds there, also if an assumption does not, or else a
+    Calling it with what it quantifies over returns None if it holds there, also if an assumption does not, or else a
     `Counterexample`. `verdict` tells the two kinds of None apart. `without_assumptions` asks for the conclusion alone.
     """
 
@@ -67,7 +67,7 @@ class Statement(Generic[P]):
             return None
 
     def verdict(self, *args: P.args, **kwargs: P.kwargs) -> Counterexample | Literal["holds", "vacuous"]:
-        """Answer "holds", or "vacuous" if an assumption does not hold, or the counterexample."""
+        """Return "holds", or "vacuous" if an assumption does not hold, or the counterexample."""
         try:
             return self._judge(_require, *args, **kwargs) or "holds"
         except _Vacuous:

@@ -1,6 +1,6 @@
 """Every claim, lemma and theorem on Aggregates, and their assumptions, as functions that find counterexamples.
 
-Each takes what it quantifies over and answers None or a `Counterexample`. Where one takes an operator by keyword, that
+Each takes what it quantifies over and returns None or a `Counterexample`. Where one takes an operator by keyword, that
 is the paper's own by default; a broken one put in its place is how a test shows that the statement can fail.
 """
 

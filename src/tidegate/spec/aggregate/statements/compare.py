@@ -18,17 +18,17 @@ Reason = tuple[str, dict[str, Any]] | str | None
 
 
 def tuples(events: Iterable[Event]) -> Counter[tuple[Any, Any]]:
-    """Answer the multiset of tuples of a stream."""
+    """Return the multiset of tuples of a stream."""
     return Counter((e.t, e.d) for e in events if isinstance(e, DT))
 
 
 def unembedded(events: Iterable[DT[Any, Embedded] | Any]) -> Counter[tuple[Any, Any]]:
-    """Answer the multiset of tuples that the tuples of a stream carry."""
+    """Return the multiset of tuples that the tuples of a stream carry."""
     return Counter((e.t, x) for e in events if isinstance(e, DT) for x in e.d.data)
 
 
 def differ(order: Order[Any], expected: Counter[Any], op: Operator[Event, Event], events: Iterable[Event]) -> Reason:
-    """Answer a reason if ``op`` puts out another multiset than expected, or something late."""
+    """Return a reason if ``op`` puts out another multiset than expected, or something late."""
     outputs = list(produce(op, events))
     if tuples(outputs) != expected:
         return "the tuples differ", {"expected": expected, "outputs": outputs}

@@ -20,7 +20,7 @@ __all__ = ["c1", "c2", "c3", "p1", "p1_keeps_c1", "p2", "p3"]
 
 
 def side(events: list[Event], which: type[Inl[Any]] | type[Inr[Any]]) -> list[Event]:
-    """Answer one of two streams that come as one."""
+    """Return one of two streams that come as one."""
     mine = (e for e in events if isinstance(e.t, which))
     return [DT(e.t.t, e.d) if isinstance(e, DT) else WM(e.t.t) for e in mine]
 
