@@ -824,7 +824,7 @@ operator that looks only at what is at or below the time that is complete""",
         """expected emit to be one of update, complete, got 'updates'
   at: accumulate(…) on s
   at: flow 'bad'
-  hint: did you mean 'update'?""",
+  hint: did you mean update?""",
     ),
     "a rank that is there already": (
         lambda f: ints(f).top(2, by="k", order="x DESC").last(3),

@@ -527,7 +527,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
         lambda f: loop(f, emit="updates"),
         errors.BadArgument,
         """expected emit to be one of update, complete, got 'updates'
-  hint: did you mean 'update'?
+  hint: did you mean update?
 """,
     ),
     "no rounds": (

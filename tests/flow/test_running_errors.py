@@ -61,7 +61,7 @@ RUNNING: dict[str, tuple[Build, dict[str, Any], type[Exception], str]] = {
         errors.BadInput,
         """got an input 'ss' that the flow has no source or table for
   at: flow 'bad'
-  hint: did you mean 's'?""",
+  hint: did you mean s?""",
     ),
     "an input with other columns": (
         ints,

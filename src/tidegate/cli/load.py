@@ -10,7 +10,7 @@ from typing import Any
 
 from tidegate.errors import TidegateError
 from tidegate.flow import Flow
-from tidegate.flow.errors import nearest
+from tidegate.flow.errors import did_you_mean
 
 __all__ = ["NoFlow", "load_flow"]
 
@@ -35,9 +35,8 @@ def load_flow(path: Path, name: str = "") -> Flow:
     if not flows:
         raise NoFlow(f"{path} defines no flow", hint='flow = tidegate.Flow("name") at the top level of the file')
     if name and name not in flows:
-        near = nearest(name, flows)
-        hint = f"did you mean {near!r}?" if near else ""
-        raise NoFlow(f"{path} has no flow {name!r}; it has {', '.join(map(repr, flows))}", hint=hint)
+        what = f"{path} has no flow {name!r}; it has {', '.join(map(repr, flows))}"
+        raise NoFlow(what, hint=did_you_mean(name, flows))
     if not name and len(flows) > 1:
         raise NoFlow(f"{path} has several flows: {', '.join(flows)}", hint=f"choose one: --flow {next(iter(flows))}")
     return flows[name] if name else next(iter(flows.values()))

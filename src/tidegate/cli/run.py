@@ -21,7 +21,7 @@ from tidegate.cli.output import plain, say
 from tidegate.cli.streaming import run_stream, trigger_of, which_engine
 from tidegate.engine.formats import checked_input, checked_output
 from tidegate.extras import require
-from tidegate.flow.errors import BadArgument, BadInput, nearest
+from tidegate.flow.errors import BadArgument, BadInput, did_you_mean
 from tidegate.flow.plan import Plan, Source
 from tidegate.flow.plan import Table as PlanTable
 
@@ -100,9 +100,8 @@ def named_paths(given: list[str], option: str, names: list[str], *, everyone: bo
         if not (name and equals and path):
             raise BadArgument(f"expected {option} name=path, got {text!r}", hint=f"{option} {names[0]}=path")
         if name not in names:
-            near = nearest(name, names)
-            hint = f"did you mean {near!r}?" if near else ""
-            raise BadArgument(f"expected {option} for one of {', '.join(names)}, got {name!r}", hint=hint)
+            what = f"expected {option} for one of {', '.join(names)}, got {name!r}"
+            raise BadArgument(what, hint=did_you_mean(name, names))
         if name in found:
             raise BadArgument(f"{option} {name}= is given twice")
         found[name] = path

@@ -7,7 +7,7 @@ from typing import Any
 
 from tidegate.engine.relation import Relation
 from tidegate.engine.units import from_units
-from tidegate.flow.errors import BadInput, BadTime, nearest
+from tidegate.flow.errors import BadInput, BadTime, did_you_mean, nearest
 from tidegate.flow.expressions import Expression
 from tidegate.flow.limits import OUT_OF_RANGE, Limit
 from tidegate.flow.orders import NOT_IN_ORDER
@@ -37,8 +37,7 @@ def check_names(flow: Plan, inputs: Any, what: str, example: str) -> None:
             hint = f"is it {near!r}?" if near else f"declared are {', '.join(declared)}"
             raise BadInput(f"expected an input for {name!r}, got none", hint=hint)
     for name in unknown:
-        near = nearest(name, declared)
-        hint = f"did you mean {near!r}?" if near else f"declared are {', '.join(declared)}"
+        hint = did_you_mean(name, declared, otherwise=f"declared are {', '.join(declared)}")
         raise BadInput(f"got an input {name!r} that the flow has no source or table for", hint=hint)
 
 

@@ -17,7 +17,7 @@ from tidegate.engine.steps.failures import in_a_line
 from tidegate.engine.steps.running import Running
 from tidegate.engine.storage.errors import RunStopped
 from tidegate.engine.times import parse_time
-from tidegate.flow.errors import BadArgument, nearest
+from tidegate.flow.errors import BadArgument, did_you_mean
 from tidegate.flow.plan import Restored
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.show import html_table
@@ -161,10 +161,9 @@ class Run(ABC):
         """
         names = [s.name for s in self.running.flow.sinks]
         if sink and sink not in names:
-            near = nearest(sink, names)
             raise BadArgument(
                 f"expected the name of a sink ({', '.join(names)}), got {sink!r}",
-                hint=f"did you mean {near!r}?" if near else "",
+                hint=did_you_mean(sink, names),
             )
         found: dict[Reason, None] = {}
         for name in [sink] if sink else names:
@@ -225,10 +224,9 @@ class Run(ABC):
     def _set_aside(self, source: str, condition: str, names: list[str]) -> Any:
         running = self.running
         if source not in names:
-            near = nearest(str(source), names)
             raise BadArgument(
                 f"expected the name of a source ({', '.join(names)}), got {source!r}",
-                hint=f"did you mean {near!r}?" if near else "",
+                hint=did_you_mean(source, names),
             )
         directory, last = running.run.late_rows(source), running.last
         found: list[str] = []

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from tidegate.engine.lowering.moving import not_moved
 from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
-from tidegate.flow.errors import BadInput, nearest
+from tidegate.flow.errors import BadInput, did_you_mean
 from tidegate.flow.plan import At, Operator, Plan
 from tidegate.flow.show import html_table
 
@@ -164,8 +164,7 @@ class UnknownName(BadInput, KeyError):
 
 
 def _unknown(what: str, name: object, known: list[str]) -> UnknownName:
-    near = nearest(str(name), known)
     return UnknownName(
         f"expected the name of a {what} ({', '.join(known) or 'there is none'}), got {name!r}",
-        hint=f"did you mean {near!r}?" if near else "",
+        hint=did_you_mean(name, known),
     )

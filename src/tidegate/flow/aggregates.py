@@ -16,7 +16,7 @@ from typing import Any
 from tidegate.flow import sqltypes
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, AggregateFunction
 from tidegate.flow.arguments import names_of
-from tidegate.flow.errors import BadArgument, BadExpression, NotAnAggregate, UnknownColumn, nearest, pointed
+from tidegate.flow.errors import BadArgument, BadExpression, NotAnAggregate, UnknownColumn, did_you_mean, pointed
 from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound
 from tidegate.flow.fingerprint import AS_SQL, LEFT_OUT
 from tidegate.flow.parser import TokenType, exp, parse, place
@@ -193,8 +193,8 @@ def _substituted(sql: str, calls: Mapping[str, str]) -> str:
 
 def _no_aggregate(sql: Sql, schema: Schema) -> NotAnAggregate:
     functions = sql.calls()
-    near = next((n for n in (nearest(call.name, AGGREGATE_FUNCTIONS) for call in functions) if n), "")
-    hint = f"did you mean {near}?" if near else "for example sum(x), max(x), count(*); a column to keep belongs into by"
+    meant = filter(None, (did_you_mean(call.name, AGGREGATE_FUNCTIONS) for call in functions))
+    hint = next(meant, "for example sum(x), max(x), count(*); a column to keep belongs into by")
     if not functions and sql.tokens[0].word in map(str.lower, schema.time):
         hint = "time columns are part of every result; of a window, window.start and window.end can be read after it"
     what = pointed("expected an aggregate over many rows, got a value of one", sql.text, *sql.span)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from tidegate.flow.errors import BadArgument, nearest
+from tidegate.flow.errors import BadArgument, did_you_mean
 
 __all__ = ["checked_directory", "checked_name", "checked_path", "checked_timezone", "names_of", "one_of"]
 
@@ -75,10 +75,9 @@ def names_of(value: Any, what: str) -> tuple[Any, ...]:
 def one_of(value: Any, what: str, allowed: tuple[str, ...]) -> None:
     """Raise unless the value is one of those that are allowed."""
     if value not in allowed:
-        near = nearest(str(value), allowed)
         raise BadArgument(
             f"expected {what} to be one of {', '.join(allowed)}, got {value!r}",
-            hint=f"did you mean {near!r}?" if near else "",
+            hint=did_you_mean(value, allowed),
         )
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "TimesDiffer",
     "UnknownColumn",
     "UnknownRelation",
+    "did_you_mean",
     "nearest",
     "pointed",
 ]
@@ -132,6 +133,16 @@ def pointed(what: str, text: str, start: int, end: int) -> str:
     # A text of several lines is shown as one, so that the caret stays below its place.
     shown = "".join(" " if c.isspace() else c for c in text)
     return f"{what}\n  {shown}\n  {' ' * start}{'^' * max(1, end - start)}"
+
+
+def did_you_mean(name: object, known: Iterable[str], *, otherwise: str = "") -> str:
+    """Return the hint for a name that is not known: the one that is most like it, else ``otherwise``.
+
+    >>> did_you_mean("byts", ["page", "bytes"]), did_you_mean("x", ["page"], otherwise="columns are page")
+    ('did you mean bytes?', 'columns are page')
+    """
+    near = nearest(str(name), known)
+    return f"did you mean {near}?" if near else otherwise
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import ParseError, TokenError
 
 from tidegate.flow import sqltypes
-from tidegate.flow.errors import BadSchema, BadTime, ColumnClash, UnknownColumn, nearest, pointed
+from tidegate.flow.errors import BadSchema, BadTime, ColumnClash, UnknownColumn, did_you_mean, pointed
 from tidegate.flow.parser import place_of_error
 from tidegate.time import Int, Order, Product
 
@@ -145,10 +145,9 @@ class Schema:
         what = f"unknown column {name}"
         if text:
             what = pointed(what, text, start, start + len(name))
-        near = nearest(name, self.names)
         return UnknownColumn(
             f"{what}\n  columns: {', '.join(map(str, self.columns)) or 'none'}",
-            hint=f"did you mean {near}?" if near else "",
+            hint=did_you_mean(name, self.names),
         )
 
     def time_of(self, row: Mapping[str, Any]) -> Any:

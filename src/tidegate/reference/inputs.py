@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from tidegate.flow.arrow import rows_of, table_of
-from tidegate.flow.errors import BadInput, FlowError, nearest
+from tidegate.flow.errors import BadInput, FlowError, did_you_mean, nearest
 from tidegate.flow.limits import Limit, out_of_range
 from tidegate.flow.orders import NOT_IN_ORDER
 from tidegate.flow.plan import Plan, Source, Table
@@ -51,8 +51,7 @@ def check_names(plan: Plan, given: Any) -> None:
             raise BadInput(f"expected an input for {name!r}, got none", hint=hint)
     for name in given:
         if name not in declared:
-            near = nearest(str(name), declared)
-            hint = f"did you mean {near!r}?" if near else f"declared are {', '.join(declared)}"
+            hint = did_you_mean(name, declared, otherwise=f"declared are {', '.join(declared)}")
             raise BadInput(f"got an input {name!r} that the flow has no source or table for", hint=hint)
 
 

@@ -11,7 +11,7 @@ from tidegate.engine.outputs.output import Fields, Output, Results, Sender
 from tidegate.engine.outputs.own import Own, Transactional
 from tidegate.engine.outputs.parquet import parquet
 from tidegate.engine.outputs.postgres import postgres
-from tidegate.flow.errors import BadArgument, nearest
+from tidegate.flow.errors import BadArgument, did_you_mean
 from tidegate.flow.plan import Plan
 
 __all__ = [
@@ -47,10 +47,9 @@ def checked_outputs(flow: Plan, outputs: Any) -> dict[str, Output]:
     found = {}
     for name, given in outputs.items():
         if name not in names:
-            near = nearest(str(name), names)
             raise BadArgument(
                 f"got an output {name!r} that the flow has no sink for",
-                hint=f"did you mean {near!r}?" if near else f"sinks are {', '.join(names)}",
+                hint=did_you_mean(name, names, otherwise=f"sinks are {', '.join(names)}"),
             )
         found[name] = _output(name, given)
     directories = [output.directory for output in found.values() if output.directory is not None]

@@ -19,7 +19,7 @@ from tidegate.flow.errors import (
     NameTaken,
     UnknownColumn,
     UnknownRelation,
-    nearest,
+    did_you_mean,
     pointed,
 )
 from tidegate.flow.expressions import Expression, Parsed, Scope, bound, reference_to
@@ -96,12 +96,11 @@ def _check_relations(tree: Tree, text: str, what: str, relations: Relations) -> 
         if name == KNOWN and what == "start":
             message = pointed("known stands in start, which says what is known at first", text, *place(table.this))
             raise BadLoop(message, hint="read known in step")
-        near = nearest(table.name, relations.columns)
         listed = ", ".join(relations.columns)
         shown = ".".join(part.sql("spark") for part in table.parts)
         raise UnknownRelation(
             pointed(f"unknown relation {shown}", text, *place(table.this)) + f"\n  relations: {listed}",
-            hint=f"did you mean {near}?" if near else 'other streams and tables: also={"name": …}',
+            hint=did_you_mean(table.name, relations.columns, otherwise='other streams and tables: also={"name": …}'),
         )
     if not found:
         raise BadLoop(pointed(f"{what} reads no relation", text, 0, len(text)), hint="SELECT … FROM input")

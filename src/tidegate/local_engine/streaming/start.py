@@ -28,7 +28,7 @@ from tidegate.errors import TidegateError
 from tidegate.flow.agreed.zones import in_zone
 from tidegate.flow.arguments import checked_directory
 from tidegate.flow.clocks import declared_schema, ticking
-from tidegate.flow.errors import BadArgument, BadInput, BadSpan, nearest
+from tidegate.flow.errors import BadArgument, BadInput, BadSpan, did_you_mean
 from tidegate.flow.limits import limits
 from tidegate.flow.orders.embed import embedded
 from tidegate.flow.plan import Plan
@@ -171,8 +171,7 @@ def _pace(trigger: Any) -> Pace:
         raise BadArgument(f"expected trigger as a mapping with one entry, got {trigger!r}", hint=_HINT)
     ((name, value),) = trigger.items()
     if name not in _TRIGGERS:
-        near = nearest(str(name), _TRIGGERS)
-        raise BadArgument(f"unknown trigger {name!r}", hint=f"did you mean {near!r}?" if near else _HINT)
+        raise BadArgument(f"unknown trigger {name!r}", hint=did_you_mean(name, _TRIGGERS, otherwise=_HINT))
     if name == "processingTime":
         try:
             span = parse_span(value, "TIMESTAMP", what="processingTime", least=0)

@@ -19,7 +19,7 @@ from tidegate.engine.storage.published import check_promises
 from tidegate.errors import TidegateError
 from tidegate.flow.arguments import checked_directory
 from tidegate.flow.clocks import Clock, ticking
-from tidegate.flow.errors import BadArgument, BadInput, nearest
+from tidegate.flow.errors import BadArgument, BadInput, did_you_mean
 from tidegate.flow.orders.embed import embedded
 from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Published
@@ -146,8 +146,7 @@ def _checked_trigger(trigger: Any) -> dict[str, Any]:
         raise BadArgument(f"expected trigger as a mapping, got {trigger!r} ({type(trigger).__name__})", hint=hint)
     for name in trigger:
         if name not in _TRIGGERS:
-            near = nearest(str(name), _TRIGGERS)
-            raise BadArgument(f"unknown trigger {name!r}", hint=f"did you mean {near!r}?" if near else hint)
+            raise BadArgument(f"unknown trigger {name!r}", hint=did_you_mean(name, _TRIGGERS, otherwise=hint))
     if "continuous" in trigger:
         raise BadArgument("expected a trigger that makes steps, got 'continuous'", hint=hint)
     return dict(trigger)
