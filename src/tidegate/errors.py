@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tidegate.time import NoSuchTime as NoSuchTime
     from tidegate.time import NotATime as NotATime
 
-__all__ = ["TidegateError"]
+__all__ = ["BadValue", "NotFound", "TidegateError", "WrongType"]
 
 #: Where the others are defined: beside what raises them. A module is imported when an error is first asked for.
 _HOMES = (
@@ -73,6 +73,18 @@ class TidegateError(Exception):
         return printable("\n".join(lines), lines=True)
 
 
+class WrongType(TidegateError, TypeError):
+    """A value of another type than what is needed."""
+
+
+class BadValue(TidegateError, ValueError):
+    """A value of the right type that cannot be used here."""
+
+
+class NotFound(TidegateError, LookupError):
+    """A name that nothing has here."""
+
+
 def _errors_in(home: str) -> dict[str, type[TidegateError]]:
     """Return the errors that a module offers, by name."""
     found = import_module(home)
@@ -89,4 +101,4 @@ def __getattr__(name: str) -> type[TidegateError]:
 
 
 def __dir__() -> list[str]:
-    return sorted({"TidegateError"}.union(*map(_errors_in, _HOMES)))
+    return sorted(set(__all__).union(*map(_errors_in, _HOMES)))

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from tests.check.oracle import frontiers
 from tests.check.replaying import file_of, pointstamps
-from tidegate.check.examples import EXAMPLES, Example, NotAnExample, Point, load, read
+from tidegate.check.examples import EXAMPLES, Example, Point, load, read
 from tidegate.check.machines import Exchanging, Fast, Propagating, Single, Specified, machines
 from tidegate.check.replay import Machine, replay
+from tidegate.errors import BadValue
 from tidegate.progress import (
     Enter,
     Graph,
@@ -89,7 +90,7 @@ def test_a_file_that_makes_no_sense_is_refused(change: Callable[[Any], Any], mes
     """What is missing, or can not be done by one operator, is named."""
     data = file_of("barrier")
     change(data)
-    with pytest.raises(NotAnExample, match=message):
+    with pytest.raises(BadValue, match=message):
         read(data)
 
 

@@ -14,7 +14,7 @@ import tidegate as tg
 from tidegate.engine.lowering.partials import partial
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, AggregateFunction, loop_rule
 from tidegate.flow.aggregates import aggregation
-from tidegate.flow.errors import NotAnAggregate
+from tidegate.flow.errors import BadExpression
 from tidegate.flow.parser import exp, parse
 from tidegate.flow.schema import parse_schema
 from tidegate.spark.calls import call_sql
@@ -34,7 +34,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch, name: str, like: str, **changed: st
 def test_a_record_is_all_that_a_function_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that is only in the table is bound, typed, lowered, rewritten, and computed by the reference."""
     flow = tg.Flow("made_up")
-    with pytest.raises(NotAnAggregate):
+    with pytest.raises(BadExpression):
         ints(flow).aggregate(n="tally(x)")
     made_up(monkeypatch, "tally", "sum", duckdb="SUM({d}{x}){f}")
     (call,) = aggregation((), ["TALLY(x) AS n"], {}, SCHEMA).calls

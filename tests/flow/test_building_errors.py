@@ -168,7 +168,7 @@ without a collation
     ),
     "the time of a window as an aggregate": (
         lambda f: ints(f).window(5).aggregate(at="t"),
-        errors.NotAnAggregate,
+        errors.BadExpression,
         ValueError,
         """expected an aggregate over many rows, got a value of one
   t
@@ -199,7 +199,7 @@ without a collation
     ),
     "an aggregate where a scalar is needed": (
         lambda f: ints(f).select("k", "1 + sum(x) AS total"),
-        errors.NotAScalar,
+        errors.BadExpression,
         ValueError,
         """expected a value of one row, got the aggregate sum
   1 + sum(x) AS total
@@ -210,7 +210,7 @@ without a collation
     ),
     "a scalar where an aggregate is needed": (
         lambda f: ints(f).aggregate("x + 1 AS y", by="k"),
-        errors.NotAnAggregate,
+        errors.BadExpression,
         ValueError,
         """expected an aggregate over many rows, got a value of one
   x + 1 AS y
@@ -221,7 +221,7 @@ without a collation
     ),
     "a column beside an aggregate": (
         lambda f: ints(f).window(5).aggregate("sum(x) + x AS y", by="k"),
-        errors.NotAnAggregate,
+        errors.BadExpression,
         ValueError,
         """column x stands outside of an aggregate function
   sum(x) + x AS y
@@ -243,7 +243,7 @@ without a collation
     ),
     "an aggregate of an aggregate": (
         lambda f: ints(f).aggregate("max(count(*)) AS n"),
-        errors.NotAnAggregate,
+        errors.BadExpression,
         ValueError,
         """count stands inside of max
   max(count(*)) AS n
@@ -254,7 +254,7 @@ without a collation
     ),
     "an aggregate function that is misspelt": (
         lambda f: ints(f).aggregate("averge(x) AS y"),
-        errors.NotAnAggregate,
+        errors.BadExpression,
         ValueError,
         """expected an aggregate over many rows, got a value of one
   averge(x) AS y

@@ -475,7 +475,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
     ),
     "keep of no aggregate": (
         lambda f: loop(f, keep="label"),
-        errors.NotAnAggregate,
+        errors.BadExpression,
         """expected an aggregate over many rows, got a value of one
   label
   ^^^^^

@@ -6,8 +6,9 @@ import pytest
 
 from tidegate.check.explore import explore
 from tidegate.check.mutants import MUTANTS
+from tidegate.errors import NotFound
 from tidegate.progress import Enter, Graph, Leave, PropagationConf, Tracker
-from tidegate.progress.errors import NotImplied, NotPending, UnknownWorker
+from tidegate.progress.errors import NotImplied, NotPending
 from tidegate.progress.exchange import ExchangeConf
 from tidegate.time import Antichain, Nat, Product, ZMultiset
 
@@ -102,7 +103,7 @@ def test_sending_takes_a_worker_and_pointstamps_before_configurations():
     conf = ExchangeConf.init(Nat(), {"w1": [0], "w2": [0]}).perf_op("w1", [0], [], [1])
     after = conf.send_upd("w1", [0, 1])
     assert list(after.msg["w1", "w2"]) != list(conf.msg["w1", "w2"])
-    with pytest.raises(UnknownWorker):
+    with pytest.raises(NotFound):
         conf.send_upd(conf, "w1")
 
 

@@ -15,18 +15,8 @@ from tidegate.check.changes import Batch, batches
 from tidegate.check.graphs import flat_graphs, graphs
 from tidegate.check.nests import nests
 from tidegate.check.orders import orders, times
-from tidegate.progress import (
-    Enter,
-    Graph,
-    Leave,
-    NegativeCount,
-    NotACount,
-    Progress,
-    Propagation,
-    UnknownLocation,
-    layout,
-    settle,
-)
+from tidegate.errors import WrongType
+from tidegate.progress import Enter, Graph, Leave, NegativeCount, Progress, Propagation, UnknownLocation, layout, settle
 from tidegate.time import BOTTOM, TOP, Antichain, EventTime, Frontier, Int, Nat, NotATime, Product, Sum, ZMultiset
 
 Held = Counter[tuple[Any, Any]]
@@ -249,8 +239,8 @@ def test_a_toggled_pointstamp_leaves_no_trace() -> None:
 
 REFUSED: list[tuple[Batch, type[Exception], str]] = [
     ([("nowhere", 0, 1)], UnknownLocation, r"(?s)'nowhere'.*rule: .*locations of the graph.*time 0"),
-    ([("in", 3, 0.5)], NotACount, "location 'in', time 3"),
-    ([("in", 3, True)], NotACount, "location 'in', time 3"),
+    ([("in", 3, 0.5)], WrongType, "location 'in', time 3"),
+    ([("in", 3, True)], WrongType, "location 'in', time 3"),
     ([("head", 3, 1)], NotATime, "location 'head'"),
     ([("in", -1, 1)], NotATime, "location 'in'"),
     ([("in", [3], 1)], NotATime, "location 'in'"),
@@ -279,7 +269,7 @@ def test_only_integers_are_added_and_dropped(n: Any) -> None:
     """A number of pointstamps is an integer, also where it is negated on the way."""
     progress = Progress(NESTED, {"in": {3: 1}})
     for change in (progress.add, progress.drop):
-        with pytest.raises(NotACount, match="location 'in', time 3"):
+        with pytest.raises(WrongType, match="location 'in', time 3"):
             change("in", 3, n)
     assert progress.pointstamps("in") == ZMultiset({3: 1})
 

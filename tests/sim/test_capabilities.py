@@ -8,21 +8,18 @@ from typing import Any
 
 import pytest
 
-from tidegate.progress import CycleDoesNotAdvance, NotComposable
+from tidegate.errors import BadValue, NotFound
+from tidegate.progress import BadGraph
 from tidegate.sim import (
-    BelowCapability,
     BrokenFrontier,
     Capability,
     Dataflow,
     DroppedCapability,
     Message,
-    NotAName,
-    NotRunning,
+    NotEnabled,
     Operator,
-    PortInUse,
     Schedule,
     Simulation,
-    UnknownPort,
 )
 from tidegate.time import Antichain, Nat, Product
 
@@ -100,8 +97,8 @@ def goes_back(held: Capability) -> None:
 MISUSES: list[tuple[Callable[[Capability], None], type[Exception], str]] = [
     (uses_dropped, DroppedCapability, r"send with the capability for a\.out at 0"),
     (drops_twice, DroppedCapability, r"drop with the capability for a\.out at 0"),
-    (sends_below, BelowCapability, r"send with the capability for a\.out at 5"),
-    (goes_back, BelowCapability, r"downgrade with the capability for a\.out at 5"),
+    (sends_below, BadValue, r"send with the capability for a\.out at 5"),
+    (goes_back, BadValue, r"downgrade with the capability for a\.out at 5"),
 ]
 
 
@@ -141,7 +138,7 @@ def test_a_copy_that_was_taken_back_is_of_no_use() -> None:
         held.send(1, at=-1)
 
     run = simulation(copies)
-    with pytest.raises(BelowCapability):
+    with pytest.raises(BadValue):
         run.replay(Schedule.parse("work 0 a"))
     run.instances("a")[0].do = lambda held: made[0].send(1)
     with pytest.raises(DroppedCapability):
@@ -165,7 +162,7 @@ def test_an_error_of_the_operator_says_which_action_it_was() -> None:
 def test_capabilities_rest_between_calls() -> None:
     """A capability can be used in a call of its operator only."""
     run = simulation(lambda held: None)
-    with pytest.raises(NotRunning, match=r"a\.out at 0"):
+    with pytest.raises(NotEnabled, match=r"a\.out at 0"):
         run.instances("a")[0].held.send(1)
 
 
@@ -174,7 +171,7 @@ def test_a_message_is_of_use_while_it_is_received() -> None:
     kept: list[Message] = []
     run = simulation(send_and_drop, kept.append)
     run.run(seed=0)
-    with pytest.raises(NotRunning, match=r"the message at 0 at b\.in"):
+    with pytest.raises(NotEnabled, match=r"the message at 0 at b\.in"):
         kept[0].capability("out")
 
 
@@ -187,7 +184,7 @@ def test_a_message_gives_later_times_along_the_summary_only() -> None:
         for output, at in (("out", 1), ("other", None), ("nowhere", None)):
             try:
                 message.capability(output, at=at)
-            except (BelowCapability, UnknownPort) as error:
+            except (BadValue, NotFound) as error:
                 errors.append(type(error))
         for at in (None, 7):
             held = message.capability("out", at=at)
@@ -195,7 +192,7 @@ def test_a_message_gives_later_times_along_the_summary_only() -> None:
             held.drop()
 
     simulation(send_and_drop, tries).run(seed=0)
-    assert errors == [BelowCapability, UnknownPort, UnknownPort] * 2
+    assert errors == [BadValue, NotFound, NotFound] * 2
     assert times == [2, 7] * 2
 
 
@@ -231,18 +228,18 @@ def test_ports_are_checked_when_the_dataflow_is_built() -> None:
     """Unknown ports, second channels, second names and loops that do not advance are refused by name."""
     flow = Dataflow(Nat())
     flow.operator("a", nothing, inputs=["in"], outputs=["out"])
-    with pytest.raises(PortInUse, match="'a'"):
+    with pytest.raises(BadValue, match="'a'"):
         flow.operator("a", nothing)
-    with pytest.raises(UnknownPort, match="'nowhere'"):
+    with pytest.raises(NotFound, match="'nowhere'"):
         flow.operator("b", nothing, inputs=["in"], summaries={("in", "nowhere"): 0})
-    with pytest.raises(UnknownPort, match=r"'a\.in'"):
+    with pytest.raises(NotFound, match=r"'a\.in'"):
         flow.channel("a.in", "a.out")
-    with pytest.raises(UnknownPort, match=r"'b\.in'"):
+    with pytest.raises(NotFound, match=r"'b\.in'"):
         flow.channel("a.out", "b.in")
     flow.channel("a.out", "a.in")
-    with pytest.raises(PortInUse, match="second one"):
+    with pytest.raises(BadValue, match="second one"):
         flow.channel("a.out", "a.in")
-    with pytest.raises(CycleDoesNotAdvance, match=r"'a\.in'"):
+    with pytest.raises(BadGraph, match=r"'a\.in'"):
         flow.graph()
 
 
@@ -251,9 +248,9 @@ def test_names_that_can_not_be_written_are_refused(name: Any) -> None:
     """A name that a location or a schedule could not hold is refused where it is given, for operators and ports."""
     flow = Dataflow(Nat())
     got = re.escape(f"without dots, semicolons and white space, got {name!r}")
-    with pytest.raises(NotAName, match=f"a name for an operator {got}"):
+    with pytest.raises(BadValue, match=f"a name for an operator {got}"):
         flow.operator(name, nothing, outputs=["1"])
-    with pytest.raises(NotAName, match=f"a name for a port of operator 'a' {got}"):
+    with pytest.raises(BadValue, match=f"a name for a port of operator 'a' {got}"):
         flow.operator("a", nothing, outputs=[name])
     assert not flow.nodes
 
@@ -267,7 +264,7 @@ def test_each_port_has_a_name_of_its_own(
 ) -> None:
     """Two ports of one name would be one location, so they are refused, whatever the summaries."""
     flow = Dataflow(Nat())
-    with pytest.raises(PortInUse, match="each port of operator 'a' to have a name of its own, got 'p' twice"):
+    with pytest.raises(BadValue, match="each port of operator 'a' to have a name of its own, got 'p' twice"):
         flow.operator("a", nothing, inputs=inputs, outputs=outputs, summaries=summaries)
     assert not flow.nodes
 
@@ -275,11 +272,11 @@ def test_each_port_has_a_name_of_its_own(
 def test_ports_are_used_for_what_they_are() -> None:
     """A text is not a list of ports, capabilities are for outputs, and summaries lead from inputs to outputs."""
     flow = Dataflow(Nat())
-    with pytest.raises(NotAName, match="several names for ports of operator 'a', got the text 'in'"):
+    with pytest.raises(BadValue, match="several names for ports of operator 'a', got the text 'in'"):
         flow.operator("a", nothing, inputs="in")
-    with pytest.raises(UnknownPort, match="one of the outputs of operator 'a', got 'in'"):
+    with pytest.raises(NotFound, match="one of the outputs of operator 'a', got 'in'"):
         flow.operator("a", nothing, inputs=["in"], holds=["in"])
-    with pytest.raises(UnknownPort, match="one of the inputs of operator 'a', got 'out'"):
+    with pytest.raises(NotFound, match="one of the inputs of operator 'a', got 'out'"):
         flow.operator("a", nothing, inputs=["in"], outputs=["out"], summaries={("out", "in"): 1})
 
 
@@ -289,5 +286,5 @@ def test_orders_that_do_not_fit_are_refused() -> None:
     flow.operator("a", nothing, outputs=["out"])
     flow.operator("b", nothing, inputs=["in"], order=Product(Nat(), Nat()))
     flow.channel("a.out", "b.in")
-    with pytest.raises(NotComposable, match=r"from 'a\.out' to 'b\.in'"):
+    with pytest.raises(BadGraph, match=r"from 'a\.out' to 'b\.in'"):
         Simulation(flow, workers=1)

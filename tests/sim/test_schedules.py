@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.sim import Adversary, Dataflow, NotASchedule, NotEnabled, Operator, Schedule, Simulation, Unfinished
+from tidegate.errors import BadValue
+from tidegate.sim import Adversary, Dataflow, NotEnabled, Operator, Schedule, Simulation, Unfinished
 from tidegate.sim.actions import Action, Deliver, Hear, Proceed, Propagate, Receive, Send, Work
 from tidegate.sim.capability import Capability
 from tidegate.sim.components import components
@@ -212,7 +213,7 @@ def test_what_is_not_enabled_is_refused(action: str) -> None:
 )
 def test_what_is_not_a_schedule_is_refused(text: str) -> None:
     """A text that is no action is quoted."""
-    with pytest.raises(NotASchedule, match="expected an action"):
+    with pytest.raises(BadValue, match="expected an action"):
         Schedule.parse(f"work 0 a; {text}")
 
 

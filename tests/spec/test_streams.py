@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidegate.errors import BadValue
 from tidegate.spec import (
     DT,
     WM,
-    EmptyCycle,
     Ended,
     Lasso,
     Monitor,
@@ -107,7 +107,7 @@ def test_a_lasso_is_its_prefix_and_then_its_cycle(prefix, cycle, n):
 
 def test_an_empty_cycle_is_an_error():
     """A stream that ends is a list."""
-    with pytest.raises(EmptyCycle, match="expected at least one event in the cycle"):
+    with pytest.raises(BadValue, match="expected at least one event in the cycle"):
         Lasso([1], [])
 
 

@@ -23,11 +23,11 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tidegate.errors import TidegateError
+from tidegate.errors import BadValue
 from tidegate.progress import Enter, Graph, Leave
 from tidegate.time import Nat, Order, Product
 
-__all__ = ["EXAMPLES", "Example", "Frontiers", "NotAnExample", "Point", "Step", "load", "operator_of", "read"]
+__all__ = ["EXAMPLES", "Example", "Frontiers", "Point", "Step", "load", "operator_of", "read"]
 
 #: A location and a time.
 Point: TypeAlias = tuple[str, Any]
@@ -37,10 +37,6 @@ Frontiers: TypeAlias = Mapping[str, frozenset[Any]]
 _PLACE = Path(__file__).parent / "dataflows"
 #: The names of the examples.
 EXAMPLES: tuple[str, ...] = tuple(sorted(path.stem for path in _PLACE.glob("*.json")))
-
-
-class NotAnExample(TidegateError, ValueError):
-    """A file does not describe a dataflow and what happens on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +125,18 @@ class Example:
             yield step, dict(known)
 
     def check(self) -> None:
-        """Raise `NotAnExample` unless each step is something that one operator can do."""
+        """Raise `BadValue` unless each step is something that one operator can do."""
         if set(self.frontiers) != set(self.graph.locations):
             wrong = sorted(set(self.frontiers) ^ set(map(str, self.graph.locations)))
-            raise NotAnExample(f"expected the frontiers of all locations, and no others; got {wrong}").at(self.name)
+            raise BadValue(f"expected the frontiers of all locations, and no others; got {wrong}").at(self.name)
         for number, step in enumerate(self.trace):
             place = f"step {number} of {self.name}"
             mine = {operator_of(l) for l, _ in (*step.take, *step.drop, *([step.receive] if step.receive else []))}
             mine |= {operator_of(self.sources[l]) for _, l, _ in step.send}
             if len(mine) != 1:
-                raise NotAnExample(f"expected a step of one operator, got one of {sorted(mine)}").at(place)
+                raise BadValue(f"expected a step of one operator, got one of {sorted(mine)}").at(place)
             if unknown := set(step.then) - set(self.frontiers):
-                raise NotAnExample(f"expected frontiers of locations, got {sorted(unknown)}").at(place)
+                raise BadValue(f"expected frontiers of locations, got {sorted(unknown)}").at(place)
 
 
 def operator_of(location: str) -> str:
@@ -168,7 +164,7 @@ def read(data: Mapping[str, Any]) -> Example:
             tuple(map(_step, data["trace"])),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise NotAnExample(f"expected a dataflow with a trace, got one where {error!r}") from error
+        raise BadValue(f"expected a dataflow with a trace, got one where {error!r}") from error
     found.check()
     return found
 

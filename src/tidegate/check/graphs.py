@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tidegate.check.orders import summaries, times
-from tidegate.progress import CycleDoesNotAdvance, Enter, Graph, Leave
+from tidegate.progress import BadGraph, Enter, Graph, Leave
 from tidegate.progress.scope import depth, outer
 from tidegate.time import Lexicographic, Nat, Order, Product
 
@@ -68,7 +68,7 @@ def _connect(draw: st.DrawFn, orders: dict[Any, Order[Any]]) -> Graph:
         trial = {**edges, (l, m): draw(_edge(orders[l], orders[m]))}
         try:
             graph = Graph(orders, trial)
-        except CycleDoesNotAdvance:
+        except BadGraph:
             continue  # leave the edge out; without it the graph is one
         edges = trial
     return graph

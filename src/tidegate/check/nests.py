@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tidegate.check.orders import summaries
-from tidegate.progress import CycleDoesNotAdvance, Enter, Graph, Leave
+from tidegate.progress import BadGraph, Enter, Graph, Leave
 from tidegate.time import Lexicographic, Nat, Order, Product
 
 __all__ = ["nests"]
@@ -42,7 +42,7 @@ def nests(draw: st.DrawFn, *, max_depth: int = 3) -> Graph:
         trial = {**edges, (l, m): draw(st.lists(summaries(at[l]), min_size=1, max_size=2))}
         try:
             Graph(at, trial)
-        except CycleDoesNotAdvance:
+        except BadGraph:
             continue
         edges = trial
     return Graph(at, edges)

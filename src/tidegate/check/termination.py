@@ -11,15 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from tidegate.progress import (
-    CycleDoesNotAdvance,
-    Enter,
-    Forbidden,
-    Graph,
-    Leave,
-    Pointstamp,
-    PropagationConf,
-)
+from tidegate.progress import BadGraph, Enter, Forbidden, Graph, Leave, Pointstamp, PropagationConf
 from tidegate.progress.scope import depth, outer
 from tidegate.time import Inl, Inr, Lexicographic, Nat, Order, Product, Sum
 
@@ -99,7 +91,7 @@ def random_graph(random: Random) -> Graph:
         trial = {**edges, (l, m): _edge(random, orders[l], orders[m])}
         try:
             graph = Graph(orders, trial)
-        except CycleDoesNotAdvance:
+        except BadGraph:
             continue  # leave the edge out; without it the graph is one
         edges = trial
     return graph

@@ -14,17 +14,13 @@ from rich.console import Console
 from tidegate import time
 from tidegate.cli.app import app
 from tidegate.cli.output import say
-from tidegate.errors import TidegateError
+from tidegate.errors import NotFound, TidegateError
 from tidegate.extras import require
 from tidegate.time import Order
 
 __all__ = ["check", "order_of"]
 
 ORDERS = ("Nat", "Int", "EventTime", "Product", "Lexicographic", "Sum", "Poset")
-
-
-class NotFound(TidegateError, LookupError):
-    """What was named on the command line is not there."""
 
 
 def order_of(text: str) -> Order[Any]:

@@ -8,15 +8,11 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from tidegate.errors import TidegateError
+from tidegate.errors import NotFound, TidegateError
 from tidegate.flow import Flow
 from tidegate.flow.errors import did_you_mean
 
-__all__ = ["NoFlow", "load_flow"]
-
-
-class NoFlow(TidegateError, LookupError):
-    """A file does not contain the flow that was asked for."""
+__all__ = ["load_flow"]
 
 
 def load_flow(path: Path, name: str = "") -> Flow:
@@ -26,19 +22,19 @@ def load_flow(path: Path, name: str = "") -> Flow:
     ``if __name__ == "__main__"`` is not run.
     """
     if not path.is_file():
-        raise NoFlow(f"there is no file {path}", hint="tidegate explain flow.py")
+        raise NotFound(f"there is no file {path}", hint="tidegate explain flow.py")
     found = _run_file(path)
     every = list({id(flow): flow for flow in found.values() if isinstance(flow, Flow)}.values())
     flows = {flow.name: flow for flow in every}
     if len(flows) < len(every):
-        raise NoFlow(f"{path} has several flows of one name", hint="give each flow a name of its own")
+        raise NotFound(f"{path} has several flows of one name", hint="give each flow a name of its own")
     if not flows:
-        raise NoFlow(f"{path} defines no flow", hint='flow = tidegate.Flow("name") at the top level of the file')
+        raise NotFound(f"{path} defines no flow", hint='flow = tidegate.Flow("name") at the top level of the file')
     if name and name not in flows:
         what = f"{path} has no flow {name!r}; it has {', '.join(map(repr, flows))}"
-        raise NoFlow(what, hint=did_you_mean(name, flows))
+        raise NotFound(what, hint=did_you_mean(name, flows))
     if not name and len(flows) > 1:
-        raise NoFlow(f"{path} has several flows: {', '.join(flows)}", hint=f"choose one: --flow {next(iter(flows))}")
+        raise NotFound(f"{path} has several flows: {', '.join(flows)}", hint=f"choose one: --flow {next(iter(flows))}")
     return flows[name] if name else next(iter(flows.values()))
 
 
@@ -51,9 +47,9 @@ def _run_file(path: Path) -> dict[str, Any]:
     except TidegateError as error:
         raise error.at(_place(path, error)) from None
     except SyntaxError as error:
-        raise NoFlow(f"{error.filename}, line {error.lineno}: {error.msg}", hint="it is no Python") from None
+        raise NotFound(f"{error.filename}, line {error.lineno}: {error.msg}", hint="it is no Python") from None
     except (Exception, SystemExit) as error:
-        raise NoFlow(
+        raise NotFound(
             f"expected a file that builds a flow, and it failed with {type(error).__name__}: {error}",
             hint=f"python {path} shows where that comes from",
         ).at(_place(path, error)) from None

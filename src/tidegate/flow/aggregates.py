@@ -16,7 +16,7 @@ from typing import Any
 from tidegate.flow import sqltypes
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS, AggregateFunction
 from tidegate.flow.arguments import names_of
-from tidegate.flow.errors import BadArgument, BadExpression, NotAnAggregate, UnknownColumn, did_you_mean, pointed
+from tidegate.flow.errors import BadArgument, BadExpression, UnknownColumn, did_you_mean, pointed
 from tidegate.flow.expressions import Expression, Parsed, Scope, bind, bound
 from tidegate.flow.fingerprint import AS_SQL, LEFT_OUT
 from tidegate.flow.parser import TokenType, exp, parse, place
@@ -191,17 +191,17 @@ def _substituted(sql: str, calls: Mapping[str, str]) -> str:
     return whole.render({token.start: calls[token.text] for token in names})
 
 
-def _no_aggregate(sql: Sql, schema: Schema) -> NotAnAggregate:
+def _no_aggregate(sql: Sql, schema: Schema) -> BadExpression:
     functions = sql.calls()
     meant = filter(None, (did_you_mean(call.name, AGGREGATE_FUNCTIONS) for call in functions))
     hint = next(meant, "for example sum(x), max(x), count(*); a column to keep belongs into by")
     if not functions and sql.tokens[0].word in map(str.lower, schema.time):
         hint = "time columns are part of every result; of a window, window.start and window.end can be read after it"
     what = pointed("expected an aggregate over many rows, got a value of one", sql.text, *sql.span)
-    return NotAnAggregate(what, hint=hint)
+    return BadExpression(what, hint=hint)
 
 
-def _outside(text: str, remaining: str, schema: Schema, allowed: Schema) -> NotAnAggregate | UnknownColumn:
+def _outside(text: str, remaining: str, schema: Schema, allowed: Schema) -> BadExpression | UnknownColumn:
     """Build the error for a column that stands outside of the aggregate functions and is not one of the groups."""
     identifiers = [column.parts[0] for column in parse(remaining).find_all(exp.Column)]
     stray = min((i for i in identifiers if i.name not in allowed), key=lambda i: place(i))
@@ -209,7 +209,7 @@ def _outside(text: str, remaining: str, schema: Schema, allowed: Schema) -> NotA
         return schema.unknown(stray.name, text=text, start=place(stray)[0])
     name = schema[stray.name].name
     what = pointed(f"column {name} stands outside of an aggregate function", text, *place(stray))
-    return NotAnAggregate(what, hint=f"wrap it, for example max({name}), or group by it: by={name!r}")
+    return BadExpression(what, hint=f"wrap it, for example max({name}), or group by it: by={name!r}")
 
 
 def _outermost(sql: Sql) -> list[Call]:
@@ -224,7 +224,7 @@ def _outermost(sql: Sql) -> list[Call]:
         elif outer.inside and call.function.start < outer.inside.span[1]:
             inner, name = call.function, outer.function
             what = pointed(f"{inner.text} stands inside of {name.text}", sql.text, *inner.span)
-            raise NotAnAggregate(what, hint="aggregate twice: first one, then the other on its result")
+            raise BadExpression(what, hint="aggregate twice: first one, then the other on its result")
     return found
 
 

@@ -23,8 +23,6 @@ __all__ = [
     "ColumnClash",
     "FlowError",
     "NameTaken",
-    "NotAScalar",
-    "NotAnAggregate",
     "NotConverging",
     "NotSupported",
     "TimesDiffer",
@@ -62,14 +60,6 @@ class AmbiguousColumn(FlowError, LookupError):
 
 class ColumnClash(FlowError, ValueError):
     """Two columns of a result would have the same name."""
-
-
-class NotAScalar(FlowError, ValueError):
-    """An aggregate stands where a value of one row is needed."""
-
-
-class NotAnAggregate(FlowError, ValueError):
-    """A value of one row stands where an aggregate over many is needed."""
 
 
 class BadSchema(FlowError, ValueError):

@@ -17,7 +17,7 @@ from sqlglot.errors import ParseError, TokenError
 from tidegate.flow import sqltypes
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.derive import derive
-from tidegate.flow.errors import AmbiguousColumn, BadArgument, BadExpression, NotAScalar, pointed
+from tidegate.flow.errors import AmbiguousColumn, BadArgument, BadExpression, pointed
 from tidegate.flow.fingerprint import AS_SQL, LEFT_OUT
 from tidegate.flow.functions import GENERATORS, UNREPEATABLE, WINDOW_ONLY, WITHOUT_PARENTHESES
 from tidegate.flow.parser import TokenType, Tree, exp, parse, place, place_of_error
@@ -112,7 +112,9 @@ def bind(text: Any, scope: Schema | Scope, *, what: str = "an expression", name:
     if call:
         said = call.function
         message = pointed(f"expected a value of one row, got the aggregate {said.text}", text, *said.span)
-        raise NotAScalar(message, hint="aggregates belong into aggregate(…), window(…).aggregate(…) or accumulate(…)")
+        raise BadExpression(
+            message, hint="aggregates belong into aggregate(…), window(…).aggregate(…) or accumulate(…)"
+        )
     return bound(parsed, scope if isinstance(scope, Scope) else Scope(scope), name=name)
 
 

@@ -5,30 +5,19 @@ The definitions are those of "Verified Progress Tracking for Timely Dataflow" by
 
 from tidegate.progress.clocks import Clocks, ClocksConf
 from tidegate.progress.errors import (
-    CycleDoesNotAdvance,
-    DuplicateWorker,
+    BadGraph,
     Forbidden,
     NegativeCount,
     NoCapability,
     NoChange,
     NoMessage,
-    NotACollection,
-    NotACount,
-    NotAnEdge,
-    NotAnOrder,
-    NotAPointstamp,
-    NotASend,
-    NotComposable,
     NotImplied,
     NotInitialized,
     NotJustified,
     NotMinimal,
     NotPending,
     NotUpright,
-    SelfEdge,
-    SummaryNotMonotone,
     UnknownLocation,
-    UnknownWorker,
 )
 from tidegate.progress.exchange import Exchange, ExchangeConf
 from tidegate.progress.graph import Graph, Location, Pointstamp
@@ -41,11 +30,10 @@ from tidegate.progress.tracker import Tracker, TrackerConf
 from tidegate.progress.why import Reason
 
 __all__ = [
+    "BadGraph",
     "Clocks",
     "ClocksConf",
     "CouldResultIn",
-    "CycleDoesNotAdvance",
-    "DuplicateWorker",
     "Enter",
     "Exchange",
     "ExchangeConf",
@@ -57,13 +45,6 @@ __all__ = [
     "NoCapability",
     "NoChange",
     "NoMessage",
-    "NotACollection",
-    "NotACount",
-    "NotAPointstamp",
-    "NotASend",
-    "NotAnEdge",
-    "NotAnOrder",
-    "NotComposable",
     "NotImplied",
     "NotInitialized",
     "NotJustified",
@@ -75,11 +56,8 @@ __all__ = [
     "Propagation",
     "PropagationConf",
     "Reason",
-    "SelfEdge",
     "Summary",
-    "SummaryNotMonotone",
     "Tracker",
     "TrackerConf",
     "UnknownLocation",
-    "UnknownWorker",
 ]

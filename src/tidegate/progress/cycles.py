@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from tidegate.progress.errors import CycleDoesNotAdvance
+from tidegate.progress.errors import BadGraph
 from tidegate.progress.scope import AnyOrder, depth, drop, outer
 from tidegate.progress.summary import Summary
 
@@ -19,7 +19,7 @@ Changes: TypeAlias = dict[Location, dict[Location, tuple[Any, ...]]]
 
 
 def check_cycles(orders: Mapping[Location, AnyOrder], successors: Successors) -> None:
-    """Raise `CycleDoesNotAdvance`, naming the cycle, unless every cycle advances the part of the time that it keeps.
+    """Raise `BadGraph`, naming the cycle, unless every cycle advances the part of the time that it keeps.
 
     The cost follows the number of edges, and not the number of cycles: an edge that advances on its own makes every
     cycle through it advance. Only what is left without such edges is searched, and that is rarely anything.
@@ -138,8 +138,8 @@ def _check_from(l: Location, order: AnyOrder, changes: Changes) -> None:
                     queue.append((m, longer, (*path, m)))
 
 
-def _does_not_advance(order: AnyOrder, path: tuple[Location, ...], change: Any) -> CycleDoesNotAdvance:
-    return CycleDoesNotAdvance(
+def _does_not_advance(order: AnyOrder, path: tuple[Location, ...], change: Any) -> BadGraph:
+    return BadGraph(
         f"expected every cycle to advance time, got one whose summary {change!r} of {order!r} does not",
         hint="give the edge that closes the loop a summary that advances, such as (0, 1)",
     ).at("the cycle " + " → ".join(map(repr, path)))

@@ -5,55 +5,28 @@ from __future__ import annotations
 from tidegate.errors import TidegateError
 
 __all__ = [
-    "CycleDoesNotAdvance",
-    "DuplicateWorker",
+    "BadGraph",
     "Forbidden",
     "NegativeCount",
     "NoCapability",
     "NoChange",
     "NoMessage",
-    "NotACollection",
-    "NotACount",
-    "NotAPointstamp",
-    "NotASend",
-    "NotAnEdge",
-    "NotAnOrder",
-    "NotComposable",
     "NotImplied",
     "NotInitialized",
     "NotJustified",
     "NotMinimal",
     "NotPending",
     "NotUpright",
-    "SelfEdge",
-    "SummaryNotMonotone",
     "UnknownLocation",
-    "UnknownWorker",
 ]
 
 
-class SummaryNotMonotone(TidegateError, ValueError):
-    """A summary that would lower a time or lose the order of two."""
+class BadGraph(TidegateError, ValueError):
+    """A graph along which progress cannot be tracked.
 
-
-class NotComposable(TidegateError, ValueError):
-    """An edge between locations whose orders do not fit its summary."""
-
-
-class SelfEdge(TidegateError, ValueError):
-    """An edge from a location to itself."""
-
-
-class CycleDoesNotAdvance(TidegateError, ValueError):
-    """A cycle along which some time comes back at or below itself."""
-
-
-class NotAnOrder(TidegateError, TypeError):
-    """Something other than an order, such as the class of one."""
-
-
-class NotAnEdge(TidegateError, TypeError):
-    """Something other than a pair of two locations."""
+    A summary lowers a time or loses the order of two, an edge does not fit the orders at its ends or leads to where it
+    begins, or some time comes back along a cycle at or below itself.
+    """
 
 
 class UnknownLocation(TidegateError, LookupError):
@@ -69,30 +42,6 @@ class UnknownLocation(TidegateError, LookupError):
 
     def __str__(self) -> str:
         return _with_rule(super().__str__(), self.rule)
-
-
-class NotAPointstamp(TidegateError, TypeError):
-    """Something other than a pair of a location and a time."""
-
-
-class NotASend(TidegateError, TypeError):
-    """Something other than a pair of a receiver and a pointstamp."""
-
-
-class NotACollection(TidegateError, TypeError):
-    """Something that holds nothing, or a text, where a collection is needed."""
-
-
-class NotACount(TidegateError, TypeError):
-    """Something other than an integer to count pointstamps with."""
-
-
-class UnknownWorker(TidegateError, LookupError):
-    """A worker that takes no part."""
-
-
-class DuplicateWorker(TidegateError, ValueError):
-    """Two workers of one name."""
 
 
 class Forbidden(TidegateError, RuntimeError):

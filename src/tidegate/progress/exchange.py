@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from tidegate.progress.errors import NoCapability, NoChange, NoMessage, NotACollection, NotASend, NotJustified
+from tidegate.errors import WrongType
+from tidegate.progress.errors import NoCapability, NoChange, NoMessage, NotJustified
 from tidegate.progress.pointstamp import Bag, PartialOrder, check_partial_order, multiset
 from tidegate.progress.support import justified_with, unjustified
 from tidegate.progress.table import Table
@@ -33,7 +34,7 @@ class ExchangeConf(UpdatesConf):
         """Build an initial configuration: nothing on its way, and all know all capabilities."""
         check_partial_order(order)
         if not isinstance(capabilities, Mapping):
-            raise NotACollection(
+            raise WrongType(
                 f"expected a mapping from each worker to its capabilities, got {capabilities!r}",
                 hint="write {'w1': [0], 'w2': []}",
             )
@@ -79,7 +80,7 @@ class ExchangeConf(UpdatesConf):
         neg, data, own = multiset(neg), multiset(data), multiset(own)
         for entry in data:
             if not isinstance(entry, tuple) or len(entry) != 2:
-                raise NotASend(
+                raise WrongType(
                     f"expected a pair of a receiver and a pointstamp in Δdata, got {entry!r}", hint="write ('w2', 3)"
                 )
             check_worker(self.workers, entry[0])

@@ -6,16 +6,9 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Set
 from typing import Any, TypeAlias
 
+from tidegate.errors import WrongType
 from tidegate.progress.cycles import check_cycles
-from tidegate.progress.errors import (
-    NotACollection,
-    NotAnEdge,
-    NotAnOrder,
-    NotComposable,
-    SelfEdge,
-    SummaryNotMonotone,
-    UnknownLocation,
-)
+from tidegate.progress.errors import BadGraph, UnknownLocation
 from tidegate.progress.scope import AnyOrder, Enter, Leave, outer
 from tidegate.progress.summary import Summary, minimal_summaries
 from tidegate.time import Antichain, NoSuchTime, Order, Poset
@@ -168,7 +161,7 @@ class Graph:
     def _edge(self, l: Location, m: Location, given: Any) -> Summary:
         place = f"the edge from {l!r} to {m!r}"
         if l == m:
-            raise SelfEdge(
+            raise BadGraph(
                 f"expected an edge between two locations, got one from {l!r} to itself",
                 hint="put a second location on the loop, such as the port that the feedback leaves from",
             ).at(place)
@@ -211,31 +204,29 @@ class Graph:
 
 
 def check_order(order: object, place: str = "") -> None:
-    """Raise `NotAnOrder` unless ``order`` is an order of times."""
+    """Raise `WrongType` unless ``order`` is an order of times."""
     if not isinstance(order, Order):
         what = f"the class {order.__name__}" if isinstance(order, type) else f"{order!r} ({type(order).__name__})"
-        error = NotAnOrder(f"expected an order, got {what}", hint="write Nat(), not Nat")
+        error = WrongType(f"expected an order, got {what}", hint="write Nat(), not Nat")
         raise error.at(place) if place else error
 
 
 def _check_edges(summaries: object) -> None:
     if not isinstance(summaries, Mapping):
-        raise NotACollection(
-            f"expected a mapping from edges to summaries, got {summaries!r}", hint="write {('a', 'b'): 0}"
-        )
+        raise WrongType(f"expected a mapping from edges to summaries, got {summaries!r}", hint="write {('a', 'b'): 0}")
     for edge in summaries:
         if not isinstance(edge, tuple) or len(edge) != 2:
-            raise NotAnEdge(f"expected an edge, a pair of two locations, got {edge!r}", hint="write ('a', 'b')")
+            raise WrongType(f"expected an edge, a pair of two locations, got {edge!r}", hint="write ('a', 'b')")
 
 
-def _does_not_fit(given: str, source: AnyOrder, target: AnyOrder, expected: str) -> NotComposable:
-    return NotComposable(
+def _does_not_fit(given: str, source: AnyOrder, target: AnyOrder, expected: str) -> BadGraph:
+    return BadGraph(
         f"expected the summary {given} to fit the orders at both ends, got {source!r} and {target!r}",
         hint=f"from {source!r} it leads to {expected}",
     )
 
 
-def _not_monotone(order: AnyOrder, given: Any) -> SummaryNotMonotone:
+def _not_monotone(order: AnyOrder, given: Any) -> BadGraph:
     expected = order.summaries._expected()
     what = f"expected a summary of {order!r}, {expected}; got {given!r} ({type(given).__name__})"
     hint = "a summary never lowers a time, and keeps t <= u; give several as a list"
@@ -246,5 +237,5 @@ def _not_monotone(order: AnyOrder, given: Any) -> SummaryNotMonotone:
                 a, b = moves.get(x, x), moves.get(y, y)
                 if {a, b} <= set(order.elements) and order.le(x, y) and not order.le(a, b):
                     hint = f"{x!r} <= {y!r}, but they become {a!r} and {b!r}; {hint}"
-                    return SummaryNotMonotone(what, hint=hint)
-    return SummaryNotMonotone(what, hint=hint)
+                    return BadGraph(what, hint=hint)
+    return BadGraph(what, hint=hint)

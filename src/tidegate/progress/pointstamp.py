@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from tidegate.progress.errors import NegativeCount, NotACollection, NotACount, NotAnOrder, NotAPointstamp
+from tidegate.errors import WrongType
+from tidegate.progress.errors import NegativeCount
 from tidegate.progress.graph import Graph, Pointstamp
 from tidegate.time import ZMultiset
 
@@ -60,16 +61,14 @@ class CouldResultIn:
     def check(self, t: object) -> None:
         """Raise an error unless ``t`` is a pair of a location and one of its times."""
         if not isinstance(t, tuple) or len(t) != 2:
-            raise NotAPointstamp(
-                f"expected a pointstamp, a pair of a location and a time, got {t!r}", hint="write ('a', 3)"
-            )
+            raise WrongType(f"expected a pointstamp, a pair of a location and a time, got {t!r}", hint="write ('a', 3)")
         self.graph.check(t[0], t[1])
 
 
 def check_partial_order(order: object) -> None:
-    """Raise `NotAnOrder` unless ``order`` is a `PartialOrder`, and not the class of one."""
+    """Raise `WrongType` unless ``order`` is a `PartialOrder`, and not the class of one."""
     if isinstance(order, type) or not all(hasattr(order, name) for name in ("le", "lt", "check")):
-        raise NotAnOrder(f"expected a partial order of pointstamps, got {order!r}", hint="write Nat(), not Nat")
+        raise WrongType(f"expected a partial order of pointstamps, got {order!r}", hint="write Nat(), not Nat")
 
 
 def is_count(n: object) -> bool:
@@ -77,9 +76,9 @@ def is_count(n: object) -> bool:
     return isinstance(n, int) and not isinstance(n, bool)
 
 
-def not_a_count(n: object) -> NotACount:
+def not_a_count(n: object) -> WrongType:
     """Build the error that says that ``n`` is no count."""
-    return NotACount(f"expected an integer to count with, got {n!r} ({type(n).__name__})")
+    return WrongType(f"expected an integer to count with, got {n!r} ({type(n).__name__})")
 
 
 def multiset(given: Bag[P]) -> ZMultiset[P]:
@@ -99,7 +98,7 @@ def multiset(given: Bag[P]) -> ZMultiset[P]:
 
 def _counted(given: Any) -> ZMultiset[Any]:
     if not isinstance(given, Iterable):
-        raise NotACollection(
+        raise WrongType(
             f"expected a collection of pointstamps, or a mapping to their counts, got {given!r}",
             hint=f"write [{given!r}]",
         )
@@ -112,6 +111,6 @@ def _counted(given: Any) -> ZMultiset[Any]:
     try:
         return ZMultiset(pointstamps)
     except TypeError:
-        raise NotAPointstamp(
+        raise WrongType(
             f"expected pointstamps that can be hashed, got {pointstamps!r}", hint="write tuples, not lists"
         ) from None

@@ -6,7 +6,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from tidegate.progress.errors import DuplicateWorker, NoChange, NoMessage, NotACollection, NotAPointstamp, UnknownWorker
+from tidegate.errors import BadValue, NotFound, WrongType
+from tidegate.progress.errors import NoChange, NoMessage
 from tidegate.progress.pointstamp import PartialOrder
 from tidegate.progress.support import vacant
 from tidegate.progress.table import Table
@@ -33,21 +34,19 @@ NOTHING: Changes = ZMultiset()
 
 
 def check_worker(workers: tuple[Worker, ...], w: Worker) -> None:
-    """Raise `UnknownWorker` unless ``w`` is one of ``workers``."""
+    """Raise `NotFound` unless ``w`` is one of ``workers``."""
     if w not in workers:
-        raise UnknownWorker(f"expected a worker, got {w!r}", hint=f"the workers are {', '.join(map(repr, workers))}")
+        raise NotFound(f"expected a worker, got {w!r}", hint=f"the workers are {', '.join(map(repr, workers))}")
 
 
 def check_workers(workers: Iterable[Worker]) -> tuple[Worker, ...]:
     """Return the workers, or raise an error unless they are several names, each given once."""
     if isinstance(workers, str) or not isinstance(workers, Iterable):
-        raise NotACollection(f"expected a collection of workers, got {workers!r}", hint=f"write [{workers!r}]")
+        raise WrongType(f"expected a collection of workers, got {workers!r}", hint=f"write [{workers!r}]")
     everyone = tuple(workers)
     for i, w in enumerate(everyone):
         if w in everyone[:i]:
-            raise DuplicateWorker(
-                f"expected each worker once, got {w!r} twice", hint="give each worker a name of its own"
-            )
+            raise BadValue(f"expected each worker once, got {w!r} twice", hint="give each worker a name of its own")
     return everyone
 
 
@@ -174,12 +173,12 @@ class UpdatesConf:
 def _only(M: Changes, P: Iterable[Any]) -> Changes:
     """Return the part of ``M`` at the pointstamps in ``P``."""
     if isinstance(P, str) or not isinstance(P, Iterable):
-        raise NotACollection(f"expected a collection of pointstamps, got {P!r}", hint=f"write [{P!r}]")
+        raise WrongType(f"expected a collection of pointstamps, got {P!r}", hint=f"write [{P!r}]")
     given = list(P)
     try:
         wanted = set(given)
     except TypeError:
-        raise NotAPointstamp(
+        raise WrongType(
             f"expected pointstamps that can be hashed, got {given!r}", hint="write tuples, not lists"
         ) from None
     return ZMultiset({p: n for p, n in M.items() if p in wanted})

@@ -3,19 +3,7 @@
 from tidegate.sim.actions import Schedule
 from tidegate.sim.capability import Capability
 from tidegate.sim.dataflow import Dataflow
-from tidegate.sim.errors import (
-    BelowCapability,
-    BrokenFrontier,
-    DroppedCapability,
-    InvariantViolated,
-    NotAName,
-    NotASchedule,
-    NotEnabled,
-    NotRunning,
-    PortInUse,
-    Unfinished,
-    UnknownPort,
-)
+from tidegate.sim.errors import BrokenFrontier, DroppedCapability, InvariantViolated, NotEnabled, Unfinished
 from tidegate.sim.operator import Message, Operator
 from tidegate.sim.scheduler import Adversary
 from tidegate.sim.shrink import shrink
@@ -23,22 +11,16 @@ from tidegate.sim.simulation import Simulation
 
 __all__ = [
     "Adversary",
-    "BelowCapability",
     "BrokenFrontier",
     "Capability",
     "Dataflow",
     "DroppedCapability",
     "InvariantViolated",
     "Message",
-    "NotAName",
-    "NotASchedule",
     "NotEnabled",
-    "NotRunning",
     "Operator",
-    "PortInUse",
     "Schedule",
     "Simulation",
     "Unfinished",
-    "UnknownPort",
     "shrink",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from tidegate.sim.errors import NotASchedule
+from tidegate.errors import BadValue
 
 __all__ = ["Action", "Deliver", "Hear", "Proceed", "Propagate", "Receive", "Schedule", "Send", "Work"]
 
@@ -154,7 +154,7 @@ def _parse(text: str) -> Action:
             return Send(int(worker), tuple(map(int, some.split("+"))))
         case ["propagate", worker] if worker.isdigit():
             return Propagate(int(worker))
-    raise NotASchedule(
+    raise BadValue(
         f"expected an action, got {text!r}",
         hint="such as 'work 0 a', 'deliver 0>1', 'receive 1 b', 'proceed 1 b', 'send 0', 'hear 0>1', 'propagate 1'",
     )

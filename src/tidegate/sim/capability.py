@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidegate.sim.errors import BelowCapability, DroppedCapability, NotRunning
+from tidegate.errors import BadValue
+from tidegate.sim.errors import DroppedCapability, NotEnabled
 
 __all__ = ["Capability", "Ledger"]
 
@@ -105,14 +106,14 @@ class Capability:
                 hint="keep a copy(), or drop it after its last use",
             ).at(place)
         if not self._ledger.running:
-            raise NotRunning(
+            raise NotEnabled(
                 "expected a capability to be used while its operator is called, got a use in between",
                 hint="use it in work, receive or proceed",
             ).at(place)
         if at is None:
             return self.time
         if not self._le(self.time, at):
-            raise BelowCapability(
+            raise BadValue(
                 f"expected a time at or above {self.time!r}, got {at!r}",
                 hint="a capability can be used for its own time and for later ones, never for earlier ones",
             ).at(place)

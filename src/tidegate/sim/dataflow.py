@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from tidegate.errors import BadValue, NotFound
 from tidegate.progress import Graph
-from tidegate.sim.errors import NotAName, PortInUse, UnknownPort
 from tidegate.sim.operator import Operator
 from tidegate.time import Order
 
@@ -38,7 +38,7 @@ class Node:
         'b.2'
         """
         if port not in self.inputs and port not in self.outputs:
-            raise UnknownPort(
+            raise NotFound(
                 f"expected a port of operator {self.name!r}, got {port!r}",
                 hint=f"it has the inputs {', '.join(self.inputs)} and the outputs {', '.join(self.outputs)}",
             )
@@ -96,7 +96,7 @@ class Dataflow:
         """
         _check_name(name, "an operator")
         if name in self.nodes:
-            raise PortInUse(f"expected a name that is free, got {name!r}, which is an operator already")
+            raise BadValue(f"expected a name that is free, got {name!r}, which is an operator already")
         inputs, outputs = _ports(name, inputs, outputs)
         order = self.order if order is None else order
         if summaries is None:
@@ -120,12 +120,12 @@ class Dataflow:
             name, _, port = location.partition(".")
             if name not in self.nodes or port not in getattr(self.nodes[name], ports):
                 known = [f"{n}.{p}" for n, node in self.nodes.items() for p in getattr(node, ports)]
-                raise UnknownPort(f"expected one of the {ports}, {', '.join(known)}; got {location!r}")
+                raise NotFound(f"expected one of the {ports}, {', '.join(known)}; got {location!r}")
         if along is None:
             along = self.nodes[source.partition(".")[0]].order.summaries.neutral
         channels = self.channels.setdefault(source, [])
         if any(channel.target == target for channel in channels):
-            raise PortInUse(f"expected one channel between two ports, got a second one from {source!r} to {target!r}")
+            raise BadValue(f"expected one channel between two ports, got a second one from {source!r} to {target!r}")
         channels.append(Channel(source, target, route, along))
 
     def graph(self) -> Graph:
@@ -141,7 +141,7 @@ class Dataflow:
 
 def _check_name(name: object, of: str) -> None:
     if not isinstance(name, str) or not name or any(c in ".;" or c.isspace() for c in name):
-        raise NotAName(
+        raise BadValue(
             f"expected a name for {of} without dots, semicolons and white space, got {name!r}",
             hint="a location is written operator.port, and a schedule 'work 0 operator; …'",
         )
@@ -151,7 +151,7 @@ def _ports(name: str, inputs: Iterable[str], outputs: Iterable[str]) -> tuple[tu
     """Return the ports of an operator, or raise an error unless each has a name of its own."""
     for given in (inputs, outputs):
         if isinstance(given, str):
-            raise NotAName(
+            raise BadValue(
                 f"expected several names for ports of operator {name!r}, got the text {given!r}",
                 hint=f"write [{given!r}]",
             )
@@ -160,7 +160,7 @@ def _ports(name: str, inputs: Iterable[str], outputs: Iterable[str]) -> tuple[tu
     for port in (*inputs, *outputs):
         _check_name(port, f"a port of operator {name!r}")
         if port in seen:
-            raise PortInUse(
+            raise BadValue(
                 f"expected each port of operator {name!r} to have a name of its own, got {port!r} twice",
                 hint="an input and an output are two locations, and can not share a name either",
             )
@@ -171,7 +171,7 @@ def _ports(name: str, inputs: Iterable[str], outputs: Iterable[str]) -> tuple[tu
 def _check_port(node: Node, port: str, kind: Literal["inputs", "outputs"]) -> None:
     known: tuple[str, ...] = getattr(node, kind)
     if port not in known:
-        raise UnknownPort(
+        raise NotFound(
             f"expected one of the {kind} of operator {node.name!r}, got {port!r}",
             hint=f"it has {', '.join(known) or 'none'}",
         )

@@ -6,10 +6,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from tidegate.errors import BadValue, NotFound
 from tidegate.progress import Graph, Pointstamp
 from tidegate.sim.capability import Capability, Ledger
 from tidegate.sim.dataflow import Node
-from tidegate.sim.errors import BelowCapability, BrokenFrontier, NotRunning, UnknownPort
+from tidegate.sim.errors import BrokenFrontier, NotEnabled
 from tidegate.sim.operator import Message
 from tidegate.time import Antichain
 
@@ -58,7 +59,7 @@ class Instance:
 
         def retain(output: str, at: Any) -> Capability:
             if not self.inbox or self.inbox[0] is not arrived or not self.ledger.running:
-                raise NotRunning(
+                raise NotEnabled(
                     "expected a message to be used while it is received, got a use after that",
                     hint="take capabilities in receive, and keep those",
                 ).at(f"the message at {t!r} at {self.node.at(port)}")
@@ -73,14 +74,14 @@ class Instance:
         source, target = self.node.at(port), self.node.at(output)
         least = [s.results_in(t) for s in self.graph.summary(source, target)]
         if not least:
-            raise UnknownPort(
+            raise NotFound(
                 f"expected an output that {source} leads to, got {target}",
                 hint=f"name it in the summaries of operator {self.node.name!r}",
             )
         if at is None and len(least) == 1:
             at = least[0]
         if at is None or not any(self.node.order.le(u, at) for u in least):
-            raise BelowCapability(
+            raise BadValue(
                 f"expected a time for {target} at or above {' or '.join(map(repr, least))}, got {at!r}",
                 hint="a message leads to what its time becomes along the summaries, or later",
             ).at(f"the message at {t!r} at {source}")

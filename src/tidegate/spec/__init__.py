@@ -25,27 +25,10 @@ from tidegate.spec.collections import (
     ws2,
 )
 from tidegate.spec.equivalence import eq_op
-from tidegate.spec.events import DT, WM, Event, NotABatch, NotAnEvent, WatermarkAsData
-from tidegate.spec.histogram import (
-    NotTotal,
-    S_coll,
-    S_paths,
-    UncountableData,
-    ihist_linear_op,
-    ihist_op,
-    ihist_paths_op,
-)
+from tidegate.spec.events import DT, WM, Event, NotAnEvent
+from tidegate.spec.histogram import S_coll, S_paths, ihist_linear_op, ihist_op, ihist_paths_op
 from tidegate.spec.join import join_list, join_op, producible, union_op
-from tidegate.spec.operator import (
-    Ended,
-    Operator,
-    Produced,
-    Undecided,
-    WrongShape,
-    fproduce,
-    produce,
-    produce1,
-)
+from tidegate.spec.operator import Ended, Operator, Produced, Undecided, fproduce, produce, produce1
 from tidegate.spec.properties import (
     Monitor,
     NotMonotone,
@@ -55,31 +38,25 @@ from tidegate.spec.properties import (
     monitored,
     owed,
 )
-from tidegate.spec.streams import EmptyCycle, Lasso
+from tidegate.spec.streams import Lasso
 
 __all__ = [
     "DT",
     "WM",
     "DTs",
-    "EmptyCycle",
     "Ended",
     "Event",
     "Lasso",
     "Monitor",
-    "NotABatch",
     "NotAnEvent",
     "NotMonotone",
-    "NotTotal",
     "Operator",
     "Produced",
     "S_coll",
     "S_lcoll",
     "S_paths",
-    "UncountableData",
     "Undecided",
     "WMs",
-    "WatermarkAsData",
-    "WrongShape",
     "acc_batches",
     "batch_op",
     "batch_ts",

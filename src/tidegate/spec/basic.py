@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
-from tidegate.spec.events import DT, WM, Event, NotABatch, check_shape
+from tidegate.errors import WrongType
+from tidegate.spec.events import DT, WM, Event, check_shape
 from tidegate.spec.operator import Operator, fproduce, produce, step
 
 __all__ = ["bulk_op", "comp_op", "count_op", "flatten_op", "map_op", "skip_op"]
@@ -139,7 +140,7 @@ class _Flatten(Operator[Event, Event]):
         if isinstance(event, WM):
             return self, [event]
         if not isinstance(event.d, Iterable):
-            raise NotABatch(
+            raise WrongType(
                 f"expected a list as data, got {event.d!r} ({type(event.d).__name__})",
                 hint="flatten_op takes lists apart",
             )

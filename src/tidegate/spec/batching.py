@@ -6,9 +6,10 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
+from tidegate.errors import WrongType
 from tidegate.spec.basic import comp_op
 from tidegate.spec.buffer import Buffer
-from tidegate.spec.events import DT, WM, Event, NotABatch, check_event, check_shape
+from tidegate.spec.events import DT, WM, Event, check_event, check_shape
 from tidegate.spec.operator import Operator
 from tidegate.time import Order, maximal
 
@@ -76,7 +77,7 @@ class _Incr(Operator[Event, Event]):
         if isinstance(event, WM):
             return self, [event]
         if not isinstance(event.d, list) or not all(isinstance(td, tuple) and len(td) == 2 for td in event.d):
-            raise NotABatch(
+            raise WrongType(
                 f"expected a batch, a list of (time, data), got {event.d!r}", hint="put batch_op before incr_op"
             )
         accumulated = self.abs.extend(event.d)

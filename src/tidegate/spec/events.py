@@ -6,10 +6,10 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from tidegate.errors import TidegateError
+from tidegate.errors import TidegateError, WrongType
 from tidegate.time import Order
 
-__all__ = ["DT", "WM", "Event", "NotABatch", "NotAnEvent", "WatermarkAsData", "check_event", "check_shape"]
+__all__ = ["DT", "WM", "Event", "NotAnEvent", "check_event", "check_shape"]
 
 T = TypeVar("T", bound=Hashable)
 D = TypeVar("D")
@@ -17,14 +17,6 @@ D = TypeVar("D")
 
 class NotAnEvent(TidegateError, TypeError):
     """Something other than `DT` or `WM` came where an event was expected."""
-
-
-class WatermarkAsData(TidegateError, TypeError):
-    """An event was used as the data of another."""
-
-
-class NotABatch(TidegateError, TypeError):
-    """Data came to an operator that takes lists, or batches of pairs, and was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +51,7 @@ def check_shape(event: object) -> None:
             hint="wrap data as DT(time, data) and watermarks as WM(time)",
         )
     if isinstance(event, DT) and isinstance(event.d, DT | WM):
-        raise WatermarkAsData(
+        raise WrongType(
             f"expected data in DT(t, d), got the event {event.d!r} as data of time {event.t!r}",
             hint="put events into the stream one after the other, not into each other",
         )

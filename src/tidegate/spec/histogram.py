@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tidegate.errors import TidegateError
+from tidegate.errors import BadValue, WrongType
 from tidegate.spec.basic import comp_op, map_op
 from tidegate.spec.batching import Batch, incr_batch_op
 from tidegate.spec.buffer import Buffer
@@ -16,15 +16,7 @@ from tidegate.spec.events import DT, Event, check_event
 from tidegate.spec.operator import Operator
 from tidegate.time import Order, maximal
 
-__all__ = ["NotTotal", "S_coll", "S_paths", "UncountableData", "ihist_linear_op", "ihist_op", "ihist_paths_op"]
-
-
-class NotTotal(TidegateError, ValueError):
-    """An operator for total orders was given a partial one."""
-
-
-class UncountableData(TidegateError, TypeError):
-    """A histogram was asked for over data that cannot be hashed."""
+__all__ = ["S_coll", "S_paths", "ihist_linear_op", "ihist_op", "ihist_paths_op"]
 
 
 def mset(data: Iterable[Any]) -> Counter[Any]:
@@ -32,7 +24,7 @@ def mset(data: Iterable[Any]) -> Counter[Any]:
     try:
         return Counter(data)
     except TypeError as error:
-        raise UncountableData(
+        raise WrongType(
             f"expected data that can be counted, got some that is {error}",
             hint="map it to a hashable form first, for example a tuple",
         ) from None
@@ -106,7 +98,7 @@ def ihist_linear_op(
     [DT(1, Counter({'a': 1})), WM(1), DT(2, Counter({'a': 2})), WM(2)]
     """
     if not order.total:
-        raise NotTotal(
+        raise BadValue(
             f"expected a total order for ihist_linear_op, got {order!r}", hint="use ihist_op, which takes any order"
         )
     return _IhistLinear(order, Counter(H or ()), Buffer(buf))

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from tidegate.errors import TidegateError
+from tidegate.errors import TidegateError, WrongType
 from tidegate.spec.streams import Lasso, tail
 
-__all__ = ["Ended", "Operator", "Produced", "Undecided", "WrongShape", "fproduce", "produce", "produce1", "step"]
+__all__ = ["Ended", "Operator", "Produced", "Undecided", "fproduce", "produce", "produce1", "step"]
 
 I = TypeVar("I", contravariant=True)
 O = TypeVar("O", covariant=True)
@@ -41,10 +41,6 @@ class Operator(ABC, Generic[I, O]):
     def exit(self) -> Iterable[O]:
         """Return what is put out when the input ends."""
         return ()
-
-
-class WrongShape(TidegateError, TypeError):
-    """An operator's `apply` answered something other than ``(operator, list)``."""
 
 
 class Undecided(TidegateError, RuntimeError):
@@ -75,7 +71,7 @@ def step(op: Operator[X, Y], event: X) -> tuple[Operator[X, Y], list[Y]]:
         following = answer[0]
         if hasattr(following, "apply") and hasattr(following, "exit"):
             return answer
-    raise WrongShape(
+    raise WrongType(
         f"expected (operator, list of outputs) from apply, got {answer!r}",
         hint="answer a pair: the operator to go on with (self, if nothing changed), and a list, empty for no output",
     ).at(f"operator {type(op).__name__}")
@@ -160,7 +156,7 @@ def _exit(op: Operator[X, Y], where: str) -> Iterator[Y]:
     try:
         last: Any = op.exit()
         if not isinstance(last, Iterable):
-            raise WrongShape(
+            raise WrongType(
                 f"expected the last outputs, as a list or another iterable, from exit, got {last!r}",
                 hint="answer an empty list if nothing is left",
             ).at(f"operator {type(op).__name__}")
@@ -184,7 +180,7 @@ def fproduce(op: Operator[X, Y], events: Iterable[X], *, where: str = STREAM) ->
 
 def _check_operator(op: object) -> None:
     if not (hasattr(op, "apply") and hasattr(op, "exit")) or isinstance(op, type):
-        raise WrongShape(
+        raise WrongType(
             f"expected an operator, got {op!r} ({type(op).__name__})",
             hint="an operator has apply(event) and exit(); build one, for example with batch_op(order)",
         )

@@ -6,15 +6,11 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, cycle
 from typing import Generic, TypeVar
 
-from tidegate.errors import TidegateError
+from tidegate.errors import BadValue
 
-__all__ = ["EmptyCycle", "Lasso", "tail"]
+__all__ = ["Lasso", "tail"]
 
 E = TypeVar("E")
-
-
-class EmptyCycle(TidegateError, ValueError):
-    """A lasso was given nothing to repeat."""
 
 
 class Lasso(Generic[E]):
@@ -33,7 +29,7 @@ class Lasso(Generic[E]):
         self.prefix = tuple(prefix)
         self.cycle = tuple(cycle)
         if not self.cycle:
-            raise EmptyCycle(
+            raise BadValue(
                 "expected at least one event in the cycle of a Lasso, got none",
                 hint="a stream that ends is a plain list",
             )

@@ -5,13 +5,13 @@
 [(1, 2), (2, 1)]
 """
 
-from tidegate.time.antichain import Antichain, NotAnAntichain, complete_times, frontier_times
+from tidegate.time.antichain import Antichain, complete_times, frontier_times
 from tidegate.time.frontier import Frontier
 from tidegate.time.order import BOTTOM, TOP, Bound, NoSuchTime, NotATime, Order, maximal, minimal
 from tidegate.time.poset import CyclicOrder, Poset
 from tidegate.time.product import Lexicographic, Product
 from tidegate.time.sum import Inl, Inr, Sum
-from tidegate.time.summary import NotASummary, Summaries
+from tidegate.time.summary import Summaries
 from tidegate.time.total import EventTime, Int, Nat
 from tidegate.time.zmultiset import ZMultiset
 
@@ -29,9 +29,7 @@ __all__ = [
     "Lexicographic",
     "Nat",
     "NoSuchTime",
-    "NotASummary",
     "NotATime",
-    "NotAnAntichain",
     "Order",
     "Poset",
     "Product",

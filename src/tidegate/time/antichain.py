@@ -6,16 +6,12 @@ from collections.abc import Hashable, Iterable, Iterator
 from itertools import combinations
 from typing import Generic, Self, TypeVar
 
-from tidegate.errors import TidegateError
+from tidegate.errors import BadValue
 from tidegate.time.order import Order, maximal, minimal
 
-__all__ = ["Antichain", "NotAnAntichain", "complete_times", "frontier_times"]
+__all__ = ["Antichain", "complete_times", "frontier_times"]
 
 T = TypeVar("T", bound=Hashable)
-
-
-class NotAnAntichain(TidegateError, ValueError):
-    """Two of the times given for an antichain are comparable."""
 
 
 class Antichain(Generic[T]):
@@ -40,7 +36,7 @@ class Antichain(Generic[T]):
             order.check(t, extended=True)
         if len(minimal(order, self.times)) != len(self.times):
             a, b = next((a, b) for a, b in combinations(self.times, 2) if order.comparable(a, b))
-            raise NotAnAntichain(
+            raise BadValue(
                 f"expected times of which none is below another, got {a!r} and {b!r}",
                 hint="keep the least with Antichain.minimal(…) or the greatest with Antichain.maximal(…)",
             )

@@ -19,20 +19,16 @@ from datetime import date, timedelta
 from itertools import product
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from tidegate.errors import TidegateError
+from tidegate.errors import BadValue
 from tidegate.time.order import TOP, Bound
 
 if TYPE_CHECKING:
     from tidegate.time.poset import Poset
 
-__all__ = ["NotASummary", "Summaries"]
+__all__ = ["Summaries"]
 
 T = TypeVar("T", bound=Hashable)
 S = TypeVar("S", bound=Hashable)
-
-
-class NotASummary(TidegateError, ValueError):
-    """A value was used as a summary of an order that does not have it."""
 
 
 class Summaries(ABC, Generic[T, S]):
@@ -72,9 +68,9 @@ class Summaries(ABC, Generic[T, S]):
         return self.lt_everywhere(self.neutral, s)
 
     def check(self, s: object) -> None:
-        """Raise `NotASummary` unless ``s`` is a summary of this order."""
+        """Raise `BadValue` unless ``s`` is a summary of this order."""
         if not self.contains(s):
-            raise NotASummary(f"expected a summary, {self._expected()}; got {s!r} ({type(s).__name__})")
+            raise BadValue(f"expected a summary, {self._expected()}; got {s!r} ({type(s).__name__})")
 
     @abstractmethod
     def _expected(self) -> str: ...

@@ -9,25 +9,24 @@
 ['a', 'b', 'c']
 """
 
-from tidegate.spec.aggregate.aggregate import A, A_plus, Aggregate, NotAnAnswer, TooManyOutputs, UnhashableKey
-from tidegate.spec.aggregate.composed import NoSuchAggregate, composed_F, composed_J, composed_M
+from tidegate.spec.aggregate.aggregate import A, A_plus, Aggregate
+from tidegate.spec.aggregate.composed import composed_F, composed_J, composed_M
 from tidegate.spec.aggregate.dedicated import F, J, M
 from tidegate.spec.aggregate.definitions import groups, processed, succ, trig, watermark
 from tidegate.spec.aggregate.embed import Embedded, embed_join, embed_map, unit
 from tidegate.spec.aggregate.infinity import A_infinity, Folding, composed_infinity
 from tidegate.spec.aggregate.loop import Loop, loop_op
 from tidegate.spec.aggregate.merge import both_op, merge_op, on_stream, sides_op, stream_of, sum_of
-from tidegate.spec.aggregate.ticks import NotDiscrete, Ticks
+from tidegate.spec.aggregate.ticks import Ticks
 from tidegate.spec.aggregate.unfold import unfold, unfold_loop
-from tidegate.spec.aggregate.watermarks import NotBounded, UnboundedLoop, c1_op, c2_op, c3_op
-from tidegate.spec.aggregate.window import BadWindow, Instance, Window, no_key, whole
+from tidegate.spec.aggregate.watermarks import NotBounded, c1_op, c2_op, c3_op
+from tidegate.spec.aggregate.window import Instance, Window, no_key, whole
 
 __all__ = [
     "A",
     "A_infinity",
     "A_plus",
     "Aggregate",
-    "BadWindow",
     "Embedded",
     "F",
     "Folding",
@@ -35,14 +34,8 @@ __all__ = [
     "J",
     "Loop",
     "M",
-    "NoSuchAggregate",
-    "NotAnAnswer",
     "NotBounded",
-    "NotDiscrete",
     "Ticks",
-    "TooManyOutputs",
-    "UnboundedLoop",
-    "UnhashableKey",
     "Window",
     "both_op",
     "c1_op",

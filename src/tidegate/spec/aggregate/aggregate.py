@@ -7,38 +7,26 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from tidegate.errors import TidegateError
+from tidegate.errors import BadValue, WrongType
 from tidegate.spec.aggregate.ticks import Tick, Ticks
 from tidegate.spec.aggregate.window import Instance, Window
 from tidegate.spec.events import DT, WM, Event, check_event
 from tidegate.spec.operator import Operator
 from tidegate.time import Order
 
-__all__ = ["A", "A_plus", "Aggregate", "NotAnAnswer", "TooManyOutputs", "UnhashableKey", "check_key"]
+__all__ = ["A", "A_plus", "Aggregate", "check_key"]
 
 #: f_O: what an instance answers, as a list of data.
 Answer: TypeAlias = Callable[[Instance], list[Any]]
 Place: TypeAlias = tuple[int, Hashable]
 
 
-class TooManyOutputs(TidegateError, ValueError):
-    """The function of an `A` answered more than one tuple for one window instance."""
-
-
-class NotAnAnswer(TidegateError, TypeError):
-    """The function of an Aggregate answered something other than a list."""
-
-
-class UnhashableKey(TidegateError, TypeError):
-    """A key-by function answered something that cannot tell instances apart."""
-
-
 def check_key(key: Any, event: DT[Any, Any]) -> Hashable:
-    """Return the key, or raise `UnhashableKey`."""
+    """Return the key, or raise `WrongType`."""
     try:
         hash(key)
     except TypeError:
-        raise UnhashableKey(
+        raise WrongType(
             f"expected a key that can be hashed, got {key!r} ({type(key).__name__})",
             hint="turn lists into tuples and dicts into tuples of their items, in the data or in the key function",
         ).at(f"key of {event!r}") from None
@@ -100,12 +88,12 @@ class Aggregate(Operator[Event, Event]):
     def _answer(self, instance: Instance) -> list[Any]:
         answer = self.f(instance)
         if not isinstance(answer, list):
-            raise NotAnAnswer(
+            raise WrongType(
                 f"expected a list of data from the function of an Aggregate, got {answer!r} ({type(answer).__name__})",
                 hint="answer [] for no tuple and [d] for one",
             ).at(f"window instance {instance!r}")
         if len(answer) > self.most:
-            raise TooManyOutputs(
+            raise BadValue(
                 f"expected at most one tuple from the function of an A, got {len(answer)}: {answer!r}",
                 hint="use A_plus, or embed them into one tuple and unfold it behind: embed_map, embed_join, unfold",
             ).at(f"window instance {instance!r}")

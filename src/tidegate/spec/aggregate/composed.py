@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
-from tidegate.errors import TidegateError
+from tidegate.errors import BadValue
 from tidegate.spec.aggregate.aggregate import A_plus
 from tidegate.spec.aggregate.dedicated import Matches
 from tidegate.spec.aggregate.embed import aligned_pairs, embed_join, embed_map, matching_window, tagged, unit
@@ -17,18 +17,14 @@ from tidegate.spec.events import Event
 from tidegate.spec.operator import Operator
 from tidegate.time import Order
 
-__all__ = ["NoSuchAggregate", "Using", "composed_F", "composed_J", "composed_M"]
+__all__ = ["Using", "composed_F", "composed_J", "composed_M"]
 
 Using = Literal["A", "A+"]
 
 
-class NoSuchAggregate(TidegateError, ValueError):
-    """Compositions were asked for of something other than A or A+."""
-
-
 def _check(using: str) -> None:
     if using not in ("A", "A+"):
-        raise NoSuchAggregate(f'expected using="A" or using="A+", got {using!r}')
+        raise BadValue(f'expected using="A" or using="A+", got {using!r}')
 
 
 def composed_M(

@@ -7,9 +7,10 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tidegate.errors import BadValue
 from tidegate.spec.aggregate.aggregate import check_key
 from tidegate.spec.aggregate.ticks import Tick, Ticks
-from tidegate.spec.aggregate.window import BadWindow, Window
+from tidegate.spec.aggregate.window import Window
 from tidegate.spec.basic import comp_op, flatten_op, map_op
 from tidegate.spec.events import DT, WM, Event, check_event
 from tidegate.spec.operator import Operator
@@ -44,7 +45,7 @@ def F(condition: Callable[[Any, Any], bool]) -> Operator[Event, Event]:
 def aligned(left: Window, right: Window) -> None:
     """Raise unless the windows of both sides of a Join are the same but for their keys."""
     if (left.advance, left.size, left.lateness) != (right.advance, right.size, right.lateness):
-        raise BadWindow(
+        raise BadValue(
             f"expected the same advance, size and lateness on both sides of a Join, got {left!r}, {right!r}",
             hint="only the keys may differ",
         )

@@ -6,10 +6,11 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tidegate.errors import BadValue
 from tidegate.spec.aggregate.aggregate import A
 from tidegate.spec.aggregate.dedicated import Matches, aligned
 from tidegate.spec.aggregate.merge import merge_op, sides_op
-from tidegate.spec.aggregate.window import BadWindow, Instance, Key, Window, whole
+from tidegate.spec.aggregate.window import Instance, Key, Window, whole
 from tidegate.spec.basic import comp_op
 from tidegate.spec.events import Event
 from tidegate.spec.operator import Operator
@@ -93,7 +94,7 @@ def matching_window(left: Window, right: Window) -> Window:
     """Return the window of A_3, whose key is that of the side that a tuple came from."""
     aligned(left, right)
     if left.lateness:
-        raise BadWindow(
+        raise BadValue(
             f"expected windows without lateness in a Join that is composed of Aggregates, got {left!r}",
             hint="an instance that answers again would repeat its earlier pairs; use the dedicated J",
         )

@@ -10,18 +10,14 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, TypeAlias
 
-from tidegate.errors import TidegateError
+from tidegate.errors import BadValue
 from tidegate.spec.events import WM
 from tidegate.time import BOTTOM, TOP, EventTime, Int, Order
 
-__all__ = ["NotDiscrete", "Tick", "Ticks"]
+__all__ = ["Tick", "Ticks"]
 
 #: A number of units; infinite only in watermarks.
 Tick: TypeAlias = int | float
-
-
-class NotDiscrete(TidegateError, ValueError):
-    """Windows were asked for on an order that has no unit of time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +33,7 @@ class Ticks:
 
     def __post_init__(self) -> None:
         if not isinstance(self.order, Int | EventTime):
-            raise NotDiscrete(
+            raise BadValue(
                 f"expected a total order with a unit of time for windows, got {self.order!r}",
                 hint="use Nat(), Int() or EventTime(); on a product, window one component and group by the others",
             )

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tidegate.errors import TidegateError
+from tidegate.errors import BadValue, TidegateError
 from tidegate.spec.aggregate.embed import Embedded
 from tidegate.spec.aggregate.ticks import Tick, Ticks
 from tidegate.spec.events import DT, WM, Event, check_event
@@ -19,11 +19,7 @@ from tidegate.spec.operator import Operator
 from tidegate.spec.properties import NotMonotone
 from tidegate.time import Order
 
-__all__ = ["NotBounded", "UnboundedLoop", "c1_op", "c2_op", "c3_op", "check_bound"]
-
-
-class UnboundedLoop(TidegateError, ValueError):
-    """A loop was built without a bound on the distance of watermarks, or with less lateness than that bound."""
+__all__ = ["NotBounded", "c1_op", "c2_op", "c3_op", "check_bound"]
 
 
 class NotBounded(TidegateError, ValueError):
@@ -31,19 +27,19 @@ class NotBounded(TidegateError, ValueError):
 
 
 def check_bound(d: Any, *, most: int | None = None, lateness: int | None = None) -> int:
-    """Return the bound d of C1, or raise `UnboundedLoop`."""
+    """Return the bound d of C1, or raise `BadValue`."""
     if not isinstance(d, int) or isinstance(d, bool) or d < 1:
-        raise UnboundedLoop(
+        raise BadValue(
             f"expected a bound d on the distance of watermarks (C1), of at least 1 unit, got {d!r}",
             hint="give d=…; without a bound use A_plus, which needs no loop",
         )
     if most is not None and d > most:
-        raise UnboundedLoop(
+        raise BadValue(
             f"expected a bound d of at most the period {most}, got {d}: an instance could end before its state comes",
             hint="let watermarks come at least once a period",
         )
     if lateness is not None and lateness < d:
-        raise UnboundedLoop(
+        raise BadValue(
             f"expected an allowed lateness of at least d = {d} in a loop, got {lateness}: the first watermark above a "
             "tuple could wait for that tuple for ever",
             hint="leave lateness out: it is d then",

@@ -6,17 +6,13 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from tidegate.errors import TidegateError
+from tidegate.errors import BadValue
 from tidegate.spec.aggregate.ticks import Ticks
 
-__all__ = ["BadWindow", "Instance", "Key", "Window", "no_key", "whole"]
+__all__ = ["Instance", "Key", "Window", "no_key", "whole"]
 
 #: The key-by function f_K, of a time and its data.
 Key = Callable[[Any, Any], Hashable]
-
-
-class BadWindow(TidegateError, ValueError):
-    """A window has spans that make no sense, or that would lose data."""
 
 
 def no_key(t: Any, d: Any) -> Hashable:
@@ -43,7 +39,7 @@ class Window:
     ([2, 4], [0])
     >>> Window(5, 3)
     Traceback (most recent call last):
-    tidegate.spec.aggregate.window.BadWindow: expected an advance of at most the size 3, got 5: what falls between ...
+    tidegate.errors.BadValue: expected an advance of at most the size 3, got 5: what falls between ...
       hint: filter first, and then use windows without gaps
     """
 
@@ -56,13 +52,13 @@ class Window:
         for name, least in (("advance", 1), ("size", 1), ("lateness", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise BadWindow(
+                raise BadValue(
                     f"expected {'an' if name == 'advance' else 'a'} {name} of at least {least} units, got {value!r}"
                     + (": the same instance would begin endlessly often" if name == "advance" and value == 0 else ""),
                     hint="give spans as whole numbers of units: 1 for numbers, else microseconds or days",
                 )
         if self.advance > self.size:
-            raise BadWindow(
+            raise BadValue(
                 f"expected an advance of at most the size {self.size}, got {self.advance}: "
                 "what falls between two instances would be lost",
                 hint="filter first, and then use windows without gaps",
