@@ -146,9 +146,9 @@ def test_the_tracker_holds_nothing_that_is_not_in_the_commit(
     [loop] = [operator for operator in plan if isinstance(operator, Iterate)]
     for _ in range(data.draw(st.integers(1, 4))):
         last = drawn()
-        moved.turn(loop, 1 if len(time) == 1 else (1, 1), 2)
+        moved.begin_round(loop, 1 if len(time) == 1 else (1, 1), 2)
         moved.move(last)
-        moved.turn(loop, None, 3)
+        moved.begin_round(loop, None, 3)
     fresh = Tracking(plan, last)
     for location in moved.progress.graph.locations:
         assert moved.progress.frontier(location) == fresh.progress.frontier(location)

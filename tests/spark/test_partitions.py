@@ -23,7 +23,7 @@ from tidegate.engine.keys import key_text
 from tidegate.engine.marks import Marks, Seen
 from tidegate.engine.partitions import Beat, Partitions, period
 from tidegate.engine.policies import CLOCK
-from tidegate.engine.steps.taken import look
+from tidegate.engine.steps.taken import observe
 from tidegate.engine.storage.errors import BadCheckpoint, FlowChanged
 from tidegate.engine.storage.files import Files
 from tidegate.flow.errors import BadArgument
@@ -35,8 +35,8 @@ from tidegate.spark.backend import SparkBackend
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.engine import Engine
-from tidegate.spark.streaming.heartbeat import Heart, forget, heart_of
-from tidegate.spark.streaming.sources import take, united
+from tidegate.spark.streaming.heartbeat import Heartbeat, forget, heartbeat_of
+from tidegate.spark.streaming.sources import split_by_source, united
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -249,7 +249,7 @@ def test_a_beat_that_is_not_what_was_written_is_refused(text: str) -> None:
 def test_a_start_names_a_beat_that_can_not_be_read_and_overlooks_what_is_none(tmp_path: Path) -> None:
     """What is emptied is not heard, which is all that it costs."""
     files = Files(tmp_path)
-    heart_of(flow(), files, after=-1)
+    heartbeat_of(flow(), files, after=-1)
     for name in ("1~.json", "readme", "².json"):
         (tmp_path / "clock" / name).write_text("")
     torn = tmp_path / "clock" / "7.json"
@@ -257,9 +257,9 @@ def test_a_start_names_a_beat_that_can_not_be_read_and_overlooks_what_is_none(tm
     with pytest.raises(
         BadCheckpoint, match=r"(?s)expected a beat of the clock in .*clock/7.json.* got .*hint: .*empty"
     ):
-        heart_of(flow(), files, after=0)
+        heartbeat_of(flow(), files, after=0)
     torn.write_text("")
-    heart_of(flow(), files, after=0)
+    heartbeat_of(flow(), files, after=0)
     forget(files, 7)
     assert files.names("clock") == ["1~.json", "8.json", "readme", "².json"]
 
@@ -268,11 +268,11 @@ def test_beats_are_numbered_on_and_forgotten_when_they_were_heard(spark: SparkSe
     """Whatever the clock says; a heart goes on after the last beat that there is, or that was committed."""
     files = files_at(spark, str(tmp_path))
     shown = iter([5.0, 3.0, 9.0])
-    heart = Heart(files, after=6, seconds=1, clock=lambda: next(shown))
+    heart = Heartbeat(files, after=6, seconds=1, clock=lambda: next(shown))
     heart.beat()
     assert [Beat.parse(files.text(f"clock/{n}.json")) for n in (7, 8)] == [Beat(7, 5 * SECOND), Beat(8, 3 * SECOND)]
     forget(files, 7)
-    Heart(files, after=2, seconds=1, clock=lambda: next(shown))
+    Heartbeat(files, after=2, seconds=1, clock=lambda: next(shown))
     assert files.names("clock") == ["8.json", "9.json"]
 
 
@@ -336,7 +336,7 @@ def by_values(spark: SparkSession, types: Sequence[str]) -> dict[str, list[int]]
             rows = [f"({10 * (step + n + 1)}, CAST({v} AS {of.schema['k'].type}))" for n, v in enumerate(values)]
             inputs[of.id] = spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS given(t, k)").coalesce(1)
         batch, backend = united(flow, runtime, inputs), SparkBackend(runtime)
-        seen = look(backend, take(flow, backend, batch, marks))
+        seen = observe(backend, split_by_source(flow, backend, batch, marks))
         after = {s: marks[s.id].after(s, seen[s.id].seen) for s in flow.sources}
         marks = {s.id: Marks.decode(s, json.loads(json.dumps(found.coded(s)))) for s, found in after.items()}
     partitions = [marks[s.id].memory for s in flow.sources]

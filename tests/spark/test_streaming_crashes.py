@@ -18,7 +18,7 @@ from tidegate.engine import marks as marks_module
 from tidegate.engine.steps import recovery
 from tidegate.engine.steps import step as step_module
 from tidegate.engine.steps.step import POINTS
-from tidegate.engine.steps.taken import look
+from tidegate.engine.steps.taken import observe
 from tidegate.engine.steps.work import Work
 from tidegate.engine.storage.errors import BadCheckpoint, CheckpointClosed, RunFailed, Superseded
 from tidegate.flow.plan import Plan
@@ -170,14 +170,14 @@ def _old_state(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def _early_watermark(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A watermark one step early: rows are held against the frontier that they themselves give."""
-    real = engine_module.take
+    real = engine_module.split_by_source
 
-    def take(flow: Plan, backend: Any, batch: Any, marks: Any, observed: Any, arrived: Any = None) -> Any:
-        first = look(backend, real(flow, backend, batch, marks))
+    def split(flow: Plan, backend: Any, batch: Any, marks: Any, observed: Any, arrived: Any = None) -> Any:
+        first = observe(backend, real(flow, backend, batch, marks))
         early = {s.id: marks[s.id].after(s, first[s.id].seen) for s in flow.sources}
         return real(flow, backend, batch, early, observed, arrived)
 
-    monkeypatch.setattr(engine_module, "take", take)
+    monkeypatch.setattr(engine_module, "split_by_source", split)
 
 
 def _no_delay(monkeypatch: pytest.MonkeyPatch) -> Any:

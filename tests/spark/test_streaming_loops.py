@@ -28,7 +28,7 @@ from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Bounded
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.parts import Warm, write_part
+from tidegate.spark.streaming.parts import PartCache, write_part
 from tidegate.spark.streaming.sources import united
 
 if TYPE_CHECKING:
@@ -164,17 +164,17 @@ def test_a_loop_that_does_not_come_to_rest_is_stopped(spark: SparkSession, tmp_p
 
 def test_large_parts_of_state_stay_in_the_cache(spark: SparkSession, tmp_path: Path) -> None:
     """What one step has cached is found by the next, in a session of its own, until it is forgotten."""
-    runtime, files, warm = spark_runtime(spark), files_at(spark, str(tmp_path)), Warm()
+    runtime, files, cache = spark_runtime(spark), files_at(spark, str(tmp_path)), PartCache()
     before = spark.sparkContext._jsc.getPersistentRDDs().size()
     numbers = spark.range(30_000)
     large, small = (write_part(files, runtime, numbers.limit(n), f"part/{n}") for n in (30_000, 10))
-    assert warm.read(files, runtime, [large, small], numbers.schema).count() == 30_010
+    assert cache.read(files, runtime, [large, small], numbers.schema).count() == 30_010
     later = replace(runtime, session=spark.newSession())
-    plan = warm.read(files, later, [large, small], numbers.schema)._jdf.queryExecution().executedPlan().toString()
+    plan = cache.read(files, later, [large, small], numbers.schema)._jdf.queryExecution().executedPlan().toString()
     assert plan.count("InMemoryTableScan") == 1
-    warm.forget([large.path])
+    cache.forget([large.path])
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == before + 1
-    warm.forget()
+    cache.forget()
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == before
 
 

@@ -24,12 +24,12 @@ from tidegate.flow.sqltypes import quoted
 
 __all__ = [
     "VOCABULARY",
+    "Asked",
     "Backend",
     "Batches",
     "Call",
     "Groups",
     "Kept",
-    "Look",
     "Relation",
     "as_they_are",
     "united",
@@ -223,8 +223,8 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What to look for in rows: calls over all of them, or over those that are alike in ``apart``.
+class Asked:
+    """What is asked of rows: calls over all of them, or over those that are alike in ``apart``.
 
     That is an expression and its type. Each row of what is found has, as ``part``, a text of its value.
     """
@@ -270,8 +270,8 @@ class Backend(Protocol):
         """Return the same rows, and what tells what calls over them gave, once someone has read them all."""
         ...
 
-    def looked(self, looks: Mapping[str, Look]) -> dict[str, list[Mapping[str, Any]]]:
-        """Return what there is to see, at once: for each look a row for each part; none where there are no rows."""
+    def observed(self, asked: Mapping[str, Asked]) -> dict[str, list[Mapping[str, Any]]]:
+        """Return what the rows answer, at once: a row for each part; none where there are no rows."""
         ...
 
     def numbered(self, rows: Relation, name: str) -> Relation:

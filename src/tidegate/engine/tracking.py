@@ -67,7 +67,7 @@ class Tracking:
         self.progress.update(changes)
         self._frontiers.update(frontiers)
 
-    def turn(self, operator: Iterate, t: Any, number: int) -> None:
+    def begin_round(self, operator: Iterate, t: Any, number: int) -> None:
         """Say that a loop goes round for the ``number``-th time, with facts from time ``t`` on; None: it is at rest."""
         location = loop_location(operator)
         changes = [(location, self._rounds.pop(location), -1)] if location in self._rounds else []

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from tidegate.engine.calls import call
-from tidegate.engine.relation import Call, Kept, Look, Relation
+from tidegate.engine.relation import Asked, Call, Kept, Relation
 from tidegate.flow.arrow import arrow_type
 from tidegate.flow.errors import BadExpression, FlowError
 from tidegate.flow.loops.query import Query
@@ -210,7 +210,7 @@ class LocalBackend:
         """Let go of rows that are held in memory."""
         self.connection.unregister(name)
 
-    def let_go(self) -> None:
+    def release_all(self) -> None:
         """Let go of what was registered, and of types of expressions that no step will ask for again."""
         for name in self._registered:
             self.connection.unregister(name)
@@ -227,15 +227,15 @@ class LocalBackend:
 
     def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[Relation, Callable[[], Mapping[str, Any]]]:
         """Return the same rows, and what looks at them."""
-        return rows, lambda: next(iter(self._looked(Look(rows, calls))), _of_none(calls))
+        return rows, lambda: next(iter(self._observed(Asked(rows, calls))), _of_none(calls))
 
-    def looked(self, looks: Mapping[str, Look]) -> dict[str, list[Mapping[str, Any]]]:
+    def observed(self, asked: Mapping[str, Asked]) -> dict[str, list[Mapping[str, Any]]]:
         """See one after the other."""
-        return {name: self._looked(look) for name, look in looks.items()}
+        return {name: self._observed(one) for name, one in asked.items()}
 
-    def _looked(self, look: Look) -> list[Mapping[str, Any]]:
-        keys = {"__part": look.apart[0]} if look.apart else {}
-        found = local(look.rows.group(keys, look.calls)).few()
+    def _observed(self, asked: Asked) -> list[Mapping[str, Any]]:
+        keys = {"__part": asked.apart[0]} if asked.apart else {}
+        found = local(asked.rows.group(keys, asked.calls)).few()
         return [row | {"part": _key_text(row.get("__part"))} for row in found]
 
     def numbered(self, rows: Relation, name: str) -> LocalRelation:

@@ -151,7 +151,7 @@ def _sessions(frame: SessionFrame, schema: Schema, events: list[Event]) -> list[
     held: dict[Hashable, tuple[dict[str, Any], Any, list[Any]]] = {}
     out: list[Event | Group] = []
 
-    def let_go(done: Callable[[Any], bool]) -> None:
+    def release(done: Callable[[Any], bool]) -> None:
         found = []
         for name, (key, t, rows) in list(held.items()):
             kept: list[Any] = []
@@ -171,11 +171,11 @@ def _sessions(frame: SessionFrame, schema: Schema, events: list[Event]) -> list[
         if isinstance(event, WM):
             wm = event.t
             # No row can come below the watermark, so a session that ends there cannot grow.
-            let_go(lambda at, wm=wm: order.le(at, wm))  # type: ignore[misc]
+            release(lambda at, wm=wm: order.le(at, wm))  # type: ignore[misc]
             out.append(event)
             continue
         key, row = event.d
         name = freeze(key | {n: row[n] for n in others})
         held.setdefault(name, (key, event.t, []))[2].append(row)
-    let_go(lambda _: True)
+    release(lambda _: True)
     return out

@@ -51,19 +51,19 @@ def complete(schema: Schema, events: Iterable[Event]) -> list[Event]:
     out: list[Event] = []
     by_time: dict[Any, list[Any]] = {}
 
-    def let_go() -> None:
+    def release() -> None:
         # At the end of the input there may be several batches; together, their order is that of the times alone.
         out.extend(DT(t, by_time[t]) for t in sorted(by_time, key=order.key))
         by_time.clear()
 
     for event in produce(batch_op(order), events):
         if isinstance(event, WM):
-            let_go()
+            release()
             out.append(event)
             continue
         for t, d in event.d:
             by_time.setdefault(t, []).append(d)
-    let_go()
+    release()
     return out
 
 
@@ -116,7 +116,7 @@ def answers(
     out: Events = []
     pending: list[DT[Any, Any]] = []
 
-    def let_go() -> None:
+    def release() -> None:
         for t in dict.fromkeys(event.t for event in pending):
             rows = [event.d for event in pending if event.t == t]
             out.extend(DT(t, row) for row in ordered(rows, schema.names))
@@ -130,9 +130,9 @@ def answers(
                 for row in ({**times, **event.key, **r} for r in next(results))
             ]
         else:
-            let_go()
+            release()
             out.append(event)
-    let_go()
+    release()
     return out
 
 

@@ -79,7 +79,7 @@ def _map_batches(operator: plan.MapBatches, running: Running, inputs: list[Event
     out: Events = []
     held: list[Any] = []
 
-    def let_go() -> None:
+    def release() -> None:
         # A batch is what came between two watermarks; a late row is one of its own, to tell what became of it.
         batch = [event for event in held if not isinstance(event, Late)]
         if batch:
@@ -91,11 +91,11 @@ def _map_batches(operator: plan.MapBatches, running: Running, inputs: list[Event
 
     for event in inputs[0]:
         if isinstance(event, WM):
-            let_go()
+            release()
             out.append(event)
         else:
             held.append(event)
-    let_go()
+    release()
     return out
 
 

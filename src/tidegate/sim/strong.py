@@ -130,7 +130,7 @@ class Colours(Operator):
             if "colour" in known.held and not any(frontiers[port].reaches((*at, 0)) for port in ("edges", "alive")):
                 self.begin(at, known)
             if "colour" not in known.held and "mark" in known.held and _at_rest(frontiers["forth"], at):
-                self.turn(at, known)
+                self.run_round(at, known)
             if "mark" not in known.held and _at_rest(frontiers["back"], at):
                 self.end(known)
                 del self.rounds[at]
@@ -155,7 +155,7 @@ class Colours(Operator):
             self.paint(known, now, *early)
         now.drop()
 
-    def turn(self, at: Round, known: _Round) -> None:
+    def run_round(self, at: Round, known: _Round) -> None:
         """Mark the vertices whose colour is their own, and go back from them."""
         now = known.held.pop("mark")
         for vertex in sorted(known.alive):

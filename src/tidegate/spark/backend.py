@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
 from tidegate.engine.keys import key_text
-from tidegate.engine.relation import Call, Kept, Look, Relation
+from tidegate.engine.relation import Asked, Call, Kept, Relation
 from tidegate.flow.errors import FlowError
 from tidegate.flow.loops.query import Query
 from tidegate.flow.plan import Operator
@@ -85,20 +85,18 @@ class SparkBackend:
 
         return self.relation(frame_of(rows).observe(seen, *self.runtime.exprs(sqls))), told
 
-    def looked(self, looks: Mapping[str, Look]) -> dict[str, list[Mapping[str, Any]]]:
+    def observed(self, asked: Mapping[str, Asked]) -> dict[str, list[Mapping[str, Any]]]:
         """See all in one job."""
-        found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in looks}
+        found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in asked}
         frames = []
-        for name, look in looks.items():
-            by = [self.runtime.expr(look.apart[0], "__part")] if look.apart else []
-            sqls = {call_name: one.sql for call_name, one in look.calls.items()}
+        for name, one in asked.items():
+            by = [self.runtime.expr(one.apart[0], "__part")] if one.apart else []
+            sqls = {call_name: call.sql for call_name, call in one.calls.items()}
             seen = (
-                frame_of(look.rows)
-                .groupBy(*by)
-                .agg(self.runtime.F.lit(name).alias("__name"), *self.runtime.exprs(sqls))
+                frame_of(one.rows).groupBy(*by).agg(self.runtime.F.lit(name).alias("__name"), *self.runtime.exprs(sqls))
             )
             # Spark groups as it compares keys: only then is a value written as text.
-            text = key_text("__part", look.apart[1]) if look.apart else "CAST(NULL AS STRING)"
+            text = key_text("__part", one.apart[1]) if one.apart else "CAST(NULL AS STRING)"
             frames.append(seen.withColumn("part", self.runtime.expr(text)).drop("__part"))
         for row in reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames).collect():
             found[row["__name"]].append(row.asDict())

@@ -40,7 +40,7 @@ _BEGINNING = -(2**63) + 1
 
 
 def unwatched(number: int, least: Least | None) -> None:
-    """Look away."""
+    """Do nothing: nobody wants to know how far a loop is."""
 
 
 def shared(kept: Kept) -> Relation:

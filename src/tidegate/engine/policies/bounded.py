@@ -31,7 +31,7 @@ class Delayed(Policy[Greatest]):
         super().__init__(source)
         self.delays = bounded.delays
 
-    def looks(self) -> dict[str, Call]:
+    def observes(self) -> dict[str, Call]:
         """Look for the greatest times."""
         return self.greatest()
 
@@ -61,7 +61,7 @@ class Delayed(Policy[Greatest]):
 class OnSides(Delayed):
     """A bound for each side of a sum; what one side has seen says nothing of the other."""
 
-    def looks(self) -> dict[str, Call]:
+    def observes(self) -> dict[str, Call]:
         """Look for the greatest value of each side."""
         timed, side = f"__kind IN ({ON_TIME}, {LATE})", quoted(self.schema.time[0])
         return {
@@ -103,7 +103,7 @@ class ByPartition(Policy[Partitions]):
         """Return the column."""
         return quoted(self.by.name), self.by.type or ""
 
-    def looks(self) -> dict[str, Call]:
+    def observes(self) -> dict[str, Call]:
         """Look for the greatest times of each partition."""
         return self.greatest()
 

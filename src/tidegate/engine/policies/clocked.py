@@ -76,7 +76,7 @@ class _Listening(Policy[Heard]):
 class ByArrival(_Listening):
     """`arrival`: all that arrives in later steps arrives later."""
 
-    def looks(self) -> dict[str, Call]:
+    def observes(self) -> dict[str, Call]:
         """Look at the time that rows were given."""
         return self.greatest()
 
@@ -91,7 +91,7 @@ class ByArrival(_Listening):
 class ByTicks(Policy[int]):
     """`clock`: a tick completes its time; the last one is remembered."""
 
-    def looks(self) -> dict[str, Call]:
+    def observes(self) -> dict[str, Call]:
         """Look for the greatest tick."""
         return self.greatest()
 
@@ -135,9 +135,9 @@ class BehindClock(Policy[Heard]):
         """Return what the other does."""
         return self.other.apart()
 
-    def looks(self) -> dict[str, Call]:
+    def observes(self) -> dict[str, Call]:
         """Return what the other does."""
-        return self.other.looks()
+        return self.other.observes()
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:
         """Return what the other sees, and the beats."""

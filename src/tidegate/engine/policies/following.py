@@ -40,7 +40,7 @@ class ByPromises(Policy[Following]):
         """Count the rows of each step of the other flow."""
         return STEP, "BIGINT"
 
-    def looks(self) -> dict[str, Call]:
+    def observes(self) -> dict[str, Call]:
         """Collect the lines."""
         return {"rows": call("count_if", f"__kind != {SIGNAL}"), "told": call("collect_list", TOLD)}
 

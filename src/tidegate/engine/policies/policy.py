@@ -91,12 +91,12 @@ class Policy(Generic[M]):
         """Return what rows are looked at apart by, and its type; None if all are looked at together."""
         return None
 
-    def looks(self) -> dict[str, Call]:
+    def observes(self) -> dict[str, Call]:
         """Return aggregates over new rows, besides those of every source; each has a column ``__kind``."""
         return {}
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
-        """Return all that was seen: ``parts`` has a row of `looks` for each value of `apart`."""
+        """Return all that was seen: ``parts`` has a row of `observes` for each value of `apart`."""
         return counts
 
     def start(self) -> M | None:

@@ -39,7 +39,7 @@ class ByWatermarks(Policy[None]):
             found.insert(0, (missing, REJECTED))
         return found
 
-    def looks(self) -> dict[str, Call]:
+    def observes(self) -> dict[str, Call]:
         """Collect the watermarks."""
         times = f"IF(__kind = {WATERMARK}, array({', '.join(self.units)}), NULL)"
         return {"watermarks": call("count_if", f"__kind = {WATERMARK}"), "marks": call("collect_set", times)}

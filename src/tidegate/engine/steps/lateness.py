@@ -43,8 +43,8 @@ def admit(
     """
     flow = step.flow
     windows = {id_: keeper for id_, keeper in keepers.items() if keeper.takes_late}
-    roads = _roads(flow, windows)
-    sources = [s for s in flow.sources if s.id in roads and s.id in taken and taken[s.id].seen.late]
+    reaching = _reaching(flow, windows)
+    sources = [s for s in flow.sources if s.id in reaching and s.id in taken and taken[s.id].seen.late]
     if not sources:
         return dict(taken), {}
     found = {source.id: _written(step, taken[source.id], flow.sources.index(source)) for source in sources}
@@ -54,7 +54,7 @@ def admit(
     for operator in flow:
         if not operator.schema.time and operator.inputs:
             known[operator.id] = lower_operator(operator, *(known[name] for name in operator.inputs))
-        elif operator.id in roads and any(name in late for name in operator.inputs):
+        elif operator.id in reaching and any(name in late for name in operator.inputs):
             if window := windows.get(operator.id):
                 admitted[operator.id] = {
                     port: window.admitted(step, late[name], old[operator.id])
@@ -75,7 +75,7 @@ def admit(
     return result, admitted
 
 
-def _roads(flow: Plan, windows: Collection[str]) -> set[str]:
+def _reaching(flow: Plan, windows: Collection[str]) -> set[str]:
     """Return the operators from which late rows can reach a window that takes them, those windows included."""
     found: set[str] = set()
     for operator in reversed(flow.operators):

@@ -172,7 +172,7 @@ class Running:
 
     def turned(self, loop: Iterate, number: int, least: Least | None) -> None:
         """Let the tracker know where a loop is."""
-        self.tracking.turn(loop, least and time_of(loop.schema, least), number)
+        self.tracking.begin_round(loop, least and time_of(loop.schema, least), number)
         if least is not None:
             self.run.probe("round", self.next)
 

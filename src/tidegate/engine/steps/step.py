@@ -21,7 +21,7 @@ from tidegate.engine.steps.results import (
     set_rejected_aside,
     write_results,
 )
-from tidegate.engine.steps.taken import Taken, look
+from tidegate.engine.steps.taken import Taken, observe
 from tidegate.engine.steps.work import Work
 from tidegate.engine.storage.log import Token
 from tidegate.engine.storage.state import State
@@ -95,7 +95,7 @@ def run_step(
         run.probe("writing", step.number)
         old = _frontiers(run, tracking)
         work.begin(batch.taken, old)
-        seen_rows = look(step.backend, batch.taken, batch.beats)
+        seen_rows = observe(step.backend, batch.taken, batch.beats)
         taken, late = admit(step, run.keepers, seen_rows, old)
         refuse_late(taken, marks)
         seen = {name: found.seen for name, found in taken.items()}

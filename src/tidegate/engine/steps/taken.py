@@ -12,14 +12,14 @@ from tidegate.engine.inputs import on_points, reason_of, untimed
 from tidegate.engine.policies import CLOCK, Seen, policy_of
 from tidegate.engine.policies.following import TOLD
 from tidegate.engine.policies.policy import LATE, ON_TIME, REJECTED
-from tidegate.engine.relation import Backend, Call, Look, Relation, as_they_are
+from tidegate.engine.relation import Asked, Backend, Call, Relation, as_they_are
 from tidegate.engine.units import from_units
 from tidegate.flow.limits import Limit
 from tidegate.flow.plan import Operator, Source
 from tidegate.flow.sqltypes import literal, quoted
 from tidegate.flow.watermarks import Arriving
 
-__all__ = ["TEXT", "Taken", "diverted", "look", "observable", "rejected_rows", "taken_of"]
+__all__ = ["TEXT", "Taken", "diverted", "observable", "observe", "rejected_rows", "taken_of"]
 
 #: The text of a row that did not parse, in rows of a source that tells.
 TEXT = "__text"
@@ -88,19 +88,22 @@ def taken_of(
         rows = rows.with_columns({column.name: from_units(f"{arrived or 0}L", column.type or "")})
     rows = on_points(source, rows)
     kinds = rows.with_columns({_KIND: _kind(source, limits, frontier, torn=TEXT in rows.names)})
-    return Taken(source, limits, kinds, backend.watched(kinds, _looks(source)) if observed else None)
+    return Taken(source, limits, kinds, backend.watched(kinds, _observes(source)) if observed else None)
 
 
-def look(backend: Backend, taken: Mapping[str, Taken], beats: Relation | None = None) -> dict[str, Taken]:
-    """See what there is: at once, unless all are watched by what has read them. ``beats`` are those of the clock."""
-    looks = {
-        name: Look(found.rows, _looks(found.source), policy_of(found.source).apart())
+def observe(backend: Backend, taken: Mapping[str, Taken], beats: Relation | None = None) -> dict[str, Taken]:
+    """Return what was taken with what was seen of it, by one query for all that nobody else has read and counted.
+
+    ``beats`` are those of the clock.
+    """
+    asked = {
+        name: Asked(found.rows, _observes(found.source), policy_of(found.source).apart())
         for name, found in taken.items()
         if found.watched is None
     }
     if beats is not None and any(policy_of(found.source).pulse is not None for found in taken.values()):
-        looks[CLOCK] = Look(beats, {"told": call("collect_list", TOLD)})
-    seen = backend.looked(looks) if looks else {}
+        asked[CLOCK] = Asked(beats, {"told": call("collect_list", TOLD)})
+    seen = backend.observed(asked) if asked else {}
     heard = tuple(text for row in seen.get(CLOCK, ()) for text in row["told"] or ())
     return {
         name: replace(
@@ -119,11 +122,11 @@ def _kind(source: Source, bounds: Sequence[Limit], frontier: Frontier, *, torn: 
     return f"CASE {' '.join(f'WHEN {condition} THEN {kind}' for condition, kind in cases)} ELSE {ON_TIME} END"
 
 
-def _looks(source: Source) -> dict[str, Call]:
+def _observes(source: Source) -> dict[str, Call]:
     """Return what to look for in new rows. Each is computed for every row: what cannot be is not looked for."""
     kinds = {"late": LATE, "rejected": REJECTED}
     counts = {"rows": call("count", "*")} | {n: call("count_if", f"{_KIND} = {kind}") for n, kind in kinds.items()}
-    return counts | policy_of(source).looks()
+    return counts | policy_of(source).observes()
 
 
 def _seen(source: Source, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:

@@ -145,7 +145,7 @@ class Engine(Running):
             try:
                 self.go(self._attempt(), Batch({}, origin, ended=True))
             finally:
-                self._backend.let_go()
+                self._backend.release_all()
 
     def close(self) -> None:
         """Let go of all that is held."""
@@ -206,7 +206,7 @@ class Engine(Running):
         finally:
             for table in held:
                 self._backend.drop(table)
-            self._backend.let_go()
+            self._backend.release_all()
 
     def _listening(self, rows: Mapping[str, Relation], beat: Beat | None) -> list[str]:
         """Return the sources that something comes to: rows, or a beat of the clock."""

@@ -10,7 +10,7 @@ from tidegate.engine.storage.files import Files
 from tidegate.flow.plan import Plan
 from tidegate.spark.backend import SparkBackend
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.streaming.parts import SparkParts, Warm
+from tidegate.spark.streaming.parts import PartCache, SparkParts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,11 +31,11 @@ class SparkAttempt(Attempt):
         shapes: Mapping[str, Any],
         tables: Mapping[str, DataFrame],
         *,
-        warm: Warm | None = None,
+        cache: PartCache | None = None,
         watch: Watch = lambda loop, number, least: None,  # noqa: ARG005
     ) -> None:
         backend = SparkBackend(runtime)
-        parts = SparkParts(files, backend, warm)
+        parts = SparkParts(files, backend, cache)
         # A step has a session of its own, with settings of its own.
         own = {name: backend.relation(frame) for name, frame in tables.items()}
         super().__init__(number, suffix, flow, files, backend, shapes, parts, own, watch=watch)

@@ -29,8 +29,8 @@ from tidegate.spark.streaming.attempt import SparkAttempt
 from tidegate.spark.streaming.halves import query_id
 from tidegate.spark.streaming.heartbeat import forget
 from tidegate.spark.streaming.host import SparkHost
-from tidegate.spark.streaming.parts import Warm
-from tidegate.spark.streaming.sources import beats_of, take
+from tidegate.spark.streaming.parts import PartCache
+from tidegate.spark.streaming.sources import beats_of, split_by_source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -76,7 +76,7 @@ class Engine(Running):
         self._runtime = host.runtime
         #: The runtime of batches, which Spark gives a session of their own.
         self._batches: Runtime | None = None
-        self._warm = Warm()
+        self._cache = PartCache()
 
     @property
     def beat(self) -> int:
@@ -103,7 +103,7 @@ class Engine(Running):
             rows = batch.persist() if several else _alone(batch)
             backend = SparkBackend(runtime)
             try:
-                taken = take(self.flow, backend, rows, self.marks, self.run.entries.sources, self.arrives())
+                taken = split_by_source(self.flow, backend, rows, self.marks, self.run.entries.sources, self.arrives())
                 origin = Origin("spark", number, query, offsets)
                 self.go(self._attempt(runtime), Batch(taken, origin, beats_of(self.flow, backend, rows)))
             finally:
@@ -122,11 +122,11 @@ class Engine(Running):
 
     def undone(self) -> None:
         """Forget which parts are cached."""
-        self._warm.forget()
+        self._cache.forget()
 
     def committed(self, before: Commit | None, commit: Commit) -> None:
         """Let go of parts that are needed no more, and of beats that were heard before."""
-        self._warm.forget(commit.paths)
+        self._cache.forget(commit.paths)
         if before is None:
             return
         if beat := self.heard_by_all(before.marks):
@@ -144,7 +144,7 @@ class Engine(Running):
             runtime,
             self.run.shapes,
             self._host.frames,
-            warm=self._warm,
+            cache=self._cache,
             watch=self.turned,
         )
 

@@ -21,13 +21,13 @@ from tidegate.flow.sqltypes import quoted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Heart", "Ticker", "forget", "heart_of", "read_beats", "read_ticks", "ticker_of"]
+__all__ = ["Heartbeat", "Ticker", "forget", "heartbeat_of", "read_beats", "read_ticks", "ticker_of"]
 
 _DIRECTORY = "clock"
 _TICKS = "ticks"
 
 
-class Heart:
+class Heartbeat:
     """Writes beats into a checkpoint, one at once and then as often as ``seconds`` says, until it is stopped."""
 
     directory = _DIRECTORY
@@ -65,7 +65,7 @@ class Heart:
                 continue
 
 
-class Ticker(Heart):
+class Ticker(Heartbeat):
     """Writes the ticks of a source, each once: the number of a tick is what it shows."""
 
     def __init__(
@@ -95,7 +95,7 @@ def read_ticks(spark: SparkSession, files: Files, name: str, column: str) -> Dat
     return lines.selectExpr(f"timestamp_micros(CAST(get_json_object(value, '$.at') AS BIGINT)) AS {quoted(column)}")
 
 
-def heart_of(flow: Plan, files: Files, *, after: int) -> Heart | None:
+def heartbeat_of(flow: Plan, files: Files, *, after: int) -> Heartbeat | None:
     """Return the heartbeat that a flow needs, which goes on after the beat of that number; None if it needs none.
 
     Raise if a beat that is still to be heard can't be read.
@@ -107,7 +107,7 @@ def heart_of(flow: Plan, files: Files, *, after: int) -> Heart | None:
         # One that is empty has no rows for Spark.
         if _number(name) >= 0 and size:
             files.read(f"{_DIRECTORY}/{name}", "a beat of the clock", {"beat": int, "at": int}, hint=UNHEARD)
-    return Heart(files, after=after, seconds=min(pulses) / 1_000_000)
+    return Heartbeat(files, after=after, seconds=min(pulses) / 1_000_000)
 
 
 def read_beats(spark: SparkSession, files: Files) -> DataFrame:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["READ", "SparkParts", "Warm", "write_part"]
+__all__ = ["READ", "PartCache", "SparkParts", "write_part"]
 
 #: How state and results are written. Hadoop runs a program to set the mode of each file on a local disk, and writes a
 #: second file with its checksums, and one more to say that all is written: a tenth of the time of a small part. Parquet
@@ -44,10 +44,10 @@ _MANY = 20_000
 class SparkParts:
     """The parts of a checkpoint, in the session of a step."""
 
-    def __init__(self, files: Files, backend: SparkBackend, warm: Warm | None = None) -> None:
+    def __init__(self, files: Files, backend: SparkBackend, cache: PartCache | None = None) -> None:
         self._files = files
         self._backend = backend
-        self._warm = warm or Warm()
+        self._cache = cache or PartCache()
 
     def read(self, parts: Sequence[Part], shape: StructType, *, coalesced: bool = False) -> SparkRelation:
         """Return the rows of some parts; ``coalesced`` puts them into one partition."""
@@ -56,7 +56,7 @@ class SparkParts:
 
     def read_cached(self, parts: Sequence[Part], shape: StructType) -> SparkRelation:
         """Return the rows of some parts; large ones stay in memory from step to step."""
-        return self._backend.relation(self._warm.read(self._files, self._backend.runtime, parts, shape))
+        return self._backend.relation(self._cache.read(self._files, self._backend.runtime, parts, shape))
 
     def write(
         self, files: Files, path: str, rows: Relation, times: Sequence[str] = (), by: Mapping[str, str] = NOTHING
@@ -65,7 +65,7 @@ class SparkParts:
         return write_part(files, self._backend.runtime, frame_of(rows), path, times, by)
 
 
-class Warm:
+class PartCache:
     """The cached parts, by path. A cache is lost without harm: Spark then reads the files again."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.said import said_by
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.halves import explained
-from tidegate.spark.streaming.heartbeat import Heart
+from tidegate.spark.streaming.heartbeat import Heartbeat
 from tidegate.spark.streaming.parts import READ
 from tidegate.spark.streaming.turns import Turns
 
@@ -45,7 +45,7 @@ class SparkRun(Run):
         *,
         ends: bool,
         once: bool = False,
-        hearts: Sequence[Heart] = (),
+        heartbeats: Sequence[Heartbeat] = (),
     ) -> None:
         super().__init__(engine)
         self._spark = spark
@@ -58,9 +58,9 @@ class SparkRun(Run):
         self._all_read = False
         #: Spark's own query, for its progress and its listeners.
         self.query = query
-        self._hearts = hearts
-        for heart in hearts:
-            heart.start()
+        self._heartbeats = heartbeats
+        for heartbeat in heartbeats:
+            heartbeat.start()
         Thread(target=self._watch, name=f"tidegate {engine.flow.name}", daemon=True).start()
 
     def _watch(self) -> None:
@@ -133,8 +133,8 @@ class SparkRun(Run):
         self._check_ended()
 
     def _stop_clocks(self) -> None:
-        for heart in self._hearts:
-            heart.stop()
+        for heartbeat in self._heartbeats:
+            heartbeat.stop()
 
     def _rows(self, paths: list[str], columns: list[Column], condition: str) -> DataFrame:
         schema = struct_type(columns)

@@ -24,7 +24,7 @@ from tidegate.spark.runtime import Runtime
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["beats_of", "take", "united"]
+__all__ = ["beats_of", "split_by_source", "united"]
 
 
 def united(
@@ -74,7 +74,7 @@ def united(
     return reduce(lambda one, other: one.unionByName(other), parts)
 
 
-def take(
+def split_by_source(
     flow: Plan,
     backend: SparkBackend,
     batch: DataFrame,
@@ -82,9 +82,10 @@ def take(
     observed: Collection[str] = (),
     arrived: int | None = None,
 ) -> dict[str, Taken]:
-    """Take the rows of each source out of a batch; lateness is by the old marks. ``observed`` need no other look.
+    """Return the rows of each source in a batch; which of them are late depends on the old marks.
 
-    ``arrived`` is the time of rows that have none but that at which they arrive.
+    Sources in ``observed`` are counted by the job that writes their rows. ``arrived`` is the time of rows that have none
+    but that at which they arrive.
     """
     bounds, taken = limits(flow), {}
     for i, source in enumerate(flow.sources):

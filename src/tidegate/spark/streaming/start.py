@@ -30,7 +30,7 @@ from tidegate.spark.said import said_by
 from tidegate.spark.stores import check_store
 from tidegate.spark.streaming.engine import Engine, resume
 from tidegate.spark.streaming.halves import check_halves
-from tidegate.spark.streaming.heartbeat import Heart, heart_of, read_beats, read_ticks, ticker_of
+from tidegate.spark.streaming.heartbeat import Heartbeat, heartbeat_of, read_beats, read_ticks, ticker_of
 from tidegate.spark.streaming.listening import observed
 from tidegate.spark.streaming.reading import published_time, read_promises
 from tidegate.spark.streaming.run import SparkRun
@@ -79,14 +79,14 @@ def start(
             options: dict[str, Any] = {"allow_pickle": allow_pickle, "probe": probe, "report": report}
             engine = prepare(flow, spark, tables, places, files, lock=lock, **options)
             with runtime.settings(spark__sql__session__timeZone=flow.timezone):
-                signals, hearts = _signals(flow, spark), list[Heart]()
-                if heart := heart_of(flow, files, after=engine.beat):
-                    hearts.append(heart)
+                signals, heartbeats = _signals(flow, spark), list[Heartbeat]()
+                if heartbeat := heartbeat_of(flow, files, after=engine.beat):
+                    heartbeats.append(heartbeat)
                     signals[CLOCK] = read_beats(spark, files)
                 for source in flow.sources:
                     if isinstance(clock := given[source.id], Clock):
                         name = engine.run.origins[source.id]
-                        hearts.append(ticker_of(name, clock, files, engine.marks[source.id].memory))
+                        heartbeats.append(ticker_of(name, clock, files, engine.marks[source.id].memory))
                         given[source.id] = read_ticks(spark, files, name, source.schema.names[0])
                 rows = united(flow, runtime, {s.id: given[s.id] for s in flow.sources}, signals)
                 rows = observed(flow, runtime, rows)
@@ -104,7 +104,7 @@ def start(
         raise
     ends_itself = any(every.get(kind) for kind in ("availableNow", "once"))
     ends = ends_itself and any(policy_of(source).waits_for_end for source in flow.sources)
-    return SparkRun(spark, engine, query, turns, lock, ends=ends, once=bool(every.get("once")), hearts=hearts)
+    return SparkRun(spark, engine, query, turns, lock, ends=ends, once=bool(every.get("once")), heartbeats=heartbeats)
 
 
 def prepare(
