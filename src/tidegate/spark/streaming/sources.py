@@ -84,8 +84,8 @@ def split_by_source(
 ) -> dict[str, Taken]:
     """Return the rows of each source in a batch; which of them are late depends on the old marks.
 
-    Sources in ``observed`` are counted by the job that writes their rows. ``arrived`` is the time of rows that have none
-    but that at which they arrive.
+    Sources in ``observed`` are counted by the job that writes their rows. ``arrived`` is the time of rows whose time is
+    that of their arrival.
     """
     bounds, taken = limits(flow), {}
     for i, source in enumerate(flow.sources):
