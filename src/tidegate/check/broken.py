@@ -43,45 +43,31 @@ __all__ = [
 ]
 
 AnyConf = TypeVar("AnyConf", bound=ClocksConf | ExchangeConf)
+Conf = TypeVar("Conf", bound=ClocksConf | ExchangeConf | PropagationConf | TrackerConf)
+
+
+def _without(protocol: type[Conf], guard: str) -> type[Conf]:
+    """Return a protocol in which one guard allows everything."""
+
+    def allow(*_: Any) -> None:
+        """Allow everything."""
+
+    # A guard that is not there would make a mutant that is no mutant.
+    assert callable(getattr(protocol, guard))
+    return type(f"{protocol.__name__} without {guard}", (protocol,), {"__slots__": (), guard: allow})
 
 
 # Clocks.
 
 
-class DropsWhatIsNotThere(ClocksConf):
-    """`perf_op` without ``Δneg <= rec``."""
-
-    __slots__ = ()
-
-    def guard_present(self, neg: Changes) -> None:
-        """Allow everything."""
-
-
-class AddsWithoutSupport(ClocksConf):
-    """`perf_op` without ``upright Δ``."""
-
-    __slots__ = ()
-
-    def guard_upright(self, delta: Changes) -> None:
-        """Allow everything."""
-
-
-class KeepsBackAnything(ClocksConf):
-    """`send_upd` without ``upright (temp w - γ)``."""
-
-    __slots__ = ()
-
-    def guard_rest(self, w: Worker, rest: Changes) -> None:
-        """Allow everything."""
-
-
-class SendsNothing(ClocksConf):
-    """`send_upd` without ``γ ≠ {}``."""
-
-    __slots__ = ()
-
-    def guard_sends(self, w: Worker, gamma: Changes) -> None:
-        """Allow everything."""
+#: `perf_op` without ``Δneg <= rec``.
+DropsWhatIsNotThere = _without(ClocksConf, "guard_present")
+#: `perf_op` without ``upright Δ``.
+AddsWithoutSupport = _without(ClocksConf, "guard_upright")
+#: `send_upd` without ``upright (temp w - γ)``.
+KeepsBackAnything = _without(ClocksConf, "guard_rest")
+#: `send_upd` without ``γ ≠ {}``.
+SendsNothing = _without(ClocksConf, "guard_sends")
 
 
 class TellsOthersOnly(ClocksConf):
@@ -108,31 +94,12 @@ class ReceivesNewestFirst(ClocksConf):
 # Exchange.
 
 
-class OperatesWithoutEffect(ExchangeConf):
-    """`perf_op` without ``Δdata ≠ {} or Δself - Δneg ≠ {}``."""
-
-    __slots__ = ()
-
-    def guard_changes(self, w: Worker, data: ZMultiset[Any], net: Changes) -> None:
-        """Allow everything."""
-
-
-class DropsWhatItDoesNotHold(ExchangeConf):
-    """`perf_op` without ``Δneg <= caps w``."""
-
-    __slots__ = ()
-
-    def guard_drops(self, w: Worker, neg: Changes) -> None:
-        """Allow everything."""
-
-
-class SendsAnything(ExchangeConf):
-    """`perf_op` without a capability for what is sent."""
-
-    __slots__ = ()
-
-    def guard_sends_above(self, w: Worker, data: ZMultiset[Any]) -> None:
-        """Allow everything."""
+#: `perf_op` without ``Δdata ≠ {} or Δself - Δneg ≠ {}``.
+OperatesWithoutEffect = _without(ExchangeConf, "guard_changes")
+#: `perf_op` without ``Δneg <= caps w``.
+DropsWhatItDoesNotHold = _without(ExchangeConf, "guard_drops")
+#: `perf_op` without a capability for what is sent.
+SendsAnything = _without(ExchangeConf, "guard_sends_above")
 
 
 class SendsWhatItHolds(ExchangeConf):
@@ -145,22 +112,10 @@ class SendsWhatItHolds(ExchangeConf):
         self.guard_takes_above(w, data.map(lambda entry: entry[1]))
 
 
-class TakesAnything(ExchangeConf):
-    """`perf_op` without a capability for what the worker takes."""
-
-    __slots__ = ()
-
-    def guard_takes_above(self, w: Worker, own: Changes) -> None:
-        """Allow everything."""
-
-
-class KeepsBackWithoutReason(ExchangeConf):
-    """`send_upd` without ``justified (caps w) (temp w - γ)``."""
-
-    __slots__ = ()
-
-    def guard_rest(self, w: Worker, rest: Changes) -> None:
-        """Allow everything."""
+#: `perf_op` without a capability for what the worker takes.
+TakesAnything = _without(ExchangeConf, "guard_takes_above")
+#: `send_upd` without ``justified (caps w) (temp w - γ)``.
+KeepsBackWithoutReason = _without(ExchangeConf, "guard_rest")
 
 
 class KeepsBackAsManyAsHeld(ExchangeConf):
@@ -187,22 +142,10 @@ class KeepsBackUnlessSupportedByOthers(ExchangeConf):
         ExchangeConf.guard_rest(replace(self, caps=Table(self.caps.default, {w: self.rec})), w, rest)
 
 
-class ExchangesNothing(ExchangeConf):
-    """`send_upd` without ``γ ≠ {}``."""
-
-    __slots__ = ()
-
-    def guard_sends(self, w: Worker, gamma: Changes) -> None:
-        """Allow everything."""
-
-
-class ReceivesWhatWasNotSent(ExchangeConf):
-    """`recv_cap` without ``(w, p) ∈ data``."""
-
-    __slots__ = ()
-
-    def guard_sent(self, w: Worker, p: Any) -> None:
-        """Allow everything."""
+#: `send_upd` without ``γ ≠ {}``.
+ExchangesNothing = _without(ExchangeConf, "guard_sends")
+#: `recv_cap` without ``(w, p) ∈ data``.
+ReceivesWhatWasNotSent = _without(ExchangeConf, "guard_sent")
 
 
 class ExchangesNewestFirst(ExchangeConf):
@@ -218,40 +161,14 @@ class ExchangesNewestFirst(ExchangeConf):
 # Propagation.
 
 
-class ChangesByNothing(PropagationConf):
-    """`change_multiplicity` without ``n ≠ 0``."""
-
-    __slots__ = ()
-
-    def guard_change(self, l: Location, t: Any, n: int) -> None:
-        """Allow everything."""
-
-
-class ChangesThePast(PropagationConf):
-    """`change_multiplicity` at times that the location does not expect."""
-
-    __slots__ = ()
-
-    def guard_implied(self, l: Location, t: Any) -> None:
-        """Allow everything."""
-
-
-class PropagatesWhatIsNotPending(PropagationConf):
-    """`propagate` without ``t ∈ work l``."""
-
-    __slots__ = ()
-
-    def guard_pending(self, l: Location, t: Any) -> None:
-        """Allow everything."""
-
-
-class PropagatesAnyTime(PropagationConf):
-    """`propagate` without the rule that smaller times come first."""
-
-    __slots__ = ()
-
-    def guard_minimal(self, l: Location, t: Any) -> None:
-        """Allow everything."""
+#: `change_multiplicity` without ``n ≠ 0``.
+ChangesByNothing = _without(PropagationConf, "guard_change")
+#: `change_multiplicity` at times that the location does not expect.
+ChangesThePast = _without(PropagationConf, "guard_implied")
+#: `propagate` without ``t ∈ work l``.
+PropagatesWhatIsNotPending = _without(PropagationConf, "guard_pending")
+#: `propagate` without the rule that smaller times come first.
+PropagatesAnyTime = _without(PropagationConf, "guard_minimal")
 
 
 class PropagatesLeastOfEachLocation(PropagationConf):
@@ -287,13 +204,8 @@ class PassesOnEveryChange(PropagationConf):
 # The combination.
 
 
-class ReceivesBeforePropagating(TrackerConf):
-    """`recv_upd` without ``init w'``."""
-
-    __slots__ = ()
-
-    def guard_initialized(self, v: Worker) -> None:
-        """Allow everything."""
+#: `recv_upd` without ``init w'``.
+ReceivesBeforePropagating = _without(TrackerConf, "guard_initialized")
 
 
 class StopsEarly(TrackerConf):
