@@ -12,14 +12,20 @@ __all__ = ["Action", "Deliver", "Hear", "Proceed", "Propagate", "Receive", "Sche
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """An operator that is active does some of its work."""
+class _OnOperator:
+    """An action of an operator on a worker. Its text begins with the name of its class."""
 
     worker: int
     operator: str
 
     def __str__(self) -> str:
-        return f"work {self.worker} {self.operator}"
+        return f"{type(self).__name__.lower()} {self.worker} {self.operator}"
+
+
+class Work(_OnOperator):
+    """An operator that is active does some of its work."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +44,16 @@ class Deliver:
         return f"deliver {self.sender}>{self.worker}" + (f" {self.overtakes}" if self.overtakes else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Receive:
+class Receive(_OnOperator):
     """An operator takes in the oldest message that has arrived for it."""
 
-    worker: int
-    operator: str
-
-    def __str__(self) -> str:
-        return f"receive {self.worker} {self.operator}"
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Proceed:
+class Proceed(_OnOperator):
     """An operator is told its new frontiers."""
 
-    worker: int
-    operator: str
-
-    def __str__(self) -> str:
-        return f"proceed {self.worker} {self.operator}"
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +87,8 @@ class Propagate:
     def __str__(self) -> str:
         return f"propagate {self.worker}"
 
+
+_ON_OPERATORS: dict[str, type[Work | Receive | Proceed]] = {"work": Work, "receive": Receive, "proceed": Proceed}
 
 Action: TypeAlias = Work | Deliver | Receive | Proceed | Send | Hear | Propagate
 
@@ -135,12 +133,8 @@ class Schedule:
 
 def _parse(text: str) -> Action:
     match text.split(" "):
-        case ["work", worker, operator] if worker.isdigit():
-            return Work(int(worker), operator)
-        case ["receive", worker, operator] if worker.isdigit():
-            return Receive(int(worker), operator)
-        case ["proceed", worker, operator] if worker.isdigit():
-            return Proceed(int(worker), operator)
+        case ["work" | "receive" | "proceed" as what, worker, operator] if worker.isdigit():
+            return _ON_OPERATORS[what](int(worker), operator)
         case ["deliver" | "hear" as what, pair] if all(map(str.isdigit, pair.split(">"))) and pair.count(">") == 1:
             sender, receiver = map(int, pair.split(">"))
             return Deliver(sender, receiver) if what == "deliver" else Hear(sender, receiver)
