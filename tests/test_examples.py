@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import runpy
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from tidegate import errors
 from tidegate.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -60,3 +63,52 @@ def test_the_histograms_of_the_first_paper(
     assert HISTOGRAMS in first
     assert "histograms: not complete from t4 on" in first
     assert last == "  H_t4 = {a: 1, c: 1, d: 1}\n"
+
+
+SQLITE = runpy.run_path(str(ROOT / "examples" / "to_sqlite.py"))
+HOURLY = [
+    ("2026-01-01 00:59:59.999999+00:00", "home", 2, 150),
+    ("2026-01-01 00:59:59.999999+00:00", "news", 1, 7),
+    ("2026-01-01 01:59:59.999999+00:00", "home", 1, 50),
+]
+
+
+class _Dies(SQLITE["SQLite"]):  # type: ignore[misc]
+    """A place whose first step is written, and then the run dies before it hears of that."""
+
+    def deliver(self, sender: Any, rows: Any, step: int) -> None:
+        super().deliver(sender, rows, step)
+        raise ConnectionError("gone")
+
+
+class _Forgets(SQLITE["SQLite"]):  # type: ignore[misc]
+    """A place that does not ask whether a step is there already."""
+
+    def deliver(self, sender: Any, rows: Any, step: int) -> None:
+        with closing(sqlite3.connect(self.path)) as database, database:
+            database.execute("UPDATE senders SET step = -1")
+        super().deliver(sender, rows, step)
+
+
+def test_an_output_of_ones_own_has_every_row_once(tmp_path: Path) -> None:
+    """A run that dies while a step is handed over goes on, and hands it over again; the database takes it once."""
+    given = str(tmp_path / "results.db"), "hourly"
+    with pytest.raises(errors.SinkFailed, match="gone"):
+        SQLITE["results"](tmp_path, _Dies(*given))
+    assert SQLITE["results"](tmp_path, SQLITE["SQLite"](*given)) == HOURLY
+
+
+def test_an_output_that_forgets_steps_is_noticed(tmp_path: Path) -> None:
+    """Without the number of the step, the same story gives rows twice."""
+    given = str(tmp_path / "results.db"), "hourly"
+    with pytest.raises(errors.SinkFailed):
+        SQLITE["results"](tmp_path, _Dies(*given))
+    assert len(SQLITE["results"](tmp_path, _Forgets(*given))) > len(HOURLY)
+
+
+def test_an_output_of_ones_own_refuses_the_rows_of_another(tmp_path: Path) -> None:
+    """A table has the results of one checkpoint."""
+    output = SQLITE["SQLite"](str(tmp_path / "results.db"), "hourly")
+    assert SQLITE["results"](tmp_path, output) == HOURLY
+    with pytest.raises(ValueError, match="table hourly has results of another run"):
+        SQLITE["results"](tmp_path / "other", output)
