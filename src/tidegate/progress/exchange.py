@@ -72,7 +72,9 @@ class ExchangeConf(UpdatesConf):
         """Let ``w`` receive a capability for ``p`` that was sent to it."""
         check_worker(self.workers, w)
         self.guard_sent(w, p)
-        return replace(self, caps=self.caps.set(w, self.caps[w].add(p)), data=self.data.add((w, p), -1))
+        # As for multisets in the paper: where the guard is left out, nothing is taken from what is not on its way.
+        data = self.data.add((w, p), -1) if self.data[w, p] > 0 else self.data
+        return replace(self, caps=self.caps.set(w, self.caps[w].add(p)), data=data)
 
     def perf_op(self, w: Worker, neg: Bag[Any], data: Bag[Any], own: Bag[Any]) -> Self:
         """Let ``w`` drop the capabilities ``neg``, send those in ``data`` to others and take ``own`` (Δself)."""

@@ -169,8 +169,13 @@ def recv_cap(c: ExchangeState) -> Action[ExchangeState]:
     def one(a: Term, q: Term) -> Term:
         return z3.If(z3.And(a == w, q == p), 1, 0)
 
+    # What is on its way is a multiset, of which nothing can be taken that is not in it.
+    there = z3.If(c.data(w, p) > 0, 1, 0)
     then = replace(
-        c, caps=lambda a, q: c.caps(a, q) + one(a, q), data=lambda a, q: c.data(a, q) - one(a, q)
+        c,
+        caps=lambda a, q: c.caps(a, q) + one(a, q),
+        data=lambda a, q: c.data(a, q) - one(a, q) * there,
+        rec=lambda q: c.rec(q) + one(w, q) * (1 - there),
     ).with_sums()
     return Action(
         [closed(c.scope, "W", w), closed(c.scope, "P", p)],

@@ -106,6 +106,24 @@ def _nothing_comes(known: Premises, c: ExchangeState, w: Term, v: Term, p: Term)
     )
 
 
+def _queue_begins(known: Premises, c: ExchangeState, w: Term, v: Term, p: Term) -> Proof:
+    nothing, rec, begin = _believes_nothing(c, v, p), vacant(c.scope, c.rec, p), c.first(w, v)
+    believed, unheard = z3.Implies(nothing, rec), z3.Implies(nothing, _vacant_from(c, w, v, p))
+    positive = known.invariants["caps and data are positive"]
+    return Proof(
+        # Both claims before this one.
+        [believed, unheard],
+        [
+            Step([known.if_], nothing),
+            Step([known.if_], inside := c.in_queue(w, v, begin)),
+            Step([nothing, believed], rec),
+            Step([nothing, unheard], coming := _vacant_from(c, w, v, p)),
+            Step([*known.order, positive, rec], held := vacant(c.scope, c.held(w), p)),
+        ],
+        [inside, coming, held],
+    )
+
+
 def _least_changed(c: ExchangeState, w: Term, v: Term, k: Term, m: Term) -> Term:
     return z3.And(_heard(c, w, v, k, m), none_below(c.scope, c.update(w, v, k), m))
 
@@ -195,6 +213,13 @@ CLAIMS: tuple[Claim[ExchangeState], ...] = (
         lambda c, w, v, p: _believes_nothing(c, v, p),
         _vacant_from,
         _nothing_comes,
+    ),
+    Claim(
+        "lemma glob: where a queue begins",
+        "WWP",
+        lambda c, w, v, p: z3.And(c.in_queue(w, v, c.first(w, v)), _believes_nothing(c, v, p)),
+        lambda c, w, v, p: _heard(c, w, v, c.first(w, v), p),
+        _queue_begins,
     ),
     Claim(
         "lemma glob: where an update is minimal",

@@ -136,7 +136,7 @@ MUTANTS: list[Mutant] = [
         "send_upd",
         harmless="an empty update changes no view",
     ),
-    Mutant("exchange, recv_cap: not sent", _exchange("(w, p) ∈ data"), "recv_cap", "caps and data are positive"),
+    Mutant("exchange, recv_cap: not sent", _exchange("(w, p) ∈ data"), "recv_cap", "Safe for ever"),
     Mutant("exchange, recv_upd: newest first", _exchange(newest=True), "recv_upd", "what is to come is justified"),
     Mutant(
         "propagation, change_multiplicity: n may be 0",

@@ -206,6 +206,15 @@ def _expects(c: PropagationState, q: Term) -> Term:
     return expects(c.scope, c.imp, q)
 
 
+def _by_the_frontier(known: Premises, c: PropagationState, q: Term) -> Proof:
+    few = has_frontier(c.scope, c.imp)
+    return Proof([few], last=[*known.order, few, known.if_])
+
+
+def _in_frontier(c: PropagationState, q: Term) -> Term:
+    return c.scope.some("P", lambda y: z3.And(tle(y, q), frontier(c.scope, c.imp)(y) == 1))
+
+
 def _path_begins(known: Premises, c: PropagationState, x: Term, q: Term) -> Proof:
     few = has_frontier(c.scope, c.pts)
     return Proof([few], last=[*known.order, few, known.invariants["imp + work adds up"], known.if_])
@@ -223,7 +232,7 @@ def _arrives(c: PropagationState, f: Term, x: Term, s: Term, _: Term) -> Term:
 def _along_edge(known: Premises, c: PropagationState, x: Term, s: Term, q: Term) -> Proof:
     scope, few = c.scope, has_frontier(c.scope, c.imp)
     arrives = scope.all("P", lambda f: z3.Implies(_passed_on(c, f, x, s, q), _arrives(c, f, x, s, q)))
-    least = scope.some("P", lambda f: z3.And(tle(f, x), frontier(scope, c.imp)(f) == 1))
+    least = _in_frontier(c, x)
     return Proof([few, arrives], [Step([*known.order, few, known.if_], least)], [least, arrives, known.if_])
 
 
@@ -272,6 +281,7 @@ CLAIMS: tuple[Claim[PropagationState], ...] = (
         lambda c, x, q: z3.And(_expects(c, x), tle(x, q)),
         lambda c, x, q: _expects(c, q),
     ),
+    Claim("Safe: what is expected is so by the frontier", "P", _expects, _in_frontier, _by_the_frontier),
     Claim("what is implied and minimal is there", "P", _least_implied, lambda c, m: c.pts(m) > 0),
     Claim(
         "what is implied comes from what is there",

@@ -171,7 +171,10 @@ def propagate(c: TrackerState, rules: TrackerRules = _RULES) -> Action[TrackerSt
             given += [safe]
     else:
         x = z3.Const("x", sort("P"))
-        done, given = propagated(here, x, function("passed", "P"), function("flow_then", "P")), [closed(scope, "P", x)]
+        done = propagated(here, x, function("passed", "P"), function("flow_then", "P"))
+        # A step that local propagation allows: of what is pending, something minimal.
+        first = scope.all("P", lambda u: z3.Implies(here.work(u) != 0, z3.Not(z3.And(u != x, le(u, x)))))
+        given = [closed(scope, "P", x), here.work(x) != 0, first]
 
     def at_w(old: Callable[..., Term], new: Counts) -> Callable[..., Term]:
         return lambda a, p: z3.If(a == w, new(p), old(a, p))
