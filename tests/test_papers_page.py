@@ -23,6 +23,7 @@ from tidegate.time import Antichain
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+STATED = "tidegate.spec.aggregate.statements"
 HEAD = ["in the paper", "here", "specification", "simulation", "Spark", "local engine", "more"]
 
 
@@ -86,6 +87,35 @@ def test_everything_in_the_text_is_there() -> None:
             assert f"def {name}(" in tests
         else:
             lookup(name)
+
+
+def numbers(kind: str, text: str) -> set[int]:
+    """The numbers that a text gives of figures or listings: in lists, and from one to another."""
+    found: set[int] = set()
+    for part in re.findall(rf"{kind}s? ((?:\d+(?:, | and | to )?)+)", text):
+        for first, last in re.findall(r"(\d+)(?: to (\d+))?", part):
+            found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def test_no_number_is_left_out() -> None:
+    """Each statement, figure, listing, lemma and definition of the three papers is on the page, with what it is here."""
+    part = " ".join(PAGE.partition("## By number")[2].partition("\n## ")[0].split())
+    streams, rest = part.split("*Verified Progress Tracking for Timely Dataflow*")
+    progress_part, overlap = rest.split("*On the Semantic Overlap of Operators in Stream Processing Engines*")
+    for name in re.findall(r"`((?:tidegate|bench)\.[^`]+)`", part):
+        lookup(name)
+    stated = set(re.findall(r"\((\d+)\)", streams))
+    spans = re.findall(r"\((\d+)\) to \((\d+)\)", streams)
+    assert stated | {str(n) for a, b in spans for n in range(int(a), int(b))} == {str(n) for n in range(1, 32)}
+    assert numbers("Figure", streams) == set(range(1, 11))
+    assert numbers("Figure", progress_part) == set(range(1, 8))
+    assert numbers("Figure", overlap) == set(range(1, 15))
+    assert numbers("Listing", overlap) == set(range(1, 7))
+    # How many of each kind there are, and that each is a function.
+    kinds = {"definition_": 4, "observation_": 1, "claim_": 2, "lemma_": 5, "theorem_": 3, "p": 3, "c": 3}
+    assert all(callable(lookup(f"{STATED}.{kind}{n}")) for kind, most in kinds.items() for n in range(1, most + 1))
+    assert all(lookup(f"tidegate.spec.statements.s{n}") for n in (5, 6, 7, *range(10, 25), *range(26, 32)))
 
 
 def test_a_name_that_is_not_there_is_found() -> None:

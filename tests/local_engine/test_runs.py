@@ -22,7 +22,7 @@ from tidegate.engine.storage.errors import (
 )
 from tidegate.flow.errors import BadArgument
 from tidegate.local_engine.streaming.start import start
-from tidegate.time import BOTTOM, Antichain, Int
+from tidegate.time import BOTTOM, Antichain, Int, ZMultiset
 
 
 @pytest.fixture
@@ -78,6 +78,33 @@ def test_what_a_step_completes_is_told_when_it_can_be_read(tmp_path: Path) -> No
     assert seen["before commit"] == ({BOTTOM}, True)
     assert seen["published"] == ({9}, False)
     assert run.frontiers()["out"] == Antichain(Int(), [])
+
+
+def test_a_step_that_fails_in_a_loop_leaves_the_tracker_where_the_last_commit_is(tmp_path: Path) -> None:
+    """Nothing of the round that it was in holds a time back, nor is a reason for anything."""
+    flow = tg.Flow("rounds")
+    edges = flow.source("s", "t INT, x INT, y INT", time="t", watermark=tg.bounded(1))
+    step = "SELECT e.y AS node, k.label FROM known k JOIN input e ON e.x = k.node"
+    begin = "SELECT x AS node, x AS label FROM input"
+    flow.sink("out", edges.iterate(start=begin, step=step, key="node", keep="min(label) AS label"))
+    seen: list[int] = []
+
+    def probe(point: str, step: int) -> None:
+        if point == "round":
+            seen.append(step)
+            raise RuntimeError("in a round")
+
+    rows = {"t": [5, 5, 9], "x": [1, 2, 3], "y": [2, 3, 4]}
+    tables = iter([pa.table({name: pa.array(values, pa.int32()) for name, values in rows.items()})])
+    outputs = {"out": tg.parquet(tmp_path / "out")}
+    run = start(flow.plan, tg.local(), {"s": tables}, outputs, tmp_path / "checkpoint", probe=probe)
+    with pytest.raises(tg.TidegateError):
+        run.await_termination(60)
+    assert seen
+    tracker = run.running.tracking.progress
+    held = {l: tracker.pointstamps(l) for l in tracker.graph.locations if len(tracker.pointstamps(l))}
+    assert held == {source.id: ZMultiset({BOTTOM: 1}) for source in flow.plan.sources}
+    assert run.frontiers()["out"] == Antichain(Int(), [BOTTOM])
 
 
 def test_a_run_can_be_stopped_and_used_in_a_block(place: Place) -> None:
