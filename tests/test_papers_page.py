@@ -99,7 +99,7 @@ def numbers(kind: str, text: str) -> set[int]:
 
 
 def test_no_number_is_left_out() -> None:
-    """Each statement, figure, listing, lemma and definition of the three papers is on the page, with what it is here."""
+    """Each statement, figure, listing, lemma and definition of the three papers is on the page, with its name here."""
     part = " ".join(PAGE.partition("## By number")[2].partition("\n## ")[0].split())
     streams, rest = part.split("*Verified Progress Tracking for Timely Dataflow*")
     progress_part, overlap = rest.split("*On the Semantic Overlap of Operators in Stream Processing Engines*")

@@ -1,6 +1,7 @@
 """Places where the paper on progress tracking, as printed, fails its own statements; see docs/errata.md."""
 
 from dataclasses import fields
+from enum import Enum
 
 import pytest
 
@@ -10,7 +11,7 @@ from tidegate.errors import NotFound
 from tidegate.progress import Enter, Graph, Leave, PropagationConf, Tracker
 from tidegate.progress.errors import NotImplied, NotPending
 from tidegate.progress.exchange import ExchangeConf
-from tidegate.time import Antichain, Nat, Product, ZMultiset
+from tidegate.time import Antichain, Nat, Poset, Product, ZMultiset
 
 CHAIN = Graph(Nat(), {("a", "b"): 0})
 
@@ -31,13 +32,47 @@ def test_work_vacant_needs_a_negation_and_the_other_direction():
     """As printed, 0 at b counts as settled in the initial configuration, although b does not expect it."""
     conf = PropagationConf.init(CHAIN, {"a": {0: 1}})
 
-    def printed(l, t):
-        return all(CHAIN.order(m).le(s.results_in(u), t) for m, u in conf.pending() for s in CHAIN.path_summary(l, m))
+    def vacant(l, t, *, negated, along):
+        reach = ((s.results_in(u) <= t) != negated for m, u in conf.pending() for s in CHAIN.path_summary(*along(l, m)))
+        return all(reach)
 
-    assert printed("b", 0)
+    def printed(l, m):
+        return l, m
+
+    def mended(l, m):
+        return m, l
+
+    # Both slips, or either of them, let it hold.
+    for negated, along in [(False, printed), (False, mended), (True, printed)]:
+        assert vacant("b", 0, negated=negated, along=along)
     assert not conf.expects("b", 0)
+    assert not vacant("b", 0, negated=True, along=mended)
     assert not conf.work_vacant("b", 0)
     assert conf.safe() is None
+
+
+def test_work_vacant_of_one_location_says_more():
+    """What is pending at c leads nowhere else: for b nothing is pending, for any location something is."""
+    graph = Graph(Nat(), {("a", "b"): 0}, locations=["a", "b", "c"])
+    conf = PropagationConf.init(graph, {"a": {0: 1}, "c": {0: 1}})
+    conf = conf.propagate("a", 0).propagate("b", 0)
+    assert list(conf.pending()) == [("c", 0)]
+    assert conf.work_vacant("b", 0)
+    assert not all(conf.work_vacant(l, 0) for l in graph.locations)
+    # Safe speaks of 0 at b all the same, and it is expected there.
+    assert conf.expects("b", 0)
+    assert conf.safe() is None
+
+
+def test_times_need_no_addition():
+    """Members of an enumeration can be put in an order and not be added; their frontiers are propagated all the same."""
+    version = Enum("version", ["first", "left", "right"])
+    first, left, right = version
+    with pytest.raises(TypeError):
+        first + left
+    order = Poset([(first, left), (first, right)])
+    conf = PropagationConf.init(Graph(order, {("a", "b"): order.summaries.neutral}), {"a": {left: 1, right: 1}})
+    assert set(conf.propagate_all().frontier("b")) == {left, right}
 
 
 def test_the_implied_frontier_depends_on_all_locations():

@@ -11,9 +11,11 @@ from tidegate.spec import (
     Lasso,
     Operator,
     batch_op,
+    batching,
     comp_op,
     flatten_op,
     fproduce,
+    histogram,
     ihist_linear_op,
     ihist_op,
     ihist_paths_op,
@@ -61,8 +63,54 @@ def test_remdups_keeps_the_first_occurrence():
     assert printed == [1, 2]
     assert [e.t for e in produce(incr_op(), [DT(2, batch)])] == [2, 1]
     assert [e.t for e in produce(ihist_linear_op(Nat(), buf=batch), [])] == [2, 1]
-    # The order within a batch is no matter to the statements.
-    assert s.s14.verdict([DT(2, batch)], []) == s.s15.verdict([DT(2, batch)], []) == "holds"
+
+
+def last_occurrences(times):
+    """Isabelle's `remdups`."""
+    return [t for i, t in enumerate(times) if t not in times[i + 1 :]]
+
+
+def test_either_order_of_times_satisfies_the_statements(monkeypatch):
+    """(14) to (24) do not tell which occurrence is kept; but (24) does tell if the two operators do not agree."""
+    order, events = Nat(), [DT(2, "a"), DT(1, "b"), DT(2, "c"), WM(2), DT(3, "d"), DT(4, "e"), DT(3, "f"), WM(4)]
+    batches = list(produce(batch_op(order), events))
+
+    def verdicts():
+        no_batches, no_data, no_watermarks = [], [], []
+        return {
+            14: s.s14.verdict(batches, no_batches),
+            15: s.s15.verdict(batches, no_batches),
+            16: s.s16.verdict(order, batches, no_watermarks, no_batches),
+            17: s.s17.verdict(order, batches, no_batches),
+            18: s.s18.verdict(order, events, no_watermarks, no_data, no_batches),
+            19: s.s19.verdict(order, events, no_data, no_batches),
+            20: s.s20.verdict(order, events, no_watermarks, no_data, no_batches),
+            21: s.s21.verdict(order, events),
+            22: s.s22.verdict(order, events, no_watermarks),
+            23: s.s23.verdict(order, events),
+            24: s.s24.verdict(order, events, no_watermarks, no_data, no_batches),
+        }
+
+    def like_isabelle(event_times):
+        return lambda out, given: sorted(out, key=lambda e: last_occurrences(event_times(given)).index(e.t))
+
+    apply, histograms = batching._Incr.apply, histogram._IhistLinear._histograms
+    times = like_isabelle(lambda batch: [t for t, _ in batch])
+
+    def incr(self, event):
+        after, out = apply(self, event)
+        return after, times(out, event.d) if isinstance(event, DT) else out
+
+    def linear(self, out):
+        H, found = histograms(self, out)
+        return H, times(found, list(out))
+
+    assert set(verdicts().values()) == {"holds"}
+    monkeypatch.setattr(batching._Incr, "apply", incr)
+    assert [n for n, verdict in verdicts().items() if verdict != "holds"] == [24]
+    monkeypatch.setattr(histogram._IhistLinear, "_histograms", linear)
+    assert [e.t for e in produce(incr_op(), batches) if isinstance(e, DT)] == [1, 2, 4, 3]
+    assert set(verdicts().values()) == {"holds"}
 
 
 def test_section_4_4_needs_13_of_batch_op():

@@ -8,7 +8,10 @@ from tidegate.spec import (
     DT,
     WM,
     Lasso,
+    Operator,
+    S_coll,
     batch_op,
+    comp_op,
     fproduce,
     ihist_linear_op,
     ihist_op,
@@ -18,6 +21,7 @@ from tidegate.spec import (
     is_productive,
     is_strictly_monotone,
     lcoll,
+    map_op,
     owed,
     produce,
 )
@@ -152,11 +156,36 @@ def test_the_slides_stream_comes_out_as_printed_with_isabelles_remdups():
     times = [e.t for e in STREAM_2[STREAM_2.index(WM("t2")) :] if isinstance(e, DT)]
     assert times == ["t5", "t3", "t5"]
     assert remdups(times) == ["t3", "t5"]
+    # All of it, with the operators as the slides print them.
+    printed = comp_op(comp_op(batch_op(ORDER), Incremental()), map_op(lambda t, batch: S_coll(ORDER, t, batch)))
+    assert fproduce(printed, STREAM_2)[1] == [
+        DT("t0", Counter("a")),
+        DT("t1", Counter("ac")),
+        WM("t1"),
+        DT("t2", Counter("ab")),
+        WM("t2"),
+        DT("t3", Counter("aa")),
+        DT("t5", Counter("aaabc")),
+        WM("t5"),
+    ]
     # With the first occurrence it would be printed so of a stream in which t3 comes first.
     stream = [e for e in STREAM_2 if e != DT("t3", "a")]
     stream.insert(stream.index(DT("t5", "c")), DT("t3", "a"))
     printed = [DT("t3", Counter("aa")), DT("t5", Counter("aaabc")), WM("t5")]
     assert fproduce(ihist_op(ORDER), stream)[1][-3:] == printed
+
+
+class Incremental(Operator):
+    """`incr_op` with the `remdups` that is printed."""
+
+    def __init__(self, buf=()):
+        self.buf = list(buf)
+
+    def apply(self, event):
+        if isinstance(event, WM):
+            return self, [event]
+        together = self.buf + event.d
+        return Incremental(together), [DT(t, together) for t in remdups([t for t, _ in event.d])]
 
 
 def remdups(xs):
