@@ -65,7 +65,7 @@ def test_work_vacant_of_one_location_says_more():
 
 
 def test_times_need_no_addition():
-    """Members of an enumeration can be put in an order and not be added; their frontiers are propagated all the same."""
+    """Members of an enumeration can be ordered and not be added; their frontiers are propagated all the same."""
     version = Enum("version", ["first", "left", "right"])
     first, left, right = version
     with pytest.raises(TypeError):

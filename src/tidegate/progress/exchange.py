@@ -183,11 +183,10 @@ class ExchangeConf(UpdatesConf):
         return None
 
     def messages_are_justified(self) -> str | None:
-        """Every update is justified by what exists, together with those behind it and what is unsent."""
-        rec = self.rec
+        """Every update is justified by what its sender holds, together with those behind it and what is unsent."""
         for (w, v), M, N in self.with_followers():
-            if not justified_with(self.order, rec, M, N):
-                return f"update {M!r} from {w!r} to {v!r} is not justified by {rec!r} with {N!r} behind it"
+            if not justified_with(self.order, self.caps[w], M, N):
+                return f"update {M!r} from {w!r} to {v!r} is not justified by {self.caps[w]!r} with {N!r} behind it"
         return None
 
     def updates_are_witnessed(self) -> str | None:
