@@ -1,6 +1,6 @@
 """Example dataflows as data: their graphs, what their workers do, and the frontiers that must follow.
 
-Each is a file in ``check/dataflows``, most of them in the shape of an example that comes with Timely Dataflow. A file has
+Each is a file in ``check/dataflows``, most in the shape of an example that comes with Timely Dataflow. A file has
 
 - ``operators``: the ports of each. ``time`` is how many components its times have, 1 unless given. ``summaries`` maps
   ``"input output"`` to what happens to times in between: nothing unless given, and null where nothing passes;
