@@ -29,7 +29,6 @@ from tidegate.flow.plan import (
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.spans import from_units, within
 from tidegate.flow.sqltypes import WIDE
-from tidegate.time import Lexicographic
 
 __all__ = ["OUT_OF_RANGE", "Limit", "limits", "out_of_range", "with_bounds"]
 
@@ -141,8 +140,8 @@ def _both(one: Range, other: Range) -> Range:
 def _takes(operator: Operator, port: int, gives: Ranges) -> Ranges:
     """Return the times that an operator can be given, so that all that it makes of them can be given on."""
     found = dict(gives)
-    if operator.schema.ordering is not None and isinstance(operator.schema.ordering.order, Lexicographic):
-        # Nothing is added to such times.
+    if operator.schema.ordering is not None:
+        # Nothing is added to such times, nor to the points that stand for them.
         return found
     room = {c.name: _both(_range_of(c.type or ""), _ROOM) for c in _counted(operator.schema)}
     frame = getattr(operator, "frame", None)
