@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +13,10 @@ import pytest
 import tidegate as tg
 from tests.flow.cases.lexicographic import daily
 from tests.flow.cases.ordered import PAPER, named
+from tests.local_engine.engine import by_local
 from tidegate.errors import TidegateError
+from tidegate.flow.orders.realizer import canonical, numbered
+from tidegate.spec import DT, WM, Event, Operator
 from tidegate.time import EventTime, Int, Lexicographic, Nat, Poset, Product, Sum
 
 SIDES = "t STRUCT<side: STRING, value: INT>"
@@ -185,3 +189,33 @@ def test_a_mistake_is_told_when_the_flow_is_built(build: Callable[[tg.Flow], Any
     """Before anything runs."""
     with pytest.raises(TidegateError, match="^" + re.escape(message)):
         build(tg.Flow("bad"))
+
+
+@dataclass(frozen=True)
+class At(Operator[Event, Event]):
+    """An operator that answers at a time of its own."""
+
+    t: Any
+
+    def apply(self, event: Event) -> tuple[At, list[Event]]:
+        return self, [DT(self.t, {"n": 1})] if isinstance(event, WM) else []
+
+
+@pytest.mark.parametrize(
+    ("columns", "time", "row", "t"),
+    [
+        ("a INT, b INT", tg.ordered(("a", "b"), Lexicographic(Nat(), Nat())), (0, 1, 7), 77),
+        ("t STRING", tg.ordered("t", PAPER), ("t0", 7), numbered(canonical(PAPER))["t1"]),
+    ],
+    ids=["a number", "a point"],
+)
+def test_what_looks_like_a_place_on_an_axis_is_no_time(columns: str, time: Any, row: Any, t: Any) -> None:
+    """An operator of the user's own knows the order's times alone, on every engine."""
+    flow = tg.Flow("strange")
+    stream = flow.source("s", f"{columns}, x INT", time=time)
+    flow.sink("out", stream.process(At(t), by=(), schema="n INT"))
+    message = re.escape(f"which At was given, got {t!r}")
+    with pytest.raises(TidegateError, match=message):
+        flow.reference({"s": [dict(zip(stream.schema.names, row, strict=True))]})
+    with pytest.raises(TidegateError, match=message):
+        by_local(flow, {"s": [row]})

@@ -158,8 +158,13 @@ class Copies:
         return t if self._at is None else self._at.time_of_user(t)
 
     def _heard(self, t: Any) -> Any:
-        """Return a time that the operator says; what is none stays as it is, and is refused where it is looked at."""
-        return self._at.time_on_axes(t) if self._at is not None and self._at.given.contains(t) else t
+        """Return a time that the operator says, as engines have it; None if it is no time of the order.
+
+        A number may be the place of another time on an axis: only what the operator can know is a time.
+        """
+        if self._at is None:
+            return t
+        return self._at.time_on_axes(t) if self._at.given.contains(t) else None
 
     def _shown(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return a row as the operator is given it."""

@@ -24,7 +24,6 @@ from tidegate.flow.show import html_table
 from tidegate.flow.sqltypes import struct
 from tidegate.printable import printable
 from tidegate.progress import Reason
-from tidegate.time import Antichain
 
 __all__ = ["Run", "Status"]
 
@@ -149,10 +148,9 @@ class Run(ABC):
         return {name: of_user(self._schema(name), frontier) for name, frontier in self._frontiers().items()}
 
     def _frontiers(self) -> dict[str, Frontier]:
-        # While a step runs, what it completes cannot be read yet; and a loop in it may hold more back.
+        # While a step runs, what it completes cannot be read yet.
         running = self.running
-        both = {s.name: (running.told.of_sink(s.name), running.tracking.of_sink(s.name)) for s in running.flow.sinks}
-        return {name: Antichain.minimal(told.order, [*told, *now]) for name, (told, now) in both.items()}
+        return {s.name: running.told.of_sink(s.name) for s in running.flow.sinks}
 
     def why(self, time: Any, sink: str = "") -> list[Reason]:
         """Return what holds a time back: the sources that may still give rows that reach it; none if it is complete.
@@ -168,7 +166,10 @@ class Run(ABC):
         found: dict[Reason, None] = {}
         for name in [sink] if sink else names:
             t = parse_time(self._schema(name), time)
-            reasons = [*self.running.told.why(name, t), *self.running.tracking.why(name, t)]
+            reasons = self.running.told.why(name, t)
+            if reasons:
+                # In the step that runs, also a loop; where it is now is only known from below.
+                reasons = [*reasons, *self.running.tracking.why(name, t)]
             found |= dict.fromkeys(map(self._in_user_times, reasons))
         return list(found)
 

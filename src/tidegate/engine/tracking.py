@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tidegate.engine.frontiers import Frontier
+from tidegate.engine.frontiers import Frontier, parts_of, settled
 from tidegate.flow.plan import At, Iterate, Operator, Plan
 from tidegate.flow.spans import span_value
 from tidegate.progress import Enter, Graph, Leave, Progress, Reason
-from tidegate.time import Nat, Order, Product
+from tidegate.time import Antichain, Nat, Order, Product
 
 __all__ = ["Tracking", "loop_location", "sink_location"]
 
@@ -54,7 +54,7 @@ class Tracking:
             edges[sink.input, sink_location(sink.name)] = flow[sink.input].schema.order.summaries.neutral
         self.progress = Progress(Graph(orders, edges, locations=list(orders)))
         self._frontiers: dict[str, Frontier] = {}
-        self._rounds: dict[str, Any] = {}
+        self._rounds: dict[str, list[Any]] = {}
         self.move(frontiers)
 
     def move(self, frontiers: Mapping[str, Frontier]) -> None:
@@ -69,11 +69,13 @@ class Tracking:
 
     def begin_round(self, operator: Iterate, t: Any, number: int) -> None:
         """Say that a loop goes round for the ``number``-th time, with facts from time ``t`` on; None: it is at rest."""
-        location = loop_location(operator)
-        changes = [(location, self._rounds.pop(location), -1)] if location in self._rounds else []
+        location, schema = loop_location(operator), operator.schema
+        changes = [(location, stamp, -1) for stamp in self._rounds.pop(location, ())]
         if t is not None:
-            self._rounds[location] = (*(t if len(operator.schema.time) > 1 else (t,)), number)
-            changes.append((location, self._rounds[location], 1))
+            # A lower bound on each axis need not be a time itself: then it stands for the least times at or above it.
+            least = settled(schema, Antichain(schema.order, [t]))
+            self._rounds[location] = [(*parts_of(schema, f), number) for f in least]
+            changes += [(location, stamp, 1) for stamp in self._rounds[location]]
         self.progress.update(changes)
 
     def frontier(self, operator: Operator) -> Frontier:

@@ -13,7 +13,7 @@ from tidegate.engine.steps.host import Speaks
 from tidegate.engine.storage.errors import RunFailed
 from tidegate.errors import TidegateError
 from tidegate.flow.errors import pointed
-from tidegate.flow.plan import Operator, Plan, Source
+from tidegate.flow.plan import Operator, Plan, Restored, Source
 from tidegate.flow.schema import Schema
 
 __all__ = ["at_operator", "between_steps", "in_a_line", "in_step"]
@@ -89,7 +89,7 @@ def _failed(flow: Plan, said: Said, nearby: Set[str]) -> RunFailed:
         shown = next(iter(blamed.values()))
         start = shown.find(said.fragment)
         what = pointed(what, shown, start, start + len(said.fragment)) if start >= 0 else f"{what}\n  {shown}"
-    operators = tuple(o.id for o in flow if o.id in (blamed or nearby) and not isinstance(o, Source))
+    operators = tuple(o.id for o in flow if o.id in (blamed or nearby) and not isinstance(o, Source | Restored))
     found = RunFailed(what, operators=operators, hint=said.hint)
     if said.place:
         found.at(said.place)
