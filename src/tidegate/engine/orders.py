@@ -2,6 +2,9 @@
 
 An order may grow between two runs: the elements that there were keep their numbers, and must be ordered as they were.
 None may come below a time that is complete: what was answered there was final.
+
+Beside an output stands which element is below which: a frontier says the same to who follows it only if that one knows
+them alike.
 """
 
 from __future__ import annotations
@@ -15,15 +18,25 @@ from tidegate.engine.commits.commit import Commit
 from tidegate.engine.storage.errors import FlowChanged
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.log import last_commit
+from tidegate.flow.errors import BadInput
 from tidegate.flow.orders import Coordinates, Ordered, PackedCoordinates, PosetCoordinates, SumCoordinates
 from tidegate.flow.orders.coordinates import points_stored, stored
 from tidegate.flow.orders.realizer import Points
-from tidegate.flow.plan import Plan
-from tidegate.flow.schema import Column
+from tidegate.flow.plan import Plan, Source
+from tidegate.flow.schema import Column, Schema
 from tidegate.flow.sqltypes import order_of
 from tidegate.time import Int, Lexicographic, Nat, Poset, Sum
 
-__all__ = ["check_grown", "check_orders", "coordinates_in", "orders_in", "orders_of", "parts_of_orders"]
+__all__ = [
+    "check_followed_order",
+    "check_grown",
+    "check_orders",
+    "coordinates_in",
+    "orders_in",
+    "orders_of",
+    "parts_of_orders",
+    "promised_order",
+]
 
 
 def orders_of(flow: Plan) -> dict[str, list[list[Any]]]:
@@ -70,6 +83,47 @@ def orders_in(files: Files) -> dict[str, list[list[Any]]]:
     """Return the numbers of the orders that a checkpoint knows, by source."""
     commit = last_commit(files)
     return dict(commit["flow"].get("orders", {})) if commit else {}
+
+
+def promised_order(times: Schema) -> dict[str, Any]:
+    """Return what an output says of the order of its times: of a finite one, the elements, each with those just above.
+
+    Nothing, if what kind of order it is says all.
+    """
+    at = times.coordinates
+    if not isinstance(at, PosetCoordinates) or not isinstance(at.order, Poset):
+        return {}
+    order = at.order
+    return {"order": [[at.written(x), [at.written(y) for y in order.successors(x)]] for x in order.elements]}
+
+
+def check_followed_order(source: Source, owner: Mapping[str, Any], root: str) -> None:
+    """Raise if a source knows another order than the output that it follows; it may have more elements.
+
+    What is complete is told by its greatest elements: those below would be others.
+    """
+    schema = source.schema
+    given = schema.coordinates.given if schema.coordinates else schema.ordered
+    if given is None or not isinstance(given.order, Poset) or "order" not in owner:
+        return
+    at = PosetCoordinates(given, ())
+    listed = [(at.read(x), [at.read(y) for y in above]) for x, above in owner["order"]]
+    theirs = Poset([(x, y) for x, above in listed for y in above], elements=[x for x, _ in listed])
+    for x in theirs.elements:
+        if not at.order.contains(x):
+            raise BadInput(
+                f"expected an order of {at.given.column} with all elements that {root} has, got one without {x!r}",
+                hint="declare the order that the published output has; it may have more elements",
+            )
+    for x in theirs.elements:
+        for y in theirs.elements:
+            if at.order.le(x, y) != theirs.le(x, y):
+                said, here = ("is", "is not") if theirs.le(x, y) else ("is not", "is")
+                raise BadInput(
+                    f"expected the order of {at.given.column} that {root} has, in which {x!r} {said} below {y!r}, "
+                    f"got one in which it {here}",
+                    hint="declare the pairs that the published output has; there may be more elements",
+                )
 
 
 def check_orders(flow: Plan, old: Mapping[str, Any]) -> None:

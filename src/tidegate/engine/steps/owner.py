@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tidegate.engine.orders import promised_order
 from tidegate.engine.outputs import Fields
 from tidegate.engine.storage.errors import BadCheckpoint, FlowChanged
 from tidegate.engine.storage.files import Files
@@ -33,6 +34,7 @@ def claim(files: Files, checkpoint: Files, sink: str, fields: Fields, times: Sch
         "sink": sink,
         "schema": fields.json,
         "time": times.promised_times,
+        **promised_order(times),
     }
     if not is_owned(files) and files.names():
         raise BadCheckpoint(

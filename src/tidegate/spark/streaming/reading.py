@@ -18,7 +18,7 @@ from tidegate.spark.streaming.parts import READ
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["published_time", "read", "read_promises", "read_stream"]
+__all__ = ["read", "read_promises", "read_stream"]
 
 # Spark overlooks files that are older than the newest by a week, which a clock that was wrong for a while makes them.
 _EVER = {"maxFileAge": "36500d"}
@@ -55,9 +55,3 @@ def read_stream(spark: SparkSession, path: str | os.PathLike[str], **options: An
 def read_promises(spark: SparkSession, path: str) -> DataFrame:
     """Return the frontiers that are published beside an output as a stream of texts, ``value``."""
     return spark.readStream.options(**_EVER).text(files_at(spark, path).path(PROMISES))
-
-
-def published_time(spark: SparkSession, path: str) -> list[list[str]]:
-    """Return the names and types of the time columns of an output."""
-    found: list[list[str]] = owner_of(files_at(spark, path))["time"]
-    return found

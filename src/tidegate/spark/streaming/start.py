@@ -8,10 +8,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidegate.engine.orders import orders_in
+from tidegate.engine.orders import check_followed_order, orders_in
 from tidegate.engine.outputs import Output, Transactional, checked_outputs
 from tidegate.engine.policies import CLOCK, policy_of
 from tidegate.engine.steps.metrics import Reporter, reporter
+from tidegate.engine.steps.owner import owner_of
 from tidegate.engine.steps.resuming import check_ends, claim_outputs, identified
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Lock
@@ -32,7 +33,7 @@ from tidegate.spark.streaming.engine import Engine, resume
 from tidegate.spark.streaming.halves import check_halves
 from tidegate.spark.streaming.heartbeat import Heartbeat, heartbeat_of, read_beats, read_ticks, ticker_of
 from tidegate.spark.streaming.listening import observed
-from tidegate.spark.streaming.reading import published_time, read_promises
+from tidegate.spark.streaming.reading import read_promises
 from tidegate.spark.streaming.run import SparkRun
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.turns import Turns
@@ -170,12 +171,17 @@ def _signals(flow: Plan, spark: SparkSession) -> dict[str, DataFrame]:
         if isinstance(source.watermark, Published):
             path = source.watermark.path
             declared = source.schema.promised_times
-            times = published_time(spark, path)
+            owner = owner_of(files_at(spark, path))
+            times = owner["time"]
             if times != declared:
                 raise BadInput(
                     f"expected a frontier of times {_listed(declared)}, got one of {_listed(times)} from {path}",
                     hint="declare the time columns that the published output has",
                 ).at(f"source {source.id!r}")
+            try:
+                check_followed_order(source, owner, path)
+            except BadInput as error:
+                raise error.at(f"source {source.id!r}") from None
             check_promises(files_at(spark, path))
             found[source.id] = read_promises(spark, path)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 
 from tidegate.engine.commits.by_step import MANIFEST, step_of
 from tidegate.engine.inputs import STEP, check_columns
+from tidegate.engine.orders import check_followed_order
 from tidegate.engine.policies.following import TOLD
 from tidegate.engine.relation import Relation, as_they_are, united
 from tidegate.engine.steps.owner import owner_of
@@ -71,7 +73,7 @@ class PublishedFeed(Feed):
         #: Whether the source goes by the frontiers, and not by another strategy.
         self._follows = isinstance(source.watermark, Published)
         if isinstance(source.watermark, Published):
-            _check_followed(source, source.watermark, self._files, owner["time"])
+            _check_followed(source, source.watermark, self._files, owner)
         self._names = _declared(source, columns_of_json(owner["schema"]))
         self._at = {"step": -1, "rows": 0, "frontier": -1}
         self._last: int | None = None
@@ -176,7 +178,7 @@ def _declared(source: Source, columns: list[Column]) -> dict[str, str]:
     return dict(zip(found, source.schema.names, strict=True))
 
 
-def _check_followed(source: Source, watermark: Published, files: Files, times: list[list[str]]) -> None:
+def _check_followed(source: Source, watermark: Published, files: Files, owner: Mapping[str, Any]) -> None:
     """Raise unless a source follows the output that it reads, and has its times."""
     promised = Files(place_of(watermark.path))
     if promised.here.resolve() != files.here.resolve():
@@ -184,11 +186,12 @@ def _check_followed(source: Source, watermark: Published, files: Files, times: l
             f"expected rows of the output whose frontier the source follows, {promised.root}, got {files.root}",
             hint="tg.read_stream(session, path) with the path of tg.published(path)",
         )
-    declared = source.schema.promised_times
+    declared, times = source.schema.promised_times, owner["time"]
     if times != declared:
         given, wanted = (", ".join(f"{name} {type_}" for name, type_ in listed) for listed in (times, declared))
         raise BadInput(
             f"expected a frontier of times {wanted}, got one of {given} from {files.root}",
             hint="declare the time columns that the published output has",
         )
+    check_followed_order(source, owner, files.root)
     check_promises(files)
