@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from tidegate.flow.errors import BadArgument
-from tidegate.flow.orders import Coordinates, PackedCoordinates, SumCoordinates
+from tidegate.flow.orders import Coordinates, PackedCoordinates, PosetCoordinates, SumCoordinates
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units
 from tidegate.time import Inl, Inr
@@ -53,10 +53,22 @@ def _in_order(at: Coordinates, given: Any) -> Any:
         if side in sides:
             kind, type_ = sides[side]
             value = kind(_value(part, type_))
-    elif isinstance(value, str) and at.given.type != "STRING" and not isinstance(at, SumCoordinates):
+    if isinstance(at, SumCoordinates) and not at.order.contains(value):
+        raise BadArgument(
+            f"expected a time of {at.given.column}, which has two sides, got {given!r}",
+            hint=f'the side and its value: ("left", {_example(at.given.sides[0])}) or ("right", '
+            f"{_example(at.given.sides[1])})",
+        )
+    if isinstance(at, PosetCoordinates) and isinstance(value, str) and at.given.type != "STRING":
         value = _value(value, at.given.type)
     at.order.check(value)
     return value
+
+
+def _example(type_: str) -> str:
+    """Return a time of a type as a user may write it."""
+    value = from_units(0, type_)
+    return str(value) if isinstance(value, int) else f'"{value}"'
 
 
 def _value(part: Any, type_: str) -> Any:

@@ -9,7 +9,16 @@ from tidegate.flow import plan as p
 from tidegate.flow import watermarks
 from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.explain.growing import Concern, growing
-from tidegate.flow.explain.words import chosen, emitted, for_how_long, forgets, rows_of
+from tidegate.flow.explain.words import (
+    chosen,
+    emitted,
+    fewer_times,
+    for_how_long,
+    forgets,
+    on_product,
+    per_time,
+    rows_of,
+)
 from tidegate.flow.expressions import Expression
 from tidegate.flow.loops.query import Query, members
 from tidegate.flow.plan import CalendarFrame, Operator, Plan, SessionFrame, WindowFrame
@@ -116,9 +125,9 @@ def holds(plan: Plan, operator: Operator) -> str:
             return f"rows per {_each(frame)} and group, until {_end(frame, _input(plan, operator))}"
         case p.Accumulate(aggregation=aggregation):
             what = f"{_kept(aggregation)} per group, {for_how_long(operator)}"
-            return f"{what}{_per_time(operator)}"
+            return f"{what}{per_time(operator)}"
         case p.Top(n=n):
-            return f"{rows_of(n)} per group, {for_how_long(operator)}{_per_time(operator)}"
+            return f"{rows_of(n)} per group, {for_how_long(operator)}{per_time(operator)}"
         case p.WindowTop(frame=frame, n=n):
             merges = isinstance(frame, WindowFrame) and not frame.lateness
             kept = rows_of(n) if merges else "rows"
@@ -139,7 +148,7 @@ def holds(plan: Plan, operator: Operator) -> str:
         case p.WindowJoin(frame=frame):
             return f"rows of both sides, until {_end(frame, _input(plan, operator))} on both"
         case p.Iterate(rounds=None):
-            return f"rows of all inputs, and what is known of each key, for ever{_per_time(operator)}"
+            return f"rows of all inputs, and what is known of each key, for ever{per_time(operator)}"
         case p.Iterate():
             return "rows of all inputs, for ever"
         case p.Process():
@@ -147,12 +156,6 @@ def holds(plan: Plan, operator: Operator) -> str:
             held = f"{what} until their time is complete; a copy of the operator for each key"
             return f"{held}, {for_how_long(operator)}"
     return ""
-
-
-def _per_time(operator: Operator) -> str:
-    """Return for how long times are kept apart, beside what is kept; nothing along a line."""
-    along = len(operator.schema.time) == 1 or operator.schema.order.total
-    return "" if along else "; per time until later times cannot tell them apart"
 
 
 def later(plan: Plan, operator: Operator) -> str:
@@ -249,7 +252,7 @@ def _unbounded(plan: Plan, operator: Operator) -> Iterator[Concern]:
 
 
 def _never_alike(plan: Plan, operator: Operator) -> Iterator[Concern]:
-    if _per_time(operator) and _punctuated(plan, operator):
+    if on_product(operator) and _punctuated(plan, operator):
         yield Concern(
             operator.id,
             "state is kept for every time, unless punctuations have a NULL in a time column",
@@ -263,13 +266,13 @@ def _exploding(operator: Operator) -> Iterator[Concern]:
             yield Concern(
                 operator.id,
                 "every group is answered again at every time that carries a row: times × groups rows",
-                'emit="update", or fewer times: every=…',
+                fewer_times(operator, "every=…"),
             )
         case p.Iterate(rounds=None, emit="complete"):
             yield Concern(
                 operator.id,
                 "every fact is answered again at every time that carries a row: times × keys rows",
-                'emit="update", or fewer times: a window before it',
+                fewer_times(operator, "a window before it"),
             )
         case p.Iterate(rounds=int() as rounds):
             yield Concern(

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from tidegate.flow import plan as p
+from tidegate.flow.plan import Operator
 from tidegate.flow.spans import show_span
+from tidegate.time import Lexicographic, Poset
 
-__all__ = ["chosen", "emitted", "for_how_long", "forgets", "rows_of"]
+__all__ = [
+    "chosen",
+    "emitted",
+    "fewer_times",
+    "for_how_long",
+    "forgets",
+    "on_product",
+    "per_time",
+    "rows_of",
+]
 
 
 def emitted(operator: p.Accumulate | p.Top) -> str:
@@ -47,3 +58,21 @@ def chosen(operator: p.Top | p.WindowTop) -> str:
         nulls = "" if nulls_first != down else f" NULLS {'FIRST' if nulls_first else 'LAST'}"
         entries.append(f"{e.sql}{' DESC' if down else ''}{nulls}")
     return f"the {first} by {', '.join(entries)}{groups}"
+
+
+def per_time(operator: Operator) -> str:
+    """Return for how long times are kept apart, beside what is kept; nothing along a line."""
+    if (given := operator.schema.ordered) and not isinstance(given.order, Lexicographic):
+        # A finite order may grow, and have elements above those that are complete.
+        return "; per element" if isinstance(given.order, Poset) else "; per side, and per time until it is complete"
+    return "; per time until later times cannot tell them apart" if on_product(operator) else ""
+
+
+def on_product(operator: Operator) -> bool:
+    """Whether times have several columns, and are ordered in each."""
+    return len(operator.schema.time) > 1 and operator.schema.ordered is None
+
+
+def fewer_times(operator: Operator, how: str) -> str:
+    """Return what to do about too many answers: with so long between times, there may be fewer of these."""
+    return 'emit="update"' if operator.schema.ordered else f'emit="update", or fewer times: {how}'
