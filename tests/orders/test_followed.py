@@ -78,7 +78,7 @@ def test_who_follows_may_have_more_elements_and_goes_on_as_the_order_grows(tmp_p
     stepped(flow_on(small, "DATE"), first, tmp_path / "first")
     assert follower(large, tmp_path, "DATE") == ("2026-01-02", [(days[1], 3), (days[0], 1)])
     stepped(flow_on(large, "DATE"), [*first, [(days[2], 4), (days[2], 0)]], tmp_path / "first", begin=1)
-    with pytest.raises(BadInput, match="got one without datetime.date"):
+    with pytest.raises(BadInput, match=r"got one without datetime\.date"):
         follower(small, tmp_path, "DATE")
     frontier, rows = follower(large, tmp_path, "DATE")
     assert frontier == "everything is complete"

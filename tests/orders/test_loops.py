@@ -1,4 +1,4 @@
-"""Loops on partial orders, seen while they go round: what is asked of a run is told in times that there are."""
+"""Loops on partial orders: where they are while they go round, in times that there are; and orders of many axes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import tidegate as tg
+from tests.flow.case import assert_same_rows
 from tests.flow.cases.ordered import left, right
-from tests.local_engine.engine import arrow_rows
+from tests.local_engine.engine import arrow_rows, by_local
 from tidegate.engine import tracking
+from tidegate.engine.loops.facts import Facts
 from tidegate.local_engine.streaming.start import start
 from tidegate.time import Inl, Inr, Int, Poset, Sum
 
@@ -101,3 +103,47 @@ def test_what_is_complete_stays_so_while_a_loop_goes_round(tmp_path: Path) -> No
         return frontier.reaches((0, 0)), run.why((0, 0))
 
     assert set(map(str, asked_in_rounds("t INT, v INT", ("t", "v"), steps, tmp_path, ask))) == {"(False, [])"}
+
+
+def crown(size: int) -> Poset:
+    """An order of so many axes: each of the lower elements is below all of the upper ones but one."""
+    return Poset([(f"a{i}", f"b{j}") for i in range(size) for j in range(size) if i != j])
+
+
+def by_both(flow: tg.Flow, rows: list[tuple[Any, ...]]) -> None:
+    """Compare a bounded run with the specification."""
+    names = flow.plan["s"].schema.names
+    expected = flow.reference({"s": [dict(zip(names, row, strict=True)) for row in rows]}).rows("out")
+    assert expected
+    assert_same_rows(by_local(flow, {"s": rows}), [tuple(row.values()) for row in expected])
+
+
+def test_a_loop_on_an_order_of_many_axes_comes_to_an_end() -> None:
+    """Of each key there are a few facts; a grid of their times on eight axes would have millions of cells."""
+    order = crown(8)
+    flow = tg.Flow("crown")
+    edges = flow.source("s", "t STRING, n INT, m INT", time=tg.ordered("t", order))
+    flow.sink("out", tg.graph.components(edges, "n", "m"))
+    by_both(flow, [(str(t), i, (i + 1) % 7) for i, t in enumerate(order.elements)])
+
+
+def test_what_follows_from_three_times_together_is_found() -> None:
+    """Of two facts that merge to a third value, it holds from the least time at or above both; and so on for three."""
+    flow = tg.Flow("masks")
+    bits = flow.source("s", "t STRING, k STRING, bit INT", time=tg.ordered("t", crown(4)))
+    found = bits.iterate(
+        start="SELECT k, bit FROM input",
+        step="SELECT 'all' AS k, k.bit FROM known k WHERE k.bit = 7",
+        key="k",
+        keep="bit_or(bit) AS bit",
+        emit="complete",
+    )
+    flow.sink("out", found)
+    by_both(flow, [("a0", "x", 1), ("a1", "x", 2), ("a2", "x", 4), ("b3", "y", 1), ("b0", "y", 2)])
+
+
+def test_facts_that_are_not_compared_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check can fail: if facts of different times are not merged, what follows from them together is missing."""
+    monkeypatch.setattr(Facts, "_compared", Facts._changing)
+    with pytest.raises(AssertionError):
+        test_what_follows_from_three_times_together_is_found()

@@ -6,6 +6,9 @@ time column, that is a running merge along it; with several, one along each colu
 facts hold from one time on, each key has one cell, and nothing runs along. A cell goes if what is known there is known
 just before it already, in some column: where values have a total order, the cells of a key are the Pareto-minimal
 pairs of value and time.
+
+Many columns stand for a finite order alone, and there a grid would have as many cells as its elements to the power of
+the columns: the facts of a key are compared in pairs instead.
 """
 
 from __future__ import annotations
@@ -17,11 +20,14 @@ from types import MappingProxyType
 from tidegate.engine.calls import call, wrapped
 from tidegate.engine.relation import Call, Relation, as_they_are
 from tidegate.flow.loops.keep import Rule
+from tidegate.flow.orders import PosetCoordinates
 from tidegate.flow.plan import Iterate
 from tidegate.flow.sqltypes import quoted
 
 __all__ = ["FOUND", "HERE", "KNOWN_BEFORE", "Facts"]
 
+#: On more columns than so many, a grid has too many cells.
+_GRIDS = 2
 #: Where a fact comes from: it was known before this step, was found in a round of it before, or is found now.
 KNOWN_BEFORE, HERE, FOUND = 0, 1, 2
 
@@ -35,11 +41,15 @@ class Facts:
     rules: tuple[Rule, ...]
     #: Whether all facts hold from the same time on.
     one_time: bool = False
+    #: Whether facts are compared in pairs, and not put on a grid.
+    in_pairs: bool = False
 
     @classmethod
     def of(cls, operator: Iterate, *, one_time: bool = False) -> Facts:
         """Return the shape of what a loop knows."""
-        return cls(operator.schema.time, operator.key, operator.rules, one_time)
+        schema = operator.schema
+        in_pairs = isinstance(schema.coordinates, PosetCoordinates) and len(schema.time) > _GRIDS
+        return cls(schema.time, operator.key, operator.rules, one_time, in_pairs)
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -75,7 +85,7 @@ class Facts:
         flags = {"__was": call("bool_or", f"__from < {FOUND}"), "__here": call("bool_or", f"__from = {HERE}")}
         cells = self.merged_beside(own, self._old, flags)
         if not self.one_time:
-            cells = self._along_time(cells)
+            cells = self._compared(cells) if self.in_pairs else self._along_time(cells)
         before = self._known(tuple(map(self._old, self.values)), "__was")
         fresh = f"NOT ({self._known(self.values, 'true')} <=> {before})"
         return cells.select(
@@ -96,11 +106,51 @@ class Facts:
         changed = [f"NOT ({now} <=> __prior{i})" for i in range(len(self.times))]
         return cells.where(" AND ".join(["__n > 0", *changed]))
 
+    def _compared(self, cells: Relation) -> Relation:
+        """Return the same as `_along_time`, at the times of facts and, of each two, at the least at or above both.
+
+        Of more than two it is found in the next round: what is new at that of two is fresh.
+        """
+        listed = self._listed(cells)
+        least = listed.explode("__a", "__cells").explode("__b", "__cells")
+        times = {f"__t{i}": f"greatest(__a.{n}, __b.{n})" for i, n in enumerate(map(quoted, self.times))}
+        at = least.group(as_they_are(self.key) | times, {"__cells": call("first", "__cells")})
+        below = at.explode("__c", f"filter(__cells, __c -> {self._at_or_below('__c', at_most='__t')})")
+        own = " AND ".join(f"__c.{quoted(name)} <=> __t{i}" for i, name in enumerate(self.times))
+        held = [name for name in cells.names if name not in (*self.key, *self.times, *self.values)]
+        columns = {name: f"__t{i}" for i, name in enumerate(self.times)} | {v: f"__c.{quoted(v)}" for v in self.values}
+        columns |= {name: f"IF({own}, __c.{quoted(name)}, NULL)" for name in held}
+        # One of those below is the fact at the time itself, if there is one: what else is in it is as it was.
+        kept = {name: call("first", name, ignore_nulls=True) for name in held}
+        known = _Merges.of(self.rules).grouped(
+            below.select(as_they_are(self.key) | columns), (*self.key, *self.times), kept
+        )
+        return self._changing(known.select(as_they_are(cells.names)))
+
+    def _changing(self, cells: Relation) -> Relation:
+        """Return the cells at which more is known than at each other that is below it."""
+        now = cells.with_columns({"__now": self._known(self.values, "true")})
+        each = self._listed(now).explode("__x", "__cells")
+        same = " AND ".join(f"__c.{quoted(name)} <=> __x.{quoted(name)}" for name in self.times)
+        lower = f"{self._at_or_below('__c', at_most='__x.')} AND NOT ({same}) AND __c.__now <=> __x.__now"
+        found = each.where(f"size(filter(__cells, __c -> {lower})) = 0")
+        return found.select({name: quoted(name) if name in self.key else f"__x.{quoted(name)}" for name in cells.names})
+
+    def _at_or_below(self, cell: str, *, at_most: str) -> str:
+        """Return the condition that a cell is at or below a time; one without a time is below all."""
+        bounds = [f"{at_most}{i}" if at_most == "__t" else f"{at_most}{quoted(n)}" for i, n in enumerate(self.times)]
+        pairs = zip(map(quoted, self.times), bounds, strict=True)
+        return " AND ".join(f"({cell}.{name} IS NULL OR {cell}.{name} <= {bound})" for name, bound in pairs)
+
+    def _listed(self, cells: Relation) -> Relation:
+        """Return the cells of each key as a list ``__cells``."""
+        fields = ", ".join(quoted(c) for c in cells.names if c not in self.key)
+        return cells.group(as_they_are(self.key), {"__cells": call("collect_list", f"struct({fields})")})
+
     def _on_grid(self, cells: Relation) -> Relation:
         """Return a row for each combination of the values that a key's times have; most of them are no cells yet."""
         data = [c for c in cells.names if c not in self.key]
-        fields = ", ".join(map(quoted, data))
-        grid = cells.group(as_they_are(self.key), {"__cells": call("collect_list", f"struct({fields})")})
+        grid = self._listed(cells)
         for i, name in enumerate(map(quoted, self.times)):
             grid = grid.explode(f"__t{i}", f"array_distinct(transform(__cells, __c -> __c.{name}))")
         same = " AND ".join(f"__c.{quoted(name)} <=> __t{i}" for i, name in enumerate(self.times))

@@ -81,13 +81,13 @@ class Rounds:
             if len(self.changed) > limit:
                 raise NotConverging.after(self.changed[1:])
             if self.changed[-1] > _FEW:
-                fresh = self._merged(self.queries.follow(fresh))
+                fresh = self._merged(self._followed(fresh))
                 continue
             repeated = self._repeated(fresh)
             if repeated is not None:
                 fresh = repeated
                 continue
-            found = self.queries.follow(fresh.small())
+            found = self._followed(fresh.small())
             few = self._top is None or self._top.size <= _FEW
             fresh = self._looked_up(found) if few and self._rows() > _MANY else self._merged(found)
         return self._all_found().select(as_they_are(self._facts.columns))
@@ -106,6 +106,14 @@ class Rounds:
     @property
     def _facts(self) -> Facts:
         return Facts.of(self.queries.operator, one_time=self.one_time)
+
+    def _followed(self, fresh: Relation) -> list[Relation]:
+        """Return what follows from what is fresh; where facts are compared in pairs, with itself, to be compared again.
+
+        What two facts say together may say more together with a third.
+        """
+        found = self.queries.follow(fresh)
+        return [*found, fresh] if self._facts.in_pairs else found
 
     def _merged(self, found: list[Relation]) -> Relation:
         """Put what is found together with all that is known; return what is fresh. One computation."""
@@ -149,7 +157,7 @@ class Rounds:
             return None
 
         def step(last: Relation, found: Relation) -> Relation:
-            unknown = self._unknown(united(self.queries.follow(last)), found)
+            unknown = self._unknown(united(self._followed(last)), found)
             return unknown.select(as_they_are(facts.columns))
 
         key = (*facts.times, *facts.key)
