@@ -277,6 +277,23 @@ def test_notebooks_get_a_picture_and_the_warnings() -> None:
     assert "nothing is complete before" in explanation._repr_html_()
 
 
+def test_a_page_finds_boxes_and_links() -> None:
+    """Every operator and sink has its id, what it is, and whether it holds rows; every link its two ends, escaped."""
+    flow = example()
+    root = ElementTree.fromstring(flow.explain().svg())
+    groups = list(root.iter("{http://www.w3.org/2000/svg}g"))
+    kinds = {g.attrib["data-id"]: set(g.attrib["class"].split()) for g in groups if "data-id" in g.attrib}
+    assert list(kinds) == [*(operator.id for operator in flow.plan), "sink hourly", "sink visits"]
+    assert kinds["edits"] == {"box", "source"}
+    assert kinds["window#1"] == {"box", "operator", "held"}
+    ends = [(g.attrib["data-from"], g.attrib["data-to"]) for g in groups if g.attrib["class"] == "link"]
+    assert ("where#1", "join#1") in ends
+    assert ("window#1", "sink hourly") in ends
+    assert len(ends) == 7
+    strange = svg([Box('"<&>"', ("x",), "operator", held=False, title="")], [], title="any")
+    assert 'data-id="&quot;&lt;&amp;&gt;&quot;"' in strange
+
+
 @st.composite
 def graphs(draw: st.DrawFn) -> tuple[list[Box], list[Link]]:
     """Draw boxes with texts of many lengths, and links that go forwards."""

@@ -57,6 +57,9 @@ class _Cell:
 def svg(boxes: Sequence[Box], links: Sequence[Link], *, title: str) -> str:
     """Return the picture; ``boxes`` come in an order in which every link goes forwards.
 
+    A page finds a box by its attribute ``data-id``, and a link by ``data-from`` and ``data-to``; a box has the classes
+    ``box``, its kind, and ``held`` if it holds rows.
+
     >>> boxes = [Box(name, (name,), "operator", False, "") for name in "ab"]
     >>> picture = svg(boxes, [Link("a", "b", "")], title="x")
     >>> picture.startswith("<svg"), picture.count("<rect")
@@ -175,19 +178,22 @@ def _curve(path: list[_Cell], text: str) -> str:
         if cell is not path[-1]:
             commands.append(f"L{x:.1f},{y:.1f}")
     line = f'<path d="{" ".join(commands)}" fill="none" stroke="#667085" marker-end="url(#arrow)"/>'
+    group = f'<g class="link" data-from="{escape(path[0].name)}" data-to="{escape(path[-1].name)}">'
     if not text:
-        return line
+        return f"{group}{line}</g>"
     end = path[-1]
     label = f'<text x="{end.x + end.width / 2 + 6:.1f}" y="{end.y - 10:.1f}" fill="#667085" font-size="10" '
     label += 'paint-order="stroke" stroke="#ffffff" stroke-width="3">'
-    return f"{line}\n{label}{escape(_cut(text))}</text>"
+    return f"{group}{line}\n{label}{escape(_cut(text))}</text></g>"
 
 
 def _box(box: Box, lines: tuple[str, ...], cell: _Cell) -> str:
     fill, stroke = _COLOURS[box.kind]
     size = f'x="{cell.x:.1f}" y="{cell.y:.1f}" width="{cell.width:.1f}" height="{cell.height:.1f}"'
     look = f'rx="5" fill="{fill}" stroke="{stroke}" stroke-width="{2.5 if box.held else 1}"'
-    parts = [f"<g><title>{escape(box.title or box.id)}</title><rect {size} {look}/>"]
+    classes = f"box {box.kind}{' held' if box.held else ''}"
+    group = f'<g class="{classes}" data-id="{escape(box.id)}">'
+    parts = [f"{group}<title>{escape(box.title or box.id)}</title><rect {size} {look}/>"]
     for i, line in enumerate(lines):
         style = 'font-weight="bold"' if i == 0 else 'fill="#475467"'
         at = f'x="{cell.x + _PADDING:.1f}" y="{cell.y + _LINE * (i + 1):.1f}"'
