@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -266,7 +268,7 @@ def test_both_sides_of_a_join_share_their_label() -> None:
     flow.sink("out", left.window_join(right, on="k", size=10, over="w"))
     drawn = Drawn(flow.explain().svg())
     labels = [text for group in drawn.links for text, _ in drawn.texts(group)]
-    assert labels == ["+ up to 10 - 1"]
+    assert labels == ["w + up to 10 - 1"]
     assert "time v, w" in [text for text, _ in drawn.texts(drawn.boxes["a"])]
 
 
@@ -345,3 +347,25 @@ def test_a_small_picture_has_names_and_notes() -> None:
     assert said["join#1"] == ["join#1", "from 09:00 on"]
     assert said["sink hourly"] == ["hourly", "all"]
     assert said["where#1"] == ["where#1"]
+
+
+ROOT = Path(__file__).parents[2]
+FIGURE = ROOT / "docs" / "figures" / "explained.svg"
+
+
+def on_the_page() -> str:
+    """Return the picture of the flow in the documentation."""
+    page = (ROOT / "docs" / "flows.md").read_text(encoding="utf-8")
+    [block] = [b for b in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if 'Flow("shop")' in b]
+    names: dict[str, Any] = {"tg": tg}
+    exec("\n".join(line[4:] for line in block.splitlines() if line[:4] in (">>> ", "... ")), names)
+    return str(names["picture"]) + "\n"
+
+
+def test_the_picture_in_the_documentation_is_of_the_flow_beside_it() -> None:
+    """``python -m tests.flow.test_picture`` draws it anew."""
+    assert FIGURE.read_text(encoding="utf-8") == on_the_page()
+
+
+if __name__ == "__main__":
+    FIGURE.write_text(on_the_page(), encoding="utf-8")

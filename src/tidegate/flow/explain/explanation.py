@@ -68,7 +68,7 @@ class Explanation:
     def _drawn(self, said: Mapping[str, str], told: tuple[str, ...], *, small: bool = False) -> str:
         boxes = [self._box(operator, said.get(operator.id, ""), small=small) for operator in self.plan]
         boxes += [self._sink(sink, said.get(_sink_id(sink), ""), small=small) for sink in self.plan.sinks]
-        links = [self._link(given, operator) for operator in self.plan for given in operator.inputs]
+        links = [self._link(given, operator, small=small) for operator in self.plan for given in operator.inputs]
         links += [Link(o.id, o.id, "round + 1") for o in self.plan if isinstance(o, Iterate)]
         links += [Link(sink.input, _sink_id(sink), "", str(self.plan[sink.input].schema)) for sink in self.plan.sinks]
         return svg(boxes, links, title=f"flow {self.plan.name}", notes=told)
@@ -104,11 +104,12 @@ class Explanation:
         """Return what is pointed out about an operator, with the number that it has among all."""
         return [(number, w) for number, w in enumerate(self.warnings, start=1) if w.operator == operator]
 
-    def _link(self, given: str, operator: Operator) -> Link:
-        change = later(self.plan, operator).replace("microsecond", "µs")
+    def _link(self, given: str, operator: Operator, *, small: bool) -> Link:
+        change = "" if small else later(self.plan, operator).replace("microsecond", "µs")
         schema = self.plan[given].schema
-        # Where there are several time columns, the change names them.
-        named = f"{schema.time[0]} {change}" if change and len(schema.time) == 1 and change[0] == "+" else change
+        over = getattr(getattr(operator, "frame", None), "over", None) or schema.time[0] if schema.time else ""
+        # What is about several time columns names them.
+        named = f"{over} {change}" if change.startswith("+") else change
         return Link(given, operator.id, named if schema.time else "", str(schema))
 
     def _repr_svg_(self) -> str:
