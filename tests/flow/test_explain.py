@@ -229,15 +229,16 @@ def test_state_with_a_bound_is_no_concern(name: str) -> None:
     assert flow.explain().warnings == ()
 
 
-def test_what_forgets_is_no_concern() -> None:
-    """With a span after which a key is let go, state is bounded; without one, that is what is advised."""
+@pytest.mark.parametrize(("type_", "span"), [("INT", "30"), ("DATE", '"30 days"'), ("TIMESTAMP", '"30 days"')])
+def test_what_forgets_is_no_concern(type_: str, span: str) -> None:
+    """With a span after which a key is let go, state is bounded; without one, that is advised, as it is written."""
     flow = tg.Flow("forgets")
-    stream = flow.source("s", "t INT, k STRING, x INT", time="t").accumulate(by="k", n="count(*)")
+    stream = flow.source("s", f"t {type_}, k STRING, x INT", time="t").accumulate(by="k", n="count(*)")
     operator = flow._operators[stream.id]
     assert isinstance(operator, plan.Accumulate)
     assert list(growing(replace(operator, forget=5))) == []
     [concern] = growing(operator)
-    assert concern.hint == 'let silent ones go: forget="30 days"'
+    assert concern.hint == f"let silent ones go: forget={span}"
 
 
 def test_rows_pass_an_open_source_without_a_warning() -> None:
