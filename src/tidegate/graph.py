@@ -43,8 +43,21 @@ def _told(function: Callable[_P, Stream]) -> Callable[_P, Stream]:
 def components(edges: Stream, src: str, dst: str, *, emit: str = "update", limit: int = LIMIT) -> Stream:
     """Return the weakly connected component of each node: ``label`` is the least node of it.
 
-    >>> print(components(_example(), "src", "dst").schema)
-    version INT, node STRING, label STRING; time: version
+    Use it to know which accounts, devices or pages belong together.
+
+    >>> import tidegate as tg
+    >>> links = tg.Flow("site").source("links", "t INT, src STRING, dst STRING, ms INT", time="t")
+    >>> given = [(1, "home", "news", 5), (1, "shop", "cart", 5), (2, "news", "shop", 5)]
+    >>> rows = [{"t": t, "src": src, "dst": dst, "ms": ms} for t, src, dst, ms in given]
+    >>> tg.graph.components(links, "src", "dst").preview(rows)
+    iterate#1: 6 rows
+      t  node  label
+      1  cart  cart
+      1  home  home
+      1  news  home
+      1  shop  cart
+      2  home  cart
+      2  news  cart
     """
     return _edges(edges, src, dst).iterate(
         start="SELECT src AS node, src AS label FROM input UNION ALL SELECT dst, dst FROM input",
@@ -61,10 +74,21 @@ def components(edges: Stream, src: str, dst: str, *, emit: str = "update", limit
 def reachable(edges: Stream, src: str, dst: str, sources: Any, *, emit: str = "update", limit: int = LIMIT) -> Stream:
     """Return the nodes that can be reached from ``sources``, which are reached themselves.
 
+    Use it for what something can lead to: infections, permissions.
+
     ``sources`` is a stream or a table with one column besides time, or values: those hold as soon as an edge has them.
 
-    >>> print(reachable(_example(), "src", "dst", "home").schema)
-    version INT, node STRING; time: version
+    >>> import tidegate as tg
+    >>> links = tg.Flow("site").source("links", "t INT, src STRING, dst STRING, ms INT", time="t")
+    >>> given = [(1, "home", "news", 5), (1, "shop", "cart", 5), (2, "news", "shop", 5)]
+    >>> rows = [{"t": t, "src": src, "dst": dst, "ms": ms} for t, src, dst, ms in given]
+    >>> tg.graph.reachable(links, "src", "dst", "home").preview(rows)
+    iterate#1: 4 rows
+      t  node
+      1  home
+      1  news
+      2  cart
+      2  shop
     """
     linked = _edges(edges, src, dst)
     start, also = _sources(sources, linked, "node")
@@ -85,11 +109,22 @@ def shortest_paths(
 ) -> Stream:
     """Return the ``distance`` of each node that can be reached from ``sources``: the least sum of weights on a path.
 
+    Use it for the cheapest way there, as it becomes cheaper.
+
     ``weight`` is an expression; ``sources`` are as in `reachable`. Weights may be negative as long as no cycle is:
     around such a one distances fall for ever, and the loop stops with an error. The sum of integers is a BIGINT.
 
-    >>> print(shortest_paths(_example(), "src", "dst", "ms", "home").schema)
-    version INT, node STRING, distance BIGINT; time: version
+    >>> import tidegate as tg
+    >>> links = tg.Flow("site").source("links", "t INT, src STRING, dst STRING, ms INT", time="t")
+    >>> given = [(1, "home", "news", 5), (1, "shop", "cart", 5), (2, "news", "shop", 5)]
+    >>> rows = [{"t": t, "src": src, "dst": dst, "ms": ms} for t, src, dst, ms in given]
+    >>> tg.graph.shortest_paths(links, "src", "dst", "ms", "home").preview(rows)
+    iterate#1: 4 rows
+      t  node  distance
+      1  home         0
+      1  news         5
+      2  cart        15
+      2  shop        10
     """
     weighed = _edges(edges, src, dst, weight=weight)
     type_ = _sum_type(weighed.schema["weight"].type)
@@ -112,12 +147,19 @@ def pagerank(
 ) -> Stream:
     """Return the ``rank`` of each node after so many rounds of the power iteration, from equal ranks; ranks sum to 1.
 
+    Use it for what many lead to, and those who matter.
+
     In a round a node gives ``damping`` of its rank to where its edges lead, in equal parts, parallel edges counting
     each; one from which no edge leads gives it to all nodes. The rest is given to all nodes. Sums of DOUBLE depend on
     the order of summation, in the last digits: so all ranks are answered at each time, and not those that differ.
 
-    >>> print(pagerank(_example(), "src", "dst").schema)
-    version INT, node STRING, rank DOUBLE; time: version
+    >>> import tidegate as tg
+    >>> links = tg.Flow("site").source("links", "t INT, src STRING, dst STRING, ms INT", time="t")
+    >>> given = [(1, "a", "b", 5), (1, "b", "a", 5), (1, "c", "a", 5)]
+    >>> rows = [{"t": t, "src": src, "dst": dst, "ms": ms} for t, src, dst, ms in given]
+    >>> ranks = tg.graph.pagerank(links, "src", "dst", rounds=30)
+    >>> [(row["node"], round(row["rank"], 3)) for row in ranks.preview(rows)]
+    [('a', 0.485), ('b', 0.465), ('c', 0.05)]
     """
     if not isinstance(damping, int | float) or not 0 <= damping <= 1:
         raise BadArgument(f"expected damping as a number from 0 to 1, got {damping!r}", hint="damping=0.85")
@@ -160,10 +202,18 @@ _GIVEN_RANKS = f"""{_NODES},
 def triangles(edges: Stream, src: str, dst: str, *, emit: str = "update") -> Stream:
     """Return the triples ``a < b < c`` of nodes that are joined by edges each with each, whatever their direction.
 
+    Use it for how tightly a graph is knit.
+
     A loop without rounds: what is found at first is all there is.
 
-    >>> print(triangles(_example(), "src", "dst").schema)
-    version INT, a STRING, b STRING, c STRING; time: version
+    >>> import tidegate as tg
+    >>> links = tg.Flow("site").source("links", "t INT, src STRING, dst STRING, ms INT", time="t")
+    >>> given = [(1, "a", "b", 5), (1, "b", "c", 5), (2, "c", "a", 5)]
+    >>> rows = [{"t": t, "src": src, "dst": dst, "ms": ms} for t, src, dst, ms in given]
+    >>> tg.graph.triangles(links, "src", "dst").preview(rows)
+    iterate#1: 1 row
+      t  a  b  c
+      2  a  b  c
     """
     pairs = _edges(edges, src, dst).select("least(src, dst) AS lo", "greatest(src, dst) AS hi")
     return pairs.iterate(
@@ -232,10 +282,3 @@ def _sum_type(type_: str | None) -> str:
     if type_ is None or type_ in sqltypes.FRACTIONS:
         return "DOUBLE"
     raise BadArgument(f"expected a number as weight, got {type_}", hint="cast it")
-
-
-def _example() -> Stream:
-    """Build the stream that the examples of this module are about."""
-    from tidegate.flow import Flow
-
-    return Flow("links").source("links", "version INT, src STRING, dst STRING, ms INT", time="version")

@@ -7,10 +7,11 @@ from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
-from tests.flow.case import instants, ints, pairs
+from tests.flow.case import ints, pairs
 
 import tidegate as tg
 from tidegate.flow.watermarks import Watermark
+from tidegate.local_engine import compute
 
 
 def edits() -> tg.Stream:
@@ -103,18 +104,63 @@ def test_a_stream_that_is_gone_is_shown_without_a_picture() -> None:
     assert "<svg" not in old._repr_html_()
 
 
-def test_results_show_their_columns_and_compute_nothing() -> None:
-    """The rows of a sink are asked for by its name; a function of the user's is not called by a look."""
+def numbers(*xs: int | None) -> pa.Table:
+    return pa.table({"t": pa.array(xs, pa.int32()), "k": ["<k>"] * len(xs), "x": pa.array(xs, pa.int32())})
+
+
+def test_results_show_some_rows() -> None:
+    """Five of each sink at most, or all; how many rows were rejected; and where the others are. All is escaped."""
+    flow = tg.Flow("few")
+    s = ints(flow)
+    flow.sink("big", s.where("x > 1"))
+    flow.sink("n", s.window(10).aggregate(n="count(*)"))
+    html = flow.compute(tg.local(), {"s": numbers(*range(9), None)})._repr_html_()
+    assert "<caption>big: 5 rows, and tables[&#x27;big&#x27;] has more</caption>" in html
+    assert html.count("<td>&lt;k&gt;</td>") == 5
+    assert "<caption>n: 1 row in all</caption>" in html
+    assert "<td>{start: 0, end: 10}</td><td>9</td>" in html
+    assert "rejected rows: 1 of s" in html
+    ElementTree.fromstring(f"<div>{html}</div>")
+
+
+def test_a_look_at_results_calls_no_function_and_runs_no_loop() -> None:
+    """Whoever shows a result has not asked for it: of such sinks there are the columns, and why."""
     flow = tg.Flow("lazy")
 
     def never(batch: pa.RecordBatch) -> pa.RecordBatch:
         raise AssertionError(batch)
 
-    flow.sink("out", instants(flow).map_batches(never, "k STRING"))
-    given = pa.table({"t": pa.array([0], pa.timestamp("us")), "k": ["a"], "x": pa.array([1], pa.int32())})
-    html = flow.compute(tg.local(), {"s": given})._repr_html_()
-    assert "<caption>results of flow lazy</caption>" in html
-    assert "<tr><td>out</td><td>t TIMESTAMP, k STRING; time: t</td></tr>" in html
+    s = ints(flow)
+    flow.sink("own", s.map_batches(never, "k STRING").where("k <> ''"))
+    flow.sink("loop", s.iterate("SELECT x FROM input", "SELECT x FROM known", key="x", keep=()))
+    html = flow.compute(tg.local(), {"s": numbers(1)})._repr_html_()
+    assert "<caption>own: rows not computed, as map_batches#1 calls a function of yours</caption>" in html
+    assert "<tr><td>k</td><td>STRING</td></tr>" in html
+    assert "<caption>loop: rows not computed, as iterate#1 is a loop</caption>" in html
+
+
+def test_a_look_at_results_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would take for ever is not waited for, nor what comes after it; then the results are as they were."""
+    flow = tg.Flow("endless")
+    s = ints(flow)
+    flow.sink("pairs", s.join(s.select("x AS y"), on=(), where="x + y < -1").aggregate(n="count(*)"))
+    flow.sink("same", s)
+    many = 1_000_000
+    given = pa.table({"t": pa.array([1] * many, pa.int32()), "k": ["a"] * many, "x": pa.array([1] * many, pa.int32())})
+    tables = flow.compute(tg.local(), {"s": given})
+    monkeypatch.setattr(compute, "PATIENCE", 0.05)
+    html = tables._repr_html_()
+    assert html.count("as a glance takes no longer than 0.05 s") == 2
+    assert "rejected" not in html
+    assert tables["same"].limit(1).fetchall() == [(1, "a", 1)]
+
+
+def test_a_look_at_results_that_fail_says_so() -> None:
+    """A notebook shows what is wrong instead of a traceback."""
+    flow = tg.Flow("fails")
+    flow.sink("out", ints(flow).select("10 / (x - 1) AS y"))
+    html = flow.compute(tg.local(), {"s": numbers(1)})._repr_html_()
+    assert "rows not computed, as they fail: an expression failed: division by zero" in html
 
 
 def test_a_run_shows_where_it_is(tmp_path: Path) -> None:
@@ -126,8 +172,10 @@ def test_a_run_shows_where_it_is(tmp_path: Path) -> None:
     run = flow.start(tg.local(), {"s": iter([given])}, {"out": tg.memory("out")}, tmp_path / "ck", **once)
     run.await_termination()
     html = run._repr_html_()
-    assert "<caption>flow run: ended, step 1</caption>" in html
+    assert "flow run: ended, step 1, " in html
+    assert " rows a second</div>" in html
     assert "<tr><td>out</td><td>everything is complete</td></tr>" in html
+    ElementTree.fromstring(f"<div>{html}</div>")
     assert "<tr><td>s</td><td>1</td><td>0</td><td>0</td></tr>" in html
     bad = given.set_column(2, "x", pa.array([0], pa.int32()))
     failed = flow.start(tg.local(), {"s": iter([bad])}, {"out": tg.memory("out")}, tmp_path / "ck2", **once)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from html import escape
 from threading import Event
 from types import TracebackType
@@ -13,11 +14,14 @@ from typing import Any
 
 from tidegate.engine.commits.by_step import checked_steps, directory_of
 from tidegate.engine.frontiers import COMPLETE, Frontier, of_user, shown
+from tidegate.engine.notebook import Cell
 from tidegate.engine.steps.failures import in_a_line
+from tidegate.engine.steps.metrics import StepMetrics
 from tidegate.engine.steps.running import Running
 from tidegate.engine.storage.errors import RunStopped
 from tidegate.engine.times import parse_time
 from tidegate.flow.errors import BadArgument, did_you_mean
+from tidegate.flow.explain import explain
 from tidegate.flow.plan import Restored
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.show import html_table
@@ -29,12 +33,18 @@ __all__ = ["Run", "Status"]
 
 _LOG = logging.getLogger("tidegate")
 
+#: What tells the states of a run apart, on light pages and on dark ones.
+_COLOURS = {"running": "#2f9e5f", "ended": "#3f7fc4", "stopped": "#b98a1e", "failed": "#d04a3f"}
+#: Over how many steps rows a second are counted.
+_STEPS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Status:
     """Where a run is: ``running``, ``stopped``, ``ended`` or ``failed``; the last step; rows so far, by source.
 
-    ``failure`` is what it failed with, in one line; else empty.
+    ``failure`` is what it failed with, in one line; else empty. ``per_second`` is how many rows came in a second,
+    during the last steps of this run.
     """
 
     flow: str
@@ -45,6 +55,7 @@ class Status:
     late: Mapping[str, int]
     rejected: Mapping[str, int]
     failure: str = ""
+    per_second: float | None = None
 
     def __str__(self) -> str:
         lines = [f"flow {self.flow}: {self.state}, {'no step yet' if self.step is None else f'step {self.step}'}"]
@@ -62,12 +73,19 @@ class Status:
 
     def _repr_html_(self) -> str:
         first, *_ = str(self).splitlines()
+        speed = "" if self.per_second is None else f", {self.per_second:,.0f} rows a second"
         failed = f"<p>{escape(printable(self.failure))}</p>" if self.failure else ""
-        sources = [(source, rows, self.late[source], self.rejected[source]) for source, rows in self.rows.items()]
+        sources = [
+            (source, f"{n:,}", f"{self.late[source]:,}", f"{self.rejected[source]:,}")
+            for source, n in self.rows.items()
+        ]
+        moved = [(name, "", "", f"{n:,}") for name, n in self.rejected.items() if name not in self.rows]
         return (
-            html_table(["sink", "frontier"], self.frontiers.items(), caption=first)
-            + failed
-            + html_table(["source", "rows", "late", "rejected"], sources)
+            f'<div><b style="color:{_COLOURS[self.state]}">●</b> {escape(first)}{speed}</div>{failed}'
+            '<div style="display:flex;flex-wrap:wrap;gap:2em;align-items:flex-start">'
+            + html_table(["sink", "frontier"], self.frontiers.items())
+            + html_table(["source", "rows", "late", "rejected"], [*sources, *moved])
+            + "</div>"
         )
 
 
@@ -78,13 +96,28 @@ class Run(ABC):
         self.running = running
         self._done = Event()
         self._failure: BaseException | None = None
+        self._cell = Cell(running.flow.name, self._forms, self._done.wait)
 
     def __repr__(self) -> str:
         status = self.status()
         return f"<Run of {status.flow}: {status.state}, step {status.step}>"
 
     def _repr_html_(self) -> str:
-        return self.status()._repr_html_()
+        return f'{self.status()._repr_html_()}<div style="overflow-x:auto">{self._picture()}</div>'
+
+    def _ipython_display_(self) -> None:
+        self._cell.show()
+
+    def _forms(self) -> dict[str, str]:
+        return {"text/plain": str(self.status()), "text/html": self._repr_html_()}
+
+    def _picture(self) -> str:
+        """Return the flow in small, with the least time that may still reach each operator."""
+        running = self.running
+        open_from = {o.id: shown(o.schema, running.told.frontier(o)) for o in running.flow if o.schema.time}
+        open_from |= {f"sink {name}": shown(self._schema(name), found) for name, found in self._frontiers().items()}
+        notes = {name: text if text == COMPLETE else f"open from {text}" for name, text in open_from.items()}
+        return explain(running.flow).svg(notes=notes, small=True)
 
     @property
     def is_active(self) -> bool:
@@ -141,6 +174,7 @@ class Run(ABC):
             {source: mark.rejected for source, mark in marks.items()}
             | {name: last.aside.get(place, 0) if last else 0 for name, place in running.run.rejecting.items()},
             in_a_line(self._failure) if state == "failed" and self._failure else "",
+            per_second(running.metrics[-_STEPS:]),
         )
 
     def frontiers(self) -> dict[str, Frontier]:
@@ -242,6 +276,18 @@ class Run(ABC):
     def _schema(self, sink: str) -> Schema:
         flow = self.running.flow
         return flow[next(s.input for s in flow.sinks if s.name == sink)].schema
+
+
+def per_second(steps: Sequence[StepMetrics]) -> float | None:
+    """Return how many rows came in a second from the beginning of the first step to the end of the last.
+
+    Where a step ended is known by the clock, and how long it took. Without a step, there is nothing to say.
+    """
+    if not steps:
+        return None
+    first, last = (datetime.fromisoformat(step.at) for step in (steps[0], steps[-1]))
+    seconds = (last - first).total_seconds() + steps[0].seconds
+    return sum(sum(step.rows.values()) for step in steps) / max(seconds, 1e-3)
 
 
 def set_aside_columns(schema: Schema) -> list[Column]:

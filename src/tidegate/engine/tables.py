@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from tidegate.engine.glance import Look, glances_html
 from tidegate.engine.lowering.moving import not_moved
 from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
 from tidegate.flow.errors import BadInput, did_you_mean
 from tidegate.flow.plan import At, Operator, Plan
-from tidegate.flow.show import html_table
 
 __all__ = ["Rejected", "Sinks", "Tables", "UnknownName", "as_declared"]
 
@@ -42,8 +43,12 @@ class Sinks(Mapping[str, T], Generic[T]):
         self._around = around
 
     def __getitem__(self, sink: str) -> T:
+        return self._result(self.relation(sink))
+
+    def relation(self, sink: str) -> Relation:
+        """Return the rows of a sink as the engine has them."""
         wanted = self._inputs[sink]
-        return self._result(as_declared(self._flow[wanted], self._rows(wanted)))
+        return as_declared(self._flow[wanted], self._rows(wanted))
 
     def _rows(self, wanted: str) -> Relation:
         if wanted not in self._relations:
@@ -115,7 +120,7 @@ class Rejected(Mapping[str, T], Generic[T]):
         return {source: self._count(self[source]) for source in self}
 
 
-class Tables(Mapping[str, T], Generic[T]):
+class Tables(Mapping[str, T], Generic[T], ABC):
     """The rows of each sink, evaluated lazily; ``rejected`` has those that could not take part."""
 
     def __init__(self, flow: Plan, frames: Mapping[str, T], rejected: Rejected[T]) -> None:
@@ -150,9 +155,11 @@ class Tables(Mapping[str, T], Generic[T]):
         return f"Tables({', '.join(self._frames)})"
 
     def _repr_html_(self) -> str:
-        # Columns alone: rows are computed when they are asked for, and showing a result does not ask for them.
-        found = [(sink.name, str(self._flow[sink.input].schema)) for sink in self._flow.sinks]
-        return html_table(["sink", "columns"], found, caption=f"results of flow {self._flow.name}")
+        return glances_html(self._flow, self._look())
+
+    @abstractmethod
+    def _look(self) -> Look:
+        """Return a few rows of each sink, as far as a glance at them may ask for their computation."""
 
 
 def _same(value: T) -> T:

@@ -10,7 +10,16 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tidegate.flow.errors import BadArgument, did_you_mean
 
-__all__ = ["checked_directory", "checked_name", "checked_path", "checked_timezone", "names_of", "one_of"]
+__all__ = [
+    "checked_directory",
+    "checked_name",
+    "checked_path",
+    "checked_timezone",
+    "checked_was",
+    "names_of",
+    "one_of",
+    "time_columns",
+]
 
 #: What Spark takes for a pattern, and Hadoop for the end of a scheme. Below a directory with such a name, Spark reads
 #: streams of files twice, or does not find them.
@@ -90,3 +99,22 @@ def checked_timezone(timezone: Any) -> str:
             f"expected a time zone by name, got {timezone!r}", hint='"UTC", "Europe/Copenhagen"'
         ) from None
     return str(timezone)
+
+
+def time_columns(time: Any) -> tuple[str, ...]:
+    """Return the names of time columns that were given as one name or as several."""
+    names = (time,) if isinstance(time, str) else tuple(time) if isinstance(time, tuple | list) else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise BadArgument(
+            f"expected the name of the time column, or names of several, got {time!r}",
+            hint='time="ts" or time=("valid", "version")',
+        )
+    return names
+
+
+def checked_was(was: Any, name: str) -> None:
+    """Raise unless what something was called before can be that."""
+    if was == name:
+        raise BadArgument(f"expected in was= another name than {name!r}", hint="leave it out: nothing was renamed")
+    if was != "":
+        checked_name(was, "what was renamed")

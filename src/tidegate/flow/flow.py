@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tidegate.extras import require
 from tidegate.flow import watermarks
-from tidegate.flow.arguments import checked_name, checked_timezone, one_of
+from tidegate.flow.arguments import checked_name, checked_timezone, checked_was, one_of, time_columns
 from tidegate.flow.building import not_a_stream
 from tidegate.flow.clocks import Arrival, arriving_schema
 from tidegate.flow.errors import BadArgument, BadTime, FlowError, NameTaken
@@ -44,7 +44,8 @@ class Flow:
 
     Building one needs no Spark session and no JVM.
 
-    >>> flow = Flow("edits")
+    >>> import tidegate as tg
+    >>> flow = tg.Flow("edits")
     >>> edits = flow.source("edits", "ts TIMESTAMP, page STRING, bytes INT", time="ts")
     >>> flow.sink("big", edits.where("bytes > 100"))
     >>> print(flow.plan)
@@ -88,9 +89,9 @@ class Flow:
         ``replace``, it may take the place of a source of that name, in a cell of a notebook that is run again: if it is
         another than it was, all that was built on it is gone.
 
-        >>> flow = Flow("edits")
-        >>> flow.source("edits", "ts TIMESTAMP, page STRING", time="ts", watermark=watermarks.bounded("10 minutes"))
-        Stream(edits: ts TIMESTAMP, page STRING; time: ts)
+        >>> import tidegate as tg
+        >>> tg.Flow("web").source("clicks", "ts TIMESTAMP, page STRING", time="ts", watermark=tg.bounded("1 hour"))
+        Stream(clicks: ts TIMESTAMP, page STRING; time: ts)
         """
         try:
             checked_name(name, "a source")
@@ -106,9 +107,9 @@ class Flow:
             elif isinstance(time, Ordered):
                 parsed = ordered_schema(time, parse_schema(schema))
             else:
-                parsed = parse_schema(schema, time=_time_columns(time))
+                parsed = parse_schema(schema, time=time_columns(time))
             one_of(late, "late", _LATE)
-            _checked_was(was, name)
+            checked_was(was, name)
             resolved = watermarks.resolve(at_end() if watermark is None else watermark, parsed)
         except FlowError as error:
             raise error.at(f"source {name!r}").at(f"flow {self.name!r}") from None
@@ -119,13 +120,14 @@ class Flow:
 
         ``was`` is the name that it had before, so that a checkpoint of then goes on. ``replace`` is as for `source`.
 
-        >>> Flow("edits").table("pages", "page STRING, topic STRING")
+        >>> import tidegate as tg
+        >>> tg.Flow("web").table("pages", "page STRING, topic STRING")
         Stream(pages: page STRING, topic STRING; a table)
         """
         try:
             checked_name(name, "a table")
             self._free(name, replace=replace)
-            _checked_was(was, name)
+            checked_was(was, name)
             parsed = parse_schema(schema)
         except FlowError as error:
             raise error.at(f"table {name!r}").at(f"flow {self.name!r}") from None
@@ -134,10 +136,12 @@ class Flow:
     def sink(self, name: str, stream: Stream, *, replace: bool = False) -> None:
         """Let a stream leave the flow under a name; with ``replace``, in the place of the one that has that name.
 
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, ms INT", time="t")
         >>> for limit in (100, 200):
-        ...     edits.flow.sink("big", edits.where(f"bytes > {limit}"), replace=True)
-        >>> edits.flow
-        Flow('edits', 2 operators, sinks: big)
+        ...     clicks.flow.sink("slow", clicks.where(f"ms > {limit}"), replace=True)
+        >>> clicks.flow
+        Flow('web', 2 operators, sinks: slow)
         """
         try:
             checked_name(name, "a sink")
@@ -174,6 +178,12 @@ class Flow:
         """Say what the flow does: operators, columns, times, what is held and why, and what may go wrong.
 
         The answer prints as text, draws itself in a notebook, and has ``.mermaid()`` and ``.svg()``.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING", time="t", watermark=tg.bounded(5))
+        >>> clicks.flow.sink("n", clicks.accumulate(by="page", n="count(*)"))
+        >>> [concern.what for concern in clicks.flow.explain().warnings]
+        ['a total is kept for each page for ever: state grows with every new one']
         """
         return explain(self.plan)
 
@@ -183,10 +193,10 @@ class Flow:
         ``using`` is ``"A+"``, whose answers are many rows, or ``"A"``, whose answer is one, unfolded behind. Engines
         unfold in one go; with ``looped``, they do it as a loop, a round for each element, at the price of a loop.
 
-        >>> flow = Flow("edits")
-        >>> edits = flow.source("edits", "ts TIMESTAMP, bytes INT", time="ts")
-        >>> flow.sink("big", edits.where("bytes > 100"))
-        >>> [operator.verb for operator in flow.to_aggregates(using="A").plan]
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, ms INT", time="t")
+        >>> clicks.flow.sink("slow", clicks.where("ms > 100"))
+        >>> [operator.verb for operator in clicks.flow.to_aggregates(using="A").plan]
         ['source', 'aggregate', 'unfold', 'select']
         """
         return self._with(to_aggregates(self.plan, using=using, looped=looped))
@@ -194,12 +204,12 @@ class Flow:
     def optimize(self) -> Flow:
         """Return this flow with compositions of Aggregates, by whomever, replaced by the dedicated operators.
 
-        >>> flow = Flow("edits")
-        >>> edits = flow.source("edits", "ts TIMESTAMP, bytes INT", time="ts")
-        >>> pack = edits.aggregate(by="bytes", big="collect_list(struct(bytes)) FILTER (WHERE bytes > 100)")
-        >>> flow.sink("big", pack.explode("big").select("big.bytes AS bytes"))
-        >>> [str(operator.condition) for operator in flow.optimize().plan if operator.verb == "where"]
-        ['bytes > 100']
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, ms INT", time="t")
+        >>> pack = clicks.aggregate(by="ms", slow="collect_list(struct(ms)) FILTER (WHERE ms > 100)")
+        >>> clicks.flow.sink("slow", pack.explode("slow").select("slow.ms AS ms"))
+        >>> [str(operator.condition) for operator in clicks.flow.optimize().plan if operator.verb == "where"]
+        ['ms > 100']
         """
         return self._with(optimize(self.plan))
 
@@ -209,11 +219,10 @@ class Flow:
         ``inputs`` gives rows as dicts of all columns, and for each source ``WM(t)`` where times become complete; no
         watermark strategy is applied. ``DT(t, row)`` is a row, too. The result maps each sink to its events.
 
-        >>> from tidegate import WM
-        >>> flow = Flow("clicks")
-        >>> clicks = flow.source("clicks", "t INT, page STRING", time="t")
-        >>> flow.sink("n", clicks.aggregate(by="page", n="count(*)"))
-        >>> flow.reference({"clicks": [{"t": 1, "page": "a"}, {"t": 1, "page": "a"}, WM(1)]})["n"]
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING", time="t")
+        >>> clicks.flow.sink("n", clicks.aggregate(by="page", n="count(*)"))
+        >>> clicks.flow.reference({"clicks": [{"t": 1, "page": "a"}, {"t": 1, "page": "a"}, tg.WM(1)]})["n"]
         [DT(1, {'t': 1, 'page': 'a', 'n': 2}), WM(1)]
         """
         # The calculator behind it takes a while to load, and building a flow does not need it.
@@ -228,6 +237,16 @@ class Flow:
         and the result has a DataFrame for each sink. On `tidegate.local`, or a connection to DuckDB, inputs are Arrow
         tables, frames, relations or paths of files, and results are relations of DuckDB. The end of the input completes
         everything, so that nothing is late. Rows without a time are in ``.rejected``, with the reason.
+
+        >>> import pyarrow as pa
+        >>> import tidegate as tg
+        >>> flow = tg.Flow("web")
+        >>> clicks = flow.source("clicks", "t INT, page STRING", time="t")
+        >>> flow.sink("n", clicks.window(10).aggregate(by="page", n="count(*)"))
+        >>> rows = pa.table({"t": pa.array([1, 2, 12], pa.int32()), "page": ["home", "home", "news"]})
+        >>> tables = flow.compute(tg.local(), {"clicks": rows})
+        >>> tables["n"].order("t").fetchall()
+        [(9, {'start': 0, 'end': 10}, 'home', 2), (19, {'start': 10, 'end': 20}, 'news', 1)]
         """
         from tidegate.local_engine.session import is_local
 
@@ -258,11 +277,27 @@ class Flow:
         on a `local` session ``tg.files(…)``, an iterator of Arrow batches or a stream reader for each source, and what
         `compute` takes for each table. ``outputs`` gives a place for each sink, such as ``tg.parquet(path)``.
         ``checkpoint`` is a directory that belongs to this run; a later start goes on from it. ``trigger`` is what
-        ``DataStreamWriter.trigger`` takes. With ``availableNow`` or ``once``, the
-        end of what there is completes sources that are declared `at_end`, and closes the checkpoint. ``metrics`` is a
-        file of this machine that gets a line of JSON for each step, or a function that gets a mapping. ``allow_pickle``
-        lets `process` keep what operators know as pickles in this checkpoint, where they do not tell it themselves:
-        reading a pickle can run any code, so allow it only if nobody else can write to the checkpoint.
+        ``DataStreamWriter.trigger`` takes. With ``availableNow`` or ``once``, the end of what there is completes
+        sources that are declared `at_end`, and closes the checkpoint. ``metrics`` is a file of this machine that gets a
+        line of JSON for each step, or a function that gets a mapping. ``allow_pickle`` lets `process` keep what
+        operators know as pickles in this checkpoint, where they do not tell it themselves: reading a pickle can run any
+        code, so allow it only if nobody else can write to the checkpoint.
+
+        >>> import tempfile
+        >>> import pyarrow as pa
+        >>> import tidegate as tg
+        >>> flow = tg.Flow("web")
+        >>> clicks = flow.source("clicks", "t INT", time="t", watermark=tg.bounded(2))
+        >>> flow.sink("n", clicks.window(10).aggregate(n="count(*)"))
+        >>> batches = [pa.table({"t": pa.array(times, pa.int32())}) for times in ([1, 5], [12, 4], [31])]
+        >>> place = tempfile.TemporaryDirectory()
+        >>> outputs = {"n": tg.parquet(place.name + "/n")}
+        >>> run = flow.start(tg.local(), {"clicks": iter(batches)}, outputs, checkpoint=place.name + "/checkpoint")
+        >>> run.await_termination()
+        True
+        >>> tg.read(tg.local(), place.name + "/n").order("t").project("t, n").fetchall()
+        [(9, 3), (19, 1), (39, 1)]
+        >>> place.cleanup()
         """
         from tidegate.local_engine.session import is_local
 
@@ -314,20 +349,3 @@ class Flow:
     def _add(self, operator: Operator) -> Stream:
         self._operators[operator.id] = operator
         return Stream(self, operator)
-
-
-def _time_columns(time: Any) -> tuple[str, ...]:
-    names = (time,) if isinstance(time, str) else tuple(time) if isinstance(time, tuple | list) else ()
-    if not names or not all(isinstance(name, str) for name in names):
-        raise BadArgument(
-            f"expected the name of the time column, or names of several, got {time!r}",
-            hint='time="ts" or time=("valid", "version")',
-        )
-    return names
-
-
-def _checked_was(was: Any, name: str) -> None:
-    if was == name:
-        raise BadArgument(f"expected in was= another name than {name!r}", hint="leave it out: nothing was renamed")
-    if was != "":
-        checked_name(was, "what was renamed")

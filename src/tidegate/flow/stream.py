@@ -61,12 +61,15 @@ class Stream(RowWise, Moved, Held, Ranks, Paired, Looped):
         of files. Where several sources or tables are needed, a mapping from their names. It runs in this process, and
         shows at most ``limit`` rows; ``.rows`` has them all.
 
-        >>> from datetime import datetime
-        >>> rows = [{"ts": datetime(2026, 1, 1, 9, minute), "page": "home", "bytes": 40 * minute} for minute in (1, 3)]
-        >>> edits.where("bytes > 100").preview(rows)
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in [(1, "home", 40), (2, "news", 900)]]
+        >>> clicks.where("ms > 100").preview(rows)
         where#1: 1 row
-          ts                   page  bytes
-          2026-01-01 09:03:00  home    120
+          t  page   ms
+          2  news  900
+        >>> clicks.where("ms > 100").preview(rows).rows
+        [{'t': 2, 'page': 'news', 'ms': 900}]
         """
         return preview(self, rows, limit=limit)
 

@@ -123,6 +123,17 @@ class Windowed:
         """Return one row for each window and group that has rows.
 
         Time columns other than the one that the windows are over group as well.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> given = [(1, "home", 40), (4, "news", 900), (6, "home", 70), (12, "home", 90)]
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in given]
+        >>> clicks.window(10).aggregate(by="page", n="count(*)").preview(rows)
+        window#1: 3 rows
+           t  window                page  n
+           9  {start: 0, end: 10}   home  2
+           9  {start: 0, end: 10}   news  1
+          19  {start: 10, end: 20}  home  1
         """
         stream = self._stream
         with stream._building(f"{self._column}(…).aggregate"):
@@ -144,6 +155,19 @@ class Windowed:
         It gets a ``pyarrow.Table`` of the rows with all columns, sorted by time and then by all columns, and returns a
         table of the columns of ``schema``: time, window and group are put before them. A function of two parameters
         gets the window and the group first, as a dict.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> def slowest(rows):
+        ...     return rows.sort_by([("ms", "descending")]).slice(0, 1).select(["ms"])
+        >>> given = [(1, "home", 40), (4, "news", 900), (6, "home", 70), (12, "home", 90)]
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in given]
+        >>> clicks.window(10).apply(slowest, "ms INT", by="page").preview(rows)
+        window#1: 3 rows
+           t  window                page   ms
+           9  {start: 0, end: 10}   home   70
+           9  {start: 0, end: 10}   news  900
+          19  {start: 10, end: 20}  home   90
         """
         stream = self._stream
         with stream._building(f"{self._column}(…).apply"):
@@ -164,17 +188,52 @@ class Windowed:
             )
 
     def top(self, n: int, by: Any = (), order: Any = ()) -> Stream:
-        """Return the first ``n`` rows of each window and group, by ``order``, as `Stream.top` ranks them."""
+        """Return the first ``n`` rows of each window and group, by ``order``, as `Stream.top` ranks them.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> given = [(1, "home", 40), (4, "news", 900), (6, "home", 70), (12, "home", 90)]
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in given]
+        >>> clicks.window(10).top(1, by="page", order="ms DESC").preview(rows)
+        window#1: 3 rows
+           t  window                page   ms  rank
+           9  {start: 0, end: 10}   home   70     1
+           9  {start: 0, end: 10}   news  900     1
+          19  {start: 10, end: 20}  home   90     1
+        """
         with self._stream._building(f"{self._column}(…).top"):
             return self._ranked(top_by(n, by, order, self._stream.schema))
 
     def last(self, n: int, by: Any = ()) -> Stream:
-        """Return the last ``n`` rows of each window and group, as `Stream.last` ranks them."""
+        """Return the last ``n`` rows of each window and group, as `Stream.last` ranks them.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> given = [(1, "home", 40), (4, "news", 900), (6, "home", 70), (12, "home", 90)]
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in given]
+        >>> clicks.window(10).last(1).preview(rows)
+        window#1: 2 rows
+           t  window                page  ms  rank
+           9  {start: 0, end: 10}   home  70     1
+          19  {start: 10, end: 20}  home  90     1
+        """
         with self._stream._building(f"{self._column}(…).last"):
             return self._ranked(last_by(n, by, self._stream.schema))
 
     def latest(self, by: Any = ()) -> Stream:
-        """Return the latest row of each window and group."""
+        """Return the latest row of each window and group.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> given = [(1, "home", 40), (4, "news", 900), (6, "home", 70), (12, "home", 90)]
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in given]
+        >>> clicks.window(10).latest("page").preview(rows)
+        window#1: 3 rows
+           t  window                page   ms
+           9  {start: 0, end: 10}   home   70
+           9  {start: 0, end: 10}   news  900
+          19  {start: 10, end: 20}  home   90
+        """
         with self._stream._building(f"{self._column}(…).latest"):
             return self._ranked(latest_by(by, self._stream.schema))
 

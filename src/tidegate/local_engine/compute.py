@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 
+from tidegate.engine.glance import Look
 from tidegate.engine.inputs import check_names, on_points, with_time, without_time
 from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
@@ -22,6 +23,7 @@ from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.admitted import check_expressions, check_macros
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.inputs import given_as
+from tidegate.local_engine.looking import PATIENCE, look
 from tidegate.local_engine.relation import local
 from tidegate.local_engine.said import said
 from tidegate.local_engine.session import Local, cursor_of
@@ -38,10 +40,15 @@ class LocalTables(Tables[duckdb.DuckDBPyRelation]):
         sinks: Sinks[duckdb.DuckDBPyRelation],
         rejected: Rejected[duckdb.DuckDBPyRelation],
         backend: LocalBackend,
+        rejects: Mapping[str, Relation],
     ) -> None:
         super().__init__(flow, sinks, rejected)
         self._sinks = sinks
         self._backend = backend
+        self._rejects = rejects
+
+    def _look(self) -> Look:
+        return look(self._flow, self._sinks, self._rejects, self._backend, seconds=PATIENCE)
 
     def failing(self, sink: str) -> str | None:
         """Return the first operator before a sink whose rows cannot be computed, and why; None if all can.
@@ -105,7 +112,7 @@ def _tables(
         rejected[name] = rejected[name].union(rows) if name in rejected else rows
     results = {name: local(rows).result() for name, rows in rejected.items()}
     sinks = Sinks(flow, complete, lambda rows: local(rows).result(), lambda: in_zone(flow.timezone))
-    return LocalTables(flow, sinks, Rejected(results, len, sinks.rejected()), backend)
+    return LocalTables(flow, sinks, Rejected(results, len, sinks.rejected()), backend, rejected)
 
 
 def check_operators(flow: Plan, backend: LocalBackend, given: Mapping[str, Relation]) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tidegate.engine.glance import ROWS, Glance, Look, not_at_a_glance
 from tidegate.engine.inputs import with_time, without_time
 from tidegate.engine.plans import lower
 from tidegate.engine.tables import Rejected, Sinks, Tables, as_declared
 from tidegate.errors import TidegateError
 from tidegate.flow.limits import limits
 from tidegate.flow.orders.embed import embedded
-from tidegate.flow.plan import Iterate, Plan
+from tidegate.flow.plan import Iterate, Plan, Sink
 from tidegate.spark.backend import SparkBackend
 from tidegate.spark.inputs import check_inputs
 from tidegate.spark.relation import frame_of
@@ -23,6 +24,35 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["compute"]
+
+
+#: By this setting, Spark shows rows of DataFrames in notebooks; and by this one, how many.
+_EAGER, _MANY = "spark.sql.repl.eagerEval.enabled", "spark.sql.repl.eagerEval.maxNumRows"
+
+
+class SparkTables(Tables["DataFrame"]):
+    """The rows of each sink as DataFrames, which Spark computes when it is asked for rows."""
+
+    def __init__(
+        self, flow: Plan, sinks: Mapping[str, DataFrame], rejected: Rejected[DataFrame], runtime: Runtime
+    ) -> None:
+        super().__init__(flow, sinks, rejected)
+        self._runtime = runtime
+
+    def _look(self) -> Look:
+        # A job takes as long as it takes, so rows are shown where all DataFrames of the session show theirs.
+        asked = self._runtime.session.conf.get(_EAGER) == "true"
+        sinks = {sink.name: self._glance(sink, asked=asked) for sink in self._flow.sinks}
+        return Look(sinks, {s.id: self.rejected[s.id].count() for s in self._flow.sources} if asked else {})
+
+    def _glance(self, sink: Sink, *, asked: bool) -> Glance:
+        why = not_at_a_glance(self._flow, sink.input)
+        if why or not asked:
+            return Glance(why=f"as {why}" if why else f"as {_EAGER} is not true")
+        most = min(ROWS, int(str(self._runtime.session.conf.get(_MANY))))
+        frame = self[sink.name]
+        rows = frame.take(most + 1)
+        return Glance(frame.columns, rows[:most], more=len(rows) > most)
 
 
 def compute(flow: Plan, spark: SparkSession, inputs: Mapping[str, DataFrame]) -> Tables[DataFrame]:
@@ -64,4 +94,4 @@ def _tables(flow: Plan, given: Mapping[str, DataFrame], runtime: Runtime) -> Tab
         # A loop goes round, once, when a sink is asked for that needs it.
         sinks = lazily = Sinks(flow, before, frame_of, around)
     rejected = {s.id: frame_of(without_time(s, rows[s.id], bounds[s.id])) for s in flow.sources}
-    return Tables(flow, sinks, Rejected(rejected, lambda frame: frame.count(), lazily.rejected()))
+    return SparkTables(flow, sinks, Rejected(rejected, lambda frame: frame.count(), lazily.rejected()), runtime)

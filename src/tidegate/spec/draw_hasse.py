@@ -1,16 +1,16 @@
 """Partial orders as pictures made of text: Hasse diagrams, with the least times at the bottom.
 
-The layout is the classic one by layers. Each time has one line upwards, which branches; each line arrives in a column
+The layout is that of `tidegate.layout`. Each time has one line upwards, which branches; each line arrives in a column
 of its own, so that no two run along each other, and where two cross, the upright one is drawn over the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any, TypeVar
 
+from tidegate.layout import Node, arrange, depths, layered, place
 from tidegate.spec.canvas import DOUBLE, OPEN, Canvas
 from tidegate.time import Order, maximal
 
@@ -18,9 +18,8 @@ __all__ = ["covers", "hasse", "hasse_canvas"]
 
 T = TypeVar("T", bound=Hashable)
 
-#: Columns between two boxes, and how often the layout is improved.
+#: Columns between two boxes.
 GAP = 2
-SWEEPS = 12
 
 #: What to draw where a line leaves a place in these directions.
 _TURNS = {
@@ -31,7 +30,7 @@ _TURNS = {
 
 
 def covers(order: Order[T], times: Iterable[T]) -> dict[T, list[T]]:
-    """Answer, for each of the times, those immediately below it.
+    """Return, for each of the times, those immediately below it.
 
     >>> from tidegate.time import Nat, Product
     >>> covers(Product(Nat(), Nat()), [(0, 0), (0, 1), (1, 0), (1, 1)])[1, 1]
@@ -49,10 +48,10 @@ def hasse(order: Order[T], labels: Mapping[T, str] | Iterable[T], *, complete: I
     >>> from tidegate.time import Poset
     >>> order = Poset([("t0", "t1"), ("t0", "t2"), ("t1", "t3"), ("t2", "t3"), ("t2", "t4")])
     >>> print(hasse(order, ["t0", "t1", "t2", "t3", "t4"], complete=["t0", "t1"]))
-    ┌╌╌╌╌╌╌┐  ┌╌╌╌╌┐
-    ╎  t3  ╎  ╎ t4 ╎
-    └╌╌┬╌┬╌┘  └┬╌╌╌┘
-       │ ╰─────┤
+     ┌╌╌╌╌╌╌┐  ┌╌╌╌╌┐
+     ╎  t3  ╎  ╎ t4 ╎
+     └╌┬╌╌┬╌┘  └╌╌┬╌┘
+       │  ╰────┬──╯
     ╔══╧═╗  ┌╌╌┴╌┐
     ║ t1 ║  ╎ t2 ╎
     ╚══╤═╝  └╌╌┬╌┘
@@ -64,24 +63,6 @@ def hasse(order: Order[T], labels: Mapping[T, str] | Iterable[T], *, complete: I
     return str(hasse_canvas(order, labels, complete=complete))
 
 
-@dataclass(eq=False, slots=True)
-class _Node:
-    """A box of the picture; or, without a time, the place where a long line passes through a layer."""
-
-    text: str
-    layer: int
-    time: Any = None
-    passing: bool = False
-    below: list[_Node] = field(default_factory=list)
-    above: list[_Node] = field(default_factory=list)
-    width: int = 3
-    middle: int = 0
-
-    @property
-    def left(self) -> int:
-        return self.middle - self.width // 2
-
-
 def hasse_canvas(order: Order[T], labels: Mapping[T, str] | Iterable[T], *, complete: Iterable[T] = ()) -> Canvas:
     """Draw what `hasse` answers as text; the tags are "complete", "open" and "line"."""
     texts = labels if isinstance(labels, Mapping) else {t: str(t) for t in labels}
@@ -89,8 +70,8 @@ def hasse_canvas(order: Order[T], labels: Mapping[T, str] | Iterable[T], *, comp
     if not texts:
         return Canvas()
     layers = _layers(order, texts)
-    _arrange(layers)
-    _place(layers)
+    arrange(layers)
+    place(layers, gap=GAP)
     strips = [_Strip(lower, upper) for lower, upper in pairwise(layers)]
     canvas = Canvas()
     y = 0
@@ -99,108 +80,27 @@ def hasse_canvas(order: Order[T], labels: Mapping[T, str] | Iterable[T], *, comp
             y += strip.height
         for node in layer:
             if not node.passing:
-                frame, tag = (DOUBLE, "complete") if node.time in done else (OPEN, "open")
-                canvas.box(node.left, y, node.text, frame, tag=tag, width=node.width)
+                frame, tag = (DOUBLE, "complete") if node.key in done else (OPEN, "open")
+                canvas.box(node.left, y, texts[node.key], frame, tag=tag, width=node.width)
         if strip is not None:
             strip.draw(canvas, y - strip.height)
         y += 3
     return canvas
 
 
-def _layers(order: Order[T], texts: Mapping[T, str]) -> list[list[_Node]]:
+def _layers(order: Order[T], texts: Mapping[T, str]) -> list[list[Node[T]]]:
     """Put each time on the lowest layer that is above all below it; long lines pass through the layers between."""
     below = covers(order, texts)
-    nodes: dict[T, _Node] = {}
-    for t in sorted(below, key=order.key):
-        nodes[t] = _Node(texts[t], 1 + max((nodes[u].layer for u in below[t]), default=-1), t)
-    layers: list[list[_Node]] = [[] for _ in range(1 + max((n.layer for n in nodes.values()), default=-1))]
-    for t in texts:
-        layers[nodes[t].layer].append(nodes[t])
-    for t in texts:
-        for u in below[t]:
-            low = nodes[u]
-            while low.layer < nodes[t].layer - 1:
-                through = _Node("", low.layer + 1, passing=True)
-                layers[through.layer].append(through)
-                low = _link(low, through)
-            _link(low, nodes[t])
+    edges = [(u, t) for t in texts for u in below[t]]
+    layers, _ = layered(list(texts), edges, depths(sorted(below, key=order.key), edges))
     for node in (n for layer in layers for n in layer if not n.passing):
-        node.width = max(len(node.text) + 4, 3 * len(node.below) + 2)
+        node.width = max(len(texts[node.key]) + 4, 3 * len(node.before) + 2)
     return layers
 
 
-def _link(low: _Node, high: _Node) -> _Node:
-    low.above.append(high)
-    high.below.append(low)
-    return high
-
-
-def _arrange(layers: list[list[_Node]]) -> None:
-    """Order each layer so that few lines cross: by the mean place of the neighbours, and keep the best."""
-
-    def mean(nodes: list[_Node], places: dict[_Node, int], otherwise: int) -> float:
-        return sum(places[n] for n in nodes) / len(nodes) if nodes else otherwise
-
-    best = [list(layer) for layer in layers]
-    fewest = _crossings(layers)
-    for sweep in range(SWEEPS):
-        upwards = sweep % 2 == 0
-        steps = range(1, len(layers)) if upwards else range(len(layers) - 2, -1, -1)
-        for i in steps:
-            places = {n: k for k, n in enumerate(layers[i - 1 if upwards else i + 1])}
-            here = {n: k for k, n in enumerate(layers[i])}
-            layers[i].sort(key=lambda n: mean(n.below if upwards else n.above, places, here[n]))
-        if (found := _crossings(layers)) < fewest:
-            fewest, best = found, [list(layer) for layer in layers]
-    layers[:] = best
-
-
-def _crossings(layers: list[list[_Node]]) -> int:
-    count = 0
-    for lower, upper in pairwise(layers):
-        places = {n: k for k, n in enumerate(upper)}
-        ends = [[places[n] for n in node.above] for node in lower]
-        count += sum(a > b for i, some in enumerate(ends) for other in ends[i + 1 :] for a in some for b in other)
-    return count
-
-
-def _place(layers: list[list[_Node]]) -> None:
-    """Choose columns: each node as near as its layer allows to the middle of those above and below it."""
-    for layer in layers:
-        _spread(layer, [0.0] * len(layer))
-    for sweep in range(SWEEPS):
-        for layer in layers if sweep % 2 == 0 else reversed(layers):
-            wished = []
-            for node in layer:
-                near = node.below + node.above
-                wished.append(sum(n.middle for n in near) / len(near) if near else float(node.middle))
-            _spread(layer, wished)
-    left = min((n.left for layer in layers for n in layer), default=0)
-    for node in (n for layer in layers for n in layer):
-        node.middle -= left
-
-
-def _spread(layer: list[_Node], wished: Sequence[float]) -> None:
-    """Give the nodes of a layer the columns nearest to what is wished, in their order, without overlap."""
-    offsets = [0]
-    for a, b in pairwise(layer):
-        offsets.append(offsets[-1] + a.width - a.width // 2 + GAP + b.width // 2)
-    # Least squares under an order: neighbours that would swap share the mean of their wishes.
-    blocks: list[tuple[float, int]] = []
-    for wish, offset in zip(wished, offsets, strict=True):
-        total, size = wish - offset, 1
-        while blocks and blocks[-1][0] / blocks[-1][1] >= total / size:
-            more, others = blocks.pop()
-            total, size = total + more, size + others
-        blocks.append((total, size))
-    means = [total / size for total, size in blocks for _ in range(size)]
-    for node, mean, offset in zip(layer, means, offsets, strict=True):
-        node.middle = round(mean) + offset
-
-
-def _ports(node: _Node, lower: list[_Node]) -> dict[_Node, int]:
+def _ports(node: Node[Any], lower: list[Node[Any]]) -> dict[Node[Any], int]:
     """Return the column in which each line from below arrives at a node: straight up, or else side by side."""
-    lows = sorted(node.below, key=lambda n: n.middle)
+    lows = sorted(node.before, key=lambda n: n.middle)
     if node.passing:
         columns = [node.middle]
     else:
@@ -224,9 +124,9 @@ class _Strip:
 
     __slots__ = ("arrivals", "aside", "height", "tracks")
 
-    def __init__(self, lower: list[_Node], upper: list[_Node]) -> None:
-        self.arrivals: dict[_Node, list[int]] = {low: [] for low in lower if low.above}
-        self.aside: list[tuple[_Node, int]] = []
+    def __init__(self, lower: list[Node[Any]], upper: list[Node[Any]]) -> None:
+        self.arrivals: dict[Node[Any], list[int]] = {low: [] for low in lower if low.after}
+        self.aside: list[tuple[Node[Any], int]] = []
         for node in upper:
             for low, column in _ports(node, lower).items():
                 self.arrivals[low].append(column)
@@ -237,9 +137,9 @@ class _Strip:
 
     def draw(self, canvas: Canvas, y: int) -> None:
         """Draw the lines, from ``y`` down; the layers above and below are there already."""
-        ways: dict[tuple[int, int], dict[_Node, set[str]]] = {}
+        ways: dict[tuple[int, int], dict[Node[Any], set[str]]] = {}
 
-        def way(low: _Node, x: int, line: int, directions: str) -> None:
+        def way(low: Node[Any], x: int, line: int, directions: str) -> None:
             ways.setdefault((x, line), {}).setdefault(low, set()).update(directions)
 
         for low, xs in self.arrivals.items():
@@ -274,9 +174,9 @@ def _join(canvas: Canvas, x: int, y: int, *, up: bool) -> None:
         canvas.put(x, y, "┴" if up else "┬", tag)
 
 
-def _tracks(stretches: dict[_Node, tuple[int, int]]) -> dict[_Node, int]:
+def _tracks(stretches: dict[Node[Any], tuple[int, int]]) -> dict[Node[Any], int]:
     """Give each horizontal stretch a line of its own where it would meet another."""
-    tracks: dict[_Node, int] = {}
+    tracks: dict[Node[Any], int] = {}
     for low, (left, right) in sorted(stretches.items(), key=lambda item: item[1]):
         taken = {
             tracks[other]

@@ -1,195 +1,244 @@
-"""A picture of a directed graph without cycles: boxes in layers, curves between them, as SVG by hand."""
+"""A picture of a flow as SVG: sources at the top, sinks at the bottom, operators in layers between them.
+
+It needs nothing but itself: no font, no script, no other file.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
+from tidegate.flow.explain.card import CHIP, Box, Card, chip, chip_width, written
+from tidegate.flow.explain.lettering import NOTE, SANS, SMALL, TITLE, wrapped
+from tidegate.flow.explain.look import STYLE, look
+from tidegate.layout import Node, arrange, depths, layered, place
+from tidegate.printable import printable
+
 __all__ = ["Box", "Link", "svg"]
 
-_CHARACTER = 7.0
-_LINE = 16
-_PADDING = 10
-_GAP_X = 28
-_GAP_Y = 46
-_WIDEST = 46
-_COLOURS = {
-    "source": ("#e8f1fb", "#3b78b5"),
-    "table": ("#eef6ea", "#5a9a45"),
-    "operator": ("#ffffff", "#667085"),
-    "sink": ("#fdf3e3", "#c98a1b"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A node: its name, its lines of text, what it is, whether it holds rows, and what to show on hovering."""
-
-    id: str
-    lines: tuple[str, ...]
-    kind: str
-    held: bool
-    title: str
+_MARGIN = 16
+_GAP = 28
+#: How far a loop goes out of its box.
+_BULGE = 34
+#: The widest line of text in a box; and where more than so many boxes are side by side.
+_WIDE = 320
+_NARROW = 200
+_MANY = 6
+#: The narrowest column of notes below a picture.
+_NOTES = 460
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An edge, with a text beside it."""
+    """An edge, with a text beside it; one that leads back to where it begins is a loop."""
 
     start: str
     end: str
     text: str
+    title: str = ""
 
 
-@dataclass(slots=True)
-class _Cell:
-    """A place in a layer: a box, or a point that a long edge goes through."""
-
-    name: str
-    width: float
-    height: float
-    x: float = 0.0
-    y: float = 0.0
-
-
-def svg(boxes: Sequence[Box], links: Sequence[Link], *, title: str) -> str:
+def svg(boxes: Sequence[Box], links: Sequence[Link], *, title: str, notes: Sequence[str] = ()) -> str:
     """Return the picture; ``boxes`` come in an order in which every link goes forwards.
+
+    A page finds a box by its attribute ``data-id``, and a link by ``data-from`` and ``data-to``; a box has the classes
+    ``box``, its kind, ``held`` if it holds rows, and ``warned`` if something is pointed out about it. ``notes`` are
+    written below the picture, and numbered.
 
     >>> boxes = [Box(name, (name,), "operator", False, "") for name in "ab"]
     >>> picture = svg(boxes, [Link("a", "b", "")], title="x")
-    >>> picture.startswith("<svg"), picture.count("<rect")
-    (True, 2)
+    >>> picture.startswith("<svg"), picture.count('class="box operator"'), picture.count('class="link"')
+    (True, 2, 1)
     """
-    cut = {box.id: tuple(_cut(line) for line in box.lines) for box in boxes}
-    layers, paths = _layers(boxes, links, cut)
-    _arrange(layers, paths)
-    cells = {cell.name: cell for layer in layers for cell in layer}
-    ends = [cells[link.end].x + cells[link.end].width / 2 + len(_cut(link.text)) * _CHARACTER for link in links]
-    width = max([cell.x + cell.width for cell in cells.values()] + ends, default=0) + _PADDING
-    height = max((cell.y + cell.height for cell in cells.values()), default=0) + _PADDING
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-        f'height="{height:.0f}" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="11">',
-        f"<title>{escape(title)}</title>",
-        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0,0 L8,4 L0,8 z" fill="#667085"/></marker></defs>',
-    ]
-    parts += [_curve([cells[name] for name in path], link.text) for link, path in zip(links, paths, strict=True)]
-    parts += [_box(box, cut[box.id], cells[box.id]) for box in boxes]
-    return "\n".join([*parts, "</svg>"])
+    picture = _Picture(boxes, links)
+    head = _MARGIN + TITLE.line
+    # What is written below may be wider than the graph, which is in the middle then.
+    width = round(max(picture.width + 2 * _MARGIN, TITLE.width(printable(title)) + 2 * _MARGIN, _NOTES if notes else 0))
+    aside, below = (width - picture.width) // 2, head + picture.height + _MARGIN
+    drawn = picture.draw(aside, head)
+    footer, height = _notes(notes, width, below)
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="tidegate" role="img" viewBox="0 0 {width} {height}" '
+            f'width="{width}" height="{height}" font-family="{SANS}">',
+            f"<title>{escape(printable(title))}</title>",
+            f"<desc>{escape(printable(_in_words(boxes, links)))}</desc>",
+            STYLE,
+            f'<rect width="{width}" height="{height}" rx="8" {look("paper", fill="paper")}/>',
+            f'<g class="heading">{written(_MARGIN, _MARGIN + 12, title, TITLE, fill="text")}</g>',
+            *drawn,
+            *footer,
+            "</svg>",
+        ]
+    )
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= _WIDEST else line[: _WIDEST - 1] + "…"
+def _in_words(boxes: Sequence[Box], links: Sequence[Link]) -> str:
+    """Return the graph for those who cannot see it."""
+    inputs: dict[str, list[str]] = {}
+    for link in links:
+        inputs.setdefault(link.end, []).append("itself" if link.start == link.end else link.start)
+    return ". ".join(
+        f"{box.id}, {box.verb or box.kind}" + (f", from {' and '.join(inputs[box.id])}" if box.id in inputs else "")
+        for box in boxes
+    )
 
 
-def _layers(
-    boxes: Sequence[Box], links: Sequence[Link], cut: dict[str, tuple[str, ...]]
-) -> tuple[list[list[_Cell]], list[list[str]]]:
-    """Put each box one layer below the lowest of its inputs, and a point into each layer that a link passes."""
-    depth: dict[str, int] = {}
+def _notes(notes: Sequence[str], width: int, top: int) -> tuple[list[str], int]:
+    """Return notes below a picture, and where they end."""
+    parts = []
+    for number, note in enumerate(notes, start=1):
+        mark = {"fill": "warning", "line": "warning-text", "ink": "warning-text"}
+        parts.append(chip(_MARGIN + chip_width(f"! {number}") / 2, top, f"! {number}", classes="mark", **mark))
+        indent = _MARGIN + chip_width(f"! {number}") + 8
+        for line in wrapped(note, NOTE, width - indent - _MARGIN):
+            parts.append(written(indent, top + 13, line, NOTE, fill="text"))
+            top += NOTE.line
+        top += 10
+    return [f'<g class="notes">{"".join(parts)}</g>'] if parts else [], top + (_MARGIN // 2 if parts else 0)
+
+
+class _Picture:
+    """Cards in layers, and the edges between them."""
+
+    def __init__(self, boxes: Sequence[Box], links: Sequence[Link]) -> None:
+        self._loops = {link.start: link for link in links if link.start == link.end}
+        self._links = [link for link in links if link.start != link.end]
+        edges = [(link.start, link.end) for link in self._links]
+        depth = _depths(boxes, edges)
+        most = max(Counter(depth.values()).values(), default=0)
+        self._cards = {box.id: Card(box, _NARROW if most > _MANY else _WIDE) for box in boxes}
+        self._layers, self._paths = layered([box.id for box in boxes], edges, depth)
+        self._nodes = {node.key: node for layer in self._layers for node in layer if not node.passing}
+        chips = {(link.end, link.text): chip_width(link.text) for link in self._links if link.text}
+        for layer in self._layers:
+            for node in layer:
+                node.width = 10 if node.passing else self._width(node.key, chips)
+        arrange(self._layers)
+        place(self._layers, gap=_GAP)
+        self._ports = self._arrivals()
+        #: For each layer, where it begins and ends.
+        self._spans: list[tuple[int, int]] = []
+        y = 0
+        for number, layer in enumerate(self._layers):
+            y += self._between(number)
+            tallest = max((self._cards[node.key].height for node in layer if not node.passing), default=0)
+            self._spans.append((y, y + tallest))
+            y += tallest
+        last = self._layers[-1] if self._layers else []
+        self.height = y + (CHIP // 2 if any(not n.passing and self._cards[n.key].box.time for n in last) else 0)
+        self.width = max((n.left + n.width for layer in self._layers for n in layer), default=0)
+
+    def _width(self, key: str, chips: dict[tuple[str, str], int]) -> int:
+        loop = self._loops.get(key)
+        bulge = 0 if loop is None else _BULGE + round(SMALL.width(loop.text)) + 8
+        return max([self._cards[key].width + 2 * bulge, *(wide for (end, _), wide in chips.items() if end == key)])
+
+    def _arrivals(self) -> list[float]:
+        """Return the column in which each link arrives: side by side, in the order in which they come."""
+        into: dict[str, list[int]] = {}
+        for i, link in enumerate(self._links):
+            into.setdefault(link.end, []).append(i)
+        found = [0.0] * len(self._links)
+        for end, members in into.items():
+            members.sort(key=lambda i: self._paths[i][-2].middle)
+            step = min(40.0, (self._cards[end].width - 40) / max(1, len(members) - 1))
+            for place_, i in enumerate(members):
+                found[i] = self._nodes[end].middle + (place_ - (len(members) - 1) / 2) * step
+        return found
+
+    def _texts(self, end: str) -> list[str]:
+        """Return the different texts of the links to a box, each of which has a line of chips."""
+        return list(dict.fromkeys(link.text for link in self._links if link.end == end and link.text))
+
+    def _stub(self, layer: int) -> int:
+        """Return for how long all links to a layer are upright before they arrive: chips are there, and marks."""
+        keys = [node.key for node in self._layers[layer] if not node.passing]
+        rows = max((len(self._texts(key)) for key in keys), default=0)
+        return 12 + (CHIP + 6) * rows + self._marks(layer)
+
+    def _marks(self, layer: int) -> int:
+        """Return by how much marks stick out of the boxes of a layer, beside what lies there anyway."""
+        return 4 * any(self._cards[node.key].box.warnings for node in self._layers[layer] if not node.passing)
+
+    def _between(self, layer: int) -> int:
+        """Return how much room there is above a layer."""
+        if not layer:
+            return CHIP if self._marks(layer) else 8
+        ways = [abs(b.middle - a.middle) for path in self._paths for a, b in pairwise(path) if b.layer == layer]
+        chips = any(self._cards[n.key].box.time for n in self._layers[layer - 1] if not n.passing)
+        return self._stub(layer) + 20 + min(64, max(ways, default=0) // 7) + (CHIP // 2 if chips else 0)
+
+    def draw(self, x: int, y: int) -> list[str]:
+        """Return all links, then all boxes, with the upper left corner at a place."""
+        # Links to a box that say the same say it once, above them all.
+        last = {(link.end, link.text): link for link in self._links if link.text}
+        parts = []
+        for link, path, port in zip(self._links, self._paths, self._ports, strict=True):
+            label = self._label(link, x, y) if last.get((link.end, link.text)) is link else ""
+            parts.append(self._link(link, path, port, x, y) + label + "</g>")
+        for key, card in self._cards.items():
+            node = self._nodes[key]
+            left, top = x + node.middle - card.width // 2, y + self._spans[node.layer][0]
+            if key in self._loops:
+                parts.append(_loop(self._loops[key], left + card.width, top, card.height))
+            parts.append(card.draw(left, top))
+        return parts
+
+    def _link(self, link: Link, path: Sequence[Node[str]], port: float, x: int, y: int) -> str:
+        start, end = path[0], path[-1]
+        column: float = x + start.middle
+        commands = [f"M{column:g},{y + self._spans[start.layer][0] + self._cards[link.start].height}"]
+        for one, other in pairwise(path):
+            to = x + (port if other is end else other.middle)
+            bottom, top = y + self._spans[one.layer][1], y + self._spans[other.layer][0] - self._stub(other.layer)
+            middle = (bottom + top) / 2
+            commands.append(f"V{bottom} C{column:g},{middle:g} {to:g},{middle:g} {to:g},{top}")
+            column = to
+        arrives = y + self._spans[end.layer][0]
+        line = f'<path d="{" ".join(commands)} V{arrives - 6}" {look("edge", line="line")} stroke-width="1.5"/>'
+        head = f'<path d="M{column - 4:g},{arrives - 7} h8 l-4,7 z" {look("tip", fill="line")}/>'
+        title = f"<title>{escape(printable(link.title))}</title>" if link.title else ""
+        return f"{_group(link)}{title}{line}{head}"
+
+    def _label(self, link: Link, x: int, y: int) -> str:
+        """Return the text of all links to a box that have this one, across them."""
+        same = [port for other, port in zip(self._links, self._ports, strict=True) if _alike(other, link)]
+        row = self._texts(link.end).index(link.text)
+        layer = self._nodes[link.end].layer
+        top = y + self._spans[layer][0] - 14 - CHIP - (CHIP + 6) * row - self._marks(layer)
+        return chip(x + sum(same) / len(same), top, link.text, fill="card", line="border", ink="muted")
+
+
+def _alike(one: Link, other: Link) -> bool:
+    return (one.end, one.text) == (other.end, other.text)
+
+
+def _group(link: Link) -> str:
+    start, end = escape(printable(link.start)), escape(printable(link.end))
+    return f'<g class="link" data-from="{start}" data-to="{end}">'
+
+
+def _depths(boxes: Sequence[Box], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """Return the layer of each box: sources in the first, sinks in the last, tables right above where they are used."""
+    found = depths([box.id for box in boxes], edges)
+    last = max(found.values(), default=0)
     for box in boxes:
-        depth[box.id] = max((depth[link.start] + 1 for link in links if link.end == box.id), default=0)
-    layers: list[list[_Cell]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
-    for box in boxes:
-        lines = cut[box.id]
-        width = max(len(line) for line in lines) * _CHARACTER + 2 * _PADDING
-        layers[depth[box.id]].append(_Cell(box.id, width, len(lines) * _LINE + _PADDING))
-    paths = []
-    for n, link in enumerate(links):
-        path = [link.start]
-        for layer in range(depth[link.start] + 1, depth[link.end]):
-            point = _Cell(f"{link.start}>{link.end}:{n}:{layer}", 8, 0)
-            layers[layer].append(point)
-            path.append(point.name)
-        paths.append([*path, link.end])
-    return layers, paths
+        if box.kind == "sink":
+            found[box.id] = last
+        elif box.kind == "table":
+            found[box.id] = max(0, min((found[end] for start, end in edges if start == box.id), default=1) - 1)
+    return found
 
 
-def _arrange(layers: list[list[_Cell]], paths: list[list[str]]) -> None:
-    """Order each layer by where its neighbours are, a few times down and up; then place it below the one before."""
-    above: dict[str, list[str]] = {}
-    below: dict[str, list[str]] = {}
-    for path in paths:
-        for a, b in pairwise(path):
-            above.setdefault(b, []).append(a)
-            below.setdefault(a, []).append(b)
-    cells = {cell.name: cell for layer in layers for cell in layer}
-    for layer in layers:
-        _pack(layer)
-    for _ in range(4):
-        for layer in layers[1:]:
-            _towards(layer, above, cells)
-        for layer in reversed(layers[:-1]):
-            _towards(layer, below, cells)
-    left = min((cell.x for cell in cells.values()), default=0) - _PADDING
-    y = float(_PADDING)
-    for layer in layers:
-        for cell in layer:
-            cell.x -= left
-            cell.y = y
-        tallest = max(cell.height for cell in layer)
-        for cell in layer:
-            # A long edge goes straight through the whole layer.
-            cell.height = cell.height or tallest
-        y += tallest + _GAP_Y
-
-
-def _pack(layer: list[_Cell]) -> None:
-    x = 0.0
-    for cell in layer:
-        cell.x = x
-        x += cell.width + _GAP_X
-
-
-def _towards(layer: list[_Cell], near: dict[str, list[str]], cells: dict[str, _Cell]) -> None:
-    """Move each cell towards the middle of its neighbours, in their order and without overlaps."""
-
-    def wish(cell: _Cell) -> float:
-        others = [cells[name] for name in near.get(cell.name, ())]
-        return sum(o.x + o.width / 2 for o in others) / len(others) if others else cell.x + cell.width / 2
-
-    wishes = {cell.name: wish(cell) for cell in layer}
-    layer.sort(key=lambda cell: wishes[cell.name])
-    right = float("-inf")
-    for cell in layer:
-        cell.x = max(wishes[cell.name] - cell.width / 2, right)
-        right = cell.x + cell.width + _GAP_X
-    # What was pushed to the right is moved back by the middle of what it was pushed.
-    pushed = sum(cell.x + cell.width / 2 - wishes[cell.name] for cell in layer) / len(layer)
-    for cell in layer:
-        cell.x -= pushed
-
-
-def _curve(path: list[_Cell], text: str) -> str:
-    start = path[0]
-    x, y = start.x + start.width / 2, start.y + start.height
-    commands = [f"M{x:.1f},{y:.1f}"]
-    for cell in path[1:]:
-        to_x, to_y = cell.x + cell.width / 2, cell.y
-        middle = (y + to_y) / 2
-        commands.append(f"C{x:.1f},{middle:.1f} {to_x:.1f},{middle:.1f} {to_x:.1f},{to_y:.1f}")
-        x, y = to_x, cell.y + cell.height
-        if cell is not path[-1]:
-            commands.append(f"L{x:.1f},{y:.1f}")
-    line = f'<path d="{" ".join(commands)}" fill="none" stroke="#667085" marker-end="url(#arrow)"/>'
-    if not text:
-        return line
-    end = path[-1]
-    label = f'<text x="{end.x + end.width / 2 + 6:.1f}" y="{end.y - 10:.1f}" fill="#667085" font-size="10" '
-    label += 'paint-order="stroke" stroke="#ffffff" stroke-width="3">'
-    return f"{line}\n{label}{escape(_cut(text))}</text>"
-
-
-def _box(box: Box, lines: tuple[str, ...], cell: _Cell) -> str:
-    fill, stroke = _COLOURS[box.kind]
-    size = f'x="{cell.x:.1f}" y="{cell.y:.1f}" width="{cell.width:.1f}" height="{cell.height:.1f}"'
-    look = f'rx="5" fill="{fill}" stroke="{stroke}" stroke-width="{2.5 if box.held else 1}"'
-    parts = [f"<g><title>{escape(box.title or box.id)}</title><rect {size} {look}/>"]
-    for i, line in enumerate(lines):
-        style = 'font-weight="bold"' if i == 0 else 'fill="#475467"'
-        at = f'x="{cell.x + _PADDING:.1f}" y="{cell.y + _LINE * (i + 1):.1f}"'
-        parts.append(f"<text {at} {style}>{escape(line)}</text>")
-    return "".join([*parts, "</g>"])
+def _loop(link: Link, x: float, y: float, height: int) -> str:
+    """Return a loop at the right side of a box."""
+    high, low = y + 14, y + min(height - 10, 74)
+    way = f"M{x:g},{low:g} c{_BULGE},4 {_BULGE},{high - low - 4:g} 7,{high - low:g}"
+    line = f'<path d="{way}" {look("edge", line="line")} stroke-width="1.5"/>'
+    head = f'<path d="M{x + 7:g},{high - 4:g} v8 l-7,-4 z" {look("tip", fill="line")}/>'
+    text = written(x + _BULGE - 4, (low + high) / 2 + 4, link.text, SMALL, fill="muted")
+    return f"{_group(link)}{line}{head}{text}</g>"

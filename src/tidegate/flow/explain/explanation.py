@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
 from tidegate.flow.explain.describe import Concern, describe, holds, later, verb_of, warnings_of
 from tidegate.flow.explain.draw import Box, Link, svg
-from tidegate.flow.plan import Iterate, Operator, Plan, Sink, Source, Table
+from tidegate.flow.plan import Iterate, Operator, Plan, Select, Sink, Source, Table
 
 __all__ = ["Explanation", "explain"]
 
@@ -55,22 +56,70 @@ class Explanation:
             lines += ["  classDef held stroke-width:3px", f"  class {held} held"]
         return "\n".join(lines)
 
-    def svg(self) -> str:
-        """Return the plan as a picture: operators in layers, those that hold rows with a thick border."""
-        boxes = [Box(o.id, _label(self.plan, o), _kind(o), bool(holds(self.plan, o)), str(o.schema)) for o in self.plan]
-        boxes += [Box(_sink_id(sink), (sink.name, "sink"), "sink", held=False, title="") for sink in self.plan.sinks]
-        links = [Link(i, o.id, later(self.plan, o)) for o in self.plan for i in o.inputs]
-        links += [Link(sink.input, _sink_id(sink), "") for sink in self.plan.sinks]
-        return svg(boxes, links, title=f"flow {self.plan.name}")
+    def svg(self, *, notes: Mapping[str, str] | None = None, small: bool = False) -> str:
+        """Return the plan as a picture: sources at the top, sinks at the bottom, what each operator does and holds.
+
+        What may go wrong is marked, and written below. ``notes`` are texts for boxes, by the name of an operator, or of
+        a sink after ``"sink "``. A ``small`` picture has names and notes alone.
+        """
+        told = () if small else tuple(f"{w.operator}: {w.what} → {w.hint}" for w in self.warnings)
+        return self._drawn(notes or {}, told, small=small)
+
+    def _drawn(self, said: Mapping[str, str], told: tuple[str, ...], *, small: bool = False) -> str:
+        boxes = [self._box(operator, said.get(operator.id, ""), small=small) for operator in self.plan]
+        boxes += [self._sink(sink, said.get(_sink_id(sink), ""), small=small) for sink in self.plan.sinks]
+        links = [self._link(given, operator, small=small) for operator in self.plan for given in operator.inputs]
+        links += [Link(o.id, o.id, "round + 1") for o in self.plan if isinstance(o, Iterate)]
+        links += [Link(sink.input, _sink_id(sink), "", str(self.plan[sink.input].schema)) for sink in self.plan.sinks]
+        return svg(boxes, links, title=f"flow {self.plan.name}", notes=told)
+
+    def _box(self, operator: Operator, note: str, *, small: bool) -> Box:
+        held = holds(self.plan, operator)
+        kind = operator.verb if isinstance(operator, Source | Table) else "operator"
+        verb = verb_of(operator)
+        columns = str(operator.schema)
+        if small:
+            return Box(operator.id, (operator.id,), kind, bool(held), columns, note=note)
+        return Box(
+            operator.id,
+            (operator.id, *_does(self.plan, operator)),
+            kind,
+            bool(held),
+            "\n".join([columns, *describe(self.plan, operator), *(w.what for _, w in self._about(operator.id))]),
+            verb="" if operator.id.rpartition("#")[0] == verb else verb,
+            holds=held,
+            time=f"time {', '.join(operator.schema.user_time)}" if kind == "source" else "",
+            note=note,
+            warnings=tuple(number for number, _ in self._about(operator.id)),
+        )
+
+    def _sink(self, sink: Sink, note: str, *, small: bool) -> Box:
+        schema = self.plan[sink.input].schema
+        lines = (sink.name,) if small else (sink.name, ", ".join(column.name for column in schema.visible))
+        return Box(
+            _sink_id(sink), lines, "sink", held=False, title=str(schema), verb="" if small else "sink", note=note
+        )
+
+    def _about(self, operator: str) -> list[tuple[int, Concern]]:
+        """Return what is pointed out about an operator, with the number that it has among all."""
+        return [(number, w) for number, w in enumerate(self.warnings, start=1) if w.operator == operator]
+
+    def _link(self, given: str, operator: Operator, *, small: bool) -> Link:
+        change = "" if small else later(self.plan, operator).replace("microsecond", "µs")
+        schema = self.plan[given].schema
+        over = getattr(getattr(operator, "frame", None), "over", None) or schema.time[0] if schema.time else ""
+        # What is about several time columns names them.
+        named = f"{over} {change}" if change.startswith("+") else change
+        return Link(given, operator.id, named if schema.time else "", str(schema))
 
     def _repr_svg_(self) -> str:
         return self.svg()
 
     def _repr_html_(self) -> str:
         items = "".join(
-            f"<li><b>{escape(w.operator)}</b>: {escape(w.what)} <i>{escape(w.hint)}</i></li>" for w in self.warnings
+            f"<li><b>{escape(w.operator)}</b>: {escape(w.what)} → <i>{escape(w.hint)}</i></li>" for w in self.warnings
         )
-        return self.svg() + (f"<ul>{items}</ul>" if items else "")
+        return f'<div style="overflow-x:auto">{self._drawn({}, ())}</div>' + (f"<ol>{items}</ol>" if items else "")
 
 
 def explain(plan: Plan) -> Explanation:
@@ -87,10 +136,15 @@ def _sink_id(sink: Sink) -> str:
     return f"sink {sink.name}"
 
 
-def _kind(operator: Operator) -> str:
-    if isinstance(operator, Source | Table):
-        return operator.verb
-    return "operator"
+def _does(plan: Plan, operator: Operator) -> list[str]:
+    """Return what stands in the box of an operator: also columns, if they are all that there is to say, or come in."""
+    lines = describe(plan, operator)
+    if isinstance(operator, Select) and not lines:
+        return [", ".join(column.name for column in operator.schema.visible)]
+    if not isinstance(operator, Source | Table):
+        return lines
+    columns = ", ".join(f"{column.name} {column.type}" for column in operator.schema.visible)
+    return [columns, *(lines[:1] if len(operator.schema.user_time) == 1 and not operator.schema.ordered else lines)]
 
 
 def _label(plan: Plan, operator: Operator) -> tuple[str, ...]:

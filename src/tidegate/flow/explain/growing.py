@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -101,5 +102,8 @@ def _bounded(operator: Operator, otherwise: str) -> str:
 
 
 def _where_counted(operator: Operator, hint: str) -> str:
-    """Return a hint that has to do with lengths of time, or another one where times have no distance."""
-    return "take keys that do not become more and more" if operator.schema.ordered else hint
+    """Return a hint that has to do with lengths of time, as they are written there, or another if there are none."""
+    if operator.schema.ordered:
+        return "take keys that do not become more and more"
+    dated = any(column.type in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ") for column in operator.schema.times)
+    return hint if dated else re.sub(r'"(\d+) [a-z]+"', r"\1", hint)

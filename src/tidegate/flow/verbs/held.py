@@ -27,8 +27,16 @@ class Held(Building):
     def gate(self) -> Stream:
         """Hold the rows until their time is complete.
 
-        >>> edits.gate().id
-        'gate#1'
+        Use it before a sink that must get each time whole, such as a file for each of them.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in [(1, "home", 40), (2, "news", 900)]]
+        >>> clicks.gate().preview(rows)
+        gate#1: 2 rows
+          t  page   ms
+          1  home   40
+          2  news  900
         """
         with self._building("gate", timed=True):
             return self._add(plan.Gate, self.schema)
@@ -36,8 +44,18 @@ class Held(Building):
     def aggregate(self, *expressions: str, by: Any = (), **named_expressions: str) -> Stream:
         """Return one row for each time and group that has rows.
 
-        >>> print(edits.aggregate(by="page", n="count(*)", mean="sum(bytes) / count(*)").schema)
-        ts TIMESTAMP, page STRING, n BIGINT, mean DOUBLE; time: ts
+        Use it where rows of one time belong together; over several times, there are `window` and `accumulate`.
+        Aggregates are ``name="expression"``, or texts with ``AS``; ``by`` is a column, an expression or a list.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> given = [(1, "home", 40), (1, "home", 60), (2, "home", 9)]
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in given]
+        >>> clicks.aggregate(by="page", n="count(*)", mean="sum(ms) / count(*)").preview(rows)
+        aggregate#1: 2 rows
+          t  page  n  mean
+          1  home  2  50.0
+          2  home  1   9.0
         """
         with self._building("aggregate"):
             times = self.schema.times
@@ -62,10 +80,21 @@ class Held(Building):
 
         Months and years are those of the calendar, in UTC; with ``zone``, so are days, and weeks from Monday on.
 
-        >>> print(edits.window("1 month", zone="Europe/Berlin").aggregate(n="count(*)").schema)
-        ts TIMESTAMP, `window` STRUCT<start: TIMESTAMP, end: TIMESTAMP>, n BIGINT; time: ts
-        >>> print(edits.window("1 hour", every="10 minutes").aggregate(by="page", n="count(*)").schema)
-        ts TIMESTAMP, `window` STRUCT<start: TIMESTAMP, end: TIMESTAMP>, page STRING, n BIGINT; time: ts
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> given = [(1, "home", 40), (4, "news", 900), (6, "home", 70), (12, "home", 90)]
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in given]
+        >>> clicks.window(10).aggregate(n="count(*)").preview(rows)
+        window#1: 2 rows
+           t  window                n
+           9  {start: 0, end: 10}   3
+          19  {start: 10, end: 20}  1
+        >>> clicks.window(10, every=5).aggregate(n="count(*)").preview(rows, limit=2)
+        window#2: 4 rows
+          t  window               n
+          4  {start: -5, end: 5}  2
+          9  {start: 0, end: 10}  3
+          … and 2 rows more
         """
         with self._building("window", timed=True):
             column = self._over(over)
@@ -78,8 +107,20 @@ class Held(Building):
     def session(self, gap: Any, *, over: str | None = None) -> Windowed:
         """Put the rows of a group into sessions: a row ``gap`` or more after the one before begins a new one.
 
-        >>> print(edits.session("30 minutes").aggregate(by="page", n="count(*)").schema)
-        ts TIMESTAMP, session STRUCT<start: TIMESTAMP, end: TIMESTAMP>, page STRING, n BIGINT; time: ts
+        Use it for visits: what someone does before a pause. Follow with ``.aggregate`` or ``.apply``, and give ``by``
+        there. A result is at the last unit of the gap after its session: then no row can join it any more.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> given = [(1, "home", 40), (4, "news", 900), (6, "home", 70), (12, "home", 90)]
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in given]
+        >>> clicks.session(5).aggregate(by="page", n="count(*)").preview(rows)
+        session#1: 4 rows
+           t  session               page  n
+           5  {start: 1, end: 6}    home  1
+           8  {start: 4, end: 9}    news  1
+          10  {start: 6, end: 11}   home  1
+          16  {start: 12, end: 17}  home  1
         """
         with self._building("session", timed=True):
             return Windowed(self, session_frame(self._over(over), gap), "session")
@@ -95,13 +136,29 @@ class Held(Building):
     ) -> Stream:
         """Return, per group, aggregates over all rows at or below a time.
 
+        Use it for totals, balances, and what was ever seen.
+
         With ``emit="update"``: a row for each time and group that has a row at exactly that time. With ``"complete"``:
         at each time that carries a row, every group that has one at or below it. With ``every``, answers at the ends
         of such periods only; on several time columns, a mapping from column to period. With ``forget``, a row that
         comes so long after the group's row before it, or longer, begins anew; on one time column only.
 
-        >>> print(edits.accumulate(by="page", n="count(*)").schema)
-        ts TIMESTAMP, page STRING, n BIGINT; time: ts
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> given = [(1, "home", 40), (4, "news", 900), (6, "home", 70), (12, "home", 90)]
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in given]
+        >>> clicks.accumulate(by="page", total="sum(ms)").preview(rows)
+        accumulate#1: 4 rows
+           t  page  total
+           1  home     40
+           4  news    900
+           6  home    110
+          12  home    200
+        >>> clicks.accumulate(total="sum(ms)", every=10).preview(rows)
+        accumulate#2: 2 rows
+           t  total
+           9   1010
+          19   1100
         """
         with self._building("accumulate", timed=True):
             result = aggregation(by, expressions, named_expressions, self.schema)
@@ -118,8 +175,17 @@ class Held(Building):
     def distinct(self) -> Stream:
         """Keep each row once, by all columns, time included.
 
-        >>> edits.distinct().id
-        'distinct#1'
+        Use it where a source may send a row twice with the same time; across times, there is `deduplicate`.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> given = [(1, "home", 40), (1, "home", 40), (2, "home", 40)]
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in given]
+        >>> clicks.distinct().preview(rows)
+        distinct#1: 2 rows
+          t  page  ms
+          1  home  40
+          2  home  40
         """
         with self._building("distinct"):
             return self._add(plan.Distinct, self.schema)
@@ -127,11 +193,21 @@ class Held(Building):
     def deduplicate(self, by: Any, within: Any = None, *, forget: Any = None, over: str | None = None) -> Stream:
         """Keep the least row per key, by time and then by all columns; and again ``within`` after the last one kept.
 
+        Use it where a source repeats itself later.
+
         With ``forget``, again after the key's rows, kept or not, have been missing for so long. Without either, once
         and for all: then every key is kept in state for ever.
 
-        >>> edits.deduplicate("page", within="1 day").id
-        'deduplicate#1'
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> given = [(1, "home", 40), (4, "news", 900), (6, "home", 70), (12, "home", 90)]
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in given]
+        >>> clicks.deduplicate("page", within=10).preview(rows)
+        deduplicate#1: 3 rows
+           t  page   ms
+           1  home   40
+           4  news  900
+          12  home   90
         """
         with self._building("deduplicate", timed=True):
             name, type_ = self._along(over, within, forget)
@@ -161,14 +237,22 @@ class Held(Building):
         With ``forget``, a key's row that comes so long after the one before, or longer, is for a new copy; the one
         before is asked for its ``exit``, whose answers are at the last unit of the silence or above.
 
-        >>> from tidegate.spec import map_op
+        >>> import tidegate as tg
+        >>> from tidegate.spec import batch_op, map_op
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in [(1, "home", 40), (2, "news", 900)]]
         >>> lengths = map_op(lambda t, row: {"length": len(row["page"])})
-        >>> print(edits.process(lengths, by="page", schema="length INT").schema)
-        ts TIMESTAMP, page STRING, length INT; time: ts
-        >>> from tidegate.spec import batch_op
-        >>> held = batch_op(edits.schema.order)
-        >>> print(edits.process(held, by="page", schema="n INT", out=lambda batch: {"n": len(batch)}).schema)
-        ts TIMESTAMP, page STRING, n INT; time: ts
+        >>> clicks.process(lengths, by="page", schema="length INT").preview(rows)
+        process#1: 2 rows
+          t  page  length
+          1  home       4
+          2  news       4
+        >>> held = batch_op(clicks.schema.order)
+        >>> clicks.process(held, by="page", schema="n INT", out=lambda batch: {"n": len(batch)}).preview(rows)
+        process#2: 2 rows
+          t  page  n
+          1  home  1
+          2  news  1
         """
         with self._building("process", timed=True):
             check_operator(operator, self.schema, out)

@@ -32,6 +32,8 @@ class Looped(Building):
     ) -> Stream:
         """Go round in a loop: at each time that carries a row, what follows from the rows at or below it.
 
+        Use it for what is found step by step: reachable, connected, shortest; `tg.graph` has some ready-made.
+
         ``start`` and ``step`` are queries in Spark SQL that give facts. In them this stream is ``input``, other streams
         and tables are the keys of ``also``, and what the loop knows is ``known``. Of all facts for a ``key`` one is
         kept, by the rules of ``keep``, such as ``min(label) AS label``. The loop begins with what ``start`` gives, and
@@ -40,15 +42,22 @@ class Looped(Building):
 
         ``emit="update"`` answers the facts that are new or better at a time, ``"complete"`` all that hold.
 
-        >>> edges = edits.flow.source("edges", "ts TIMESTAMP, src STRING, dst STRING", time="ts")
-        >>> home = edges.iterate(
+        >>> import tidegate as tg
+        >>> edges = tg.Flow("site").source("edges", "t INT, src STRING, dst STRING", time="t")
+        >>> clicks = edges.iterate(
         ...     start="SELECT src AS page, 0 AS clicks FROM input WHERE src = 'home'",
         ...     step="SELECT e.dst AS page, k.clicks + 1 AS clicks FROM known k JOIN input e ON e.src = k.page",
         ...     key="page",
         ...     keep="min(clicks) AS clicks",
         ... )
-        >>> print(home.schema)
-        ts TIMESTAMP, page STRING, clicks INT; time: ts
+        >>> links = [(1, "home", "news"), (1, "news", "sport"), (2, "home", "sport")]
+        >>> clicks.preview([{"t": t, "src": src, "dst": dst} for t, src, dst in links])
+        iterate#1: 4 rows
+          t  page   clicks
+          1  home        0
+          1  news        1
+          1  sport       2
+          2  sport       1
         """
         with self._building("iterate", timed=True):
             streams = relations_of_loop(self, {} if also is None else also)

@@ -20,12 +20,20 @@ class Moved(Building):
     def at(self, expression: str | None = None, /, **columns: str) -> Stream:
         """Move each row to the time that an expression gives, at or above its own.
 
+        Use it to answer later than rows come: a reminder, a deadline, the end of a day.
+
         A row without such a time is rejected, and can be read with the reason under the name of this operator. On
         several time columns, each that changes is named: ``at(valid="…", version="…")``. What comes after sees the new
         time only; to keep the old one, copy it first.
 
-        >>> print(edits.with_columns(edited="ts").at("ts + INTERVAL 1 HOUR").schema)
-        ts TIMESTAMP, page STRING, bytes INT, edited TIMESTAMP; time: ts
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in [(1, "home", 40), (2, "news", 900)]]
+        >>> clicks.with_columns(clicked="t").at("t + 10").preview(rows)
+        at#1: 2 rows
+           t  page   ms  clicked
+          11  home   40        1
+          12  news  900        2
         """
         with self._building("at", timed=True):
             self._check_counted()

@@ -23,12 +23,23 @@ class Ranks(Building):
     ) -> Stream:
         """Return, per group, the first ``n`` of all rows at or below a time, by ``order``: ``"price DESC, name"``.
 
+        Use it for leaders: the dearest, the slowest. For those of an hour, there is ``window("1 hour").top(…)``.
+
         An answer is the whole list at its time, and replaces the one before: when there is one, ``emit``, ``every``
         and ``forget`` say as in `accumulate`. ``rank`` counts from 1, by ``order``, then by time columns, then by all
         columns. The time columns are those of the answer; to keep a row's own, copy it first.
 
-        >>> print(edits.top(3, by="page", order="bytes DESC").schema)
-        ts TIMESTAMP, page STRING, bytes INT, rank INT; time: ts
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> given = [(1, "home", 40), (4, "news", 900), (6, "home", 70), (12, "home", 90)]
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in given]
+        >>> clicks.top(1, by="page", order="ms DESC").preview(rows)
+        top#1: 4 rows
+           t  page   ms  rank
+           1  home   40     1
+           4  news  900     1
+           6  home   70     1
+          12  home   90     1
         """
         with self._building("top", timed=True):
             return self._ranked(plan.Top, top_by(n, by, order, self.schema), emit, every, forget)
@@ -36,10 +47,22 @@ class Ranks(Building):
     def last(self, n: int, by: Any = (), *, emit: str = "update", every: Any = None, forget: Any = None) -> Stream:
         """Return, per group, the last ``n`` of all rows at or below a time, by time and then by all columns.
 
+        Use it for what is shown as "recently".
+
         Answers come as those of `top` do; rank 1 is the latest.
 
-        >>> print(edits.with_columns(edited="ts").last(10, by="page").schema)
-        ts TIMESTAMP, page STRING, bytes INT, edited TIMESTAMP, rank INT; time: ts
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> given = [(1, "home", 40), (4, "news", 900), (6, "home", 70), (12, "home", 90)]
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in given]
+        >>> clicks.with_columns(clicked="t").last(2, by="page", every=10).preview(rows)
+        last#1: 5 rows
+           t  page   ms  clicked  rank
+           9  home   40        1     2
+           9  home   70        6     1
+           9  news  900        4     1
+          19  home   70        6     2
+          19  home   90       12     1
         """
         with self._building("last", timed=True):
             self._check_along_a_line()
@@ -48,8 +71,19 @@ class Ranks(Building):
     def latest(self, by: Any, *, emit: str = "update", every: Any = None, forget: Any = None) -> Stream:
         """Return, per group, the latest of all rows at or below a time: `last` of one row, without a rank.
 
-        >>> print(edits.latest("page", emit="complete", every="1 hour").schema)
-        ts TIMESTAMP, page STRING, bytes INT; time: ts
+        Use it for the state that updates lead to: the price, the address.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> given = [(1, "home", 40), (4, "news", 900), (6, "home", 70), (12, "home", 90)]
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in given]
+        >>> clicks.latest("page", emit="complete", every=10).preview(rows)
+        latest#1: 4 rows
+           t  page   ms
+           9  home   70
+           9  news  900
+          19  home   90
+          19  news  900
         """
         with self._building("latest", timed=True):
             self._check_along_a_line()

@@ -25,8 +25,15 @@ class RowWise(Building):
     def where(self, condition: str) -> Stream:
         """Keep the rows that satisfy a condition.
 
-        >>> edits.where("bytes > 100 AND page LIKE 'A%'").id
-        'where#1'
+        Use it first: what is left out early costs nothing later. A row whose condition is NULL is left out, too.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in [(1, "home", 40), (2, "news", 900)]]
+        >>> clicks.where("ms > 100 AND page LIKE 'n%'").preview(rows)
+        where#1: 1 row
+          t  page   ms
+          2  news  900
         """
         with self._building("where"):
             bound = bind(condition, self.schema, what="a condition")
@@ -39,8 +46,16 @@ class RowWise(Building):
     def select(self, *expressions: str) -> Stream:
         """Compute columns from each row; ``"*"`` means all. Time columns stay, and come first.
 
-        >>> print(edits.select("page", "bytes / 1024 AS kib").schema)
-        ts TIMESTAMP, page STRING, kib DOUBLE; time: ts
+        Use it for the columns that the rest of the flow needs. An expression is Spark SQL, with ``AS`` for its name.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in [(1, "home", 40), (2, "news", 900)]]
+        >>> clicks.select("page", "ms / 1000 AS seconds").preview(rows)
+        select#1: 2 rows
+          t  page  seconds
+          1  home     0.04
+          2  news      0.9
         """
         with self._building("select"):
             outputs: list[Expression] = []
@@ -54,8 +69,16 @@ class RowWise(Building):
     def with_columns(self, **expressions: str) -> Stream:
         """Add columns computed from each row, or replace some; the others stay.
 
-        >>> print(edits.with_columns(kib="bytes / 1024").schema)
-        ts TIMESTAMP, page STRING, bytes INT, kib DOUBLE; time: ts
+        Use it where all other columns are needed as well: ``name="expression"``.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in [(1, "home", 40), (2, "news", 900)]]
+        >>> clicks.with_columns(seconds="ms / 1000", page="upper(page)").preview(rows)
+        select#1: 2 rows
+          t  page   ms  seconds
+          1  HOME   40     0.04
+          2  NEWS  900      0.9
         """
         with self._building("with_columns"):
             new = {name: bind(text, self.schema, name=name) for name, text in expressions.items()}
@@ -66,8 +89,16 @@ class RowWise(Building):
     def drop(self, *columns: str) -> Stream:
         """Leave columns out; time columns stay, since a row keeps its time.
 
-        >>> print(edits.drop("bytes").schema)
-        ts TIMESTAMP, page STRING; time: ts
+        Use it where fewer columns go than stay.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in [(1, "home", 40), (2, "news", 900)]]
+        >>> clicks.drop("ms").preview(rows)
+        drop#1: 2 rows
+          t  page
+          1  home
+          2  news
         """
         with self._building("drop"):
             left_out = {self._not_a_time(name, "left out").name for name in columns}
@@ -77,8 +108,16 @@ class RowWise(Building):
     def rename(self, /, **new_from_old: str) -> Stream:
         """Give columns other names, ``new="old"``; they stay in their places. Names can be exchanged.
 
-        >>> print(edits.rename(title="page", size="bytes").schema)
-        ts TIMESTAMP, title STRING, size INT; time: ts
+        Use it before a join or a union, whose columns are matched by name.
+
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in [(1, "home", 40), (2, "news", 900)]]
+        >>> clicks.rename(title="page", took="ms").preview(rows)
+        rename#1: 2 rows
+          t  title  took
+          1  home     40
+          2  news    900
         """
         with self._building("rename"):
             new: dict[str, str] = {}
@@ -126,9 +165,15 @@ class RowWise(Building):
     def explode(self, column: str) -> Stream:
         """Make a row for each element of an array column, with the element in its place; none if it is NULL or empty.
 
-        >>> tagged = edits.select("split(page, ' ') AS words")
-        >>> print(tagged.explode("words").schema)
-        ts TIMESTAMP, words (open); time: ts
+        Use it for rows that carry lists. All other columns are repeated.
+
+        >>> import tidegate as tg
+        >>> posts = tg.Flow("blog").source("posts", "t INT, tags ARRAY<STRING>", time="t")
+        >>> posts.explode("tags").preview([{"t": 1, "tags": ["a", "b"]}, {"t": 2, "tags": []}])
+        explode#1: 2 rows
+          t  tags
+          1  a
+          1  b
         """
         with self._building("explode"):
             found = self._column(column)
@@ -146,13 +191,20 @@ class RowWise(Building):
     def map_batches(self, function: Callable[[Any], Any], schema: Any) -> Stream:
         """Let a Python function turn Arrow batches of rows into others.
 
+        Use it for what SQL cannot say: a model, a library.
+
         ``function`` gets a ``pyarrow.RecordBatch`` and returns one with the columns of ``schema``, time columns
         included (they may be left out of ``schema``). It may only return times that occur in its input.
 
-        >>> def longest(batch):
-        ...     return batch.select(["ts", "page"])
-        >>> print(edits.map_batches(longest, "page STRING").schema)
-        ts TIMESTAMP, page STRING; time: ts
+        >>> import tidegate as tg
+        >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
+        >>> def without_slow(batch):
+        ...     return batch.filter([ms < 100 for ms in batch["ms"].to_pylist()]).select(["t", "page"])
+        >>> rows = [{"t": t, "page": page, "ms": ms} for t, page, ms in [(1, "home", 40), (2, "news", 900)]]
+        >>> clicks.map_batches(without_slow, "page STRING").preview(rows)
+        map_batches#1: 1 row
+          t  page
+          1  home
         """
         with self._building("map_batches"):
             if not callable(function):
