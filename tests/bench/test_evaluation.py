@@ -24,6 +24,10 @@ from pyarrow import parquet
 POOL = pa.table({"id": pa.array(range(7), pa.int64()), "text": [f"t{i}" for i in range(7)]})
 
 
+#: Few rows.
+DRAWN = {"texts": 50, "scans": 5, "inputs": 5}
+
+
 class Clock:
     """A clock that moves when somebody sleeps, and by a little each time that it is asked."""
 
@@ -171,6 +175,33 @@ def test_the_search_finds_a_known_capacity(known: float, guess: float) -> None:
     assert len(found.tried) <= 16
 
 
+@pytest.mark.parametrize("guess", [20, 900, 50_000])
+@pytest.mark.parametrize(("known", "power"), [(137.0, 1), (1000.0, 1), (300.0, 2)])
+def test_a_search_in_a_hurry_takes_few_runs(known: float, guess: float, power: int) -> None:
+    """It goes by what was answered of a rate that was too high: as close as it says, in no more runs than without."""
+    tolerance = 1.3
+    found = search(simulated(known, power=power), guess, tolerance=tolerance, power=power, hurry=True)
+    patient = search(simulated(known, power=power), guess, tolerance=tolerance, power=power)
+    assert 0.7 * known <= found.rate <= 1.1 * known
+    assert found.beyond <= tolerance * found.rate
+    assert len(found.tried) <= len(patient.tried)
+    near = search(simulated(known, power=power), 1.1 * known, tolerance=tolerance, power=power, hurry=True)
+    assert len(near.tried) <= 3
+
+
+def test_a_search_in_a_hurry_never_takes_a_bound_for_a_rate() -> None:
+    """What is reported as sustained was run, and sustained; only what is too high may be known without a run."""
+    ran: dict[float, bool] = {}
+
+    def measure(rate: float, run: int) -> Outcome:
+        ran[rate] = rate <= 640
+        # What is answered of too much is less than what can be: the bound is wrong, and no rate is reported for it.
+        return Outcome(rate <= 640, min(rate, 500.0))
+
+    found = search(measure, 1000, tolerance=1.3, hurry=True)
+    assert ran[found.rate]
+
+
 def test_the_search_finds_a_capacity_in_comparisons() -> None:
     """If the work of a row grows with the rate, so does what is compared: the rate goes with the root of it."""
     found = search(simulated(300.0, power=2), 5000, tolerance=1.1, power=2)
@@ -228,6 +259,26 @@ def test_a_store_keeps_whole_lines(tmp_path: Path) -> None:
     assert Store(path).get("other", {"a": 1}) is None
 
 
+def test_the_report_is_of_the_code_that_ran_last(tmp_path: Path) -> None:
+    """An older search with longer runs does not stand in for a newer one; other sides keep what they have."""
+    store = Store(tmp_path / "cells.jsonl")
+    for code, side, rate, seconds in (
+        ("old", "local", 900.0, 600.0),
+        ("any", "hand", 100.0, 600.0),
+        ("new", "local", 500.0, 8.0),
+    ):
+        cell = Cell(side, "AHM", rate, seconds=seconds)
+        store.put(
+            code, cell.parameters, fake(None, replace(cell, seconds=8.0, warm=1.0), Pools(tmp_path, DRAWN), tmp_path)
+        )
+        store.put(
+            code, replace(cell, rate=0.0).parameters | {"runs": 1, "tolerance": 1.3}, {"rate": rate, "beyond": None}
+        )
+    found = found_in(store)
+    assert {key[0]: one.rate for key, one in found.sustained.items()} == {"hand": 100.0, "local": 500.0}
+    assert list(found.cells["local", "dedicated", "AHM", False]) == [500.0]
+
+
 def test_the_code_of_a_side_is_what_its_figures_depend_on(tmp_path: Path) -> None:
     """Spark by hand is not measured again because Tidegate changes."""
     for name in ("bench/aggregates/queries", "bench/aggregates/evaluation", "src/tidegate"):
@@ -256,9 +307,11 @@ class Killed(Exception):
 
 def small(tmp_path: Path, measure: Any, store: Store) -> Evaluation:
     """Return an evaluation of a Map and a Join that measures nothing real."""
-    plan = replace(Plan(names=("AHM", "ahj")).short(), seconds=12.0, figures=(14, 10, 12, 9, 11, 13))
-    evaluation = Evaluation(plan, store, tmp_path, measure=measure, check=lambda *_: 1, warm_up=lambda *_: None)
-    evaluation._pools = Pools(tmp_path, {"texts": 50, "scans": 5, "inputs": 5})
+    plan = replace(Plan(names=("AHM", "ahj")).short(), seconds=12.0, figures=(14, 10, 12, 9, 11, 13), work=(1, 1000))
+    evaluation = Evaluation(
+        plan, store, tmp_path, measure=measure, check=lambda *_: 1, warm_up=fake, cost=lambda _, work: work / 50
+    )
+    evaluation._pools = Pools(tmp_path, DRAWN)
     return evaluation
 
 
@@ -317,14 +370,19 @@ def test_a_query_is_warmed_up_once_on_each_side(tmp_path: Path) -> None:
         return fake(session, cell, pools, place)
 
     evaluation = small(tmp_path, measure, Store(tmp_path / "cells.jsonl"))
-    evaluation._warm_up = lambda _session, cell, _pools, _place: done.append(("warm", cell))
+
+    def warm_up(session: Any, cell: Cell, pools: Pools, place: Path) -> dict[str, Any]:
+        done.append(("warm", cell))
+        return fake(session, cell, pools, place)
+
+    evaluation._warm_up = warm_up
     run_all(evaluation)
     asked = {(cell.side, cell.asked) for _, cell in done}
     for side, query in asked:
         kinds = [kind for kind, cell in done if (cell.side, cell.asked) == (side, query)]
         assert kinds[0] == "warm"
         assert kinds.count("warm") == 1
-    assert {cell.seconds for kind, cell in done if kind == "warm"} == {6.0}
+    assert {cell.seconds for kind, cell in done if kind == "warm"} == {5.0}
 
 
 def test_the_report_says_what_came_out(tmp_path: Path) -> None:
@@ -359,7 +417,7 @@ def test_sides_that_differ_are_not_timed(tmp_path: Path) -> None:
 
     store = Store(tmp_path / "cells.jsonl")
     plan = replace(Plan(names=("AHM",)).short(), figures=(14, 10, 11))
-    evaluation = Evaluation(plan, store, tmp_path, measure=fake, check=differ, warm_up=lambda *_: None)
+    evaluation = Evaluation(plan, store, tmp_path, measure=fake, check=differ, warm_up=fake)
     run_all(evaluation)
     assert found_in(store).sustained == {}
     write_results(store, tmp_path / "out", None)

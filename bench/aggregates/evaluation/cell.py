@@ -61,7 +61,7 @@ def run_cell(session: Session, cell: Cell, pools: Pools, place: Path) -> dict[st
     """Run a cell in a directory of its own; return latencies, throughput and whether the rate was sustained."""
     asked = cell.asked
     # After what is measured, rows still come: what was due at the end is answered under the same load.
-    pace = Pace(cell.rate, cell.warm + cell.seconds + (asked.frames.every if asked.frames else 0) + 1)
+    pace = Pace(cell.rate, cell.warm + cell.seconds + (min(asked.frames.every, 2.0) if asked.frames else 0) + 1)
     rows = {part.name: part.rows for part in pace.parts()}
     load = os.getloadavg()[0]
     command = [sys.executable, "-m", "bench.aggregates.evaluation.pace"]

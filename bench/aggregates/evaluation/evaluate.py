@@ -11,10 +11,11 @@ from typing import Any
 
 from bench.aggregates.evaluation.asked import Asked, Pools
 from bench.aggregates.evaluation.cell import Cell, run_cell
+from bench.aggregates.evaluation.cost import row_cost
 from bench.aggregates.evaluation.same import Differ, same
 from bench.aggregates.evaluation.sides import Session
 from bench.aggregates.evaluation.store import Store, digest
-from bench.aggregates.evaluation.sustain import Outcome, search
+from bench.aggregates.evaluation.sustain import Outcome, capacity, search
 from bench.aggregates.queries import QUERIES
 
 __all__ = ["Evaluation", "Plan", "Task"]
@@ -29,8 +30,9 @@ FORMS = ("dedicated", "A+", "A")
 #: Of what comes, this much has to be answered in the time that is measured, or a rate is not sustained. In a run of
 #: few steps, growing waits are not seen yet.
 _ANSWERED = 0.9
-#: How long a query runs on a side in a process before anything of it is measured, in seconds.
-_WARM_UP = 6.0
+#: In a hurry, what the first run of a query says is where the search begins: that run comes at so many times the rate
+#: that is guessed, and engines that have just started do less than those that have run for a while.
+_AT_FIRST, _LATER = 1.5, 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +51,38 @@ class Plan:
     #: Of the synthetic Map: outputs for each row, and rounds of work, from less than a microsecond on.
     selectivities: tuple[float, ...] = (0.1, 1, 3)
     work: tuple[int, ...] = (1, 30, 300, 1000, 2500)
+    #: What Figures 9 to 13 compare; the first is what the others are shares of.
+    forms: tuple[str, ...] = FORMS
+    #: The rate at which all sides are compared, of the greatest that the slowest sustains.
+    common: float = 0.5
+    #: How long a query runs on a side in a process before anything of it is measured, in seconds.
+    warm_up: float = 6.0
+    #: Whether a search also goes by what was answered of a rate that was too high.
+    hurry: bool = False
+
+    def coarse(self) -> Plan:
+        """Return a plan of an hour or two: everything, in short runs, once, and a search in a hurry."""
+        return replace(
+            self,
+            seconds=6.0,
+            warm=2.0,
+            runs=1,
+            tolerance=1.3,
+            shares=(0.5, 0.8, 1.0, 1.25),
+            work=(1, 300, 2500),
+            common=1.0,
+            warm_up=5.0,
+            hurry=True,
+        )
 
     def short(self) -> Plan:
         """Return a plan of about ten minutes: a Map and a Join, few rates, short runs, once."""
         chosen = [name for name in ("AHM", "ahj") if name in self.names]
         return replace(
-            self,
+            self.coarse(),
             names=tuple(chosen) or self.names[:1],
             figures=tuple(figure for figure in self.figures if figure in (14, 10, 12)),
-            seconds=8.0,
-            warm=3.0,
-            runs=1,
-            tolerance=2.0,
+            tolerance=1.5,
             shares=(0.5, 1.0, 1.5),
             selectivities=(1,),
             work=(1, 1000),
@@ -98,6 +120,7 @@ class Evaluation:
         measure: Callable[[Session, Cell, Pools, Path], dict[str, Any]] = run_cell,
         check: Callable[[Session, Asked, Pools, Sequence[str], Path], int] = same,
         warm_up: Callable[[Session, Cell, Pools, Path], Any] = run_cell,
+        cost: Callable[[Session, int], float] = row_cost,
     ) -> None:
         self.plan = plan
         self.store = store
@@ -108,8 +131,9 @@ class Evaluation:
         self._measure = measure
         self._same = check
         self._warm_up = warm_up
+        self._cost = cost
         #: What has run in this process: Java compiles code when it is run for the first time, and often later.
-        self._warm: set[tuple[str, Asked]] = set()
+        self._warm: dict[tuple[str, Asked], dict[str, Any]] = {}
         #: Queries of which sides give different answers.
         self._differ: set[str] = set()
         self._codes = {side: digest(tidegate=side != "hand") for side in ("hand", "spark", "local")}
@@ -125,9 +149,11 @@ class Evaluation:
                 yield Task(14, name, partial(self._beside, name))
         for figure, name in ((10, "AHM"), (12, "ahj")):
             if figure in plan.figures and name in plan.names:
-                for form in FORMS:
+                for form in plan.forms:
                     yield Task(figure, f"{name}, {form}", partial(self._rates, name, form))
         if 9 in plan.figures:
+            for work in plan.work:
+                yield Task(9, f"the cost of {work} rounds", partial(self._cost_of, work))
             for selectivity in plan.selectivities:
                 for work in plan.work:
                     query = f"S{selectivity:g}x{work}"
@@ -154,7 +180,7 @@ class Evaluation:
             self._differ.add(asked.query)
 
     def _beside(self, name: str) -> None:
-        """Figure 14: what each side sustains, in tumbling windows; and all sides at one rate, half of the least."""
+        """Figure 14: what each side sustains, in tumbling windows; and all sides at one rate, which all sustain."""
         if name in self._differ:
             return
         cells = [self._cell(side, Asked(name, tumbling=name[2] in "Jj")) for side in self.plan.sides]
@@ -162,14 +188,21 @@ class Evaluation:
         least = min((rate for rate in rates if rate > 0), default=0.0)
         if least:
             for cell in cells:
-                self.measured(replace(cell, rate=_rounded(least / 2)))
+                self.measured(replace(cell, rate=_rounded(least * self.plan.common)))
 
     def _forms(self, name: str) -> None:
         """Figures 9, 11 and 13: what each form sustains on Spark."""
         if name in self._differ:
             return
-        for form in FORMS:
+        for form in self.plan.forms:
             self.sustained(self._cell("spark", Asked(name, form)))
+
+    def _cost_of(self, work: int) -> None:
+        """Figure 9: what a row costs, by which the paper orders its points."""
+        key, cell = self._codes["spark"], {"cost": work}
+        if self.store.get(key, cell) is None:
+            self.say(f"what {work} rounds of work cost")
+            self.store.put(key, cell, {"micros": self._cost(self.session, work)})
 
     def _rates(self, name: str, form: str) -> None:
         """Figures 10 and 12: a form at several rates, which are shares of what dedicated operators sustain."""
@@ -187,7 +220,7 @@ class Evaluation:
 
     def sustained(self, cell: Cell) -> float:
         """Return the greatest rate that a side sustains."""
-        guess = self._guess(cell)
+        guess = self._begin(cell) if self.plan.hurry else self._guess(cell)
 
         def measure(rate: float, run: int) -> Outcome:
             result = self.measured(replace(cell, rate=rate, run=run))
@@ -195,7 +228,7 @@ class Evaluation:
             return Outcome(result["sustained"] and answered, result["throughput"])
 
         plan, power = self.plan, 2 if cell.asked.joins else 1
-        found = search(measure, guess, tolerance=plan.tolerance, runs=plan.runs, power=power)
+        found = search(measure, guess, tolerance=plan.tolerance, runs=plan.runs, power=power, hurry=plan.hurry)
         key = replace(cell, rate=0.0).parameters | {"runs": plan.runs, "tolerance": plan.tolerance}
         beyond = found.beyond if found.beyond < float("inf") else None
         result = {"rate": found.rate, "beyond": beyond, "tried": list(found.tried)}
@@ -208,16 +241,37 @@ class Evaluation:
             return 50_000.0
         return _GUESSES[cell.query[1:]] * _TIMES[cell.side]
 
+    def _begin(self, cell: Cell) -> float:
+        """Return where a search in a hurry begins: by what the warm-up answered. It is kept: who goes on, does so."""
+        code, key = self._codes[cell.side], replace(cell, rate=0.0).parameters | {"begin": True}
+        if (found := self.store.get(code, key)) is None:
+            done = self._warmed_up(cell)
+            rate, answered = done["rate"], done["throughput"]
+            if answered < _ANSWERED * rate:
+                rate = capacity(rate, answered, 2 if cell.asked.joins else 1)
+            found = {"rate": _rounded(max(rate * _LATER, 1.0))}
+            self.store.put(code, key, found)
+        return float(found["rate"])
+
+    def _warmed_up(self, cell: Cell) -> dict[str, Any]:
+        """Let a query run on a side, once in this process; return what came of it, which is not kept."""
+        if (cell.side, cell.asked) not in self._warm:
+            self.say(f"{cell.query}, {cell.form}, {cell.side}: warm-up")
+            rate = _rounded(self._guess(cell) * (_AT_FIRST if self.plan.hurry else 0.5))
+            frames = cell.asked.frames
+            # Of a Join a window is complete, and joined.
+            seconds = max(self.plan.warm_up, frames.size + 2 if frames and self.plan.hurry else 0.0)
+            once = replace(cell, rate=rate, warm=0.0, seconds=seconds, bound=5.0)
+            result = self._warm_up(self.session, once, self._pools, self._place)
+            self._warm[cell.side, cell.asked] = {**result, "rate": rate}
+        return self._warm[cell.side, cell.asked]
+
     def measured(self, cell: Cell) -> dict[str, Any]:
         """Return what came of a cell: from the store, or by running it."""
         code = self._codes[cell.side]
         if (found := self.store.get(code, cell.parameters)) is not None:
             return found
-        if (cell.side, cell.asked) not in self._warm:
-            self.say(f"{cell.query}, {cell.form}, {cell.side}: warm-up")
-            once = replace(cell, rate=_rounded(self._guess(cell) / 2), warm=0.0, seconds=_WARM_UP, bound=5.0)
-            self._warm_up(self.session, once, self._pools, self._place)
-            self._warm.add((cell.side, cell.asked))
+        self._warmed_up(cell)
         self.say(f"{cell.query}, {cell.form}, {cell.side}: {cell.rate:,.0f} rows a second")
         result = self._measure(self.session, cell, self._pools, self._place)
         self.store.put(code, cell.parameters, result)

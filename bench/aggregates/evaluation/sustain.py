@@ -1,5 +1,7 @@
 """The greatest rate that is sustained, by search: doubling until one is and one is not, then bisection.
 
+A search in a hurry also goes by what was answered of a rate that was too high: of fewer rows, nobody answers more.
+
 The paper's rule: a rate is sustained if for ten minutes, without warm-up, the mean latency of a second exceeds 15 s
 no more than three times; results are means over three runs. In a shorter run a rate that is too high need not get
 that far: rows that wait grow older by ``rate / capacity - 1`` seconds in each second. So a rate *binds* only if what
@@ -13,7 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
-__all__ = ["Outcome", "Rule", "Sustained", "search"]
+__all__ = ["Outcome", "Rule", "Sustained", "capacity", "search"]
+
+#: In a hurry: what is so much above what was answered is too high, and so much of it is tried next.
+_ABOVE, _BELOW = 1.15, 0.93
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +94,13 @@ def search(
     power: int = 1,
     least: float = 1.0,
     most: float = 1e7,
+    hurry: bool = False,
 ) -> Sustained:
     """Find the greatest rate that is sustained in all of some runs, within a factor.
 
     ``measure`` tries a rate; it is given the number of the run. The work of a row grows with the rate to the
-    ``power - 1``: so the throughput of a rate that was too high says about where to look next.
+    ``power - 1``: so the throughput of a rate that was too high says about where to look next. In a ``hurry``, rates
+    that are well above it count as not sustained without a run.
     """
     low, high, rate = 0.0, float("inf"), guess
     tried: list[float] = []
@@ -112,7 +119,14 @@ def search(
             rate = rate * 2 if high == float("inf") else (low * high) ** 0.5
         else:
             high = rate
-            rate = _next(low, high, outcomes[-1].throughput, power)
+            answered = capacity(rate, outcomes[-1].throughput, power)
+            # Of far too much, a short run may have answered next to nothing: that says little.
+            if hurry and answered > rate / 4 and low < answered * _ABOVE < high:
+                high, rate = answered * _ABOVE, answered * _BELOW
+                # Noise may put what was answered next to a rate that was tried.
+                rate = rate if rate > low * 1.05 else (low * high) ** 0.5
+            else:
+                rate = _next(low, high, answered)
     return Sustained(low, high, tuple(tried))
 
 
@@ -120,9 +134,14 @@ def _found(low: float, high: float, tolerance: float, least: float, most: float)
     return low >= most or high <= least or (low > 0 and high <= low * tolerance)
 
 
-def _next(low: float, high: float, throughput: float, power: int) -> float:
+def capacity(rate: float, throughput: float, power: int) -> float:
+    """Return the rate at which all would have been answered, if a row of that rate is as much work as it should be."""
+    found: float = (max(throughput, 1e-9) * rate ** (power - 1)) ** (1 / power)
+    return found
+
+
+def _next(low: float, high: float, answered: float) -> float:
     """Return where to look below a rate that is too high: half of it, or what was answered of it, if that says more."""
-    answered: float = (max(throughput, 1e-9) * high ** (power - 1)) ** (1 / power)
     if low:
         # Between the two, not at either.
         return float(min(max(answered * 0.95, low ** (2 / 3) * high ** (1 / 3)), low ** (1 / 3) * high ** (2 / 3)))
