@@ -9,15 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from bench.aggregates.evaluation import sustain
 from bench.aggregates.evaluation.asked import Asked, Pools
 from bench.aggregates.evaluation.cell import Cell, _summary
 from bench.aggregates.evaluation.command import write_results
 from bench.aggregates.evaluation.evaluate import Evaluation, Plan
 from bench.aggregates.evaluation.figures import figures, found_in
 from bench.aggregates.evaluation.pace import START, Pace, rows_of, send
+from bench.aggregates.evaluation.rule import Rule, seconds_of, typical
 from bench.aggregates.evaluation.store import Store, digest
-from bench.aggregates.evaluation.sustain import Outcome, Rule, search
+from bench.aggregates.evaluation.sustain import Outcome, search
 from bench.aggregates.evaluation.waits import Frames, Steps, by_second, of_pairs, of_rows, of_windows
 from pyarrow import parquet
 
@@ -155,9 +155,9 @@ def simulated(
     def measure(rate: float, run: int) -> Outcome:
         pace = Pace(rate, warm + seconds + 1)
         steps = capacity(rate, known, overhead, pace, power)
-        of_seconds = sustain.seconds_of(by_second(of_rows(pace, steps)), warm, warm + seconds)
+        of_seconds = seconds_of(by_second(of_rows(pace, steps)), warm, warm + seconds)
         took = [b - a for a, b in zip(steps.at, steps.at[1:], strict=False)]
-        kept = (rule or Rule()).kept(of_seconds, sustain.typical(took))
+        kept = (rule or Rule()).kept(of_seconds, typical(took))
         inside = [(at, upto) for at, upto in zip(steps.at, steps.upto, strict=True) if warm <= at < warm + seconds]
         answered = (inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0]) if len(inside) > 1 else 0.0
         return Outcome(kept, answered)
@@ -283,13 +283,20 @@ def test_the_code_of_a_side_is_what_its_figures_depend_on(tmp_path: Path) -> Non
     """Spark by hand is not measured again because Tidegate changes."""
     for name in ("bench/aggregates/queries", "bench/aggregates/evaluation", "src/tidegate"):
         (tmp_path / name).mkdir(parents=True)
-    for name in ("pace", "sides", "by_hand", "cell", "waits"):
-        (tmp_path / f"bench/aggregates/evaluation/{name}.py").write_text("", encoding="utf-8")
+    parts = ("asked", "by_hand", "cell", "pace", "rule", "sides", "waits")
+    names = [f"bench/aggregates/evaluation/{part}.py" for part in parts]
+    for name in names:
+        (tmp_path / name).write_text("", encoding="utf-8")
     before = [digest(tidegate=flag, root=tmp_path) for flag in (True, False)]
     (tmp_path / "src/tidegate/new.py").write_text("x = 1", encoding="utf-8")
     after = [digest(tidegate=flag, root=tmp_path) for flag in (True, False)]
     assert before[0] != after[0]
     assert before[1] == after[1]
+    assert digest(tidegate=False, root=tmp_path, version=lambda _: "0") != after[1]
+    for name in names:
+        (tmp_path / name).write_text("changed", encoding="utf-8")
+        assert digest(tidegate=False, root=tmp_path) != after[1], name
+        (tmp_path / name).write_text("", encoding="utf-8")
 
 
 def fake(session: Any, cell: Cell, pools: Pools, place: Path) -> dict[str, Any]:

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from bench.aggregates.evaluation.asked import Asked, Pools
 from bench.aggregates.evaluation.pace import START, Pace, arguments, rows_of, write_file
+from bench.aggregates.evaluation.rule import Rule, seconds_of, typical
 from bench.aggregates.evaluation.sides import Session, Started, start
-from bench.aggregates.evaluation.sustain import Rule, seconds_of, typical
 from bench.aggregates.evaluation.waits import Steps, Wait, by_second, of_pairs, of_rows, of_windows
 from bench.latency import percentiles
 
