@@ -368,28 +368,47 @@ def test_what_is_not_answered_is_not_sustained(tmp_path: Path) -> None:
     assert 350 < evaluation.sustained(Cell("hand", "AHM", 0.0, seconds=12.0, warm=3.0)) <= 700 / 0.9
 
 
-def test_a_query_is_warmed_up_once_on_each_side(tmp_path: Path) -> None:
-    """Before the first run that counts, each form has one that is not kept; the same for all sides."""
+@pytest.mark.parametrize("hurry", [False, True])
+def test_queries_are_warmed_up_on_each_side(tmp_path: Path, hurry: bool) -> None:
+    """Before the first run that counts there is one that does not: of each form of a query; in a hurry, of its kind."""
     done: list[tuple[str, Cell]] = []
 
     def measure(session: Any, cell: Cell, pools: Pools, place: Path) -> dict[str, Any]:
         done.append(("measured", cell))
         return fake(session, cell, pools, place)
 
-    evaluation = small(tmp_path, measure, Store(tmp_path / "cells.jsonl"))
-
     def warm_up(session: Any, cell: Cell, pools: Pools, place: Path) -> dict[str, Any]:
         done.append(("warm", cell))
         return fake(session, cell, pools, place)
 
+    evaluation = small(tmp_path, measure, Store(tmp_path / "cells.jsonl"))
+    evaluation.plan = replace(evaluation.plan, hurry=hurry, names=("AHM", "HHM", "ahj"))
     evaluation._warm_up = warm_up
     run_all(evaluation)
-    asked = {(cell.side, cell.asked) for _, cell in done}
-    for side, query in asked:
-        kinds = [kind for kind, cell in done if (cell.side, cell.asked) == (side, query)]
-        assert kinds[0] == "warm"
-        assert kinds.count("warm") == 1
-    assert {cell.seconds for kind, cell in done if kind == "warm"} == {5.0}
+    kinds = {(evaluation._like(cell)) for _, cell in done}
+    for like in kinds:
+        ran = [kind for kind, cell in done if evaluation._like(cell) == like]
+        assert ran[0] == "warm"
+        assert hurry or ran.count("warm") == 1
+    assert any(cell.query == "HHM" and cell.side == "hand" for kind, cell in done if kind == "warm") != hurry
+
+
+def test_a_search_in_a_hurry_begins_near_what_is_alike(tmp_path: Path) -> None:
+    """By the query that differs in selectivity, by the same comparisons in other windows, by the form before it."""
+    evaluation = small(tmp_path, fake, Store(tmp_path / "cells.jsonl"))
+    evaluation._rates_found = {
+        ("hand", Asked("LLM")): 1000.0,
+        ("hand", Asked("LLJ", tumbling=True)): 100.0,
+        ("spark", Asked("AHM")): 50.0,
+    }
+    near = evaluation._near
+    assert near(Cell("hand", "HLM", 0.0)) == pytest.approx(1150.0)
+    assert near(Cell("hand", "AHM", 0.0)) is None
+    assert near(Cell("local", "HLM", 0.0)) is None
+    # 100² * 3 pairs a second in windows of three seconds are as many as 54.8² * 10 in windows of ten.
+    assert near(Cell("hand", "LHJ", 0.0, tumbling=True)) == pytest.approx(1.15 * 54.77, rel=1e-3)
+    assert near(Cell("spark", "AHM", 0.0, "A+")) == 50.0
+    assert near(Cell("spark", "AHM", 0.0, "A")) is None
 
 
 def test_the_report_says_what_came_out(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
+from shutil import disk_usage
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -29,6 +30,8 @@ _ROOT = Path(__file__).parents[3]
 _WARM_FILES, _WARM_ROWS = 3, 50
 #: How long it is waited for something, in seconds, before it is given up.
 _PATIENCE = 120.0
+#: How much room files of rows may need, in bytes.
+_ROOM = 6_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +69,11 @@ def run_cell(session: Session, cell: Cell, pools: Pools, place: Path) -> dict[st
     load = os.getloadavg()[0]
     command = [sys.executable, "-m", "bench.aggregates.evaluation.pace"]
     # Spark may still write when its query is stopped.
-    with TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as directory:
-        given, work = Path(directory) / "in", Path(directory) / "run"
-        given.mkdir()
-        work.mkdir()
+    with (
+        TemporaryDirectory(dir=_memory(place), ignore_cleanup_errors=True) as source,
+        TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as directory,
+    ):
+        given, work = Path(source), Path(directory)
         command.append(arguments(pace, pools.file(asked.source), given))
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT) as sender:
             assert sender.stdin is not None
@@ -96,6 +100,15 @@ def run_cell(session: Session, cell: Cell, pools: Pools, place: Path) -> dict[st
         tuple(at - began for at, _ in found), tuple(max(0, upto - warm) for _, upto in found), stopped - began
     )
     return {**_summary(cell, pace, steps, pools), "source_late": lag, "load": load}
+
+
+def _memory(place: Path) -> Path:
+    """Return where files of rows are kept: in memory, if there is room, so that no side waits for what others write.
+
+    Results and checkpoints are on the disk.
+    """
+    shared = Path("/dev/shm")
+    return shared if shared.is_dir() and disk_usage(shared).free > _ROOM else place
 
 
 def _expect(found: str, wanted: str) -> None:

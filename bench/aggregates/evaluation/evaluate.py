@@ -16,13 +16,14 @@ from bench.aggregates.evaluation.same import Differ, same
 from bench.aggregates.evaluation.sides import Session
 from bench.aggregates.evaluation.store import Store, digest
 from bench.aggregates.evaluation.sustain import Outcome, capacity, search
+from bench.aggregates.evaluation.waits import Frames
 from bench.aggregates.queries import QUERIES
 
 __all__ = ["Evaluation", "Plan", "Task"]
 
 #: Where a search begins, in rows a second of Spark by hand: by cost and kind, on texts and on scans.
 _GUESSES = {
-    "LM": 64_000.0, "HM": 6000.0, "lm": 5000.0, "hm": 4000.0, "LJ": 8000.0, "HJ": 4000.0, "lj": 200.0, "hj": 100.0,
+    "LM": 1e5, "HM": 12e3, "lm": 8000.0, "hm": 6000.0, "LJ": 5e4, "HJ": 3e4, "lj": 180.0, "hj": 90.0,
 }  # fmt: skip
 #: And what other sides do, in about.
 _TIMES = {"hand": 1.0, "spark": 0.7, "local": 2.0}
@@ -30,9 +31,11 @@ FORMS = ("dedicated", "A+", "A")
 #: Of what comes, this much has to be answered in the time that is measured, or a rate is not sustained. In a run of
 #: few steps, growing waits are not seen yet.
 _ANSWERED = 0.9
-#: In a hurry, what the first run of a query says is where the search begins: that run comes at so many times the rate
-#: that is guessed, and engines that have just started do less than those that have run for a while.
-_AT_FIRST, _LATER = 1.5, 1.1
+#: In a hurry, a first run that does not count says where a search begins: it comes at so many times the rate that is
+#: guessed, and engines that have just started do less than those that have run for a while.
+_AT_FIRST, _LATER = 3.0, 1.1
+#: Where a search begins in a hurry, of what was found of a query that is like it, and of the form before it.
+_ALIKE, _AFTER = 1.15, {"A+": ("dedicated", 1.0), "A": ("A+", 0.6)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,11 @@ class Plan:
         """Return a plan of an hour or two: everything, in short runs, once, and a search in a hurry."""
         return replace(
             self,
-            seconds=6.0,
+            seconds=5.0,
             warm=2.0,
             runs=1,
             tolerance=1.3,
-            shares=(0.5, 0.8, 1.0, 1.25),
+            shares=(0.4, 0.8, 1.2),
             work=(1, 300, 2500),
             common=1.0,
             warm_up=5.0,
@@ -83,7 +86,6 @@ class Plan:
             names=tuple(chosen) or self.names[:1],
             figures=tuple(figure for figure in self.figures if figure in (14, 10, 12)),
             tolerance=1.5,
-            shares=(0.5, 1.0, 1.5),
             selectivities=(1,),
             work=(1, 1000),
         )
@@ -133,7 +135,9 @@ class Evaluation:
         self._warm_up = warm_up
         self._cost = cost
         #: What has run in this process: Java compiles code when it is run for the first time, and often later.
-        self._warm: dict[tuple[str, Asked], dict[str, Any]] = {}
+        self._warm: set[tuple[Any, ...]] = set()
+        #: The rates that were found so far, by side and query.
+        self._rates_found: dict[tuple[str, Asked], float] = {}
         #: Queries of which sides give different answers.
         self._differ: set[str] = set()
         self._codes = {side: digest(tidegate=side != "hand") for side in ("hand", "spark", "local")}
@@ -184,11 +188,13 @@ class Evaluation:
         if name in self._differ:
             return
         cells = [self._cell(side, Asked(name, tumbling=name[2] in "Jj")) for side in self.plan.sides]
-        rates = [self.sustained(cell) for cell in cells]
-        least = min((rate for rate in rates if rate > 0), default=0.0)
-        if least:
-            for cell in cells:
-                self.measured(replace(cell, rate=_rounded(least * self.plan.common)))
+        rates = {cell: self.sustained(cell) for cell in cells}
+        # What is to be compared is the local engine with Spark by hand; the third side is there if it can be.
+        decide = [rate for cell, rate in rates.items() if cell.side != "spark" or len(cells) < 3]
+        common = _rounded(min((rate for rate in decide if rate > 0), default=0.0) * self.plan.common)
+        for cell, rate in rates.items():
+            if 0 < common <= rate:
+                self.measured(replace(cell, rate=common))
 
     def _forms(self, name: str) -> None:
         """Figures 9, 11 and 13: what each form sustains on Spark."""
@@ -234,6 +240,7 @@ class Evaluation:
         result = {"rate": found.rate, "beyond": beyond, "tried": list(found.tried)}
         if self.store.get(self._codes[cell.side], key) != result:
             self.store.put(self._codes[cell.side], key, result)
+        self._rates_found[cell.side, cell.asked] = found.rate
         return found.rate
 
     def _guess(self, cell: Cell) -> float:
@@ -242,40 +249,70 @@ class Evaluation:
         return _GUESSES[cell.query[1:]] * _TIMES[cell.side]
 
     def _begin(self, cell: Cell) -> float:
-        """Return where a search in a hurry begins: by what the warm-up answered. It is kept: who goes on, does so."""
+        """Return where a search in a hurry begins. It is kept: whoever goes on meets the same rates again."""
         code, key = self._codes[cell.side], replace(cell, rate=0.0).parameters | {"begin": True}
         if (found := self.store.get(code, key)) is None:
-            done = self._warmed_up(cell)
-            rate, answered = done["rate"], done["throughput"]
-            if answered < _ANSWERED * rate:
-                rate = capacity(rate, answered, 2 if cell.asked.joins else 1)
-            found = {"rate": _rounded(max(rate * _LATER, 1.0))}
+            if (rate := self._near(cell)) is None:
+                rate = self._guess(cell) * _AT_FIRST
+                answered = self._run_warm_up(cell, rate)["throughput"]
+                if answered < _ANSWERED * rate:
+                    rate = capacity(rate, answered, 2 if cell.asked.joins else 1)
+                rate *= _LATER
+            found = {"rate": _rounded(max(rate, 1.0))}
             self.store.put(code, key, found)
         return float(found["rate"])
 
-    def _warmed_up(self, cell: Cell) -> dict[str, Any]:
-        """Let a query run on a side, once in this process; return what came of it, which is not kept."""
-        if (cell.side, cell.asked) not in self._warm:
-            self.say(f"{cell.query}, {cell.form}, {cell.side}: warm-up")
-            rate = _rounded(self._guess(cell) * (_AT_FIRST if self.plan.hurry else 0.5))
-            frames = cell.asked.frames
-            # Of a Join a window is complete, and joined.
-            seconds = max(self.plan.warm_up, frames.size + 2 if frames and self.plan.hurry else 0.0)
-            once = replace(cell, rate=rate, warm=0.0, seconds=seconds, bound=5.0)
-            result = self._warm_up(self.session, once, self._pools, self._place)
-            self._warm[cell.side, cell.asked] = {**result, "rate": rate}
-        return self._warm[cell.side, cell.asked]
+    def _near(self, cell: Cell) -> float | None:
+        """Return a rate by what was found of another form, or of a query that differs in selectivity or windows."""
+        form, share = _AFTER.get(cell.form, ("", 0.0))
+        if rate := self._rates_found.get((cell.side, Asked(cell.query, form, cell.tumbling))):
+            return rate * share
+        for (side, asked), rate in reversed(self._rates_found.items()):
+            if (side, asked.form, asked.tumbling) == (cell.side, cell.form, cell.tumbling) and rate:
+                if _cost(asked) == _cost(cell.asked):
+                    return rate * _ALIKE
+                if asked.frames and cell.asked.frames and asked.source == cell.asked.source:
+                    # As many comparisons a second.
+                    return rate * _ALIKE * (_pairs(asked.frames) / _pairs(cell.asked.frames)) ** 0.5
+        return None
+
+    def _run_warm_up(self, cell: Cell, rate: float) -> dict[str, Any]:
+        """Let a query run on a side; return what came of it, which is not kept."""
+        self.say(f"{cell.query}, {cell.form}, {cell.side}: warm-up")
+        frames = cell.asked.frames
+        # In a hurry it says what can be done: of a Join a window is complete, and joined.
+        seconds = max(self.plan.warm_up, frames.size + 2 if frames and self.plan.hurry else 0.0)
+        once = replace(cell, rate=_rounded(rate), warm=0.0, seconds=seconds, bound=5.0)
+        found: dict[str, Any] = self._warm_up(self.session, once, self._pools, self._place)
+        self._warm.add(self._like(cell))
+        return found
+
+    def _like(self, cell: Cell) -> tuple[Any, ...]:
+        """Return what is warm once a cell has run: its query; in a hurry, all queries of its kind on such rows."""
+        asked = cell.asked
+        return (cell.side, asked.form, asked.source, asked.joins) if self.plan.hurry else (cell.side, asked)
 
     def measured(self, cell: Cell) -> dict[str, Any]:
         """Return what came of a cell: from the store, or by running it."""
         code = self._codes[cell.side]
         if (found := self.store.get(code, cell.parameters)) is not None:
             return found
-        self._warmed_up(cell)
+        if self._like(cell) not in self._warm:
+            self._run_warm_up(cell, cell.rate if self.plan.hurry else self._guess(cell) / 2)
         self.say(f"{cell.query}, {cell.form}, {cell.side}: {cell.rate:,.0f} rows a second")
         result = self._measure(self.session, cell, self._pools, self._place)
         self.store.put(code, cell.parameters, result)
         return result
+
+
+def _cost(asked: Asked) -> tuple[str, str]:
+    """Return what queries share that differ in selectivity only: cost and kind, or the work of the synthetic Map."""
+    return asked.source, asked.query.split("x")[1] if asked.source == "inputs" else asked.query[1:]
+
+
+def _pairs(frames: Frames) -> float:
+    """Return how many pairs a second there are at a rate of one row a second."""
+    return frames.size**2 / frames.every
 
 
 def _rounded(rate: float) -> float:
