@@ -12,9 +12,10 @@ import pytest
 from bench.aggregates.evaluation.asked import Asked, Pools
 from bench.aggregates.evaluation.cell import Cell, _summary
 from bench.aggregates.evaluation.command import write_results
-from bench.aggregates.evaluation.evaluate import Evaluation, Plan
+from bench.aggregates.evaluation.evaluate import Evaluation
 from bench.aggregates.evaluation.figures import figures, found_in
 from bench.aggregates.evaluation.pace import START, Pace, rows_of, send
+from bench.aggregates.evaluation.plan import Plan
 from bench.aggregates.evaluation.rule import Rule, seconds_of, typical
 from bench.aggregates.evaluation.store import Store, digest
 from bench.aggregates.evaluation.sustain import Outcome, search

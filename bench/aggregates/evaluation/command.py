@@ -15,9 +15,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from bench.aggregates.evaluation.evaluate import FORMS, Evaluation, Plan, names_of
+from bench.aggregates.evaluation.evaluate import Evaluation, names_of
 from bench.aggregates.evaluation.figures import figures, found_in
 from bench.aggregates.evaluation.page import page
+from bench.aggregates.evaluation.plan import FORMS, Plan
 from bench.aggregates.evaluation.sides import SIDES
 from bench.aggregates.evaluation.store import Store
 
@@ -43,6 +44,9 @@ def evaluate(
     warm: Annotated[float | None, typer.Option(help="How long rows come before that.")] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of each rate.")] = None,
     tolerance: Annotated[float | None, typer.Option(help="The factor within which a rate is found.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Begin nothing new after so many minutes; start again to go on.")
+    ] = None,
     output: Annotated[Path, typer.Option(help="Where cells are kept, and figures and the report are written.")] = Path(
         "build/evaluation"
     ),
@@ -67,7 +71,7 @@ def evaluate(
     store = Store(output / "cells.jsonl")
     started = time.monotonic()
     if not report:
-        _run(plan, store, console)
+        _run(plan, store, console, minutes)
     write_results(store, output, docs)
     console.print(f"{output / 'report.md'}, in {time.monotonic() - started:.0f} s")
 
@@ -81,7 +85,7 @@ def _known(given: str, known: Iterable[str], what: str) -> tuple[str, ...]:
     return names
 
 
-def _run(plan: Plan, store: Store, console: Console) -> None:
+def _run(plan: Plan, store: Store, console: Console, minutes: float | None) -> None:
     columns = (
         SpinnerColumn(),
         BarColumn(),
@@ -100,8 +104,12 @@ def _run(plan: Plan, store: Store, console: Console) -> None:
                 console.print(f"{time.strftime('%H:%M:%S')} {text}", highlight=False)
 
         evaluation.say = say
+        started = time.monotonic()
         try:
-            for task in tasks:
+            for number, task in enumerate(tasks):
+                if minutes is not None and time.monotonic() - started > 60 * minutes:
+                    console.print(f"stopped after {minutes:g} minutes: {number} of {len(tasks)} parts are there")
+                    break
                 task.run()
                 bar.advance(shown)
         finally:

@@ -12,6 +12,7 @@ from typing import Any
 from bench.aggregates.evaluation.asked import Asked, Pools
 from bench.aggregates.evaluation.cell import Cell, run_cell
 from bench.aggregates.evaluation.cost import row_cost
+from bench.aggregates.evaluation.plan import Plan
 from bench.aggregates.evaluation.same import Differ, same
 from bench.aggregates.evaluation.sides import Session
 from bench.aggregates.evaluation.store import Store, digest
@@ -19,7 +20,7 @@ from bench.aggregates.evaluation.sustain import Outcome, capacity, search
 from bench.aggregates.evaluation.waits import Frames
 from bench.aggregates.queries import QUERIES
 
-__all__ = ["Evaluation", "Plan", "Task"]
+__all__ = ["Evaluation", "Task", "names_of"]
 
 #: Where a search begins, in rows a second of Spark by hand: by cost and kind, on texts and on scans.
 _GUESSES = {
@@ -27,76 +28,16 @@ _GUESSES = {
 }  # fmt: skip
 #: And what other sides do, in about.
 _TIMES = {"hand": 1.0, "spark": 0.7, "local": 2.0}
-FORMS = ("dedicated", "A+", "A")
 #: Of what comes, this much has to be answered in the time that is measured, or a rate is not sustained. In a run of
 #: few steps, growing waits are not seen yet.
 _ANSWERED = 0.9
 #: In a hurry, a first run that does not count says where a search begins: it comes at so many times the rate that is
 #: guessed, and engines that have just started do less than those that have run for a while.
 _AT_FIRST, _LATER = 3.0, 1.1
+#: In a hurry, runs are as short as steps allow; they get no longer than this for it.
+_LONGEST = 10.0
 #: Where a search begins in a hurry, of what was found of a query that is like it, and of the form before it.
 _ALIKE, _AFTER = 1.15, {"A+": ("dedicated", 1.0), "A": ("A+", 0.6)}
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How much to run. The defaults are the paper's: ten minutes, three runs, all queries."""
-
-    names: tuple[str, ...] = tuple(QUERIES)
-    figures: tuple[int, ...] = (14, 10, 12, 9, 11, 13)
-    sides: tuple[str, ...] = ("hand", "spark", "local")
-    seconds: float = 600.0
-    warm: float = 30.0
-    runs: int = 3
-    tolerance: float = 1.1
-    #: Of the greatest rate that dedicated operators sustain, what Figures 10 and 12 show.
-    shares: tuple[float, ...] = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
-    #: Of the synthetic Map: outputs for each row, and rounds of work, from less than a microsecond on.
-    selectivities: tuple[float, ...] = (0.1, 1, 3)
-    work: tuple[int, ...] = (1, 30, 300, 1000, 2500)
-    #: What Figures 9 to 13 compare; the first is what the others are shares of.
-    forms: tuple[str, ...] = FORMS
-    #: The rate at which all sides are compared, of the greatest that the slowest sustains.
-    common: float = 0.5
-    #: How long a query runs on a side in a process before anything of it is measured, in seconds.
-    warm_up: float = 6.0
-    #: Whether a search also goes by what was answered of a rate that was too high.
-    hurry: bool = False
-
-    def coarse(self) -> Plan:
-        """Return a plan of an hour or two: everything, in short runs, once, and a search in a hurry."""
-        return replace(
-            self,
-            seconds=5.0,
-            warm=2.0,
-            runs=1,
-            tolerance=1.3,
-            shares=(0.4, 0.8, 1.2),
-            work=(1, 300, 2500),
-            common=1.0,
-            warm_up=5.0,
-            hurry=True,
-        )
-
-    def short(self) -> Plan:
-        """Return a plan of about ten minutes: a Map and a Join, few rates, short runs, once."""
-        chosen = [name for name in ("AHM", "ahj") if name in self.names]
-        return replace(
-            self.coarse(),
-            names=tuple(chosen) or self.names[:1],
-            figures=tuple(figure for figure in self.figures if figure in (14, 10, 12)),
-            tolerance=1.5,
-            selectivities=(1,),
-            work=(1, 1000),
-        )
-
-    def span(self, asked: Asked) -> tuple[float, float]:
-        """Return how long a run warms up and is measured: of Joins, some windows at least."""
-        if (frames := asked.frames) is None:
-            return self.warm, self.seconds
-        # A window that began in the warm-up is not counted.
-        whole = max(2, ceil(self.seconds / frames.every / 2) * 2)
-        return ceil(max(self.warm, frames.size) / frames.every) * frames.every, whole * frames.every
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +79,8 @@ class Evaluation:
         self._warm: set[tuple[Any, ...]] = set()
         #: The rates that were found so far, by side and query.
         self._rates_found: dict[tuple[str, Asked], float] = {}
+        #: How long steps of each kind were in the last run that was sustained.
+        self._steps: dict[tuple[Any, ...], float] = {}
         #: Queries of which sides give different answers.
         self._differ: set[str] = set()
         self._codes = {side: digest(tidegate=side != "hand") for side in ("hand", "spark", "local")}
@@ -215,10 +158,14 @@ class Evaluation:
         if name in self._differ:
             return
         base = self.sustained(self._cell("spark", Asked(name)))
+        cell = self._cell("spark", Asked(name, form))
+        if self.plan.hurry:
+            # Steps of what is composed of A take seconds.
+            cell = _longer(cell, _LONGEST)
         for share in self.plan.shares:
             rate = _rounded(base * share)
             if rate > 0:
-                self.measured(replace(self._cell("spark", Asked(name, form)), rate=rate))
+                self.measured(replace(cell, rate=rate))
 
     def _cell(self, side: str, asked: Asked) -> Cell:
         warm, seconds = self.plan.span(asked)
@@ -226,11 +173,16 @@ class Evaluation:
 
     def sustained(self, cell: Cell) -> float:
         """Return the greatest rate that a side sustains."""
-        guess = self._begin(cell) if self.plan.hurry else self._guess(cell)
+        guess = self._guess(cell)
+        if self.plan.hurry:
+            guess, step = self._begin(cell)
+            cell = _longer(cell, step)
 
         def measure(rate: float, run: int) -> Outcome:
             result = self.measured(replace(cell, rate=rate, run=run))
             answered = result["throughput"] >= _ANSWERED * rate
+            if result["sustained"]:
+                self._steps[self._like(cell)] = result["step"]
             return Outcome(result["sustained"] and answered, result["throughput"])
 
         plan, power = self.plan, 2 if cell.asked.joins else 1
@@ -248,19 +200,24 @@ class Evaluation:
             return 50_000.0
         return _GUESSES[cell.query[1:]] * _TIMES[cell.side]
 
-    def _begin(self, cell: Cell) -> float:
-        """Return where a search in a hurry begins. It is kept: whoever goes on meets the same rates again."""
+    def _begin(self, cell: Cell) -> tuple[float, float]:
+        """Return where a search in a hurry begins, and how long steps are. It is kept: who goes on meets the same."""
         code, key = self._codes[cell.side], replace(cell, rate=0.0).parameters | {"begin": True}
         if (found := self.store.get(code, key)) is None:
+            power = 2 if cell.asked.joins else 1
+            step = self._steps.get(self._like(cell), 0.0)
             if (rate := self._near(cell)) is None:
-                rate = self._guess(cell) * _AT_FIRST
-                answered = self._run_warm_up(cell, rate)["throughput"]
-                if answered < _ANSWERED * rate:
-                    rate = capacity(rate, answered, 2 if cell.asked.joins else 1)
-                rate *= _LATER
-            found = {"rate": _rounded(max(rate, 1.0))}
+                guess = self._guess(cell)
+                rate = guess * _AT_FIRST ** (1 / power)
+                done = self._run_warm_up(cell, rate)
+                step = done["step"]
+                # If next to nothing was answered, that says nothing.
+                if done["throughput"] < _ANSWERED * rate:
+                    rate = capacity(rate, done["throughput"], power)
+                rate = max(rate * _LATER, guess / 8)
+            found = {"rate": _rounded(rate), "step": step}
             self.store.put(code, key, found)
-        return float(found["rate"])
+        return float(found["rate"]), float(found["step"])
 
     def _near(self, cell: Cell) -> float | None:
         """Return a rate by what was found of another form, or of a query that differs in selectivity or windows."""
@@ -308,6 +265,18 @@ class Evaluation:
 def _cost(asked: Asked) -> tuple[str, str]:
     """Return what queries share that differ in selectivity only: cost and kind, or the work of the synthetic Map."""
     return asked.source, asked.query.split("x")[1] if asked.source == "inputs" else asked.query[1:]
+
+
+def _longer(cell: Cell, step: float) -> Cell:
+    """Return a cell that is long enough for steps of that length: some have to end before it counts, and then more."""
+    every = frames.every if (frames := cell.asked.frames) else 0.5
+    whole = 2 * every
+    warm, seconds = min(2 * step, _LONGEST / 2), min(4 * step, _LONGEST)
+    return replace(
+        cell,
+        warm=max(cell.warm, ceil(warm / every) * every),
+        seconds=max(cell.seconds, ceil(seconds / whole) * whole),
+    )
 
 
 def _pairs(frames: Frames) -> float:

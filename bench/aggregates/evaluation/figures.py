@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bench.aggregates.evaluation.plan import FORMS
 from bench.aggregates.evaluation.sides import SIDES
 from bench.aggregates.evaluation.store import Store
 from bench.aggregates.plots import bars, lines
 from bench.aggregates.queries import QUERIES
 
 __all__ = ["Found", "Measured", "figures", "found_in"]
-
-FORMS = ("dedicated", "A+", "A")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 from textwrap import fill
 
-from bench.aggregates.evaluation.figures import FORMS, Found, Measured, is_join
+from bench.aggregates.evaluation.figures import Found, Measured, is_join
+from bench.aggregates.evaluation.plan import FORMS
 from bench.aggregates.evaluation.sides import SIDES
 from bench.aggregates.queries import QUERIES
 
