@@ -1,10 +1,10 @@
 """The queries as one writes them in Spark, without Tidegate: for streams, and for tables alike.
 
 Whoever writes them looks at Spark's plans. There, what is asked of the length of one text has to be asked of the other
-too; a sum that stands twice in a condition is added up twice for each pair; lambdas are interpreted, so that there should
-be few, and Python is faster where there are many; and a list that is exploded is computed three times, unless `SETTINGS`
-leave out a rule that asks first whether it is null or empty. Where the local engine decides by the first samples of two
-scans whether to look at the others, so does this.
+too; a sum that stands twice in a condition is added up twice for each pair; lambdas are interpreted, so that there
+should be few, and Python is faster where there are many; and a list that is exploded is computed three times, unless
+`SETTINGS` leave out a rule that asks first whether it is null or empty. Where the local engine decides by the first
+samples of two scans whether to look at the others, so does this.
 """
 
 from __future__ import annotations

@@ -93,7 +93,8 @@ def _next(low: float, high: float, answered: float) -> float:
     if low:
         # Between the two, not at either.
         return float(min(max(answered * 0.95, low ** (2 / 3) * high ** (1 / 3)), low ** (1 / 3) * high ** (2 / 3)))
-    return min(max(answered * 0.95, high / 16), high / 1.15)
+    # Where no step ended in time, nothing is known of what could be answered.
+    return min(max(answered * 0.95, high / 16), high / 1.15) if answered > 1e-3 else high / 2
 
 
 def _rounded(rate: float) -> float:
