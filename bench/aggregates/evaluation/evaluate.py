@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil
+from math import ceil, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -230,7 +230,7 @@ class Evaluation:
                     return rate * _ALIKE
                 if asked.frames and cell.asked.frames and asked.source == cell.asked.source:
                     # As many comparisons a second.
-                    return rate * _ALIKE * (_pairs(asked.frames) / _pairs(cell.asked.frames)) ** 0.5
+                    return rate * _ALIKE * sqrt(_pairs(asked.frames) / _pairs(cell.asked.frames))
         return None
 
     def _run_warm_up(self, cell: Cell, rate: float) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def _at_one_rate(found: Found) -> list[str]:
         shared = [
             (len(sides), rate)
             for rate in set().union(*cells.values())
-            if len(sides := [s for s in SIDES if rate in cells[s] and (one := best[s]) and rate <= one.rate]) > 1
+            if len(sides := [s for s in SIDES if rate in cells[s] and (most := best[s]) and rate <= most.rate]) > 1
         ]
         if not shared:
             continue
