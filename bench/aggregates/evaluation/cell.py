@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from bisect import bisect_right
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from itertools import pairwise
@@ -202,6 +203,7 @@ def _summary(cell: Cell, pace: Pace, steps: Steps, pools: Pools) -> dict[str, An
         "throughput": throughput,
         "comparisons": pools.comparisons(asked, cell.rate) * throughput / cell.rate,
         "step": step,
+        "quickest": max(min(took, default=0.0), pace.tick),
         "growth": rule.growth(seconds),
         "exceeded": rule.exceeded(windows),
         "seconds": {str(second): round(value, 4) for second, value in seconds.items()},
@@ -218,12 +220,23 @@ def _said(waits: list[Wait]) -> dict[str, float] | None:
 
 
 def _throughput(steps: Steps, first: float, last: float) -> float:
-    """Return the rows a second that were answered: from the last step before the time that counts to its last step."""
-    inside = [(at, upto) for at, upto in zip(steps.at, steps.upto, strict=True) if first <= at < last]
-    before = [(at, upto) for at, upto in zip(steps.at, steps.upto, strict=True) if at < first]
-    begin = before[-1] if before else (inside[0] if inside else None)
-    if begin is None or not inside or inside[-1][0] <= begin[0]:
-        # Not even one step ended: what the next one answered, in all the time until then.
-        later = [(at, upto) for at, upto in zip(steps.at, steps.upto, strict=True) if at >= last]
-        return later[0][1] / later[0][0] if later else 0.0
-    return (inside[-1][1] - begin[1]) / (inside[-1][0] - begin[0])
+    """Return the rows a second that were answered in the time that counts; a step answers evenly while it runs.
+
+    An engine that takes rows in quickly, and then stands still while it joins them, has not answered them: what a step
+    does that never ended counts for nothing.
+
+    >>> _throughput(Steps(at=(1.0, 3.0, 6.0), upto=(100, 300, 900), until=6.0), 1.0, 5.0)
+    150.0
+    >>> _throughput(Steps(at=(1.0, 3.0), upto=(100, 300), until=20.0), 1.0, 5.0)
+    50.0
+    """
+    return (_answered(steps, last) - _answered(steps, first)) / (last - first)
+
+
+def _answered(steps: Steps, at: float) -> float:
+    """Return how many rows were answered at some time."""
+    place = bisect_right(steps.at, at)
+    before, so_far = (steps.at[place - 1], steps.upto[place - 1]) if place else (0.0, 0)
+    if place == len(steps.at):
+        return float(so_far)
+    return so_far + (steps.upto[place] - so_far) * (at - before) / (steps.at[place] - before)

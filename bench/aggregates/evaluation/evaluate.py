@@ -24,7 +24,7 @@ __all__ = ["Evaluation", "Task", "names_of"]
 
 #: Where a search begins, in rows a second of Spark by hand: by cost and kind, on texts and on scans.
 _GUESSES = {
-    "LM": 1e5, "HM": 12e3, "lm": 8000.0, "hm": 6000.0, "LJ": 5e4, "HJ": 3e4, "lj": 180.0, "hj": 90.0,
+    "LM": 1e5, "HM": 12e3, "lm": 8000.0, "hm": 6000.0, "LJ": 3e4, "HJ": 16e3, "lj": 180.0, "hj": 90.0,
 }  # fmt: skip
 #: And what other sides do, in about.
 _TIMES = {"hand": 1.0, "spark": 0.7, "local": 2.0}
@@ -79,6 +79,8 @@ class Evaluation:
         self._warm: set[tuple[Any, ...]] = set()
         #: The rates that were found so far, by side and query.
         self._rates_found: dict[tuple[str, Asked], float] = {}
+        #: The cells of searches, without their rates: others of that side and query are as long.
+        self._ran: dict[tuple[str, Asked], Cell] = {}
         #: How long steps of each kind were in the last run that was sustained.
         self._steps: dict[tuple[Any, ...], float] = {}
         #: Queries of which sides give different answers.
@@ -137,7 +139,7 @@ class Evaluation:
         common = _rounded(min((rate for rate in decide if rate > 0), default=0.0) * self.plan.common)
         for cell, rate in rates.items():
             if 0 < common <= rate:
-                self.measured(replace(cell, rate=common))
+                self.measured(replace(self._ran[cell.side, cell.asked], rate=common))
 
     def _forms(self, name: str) -> None:
         """Figures 9, 11 and 13: what each form sustains on Spark."""
@@ -193,6 +195,7 @@ class Evaluation:
         if self.store.get(self._codes[cell.side], key) != result:
             self.store.put(self._codes[cell.side], key, result)
         self._rates_found[cell.side, cell.asked] = found.rate
+        self._ran[cell.side, cell.asked] = cell
         return found.rate
 
     def _guess(self, cell: Cell) -> float:
@@ -210,7 +213,8 @@ class Evaluation:
                 guess = self._guess(cell)
                 rate = guess * _AT_FIRST ** (1 / power)
                 done = self._run_warm_up(cell, rate)
-                step = done["step"]
+                # Of too much, steps take ever longer.
+                step = 2 * done["quickest"]
                 # If next to nothing was answered, that says nothing.
                 if done["throughput"] < _ANSWERED * rate:
                     rate = capacity(rate, done["throughput"], power)
