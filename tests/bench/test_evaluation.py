@@ -358,6 +358,29 @@ def test_who_is_killed_goes_on(tmp_path: Path, count: int) -> None:
     assert found_in(Store(path)) == found_in(whole)
 
 
+def test_runs_in_a_hurry_are_as_long_as_steps_ask_for(tmp_path: Path) -> None:
+    """Steps of four seconds say nothing in a run of five: it is made longer, and what is found is what there is."""
+    ran: list[Cell] = []
+
+    def slow(session: Any, cell: Cell, pools: Pools, place: Path) -> dict[str, Any]:
+        ran.append(cell)
+        pace = Pace(cell.rate, cell.warm + cell.seconds + 1)
+        steps = capacity(cell.rate, 1000.0, 4.0, pace)
+        return {**_summary(cell, pace, steps, pools), "source_late": 0.0, "load": 1.0}
+
+    evaluation = small(tmp_path, slow, Store(tmp_path / "cells.jsonl"))
+    evaluation._warm_up = slow
+    found = evaluation.sustained(Cell("spark", "AHM", 0.0, "A", seconds=5.0, warm=2.0))
+    assert ran[-1].seconds >= 12
+    assert 300 < found <= 1100
+    # Whoever goes on meets the same cells.
+    count = len(ran)
+    again = small(tmp_path, slow, Store(tmp_path / "cells.jsonl"))
+    again._warm_up = slow
+    assert again.sustained(Cell("spark", "AHM", 0.0, "A", seconds=5.0, warm=2.0)) == found
+    assert len(ran) == count
+
+
 def test_what_is_not_answered_is_not_sustained(tmp_path: Path) -> None:
     """In a run of few steps nothing seems to grow: a rate of which a third is left over is given up all the same."""
 

@@ -203,7 +203,8 @@ def _summary(cell: Cell, pace: Pace, steps: Steps, pools: Pools) -> dict[str, An
         "throughput": throughput,
         "comparisons": pools.comparisons(asked, cell.rate) * throughput / cell.rate,
         "step": step,
-        "quickest": max(min(took, default=0.0), pace.tick),
+        # Where no two steps ended in time, one takes as long at least.
+        "quickest": max(min(took, default=cell.seconds), pace.tick),
         "growth": rule.growth(seconds),
         "exceeded": rule.exceeded(windows),
         "seconds": {str(second): round(value, 4) for second, value in seconds.items()},

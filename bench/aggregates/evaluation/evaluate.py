@@ -16,7 +16,7 @@ from bench.aggregates.evaluation.plan import Plan
 from bench.aggregates.evaluation.same import Differ, same
 from bench.aggregates.evaluation.sides import Session
 from bench.aggregates.evaluation.store import Store, digest
-from bench.aggregates.evaluation.sustain import Outcome, capacity, search
+from bench.aggregates.evaluation.sustain import Outcome, Sustained, capacity, search
 from bench.aggregates.evaluation.waits import Frames
 from bench.aggregates.queries import QUERIES
 
@@ -35,7 +35,7 @@ _ANSWERED = 0.9
 #: guessed, and engines that have just started do less than those that have run for a while.
 _AT_FIRST, _LATER = 3.0, 1.1
 #: In a hurry, runs are as short as steps allow; they get no longer than this for it.
-_LONGEST = 10.0
+_LONGEST = 15.0
 #: Where a search begins in a hurry, of what was found of a query that is like it, and of the form before it.
 _ALIKE, _AFTER = 1.15, {"A+": ("dedicated", 1.0), "A": ("A+", 0.6)}
 
@@ -47,6 +47,13 @@ class Task:
     figure: int
     name: str
     run: Callable[[], None]
+
+
+class _TooShort(Exception):
+    """Steps take so long that a run has too few of them."""
+
+    def __init__(self, step: float) -> None:
+        self.step = step
 
 
 class Evaluation:
@@ -163,7 +170,7 @@ class Evaluation:
         cell = self._cell("spark", Asked(name, form))
         if self.plan.hurry:
             # Steps of what is composed of A take seconds.
-            cell = _longer(cell, _LONGEST)
+            cell = _longer(cell, 3.0)
         for share in self.plan.shares:
             rate = _rounded(base * share)
             if rate > 0:
@@ -180,15 +187,13 @@ class Evaluation:
             guess, step = self._begin(cell)
             cell = _longer(cell, step)
 
-        def measure(rate: float, run: int) -> Outcome:
-            result = self.measured(replace(cell, rate=rate, run=run))
-            answered = result["throughput"] >= _ANSWERED * rate
-            if result["sustained"]:
-                self._steps[self._like(cell)] = result["step"]
-            return Outcome(result["sustained"] and answered, result["throughput"])
-
-        plan, power = self.plan, 2 if cell.asked.joins else 1
-        found = search(measure, guess, tolerance=plan.tolerance, runs=plan.runs, power=power, hurry=plan.hurry)
+        while True:
+            try:
+                found = self._search(cell, guess)
+                break
+            except _TooShort as error:
+                cell = _longer(cell, error.step)
+        plan = self.plan
         key = replace(cell, rate=0.0).parameters | {"runs": plan.runs, "tolerance": plan.tolerance}
         beyond = found.beyond if found.beyond < float("inf") else None
         result = {"rate": found.rate, "beyond": beyond, "tried": list(found.tried)}
@@ -197,6 +202,22 @@ class Evaluation:
         self._rates_found[cell.side, cell.asked] = found.rate
         self._ran[cell.side, cell.asked] = cell
         return found.rate
+
+    def _search(self, cell: Cell, guess: float) -> Sustained:
+        """Search with runs of one length; raise if that turns out to be too short, and may be longer."""
+        plan = self.plan
+
+        def measure(rate: float, run: int) -> Outcome:
+            result = self.measured(replace(cell, rate=rate, run=run))
+            sustained = result["sustained"] and result["throughput"] >= _ANSWERED * rate
+            if result["sustained"]:
+                self._steps[self._like(cell)] = result["step"]
+            if plan.hurry and not sustained and cell.seconds < min(1.5 * result["quickest"], _LONGEST):
+                raise _TooShort(result["quickest"])
+            return Outcome(sustained, result["throughput"])
+
+        power = 2 if cell.asked.joins else 1
+        return search(measure, guess, tolerance=plan.tolerance, runs=plan.runs, power=power, hurry=plan.hurry)
 
     def _guess(self, cell: Cell) -> float:
         if cell.query.startswith("S"):
@@ -275,7 +296,7 @@ def _longer(cell: Cell, step: float) -> Cell:
     """Return a cell that is long enough for steps of that length: some have to end before it counts, and then more."""
     every = frames.every if (frames := cell.asked.frames) else 0.5
     whole = 2 * every
-    warm, seconds = min(2 * step, _LONGEST / 2), min(4 * step, _LONGEST)
+    warm, seconds = min(2 * step, _LONGEST / 2), min(3 * step, _LONGEST)
     return replace(
         cell,
         warm=max(cell.warm, ceil(warm / every) * every),

@@ -55,13 +55,13 @@ class Plan:
         )
 
     def short(self) -> Plan:
-        """Return a plan of about ten minutes: a Map and a Join, few rates, short runs, once."""
+        """Return a plan of about ten minutes: Figure 14 of a Map and a Join, and Figure 10; short runs, once."""
         chosen = [name for name in ("AHM", "ahj") if name in self.names]
         return replace(
             self.coarse(),
             names=tuple(chosen) or self.names[:1],
             forms=self.forms[:2],
-            figures=tuple(figure for figure in self.figures if figure in (14, 10, 12)),
+            figures=tuple(figure for figure in self.figures if figure in (14, 10)),
             tolerance=1.5,
             selectivities=(1,),
             work=(1, 1000),
