@@ -15,6 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from bench.aggregates.evaluation.asked import Asked
+from bench.aggregates.evaluation.by_hand import by_hand
+from bench.aggregates.evaluation.store import digest
 from bench.aggregates.measure import FORMS, Cost, bounded, written
 from bench.aggregates.queries import QUERIES, draw_scans, draw_texts, synthetic
 from bench.aggregates.queries import scans as scan_queries
@@ -24,7 +27,7 @@ from tidegate.flow import Flow
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Plan", "Results", "by_hand", "measure"]
+__all__ = ["Plan", "Results", "measure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,15 @@ class Plan:
         """
         return self.rows * min(10, max(self.work) // work)
 
+    def scaled(self, share: float) -> Plan:
+        """Answer a plan with a share of the rows.
+
+        >>> Plan().scaled(0.5).texts, Plan().scaled(0.5).scan_pairs
+        (50000, 1000)
+        """
+        sizes = ("texts", "scans", "text_pairs", "scan_pairs", "text_pairs_by_hand", "scan_pairs_by_hand", "rows")
+        return replace(self, **{name: max(1, round(share * getattr(self, name))) for name in sizes})
+
     def quick(self) -> Plan:
         """Return a plan that takes little: a Map and a Join, on next to nothing."""
         names = tuple(name for name in self.names if name in ("LLM", "LLJ")) or self.names[:1]
@@ -85,6 +97,8 @@ class Results:
     plan: Plan
     #: What it was measured on.
     machine: str = ""
+    #: The code that was measured, by its digest.
+    code: str = ""
     #: For each query, its rows or comparisons, and what each form cost.
     queries: dict[str, tuple[int, dict[str, Cost]]] = field(default_factory=dict)
     #: For each selectivity and amount of work, what each form of the synthetic Map cost.
@@ -92,12 +106,28 @@ class Results:
     #: For each Join, its comparisons in tumbling windows, and what it cost here and by hand.
     by_hand: dict[str, tuple[int, dict[str, Cost]]] = field(default_factory=dict)
 
+    @classmethod
+    def of_json(cls, text: str, plan: Plan, machine: str, code: str) -> Results:
+        """Answer what was measured before, if it was by the same plan and code, there; nothing if not."""
+        known = json.loads(text)
+        ours = json.loads(json.dumps([asdict(plan), machine, code]))
+        same = ours == [known["plan"], known["machine"], known["code"]]
+        return cls(
+            plan,
+            machine,
+            code,
+            {n: (size, _costs(costs)) for n, (size, costs) in known["queries"].items()} if same else {},
+            {(s, work): _costs(costs) for s, work, costs in known["synthetic"]} if same else {},
+            {n: (size, _costs(costs)) for n, (size, costs) in known["by_hand"].items()} if same else {},
+        )
+
     def as_json(self) -> str:
         """Return everything as text."""
         return json.dumps(
             {
                 "plan": asdict(self.plan),
                 "machine": self.machine,
+                "code": self.code,
                 "queries": {n: [size, _plain(costs)] for n, (size, costs) in self.queries.items()},
                 "synthetic": [[*key, _plain(costs)] for key, costs in self.synthetic.items()],
                 "by_hand": {n: [size, _plain(costs)] for n, (size, costs) in self.by_hand.items()},
@@ -106,16 +136,30 @@ class Results:
         )
 
 
+def _costs(costs: dict[str, dict[str, float]]) -> dict[str, Cost]:
+    return {form: Cost(**cost) for form, cost in costs.items()}
+
+
 def _plain(costs: dict[str, Cost]) -> dict[str, Any]:
     return {form: asdict(cost) for form, cost in costs.items()}
 
 
-def measure(spark: SparkSession, plan: Plan, *, say: Callable[[str], None]) -> Results:
-    """Measure all that a plan asks for; ``say`` is told what comes next."""
-    results = Results(plan, machine=_machine(spark))
+def measure(spark: SparkSession, plan: Plan, *, say: Callable[[str], None], kept: Path | None = None) -> Results:
+    """Measure all that a plan asks for; ``say`` is told what comes next. What a file has already is not run again."""
+    results = Results(plan, _machine(spark), digest(tidegate=True))
+    if kept is not None and kept.exists():
+        results = Results.of_json(kept.read_text(encoding="utf-8"), plan, results.machine, results.code)
+
+    def keep() -> None:
+        if kept is not None:
+            # Whole or not at all: whoever is stopped in between goes on from what was there.
+            aside = kept.with_name(f".{kept.name}")
+            aside.write_text(results.as_json() + "\n", encoding="utf-8")
+            aside.rename(kept)
+
     with TemporaryDirectory(prefix="tidegate-bench-") as directory:
         place = Path(directory)
-        for name in plan.names:
+        for name in (name for name in plan.names if name not in results.queries):
             say(f"{name}, bounded")
             rows = _rows(spark, plan, name, place)
             flow = QUERIES[name]()
@@ -124,13 +168,17 @@ def measure(spark: SparkSession, plan: Plan, *, say: Callable[[str], None]) -> R
                 _size(spark, name, rows),
                 bounded(spark, forms, warm=plan.warm, repeats=plan.repeats),
             )
-        for name in (name for name in plan.names if name[2] in "Jj"):
+            keep()
+        for name in (name for name in plan.names if name[2] in "Jj" and name not in results.by_hand):
             say(f"{name}, against Spark by hand")
             results.by_hand[name] = _against_hand(spark, plan, name, place)
+            keep()
         for selectivity in plan.selectivities:
             for work in plan.work:
-                say(f"the synthetic Map, {selectivity} outputs a row, {work} rounds of work")
-                results.synthetic[selectivity, work] = _synthetic(spark, plan, selectivity, work)
+                if (selectivity, work) not in results.synthetic:
+                    say(f"the synthetic Map, {selectivity} outputs a row, {work} rounds of work")
+                    results.synthetic[selectivity, work] = _synthetic(spark, plan, selectivity, work)
+                    keep()
     return results
 
 
@@ -182,27 +230,10 @@ def _against_hand(spark: SparkSession, plan: Plan, name: str, place: Path) -> tu
     ours = QUERIES[name](every=_window(name))
     forms = {
         "ours": _computing(spark, ours, _source(name), rows),
-        "by hand": lambda: by_hand(name, rows),
+        "by hand": lambda: by_hand(Asked(name, tumbling=True), rows),
         "A+": _computing(spark, ours.to_aggregates(), _source(name), rows),
     }
     return _size(spark, name, rows, tumbling=True), bounded(spark, forms, warm=plan.warm, repeats=plan.repeats)
-
-
-def by_hand(name: str, rows: DataFrame) -> DataFrame:
-    """Write a Join as one does in Spark: both sides in tumbling windows, joined on the window and the key."""
-    from pyspark.sql.functions import col, expr, window
-
-    framed = rows.withColumn("w", window("ts", _window(name)))
-    if name.isupper():
-        longer = {"L": 210, "A": 150, "H": 100}[name[0]]
-        left = framed.select("w", expr(f"{text_queries.WORDS} AS words"), "orig")
-        right = left.withColumnRenamed("orig", "other")
-        match = expr(text_queries.equally_long("orig", "other", longer))
-        return left.join(right, ["w", "words"]).where(match)
-    bound = {"l": 0.5, "a": 0.6, "h": 0.7}[name[0]]
-    left = framed.select("w", "id", "dist")
-    right = framed.select("w", col("id").alias("other_id"), col("dist").alias("other"))
-    return left.join(right, "w").where(expr(scan_queries.alike("dist", "other", f"< {bound}")))
 
 
 def _synthetic(spark: SparkSession, plan: Plan, selectivity: float, work: int) -> dict[str, Cost]:

@@ -79,17 +79,18 @@ def _of_queries(results: Results) -> Table:
     table = _table(
         "Bounded: rows or comparisons a second of processor time, dedicated = 100 %",
         *("query", "selectivity", "rows or comparisons", "dedicated a second", "A+", "A", "optimised"),
-        *("A+ by the clock", f"A+ at least {GOAL:.0f} %"),
+        *("A+ by the clock", "A by the clock", f"A+ at least {GOAL:.0f} %"),
     )
     verdicts, by_clock, optimised = {}, {}, []
     for name, (size, costs) in results.queries.items():
         shares = {form: Share.of(costs["dedicated"], costs[form]) for form in ("A+", "A", "optimised")}
         verdicts[name] = shares["A+"].reaches(GOAL)
         optimised.append(shares["optimised"].percent)
-        clock = 100 * costs["dedicated"].seconds / costs["A+"].seconds
-        by_clock[name] = "met" if clock >= GOAL else "missed"
+        clocks = [100 * costs["dedicated"].seconds / costs[form].seconds for form in ("A+", "A")]
+        by_clock[name] = "met" if clocks[0] >= GOAL else "missed"
         rate = size / costs["dedicated"].processor
-        cells = [str(shares["A+"]), f"{shares['A'].percent:.0f} %", str(shares["optimised"]), f"{clock:.0f} %"]
+        cells = [str(shares["A+"]), f"{shares['A'].percent:.0f} %", str(shares["optimised"])]
+        cells += [f"{clock:.0f} %" for clock in clocks]
         table.add_row(name, f"{SELECTIVITY[name]:g}", f"{size:,}", f"{rate:,.0f}", *cells, verdicts[name])
     if optimised:
         table.caption = (
@@ -117,14 +118,24 @@ def _of_synthetic(results: Results) -> Table:
 def _of_hand(results: Results) -> Table:
     table = _table(
         "Joins in tumbling windows: comparisons a second of processor time, Spark by hand = 100 %",
-        *("query", "comparisons", "by hand a second", "ours a second", "ours", "A+", "ours as fast"),
+        *(
+            "query",
+            "comparisons",
+            "by hand a second",
+            "ours a second",
+            "ours",
+            "A+",
+            "ours by the clock",
+            "ours as fast",
+        ),
     )
     verdicts = {}
     for name, (size, costs) in results.by_hand.items():
         shares = {form: Share.of(costs["by hand"], costs[form]) for form in ("ours", "A+")}
         verdicts[name] = shares["ours"].reaches(BY_HAND)
         rates = [f"{size / costs[form].processor:,.0f}" for form in ("by hand", "ours")]
-        table.add_row(name, f"{size:,}", *rates, *map(str, shares.values()), verdicts[name])
+        clock = f"{100 * costs['by hand'].seconds / costs['ours'].seconds:.0f} %"
+        table.add_row(name, f"{size:,}", *rates, *map(str, shares.values()), clock, verdicts[name])
     if verdicts:
         table.caption = _reached("Ours is as fast as by hand, or faster", verdicts)
     return table
@@ -141,9 +152,9 @@ def markdown(results: Results) -> str:
     plan = results.plan
     only = "" if plan.names == tuple(QUERIES) else f" --only {','.join(plan.names)}"
     said = (
-        f"`python -m bench.aggregates{only}` on {results.machine}. Medians of {plan.repeats} runs, A of one "
-        "after a run that does not count; in parentheses, the fastest run of one form against the slowest of the "
-        "other, both ways. Maps ran on "
+        f"`python -m bench.aggregates{only}` on {results.machine}. Medians of {plan.repeats} runs after {plan.warm} "
+        "that do not count, A of one after a run that does not count; in parentheses, the fastest run of one form "
+        "against the slowest of the other, both ways. Maps ran on "
         f"{plan.texts:,} texts and {plan.scans:,} scans, Joins on {plan.text_pairs:,} and {plan.scan_pairs:,} "
         f"({plan.text_pairs_by_hand:,} and {plan.scan_pairs_by_hand:,} against Spark by hand), the "
         f"synthetic Map on {plan.rows_of(max(plan.work)):,} to {plan.rows_of(min(plan.work)):,} rows."

@@ -9,19 +9,24 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from bench.aggregates.evaluation import sustain
 from bench.aggregates.evaluation.asked import Asked, Pools
 from bench.aggregates.evaluation.cell import Cell, _summary
 from bench.aggregates.evaluation.command import write_results
-from bench.aggregates.evaluation.evaluate import Evaluation, Plan
+from bench.aggregates.evaluation.evaluate import Evaluation
 from bench.aggregates.evaluation.figures import figures, found_in
 from bench.aggregates.evaluation.pace import START, Pace, rows_of, send
+from bench.aggregates.evaluation.plan import Plan
+from bench.aggregates.evaluation.rule import Rule, seconds_of, typical
 from bench.aggregates.evaluation.store import Store, digest
-from bench.aggregates.evaluation.sustain import Outcome, Rule, search
+from bench.aggregates.evaluation.sustain import Outcome, search
 from bench.aggregates.evaluation.waits import Frames, Steps, by_second, of_pairs, of_rows, of_windows
 from pyarrow import parquet
 
 POOL = pa.table({"id": pa.array(range(7), pa.int64()), "text": [f"t{i}" for i in range(7)]})
+
+
+#: Few rows.
+DRAWN = {"texts": 50, "scans": 5, "inputs": 5}
 
 
 class Clock:
@@ -151,9 +156,9 @@ def simulated(
     def measure(rate: float, run: int) -> Outcome:
         pace = Pace(rate, warm + seconds + 1)
         steps = capacity(rate, known, overhead, pace, power)
-        of_seconds = sustain.seconds_of(by_second(of_rows(pace, steps)), warm, warm + seconds)
+        of_seconds = seconds_of(by_second(of_rows(pace, steps)), warm, warm + seconds)
         took = [b - a for a, b in zip(steps.at, steps.at[1:], strict=False)]
-        kept = (rule or Rule()).kept(of_seconds, sustain.typical(took))
+        kept = (rule or Rule()).kept(of_seconds, typical(took))
         inside = [(at, upto) for at, upto in zip(steps.at, steps.upto, strict=True) if warm <= at < warm + seconds]
         answered = (inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0]) if len(inside) > 1 else 0.0
         return Outcome(kept, answered)
@@ -169,6 +174,33 @@ def test_the_search_finds_a_known_capacity(known: float, guess: float) -> None:
     assert 0.75 * known <= found.rate <= 1.1 * known
     assert found.beyond <= 1.1 * found.rate
     assert len(found.tried) <= 16
+
+
+@pytest.mark.parametrize("guess", [20, 900, 50_000])
+@pytest.mark.parametrize(("known", "power"), [(137.0, 1), (1000.0, 1), (300.0, 2)])
+def test_a_search_in_a_hurry_takes_few_runs(known: float, guess: float, power: int) -> None:
+    """It goes by what was answered of a rate that was too high: near what is sustained, few runs are enough."""
+    tolerance = 1.3
+    found = search(simulated(known, power=power), guess, tolerance=tolerance, power=power, hurry=True)
+    assert 0.7 * known <= found.rate <= 1.1 * known
+    assert found.beyond <= tolerance * found.rate
+    assert len(found.tried) <= 12
+    for share in (0.8, 1.1, 1.5):
+        near = search(simulated(known, power=power), share * known, tolerance=tolerance, power=power, hurry=True)
+        assert len(near.tried) <= 4
+
+
+def test_a_search_in_a_hurry_never_takes_a_bound_for_a_rate() -> None:
+    """What is reported as sustained was run, and sustained; only what is too high may be known without a run."""
+    ran: dict[float, bool] = {}
+
+    def measure(rate: float, run: int) -> Outcome:
+        ran[rate] = rate <= 640
+        # What is answered of too much is less than what can be: the bound is wrong, and no rate is reported for it.
+        return Outcome(rate <= 640, min(rate, 500.0))
+
+    found = search(measure, 1000, tolerance=1.3, hurry=True)
+    assert ran[found.rate]
 
 
 def test_the_search_finds_a_capacity_in_comparisons() -> None:
@@ -228,17 +260,44 @@ def test_a_store_keeps_whole_lines(tmp_path: Path) -> None:
     assert Store(path).get("other", {"a": 1}) is None
 
 
+def test_the_report_is_of_the_code_that_ran_last(tmp_path: Path) -> None:
+    """An older search with longer runs does not stand in for a newer one; other sides keep what they have."""
+    store = Store(tmp_path / "cells.jsonl")
+    for code, side, rate, seconds in (
+        ("old", "local", 900.0, 600.0),
+        ("any", "hand", 100.0, 600.0),
+        ("new", "local", 500.0, 8.0),
+    ):
+        cell = Cell(side, "AHM", rate, seconds=seconds)
+        store.put(
+            code, cell.parameters, fake(None, replace(cell, seconds=8.0, warm=1.0), Pools(tmp_path, DRAWN), tmp_path)
+        )
+        store.put(
+            code, replace(cell, rate=0.0).parameters | {"runs": 1, "tolerance": 1.3}, {"rate": rate, "beyond": None}
+        )
+    found = found_in(store)
+    assert {key[0]: one.rate for key, one in found.sustained.items()} == {"hand": 100.0, "local": 500.0}
+    assert list(found.cells["local", "dedicated", "AHM", False]) == [500.0]
+
+
 def test_the_code_of_a_side_is_what_its_figures_depend_on(tmp_path: Path) -> None:
     """Spark by hand is not measured again because Tidegate changes."""
     for name in ("bench/aggregates/queries", "bench/aggregates/evaluation", "src/tidegate"):
         (tmp_path / name).mkdir(parents=True)
-    for name in ("pace", "sides", "by_hand", "cell", "waits"):
-        (tmp_path / f"bench/aggregates/evaluation/{name}.py").write_text("", encoding="utf-8")
+    parts = ("asked", "by_hand", "cell", "pace", "rule", "sides", "waits")
+    names = [f"bench/aggregates/evaluation/{part}.py" for part in parts]
+    for name in names:
+        (tmp_path / name).write_text("", encoding="utf-8")
     before = [digest(tidegate=flag, root=tmp_path) for flag in (True, False)]
     (tmp_path / "src/tidegate/new.py").write_text("x = 1", encoding="utf-8")
     after = [digest(tidegate=flag, root=tmp_path) for flag in (True, False)]
     assert before[0] != after[0]
     assert before[1] == after[1]
+    assert digest(tidegate=False, root=tmp_path, version=lambda _: "0") != after[1]
+    for name in names:
+        (tmp_path / name).write_text("changed", encoding="utf-8")
+        assert digest(tidegate=False, root=tmp_path) != after[1], name
+        (tmp_path / name).write_text("", encoding="utf-8")
 
 
 def fake(session: Any, cell: Cell, pools: Pools, place: Path) -> dict[str, Any]:
@@ -256,9 +315,11 @@ class Killed(Exception):
 
 def small(tmp_path: Path, measure: Any, store: Store) -> Evaluation:
     """Return an evaluation of a Map and a Join that measures nothing real."""
-    plan = replace(Plan(names=("AHM", "ahj")).short(), seconds=12.0, figures=(14, 10, 12, 9, 11, 13))
-    evaluation = Evaluation(plan, store, tmp_path, measure=measure, check=lambda *_: 1, warm_up=lambda *_: None)
-    evaluation._pools = Pools(tmp_path, {"texts": 50, "scans": 5, "inputs": 5})
+    plan = replace(Plan(names=("AHM", "ahj")).short(), seconds=12.0, figures=(14, 10, 12, 9, 11, 13), work=(1, 1000))
+    evaluation = Evaluation(
+        plan, store, tmp_path, measure=measure, check=lambda *_: 1, warm_up=fake, cost=lambda _, work: work / 50
+    )
+    evaluation._pools = Pools(tmp_path, DRAWN)
     return evaluation
 
 
@@ -297,6 +358,29 @@ def test_who_is_killed_goes_on(tmp_path: Path, count: int) -> None:
     assert found_in(Store(path)) == found_in(whole)
 
 
+def test_runs_in_a_hurry_are_as_long_as_steps_ask_for(tmp_path: Path) -> None:
+    """Steps of four seconds say nothing in a run of five: it is made longer, and what is found is what there is."""
+    ran: list[Cell] = []
+
+    def slow(session: Any, cell: Cell, pools: Pools, place: Path) -> dict[str, Any]:
+        ran.append(cell)
+        pace = Pace(cell.rate, cell.warm + cell.seconds + 1)
+        steps = capacity(cell.rate, 1000.0, 4.0, pace)
+        return {**_summary(cell, pace, steps, pools), "source_late": 0.0, "load": 1.0}
+
+    evaluation = small(tmp_path, slow, Store(tmp_path / "cells.jsonl"))
+    evaluation._warm_up = slow
+    found = evaluation.sustained(Cell("spark", "AHM", 0.0, "A", seconds=5.0, warm=2.0))
+    assert ran[-1].seconds >= 12
+    assert 300 < found <= 1100
+    # Whoever goes on meets the same cells.
+    count = len(ran)
+    again = small(tmp_path, slow, Store(tmp_path / "cells.jsonl"))
+    again._warm_up = slow
+    assert again.sustained(Cell("spark", "AHM", 0.0, "A", seconds=5.0, warm=2.0)) == found
+    assert len(ran) == count
+
+
 def test_what_is_not_answered_is_not_sustained(tmp_path: Path) -> None:
     """In a run of few steps nothing seems to grow: a rate of which a third is left over is given up all the same."""
 
@@ -308,23 +392,47 @@ def test_what_is_not_answered_is_not_sustained(tmp_path: Path) -> None:
     assert 350 < evaluation.sustained(Cell("hand", "AHM", 0.0, seconds=12.0, warm=3.0)) <= 700 / 0.9
 
 
-def test_a_query_is_warmed_up_once_on_each_side(tmp_path: Path) -> None:
-    """Before the first run that counts, each form has one that is not kept; the same for all sides."""
+@pytest.mark.parametrize("hurry", [False, True])
+def test_queries_are_warmed_up_on_each_side(tmp_path: Path, hurry: bool) -> None:
+    """Before the first run that counts there is one that does not: of each form of a query; in a hurry, of its kind."""
     done: list[tuple[str, Cell]] = []
 
     def measure(session: Any, cell: Cell, pools: Pools, place: Path) -> dict[str, Any]:
         done.append(("measured", cell))
         return fake(session, cell, pools, place)
 
+    def warm_up(session: Any, cell: Cell, pools: Pools, place: Path) -> dict[str, Any]:
+        done.append(("warm", cell))
+        return fake(session, cell, pools, place)
+
     evaluation = small(tmp_path, measure, Store(tmp_path / "cells.jsonl"))
-    evaluation._warm_up = lambda _session, cell, _pools, _place: done.append(("warm", cell))
+    evaluation.plan = replace(evaluation.plan, hurry=hurry, names=("AHM", "HHM", "ahj"))
+    evaluation._warm_up = warm_up
     run_all(evaluation)
-    asked = {(cell.side, cell.asked) for _, cell in done}
-    for side, query in asked:
-        kinds = [kind for kind, cell in done if (cell.side, cell.asked) == (side, query)]
-        assert kinds[0] == "warm"
-        assert kinds.count("warm") == 1
-    assert {cell.seconds for kind, cell in done if kind == "warm"} == {6.0}
+    kinds = {(evaluation._like(cell)) for _, cell in done}
+    for like in kinds:
+        ran = [kind for kind, cell in done if evaluation._like(cell) == like]
+        assert ran[0] == "warm"
+        assert hurry or ran.count("warm") == 1
+    assert any(cell.query == "HHM" and cell.side == "hand" for kind, cell in done if kind == "warm") != hurry
+
+
+def test_a_search_in_a_hurry_begins_near_what_is_alike(tmp_path: Path) -> None:
+    """By the query that differs in selectivity, by the same comparisons in other windows, by the form before it."""
+    evaluation = small(tmp_path, fake, Store(tmp_path / "cells.jsonl"))
+    evaluation._rates_found = {
+        ("hand", Asked("LLM")): 1000.0,
+        ("hand", Asked("LLJ", tumbling=True)): 100.0,
+        ("spark", Asked("AHM")): 50.0,
+    }
+    near = evaluation._near
+    assert near(Cell("hand", "HLM", 0.0)) == pytest.approx(1150.0)
+    assert near(Cell("hand", "AHM", 0.0)) is None
+    assert near(Cell("local", "HLM", 0.0)) is None
+    # 100² * 3 pairs a second in windows of three seconds are as many as 54.8² * 10 in windows of ten.
+    assert near(Cell("hand", "LHJ", 0.0, tumbling=True)) == pytest.approx(1.15 * 54.77, rel=1e-3)
+    assert near(Cell("spark", "AHM", 0.0, "A+")) == 50.0
+    assert near(Cell("spark", "AHM", 0.0, "A")) is None
 
 
 def test_the_report_says_what_came_out(tmp_path: Path) -> None:
@@ -359,7 +467,7 @@ def test_sides_that_differ_are_not_timed(tmp_path: Path) -> None:
 
     store = Store(tmp_path / "cells.jsonl")
     plan = replace(Plan(names=("AHM",)).short(), figures=(14, 10, 11))
-    evaluation = Evaluation(plan, store, tmp_path, measure=fake, check=differ, warm_up=lambda *_: None)
+    evaluation = Evaluation(plan, store, tmp_path, measure=fake, check=differ, warm_up=fake)
     run_all(evaluation)
     assert found_in(store).sustained == {}
     write_results(store, tmp_path / "out", None)

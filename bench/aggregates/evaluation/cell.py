@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 import time
+from bisect import bisect_right
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
+from shutil import disk_usage
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,8 +19,8 @@ import pyarrow as pa
 
 from bench.aggregates.evaluation.asked import Asked, Pools
 from bench.aggregates.evaluation.pace import START, Pace, arguments, rows_of, write_file
+from bench.aggregates.evaluation.rule import Rule, seconds_of, typical
 from bench.aggregates.evaluation.sides import Session, Started, start
-from bench.aggregates.evaluation.sustain import Rule, seconds_of, typical
 from bench.aggregates.evaluation.waits import Steps, Wait, by_second, of_pairs, of_rows, of_windows
 from bench.latency import percentiles
 
@@ -29,6 +31,8 @@ _ROOT = Path(__file__).parents[3]
 _WARM_FILES, _WARM_ROWS = 3, 50
 #: How long it is waited for something, in seconds, before it is given up.
 _PATIENCE = 120.0
+#: How much room files of rows may need, in bytes.
+_ROOM = 6_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +65,16 @@ def run_cell(session: Session, cell: Cell, pools: Pools, place: Path) -> dict[st
     """Run a cell in a directory of its own; return latencies, throughput and whether the rate was sustained."""
     asked = cell.asked
     # After what is measured, rows still come: what was due at the end is answered under the same load.
-    pace = Pace(cell.rate, cell.warm + cell.seconds + (asked.frames.every if asked.frames else 0) + 1)
+    pace = Pace(cell.rate, cell.warm + cell.seconds + (min(asked.frames.every, 2.0) if asked.frames else 0) + 1)
     rows = {part.name: part.rows for part in pace.parts()}
     load = os.getloadavg()[0]
     command = [sys.executable, "-m", "bench.aggregates.evaluation.pace"]
     # Spark may still write when its query is stopped.
-    with TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as directory:
-        given, work = Path(directory) / "in", Path(directory) / "run"
-        given.mkdir()
-        work.mkdir()
+    with (
+        TemporaryDirectory(dir=_memory(place), ignore_cleanup_errors=True) as source,
+        TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as directory,
+    ):
+        given, work = Path(source), Path(directory)
         command.append(arguments(pace, pools.file(asked.source), given))
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT) as sender:
             assert sender.stdin is not None
@@ -96,6 +101,15 @@ def run_cell(session: Session, cell: Cell, pools: Pools, place: Path) -> dict[st
         tuple(at - began for at, _ in found), tuple(max(0, upto - warm) for _, upto in found), stopped - began
     )
     return {**_summary(cell, pace, steps, pools), "source_late": lag, "load": load}
+
+
+def _memory(place: Path) -> Path:
+    """Return where files of rows are kept: in memory, if there is room, so that no side waits for what others write.
+
+    Results and checkpoints are on the disk.
+    """
+    shared = Path("/dev/shm")
+    return shared if shared.is_dir() and disk_usage(shared).free > _ROOM else place
 
 
 def _expect(found: str, wanted: str) -> None:
@@ -189,6 +203,8 @@ def _summary(cell: Cell, pace: Pace, steps: Steps, pools: Pools) -> dict[str, An
         "throughput": throughput,
         "comparisons": pools.comparisons(asked, cell.rate) * throughput / cell.rate,
         "step": step,
+        # Where no two steps ended in time, one takes as long at least.
+        "quickest": max(min(took, default=cell.seconds), pace.tick),
         "growth": rule.growth(seconds),
         "exceeded": rule.exceeded(windows),
         "seconds": {str(second): round(value, 4) for second, value in seconds.items()},
@@ -205,12 +221,23 @@ def _said(waits: list[Wait]) -> dict[str, float] | None:
 
 
 def _throughput(steps: Steps, first: float, last: float) -> float:
-    """Return the rows a second that were answered: from the last step before the time that counts to its last step."""
-    inside = [(at, upto) for at, upto in zip(steps.at, steps.upto, strict=True) if first <= at < last]
-    before = [(at, upto) for at, upto in zip(steps.at, steps.upto, strict=True) if at < first]
-    begin = before[-1] if before else (inside[0] if inside else None)
-    if begin is None or not inside or inside[-1][0] <= begin[0]:
-        # Not even one step ended: what the next one answered, in all the time until then.
-        later = [(at, upto) for at, upto in zip(steps.at, steps.upto, strict=True) if at >= last]
-        return later[0][1] / later[0][0] if later else 0.0
-    return (inside[-1][1] - begin[1]) / (inside[-1][0] - begin[0])
+    """Return the rows a second that were answered in the time that counts; a step answers evenly while it runs.
+
+    An engine that takes rows in quickly, and then stands still while it joins them, has not answered them: what a step
+    does that never ended counts for nothing.
+
+    >>> _throughput(Steps(at=(1.0, 3.0, 6.0), upto=(100, 300, 900), until=6.0), 1.0, 5.0)
+    150.0
+    >>> _throughput(Steps(at=(1.0, 3.0), upto=(100, 300), until=20.0), 1.0, 5.0)
+    50.0
+    """
+    return (_answered(steps, last) - _answered(steps, first)) / (last - first)
+
+
+def _answered(steps: Steps, at: float) -> float:
+    """Return how many rows were answered at some time."""
+    place = bisect_right(steps.at, at)
+    before, so_far = (steps.at[place - 1], steps.upto[place - 1]) if place else (0.0, 0)
+    if place == len(steps.at):
+        return float(so_far)
+    return so_far + (steps.upto[place] - so_far) * (at - before) / (steps.at[place] - before)

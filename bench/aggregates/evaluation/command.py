@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,9 +15,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from bench.aggregates.evaluation.evaluate import Evaluation, Plan, names_of
+from bench.aggregates.evaluation.evaluate import Evaluation, names_of
 from bench.aggregates.evaluation.figures import figures, found_in
 from bench.aggregates.evaluation.page import page
+from bench.aggregates.evaluation.plan import FORMS, Plan
+from bench.aggregates.evaluation.sides import SIDES
 from bench.aggregates.evaluation.store import Store
 
 __all__ = ["evaluate", "write_results"]
@@ -30,13 +33,20 @@ def evaluate(
     short: Annotated[
         bool, typer.Option("--short", help="About ten minutes: a Map and a Join, short runs, once.")
     ] = False,
+    coarse: Annotated[
+        bool, typer.Option("--coarse", help="An hour or two: all queries, short runs, once, a search in a hurry.")
+    ] = False,
     only: Annotated[str, typer.Option(help="Queries, with commas between; all 24 by default.")] = "",
     which: Annotated[str, typer.Option("--figures", help="Figures, with commas between.")] = _FIGURES,
     sides: Annotated[str, typer.Option(help="Sides, with commas between.")] = "hand,spark,local",
+    forms: Annotated[str, typer.Option(help="Forms for Figures 9 to 13, with commas between.")] = "dedicated,A+,A",
     seconds: Annotated[float | None, typer.Option(help="How long a run is measured.")] = None,
     warm: Annotated[float | None, typer.Option(help="How long rows come before that.")] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of each rate.")] = None,
     tolerance: Annotated[float | None, typer.Option(help="The factor within which a rate is found.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Begin nothing new after so many minutes; start again to go on.")
+    ] = None,
     output: Annotated[Path, typer.Option(help="Where cells are kept, and figures and the report are written.")] = Path(
         "build/evaluation"
     ),
@@ -52,19 +62,30 @@ def evaluate(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     chosen = tuple(int(figure) for figure in which.split(","))
-    plan = Plan(names=names, figures=chosen, sides=tuple(sides.split(",")))
-    plan = plan.short() if short else plan
+    plan = Plan(
+        names=names, figures=chosen, sides=_known(sides, SIDES, "side"), forms=_known(forms, FORMS, "form of a query")
+    )
+    plan = plan.short() if short else plan.coarse() if coarse else plan
     given: dict[str, Any] = {"seconds": seconds, "warm": warm, "runs": runs, "tolerance": tolerance}
     plan = replace(plan, **{name: value for name, value in given.items() if value is not None})
     store = Store(output / "cells.jsonl")
     started = time.monotonic()
     if not report:
-        _run(plan, store, console)
+        _run(plan, store, console, minutes)
     write_results(store, output, docs)
     console.print(f"{output / 'report.md'}, in {time.monotonic() - started:.0f} s")
 
 
-def _run(plan: Plan, store: Store, console: Console) -> None:
+def _known(given: str, known: Iterable[str], what: str) -> tuple[str, ...]:
+    """Return what was named, with commas between; refuse what is unknown."""
+    names = tuple(name.strip() for name in given.split(",") if name.strip())
+    for name in names:
+        if name not in known:
+            raise typer.BadParameter(f"there is no {what} {name!r}; there are: {', '.join(known)}")
+    return names
+
+
+def _run(plan: Plan, store: Store, console: Console, minutes: float | None) -> None:
     columns = (
         SpinnerColumn(),
         BarColumn(),
@@ -83,8 +104,12 @@ def _run(plan: Plan, store: Store, console: Console) -> None:
                 console.print(f"{time.strftime('%H:%M:%S')} {text}", highlight=False)
 
         evaluation.say = say
+        started = time.monotonic()
         try:
-            for task in tasks:
+            for number, task in enumerate(tasks):
+                if minutes is not None and time.monotonic() - started > 60 * minutes:
+                    console.print(f"stopped after {minutes:g} minutes: {number} of {len(tasks)} parts are there")
+                    break
                 task.run()
                 bar.advance(shown)
         finally:

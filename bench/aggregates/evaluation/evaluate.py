@@ -5,74 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil
+from math import ceil, sqrt
 from pathlib import Path
 from typing import Any
 
 from bench.aggregates.evaluation.asked import Asked, Pools
 from bench.aggregates.evaluation.cell import Cell, run_cell
+from bench.aggregates.evaluation.cost import row_cost
+from bench.aggregates.evaluation.plan import Plan
 from bench.aggregates.evaluation.same import Differ, same
 from bench.aggregates.evaluation.sides import Session
 from bench.aggregates.evaluation.store import Store, digest
-from bench.aggregates.evaluation.sustain import Outcome, search
+from bench.aggregates.evaluation.sustain import Outcome, Sustained, capacity, search
+from bench.aggregates.evaluation.waits import Frames
 from bench.aggregates.queries import QUERIES
 
-__all__ = ["Evaluation", "Plan", "Task"]
+__all__ = ["Evaluation", "Task", "names_of"]
 
 #: Where a search begins, in rows a second of Spark by hand: by cost and kind, on texts and on scans.
 _GUESSES = {
-    "LM": 64_000.0, "HM": 6000.0, "lm": 5000.0, "hm": 4000.0, "LJ": 8000.0, "HJ": 4000.0, "lj": 200.0, "hj": 100.0,
+    "LM": 1e5, "HM": 12e3, "lm": 8000.0, "hm": 6000.0, "LJ": 3e4, "HJ": 16e3, "lj": 180.0, "hj": 90.0,
 }  # fmt: skip
 #: And what other sides do, in about.
 _TIMES = {"hand": 1.0, "spark": 0.7, "local": 2.0}
-FORMS = ("dedicated", "A+", "A")
 #: Of what comes, this much has to be answered in the time that is measured, or a rate is not sustained. In a run of
 #: few steps, growing waits are not seen yet.
 _ANSWERED = 0.9
-#: How long a query runs on a side in a process before anything of it is measured, in seconds.
-_WARM_UP = 6.0
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How much to run. The defaults are the paper's: ten minutes, three runs, all queries."""
-
-    names: tuple[str, ...] = tuple(QUERIES)
-    figures: tuple[int, ...] = (14, 10, 12, 9, 11, 13)
-    sides: tuple[str, ...] = ("hand", "spark", "local")
-    seconds: float = 600.0
-    warm: float = 30.0
-    runs: int = 3
-    tolerance: float = 1.1
-    #: Of the greatest rate that dedicated operators sustain, what Figures 10 and 12 show.
-    shares: tuple[float, ...] = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
-    #: Of the synthetic Map: outputs for each row, and rounds of work, from less than a microsecond on.
-    selectivities: tuple[float, ...] = (0.1, 1, 3)
-    work: tuple[int, ...] = (1, 30, 300, 1000, 2500)
-
-    def short(self) -> Plan:
-        """Return a plan of about ten minutes: a Map and a Join, few rates, short runs, once."""
-        chosen = [name for name in ("AHM", "ahj") if name in self.names]
-        return replace(
-            self,
-            names=tuple(chosen) or self.names[:1],
-            figures=tuple(figure for figure in self.figures if figure in (14, 10, 12)),
-            seconds=8.0,
-            warm=3.0,
-            runs=1,
-            tolerance=2.0,
-            shares=(0.5, 1.0, 1.5),
-            selectivities=(1,),
-            work=(1, 1000),
-        )
-
-    def span(self, asked: Asked) -> tuple[float, float]:
-        """Return how long a run warms up and is measured: of Joins, some windows at least."""
-        if (frames := asked.frames) is None:
-            return self.warm, self.seconds
-        # A window that began in the warm-up is not counted.
-        whole = max(2, ceil(self.seconds / frames.every / 2) * 2)
-        return ceil(max(self.warm, frames.size) / frames.every) * frames.every, whole * frames.every
+#: In a hurry, a first run that does not count says where a search begins: it comes at so many times the rate that is
+#: guessed, and engines that have just started do less than those that have run for a while.
+_AT_FIRST, _LATER = 3.0, 1.1
+#: In a hurry, runs are as short as steps allow; they get no longer than this for it.
+_LONGEST = 15.0
+#: Where a search begins in a hurry, of what was found of a query that is like it, and of the form before it.
+_ALIKE, _AFTER = 1.15, {"A+": ("dedicated", 1.0), "A": ("A+", 0.6)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +47,13 @@ class Task:
     figure: int
     name: str
     run: Callable[[], None]
+
+
+class _TooShort(Exception):
+    """Steps take so long that a run has too few of them."""
+
+    def __init__(self, step: float) -> None:
+        self.step = step
 
 
 class Evaluation:
@@ -98,6 +70,7 @@ class Evaluation:
         measure: Callable[[Session, Cell, Pools, Path], dict[str, Any]] = run_cell,
         check: Callable[[Session, Asked, Pools, Sequence[str], Path], int] = same,
         warm_up: Callable[[Session, Cell, Pools, Path], Any] = run_cell,
+        cost: Callable[[Session, int], float] = row_cost,
     ) -> None:
         self.plan = plan
         self.store = store
@@ -108,8 +81,15 @@ class Evaluation:
         self._measure = measure
         self._same = check
         self._warm_up = warm_up
+        self._cost = cost
         #: What has run in this process: Java compiles code when it is run for the first time, and often later.
-        self._warm: set[tuple[str, Asked]] = set()
+        self._warm: set[tuple[Any, ...]] = set()
+        #: The rates that were found so far, by side and query.
+        self._rates_found: dict[tuple[str, Asked], float] = {}
+        #: The cells of searches, without their rates: others of that side and query are as long.
+        self._ran: dict[tuple[str, Asked], Cell] = {}
+        #: How long steps of each kind were in the last run that was sustained.
+        self._steps: dict[tuple[Any, ...], float] = {}
         #: Queries of which sides give different answers.
         self._differ: set[str] = set()
         self._codes = {side: digest(tidegate=side != "hand") for side in ("hand", "spark", "local")}
@@ -125,9 +105,11 @@ class Evaluation:
                 yield Task(14, name, partial(self._beside, name))
         for figure, name in ((10, "AHM"), (12, "ahj")):
             if figure in plan.figures and name in plan.names:
-                for form in FORMS:
+                for form in plan.forms:
                     yield Task(figure, f"{name}, {form}", partial(self._rates, name, form))
         if 9 in plan.figures:
+            for work in plan.work:
+                yield Task(9, f"the cost of {work} rounds", partial(self._cost_of, work))
             for selectivity in plan.selectivities:
                 for work in plan.work:
                     query = f"S{selectivity:g}x{work}"
@@ -154,32 +136,45 @@ class Evaluation:
             self._differ.add(asked.query)
 
     def _beside(self, name: str) -> None:
-        """Figure 14: what each side sustains, in tumbling windows; and all sides at one rate, half of the least."""
+        """Figure 14: what each side sustains, in tumbling windows; and all sides at one rate, which all sustain."""
         if name in self._differ:
             return
         cells = [self._cell(side, Asked(name, tumbling=name[2] in "Jj")) for side in self.plan.sides]
-        rates = [self.sustained(cell) for cell in cells]
-        least = min((rate for rate in rates if rate > 0), default=0.0)
-        if least:
-            for cell in cells:
-                self.measured(replace(cell, rate=_rounded(least / 2)))
+        rates = {cell: self.sustained(cell) for cell in cells}
+        # What is to be compared is the local engine with Spark by hand; the third side is there if it can be.
+        decide = [rate for cell, rate in rates.items() if cell.side != "spark" or len(cells) < 3]
+        common = _rounded(min((rate for rate in decide if rate > 0), default=0.0) * self.plan.common)
+        for cell, rate in rates.items():
+            if 0 < common <= rate:
+                self.measured(replace(self._ran[cell.side, cell.asked], rate=common))
 
     def _forms(self, name: str) -> None:
         """Figures 9, 11 and 13: what each form sustains on Spark."""
         if name in self._differ:
             return
-        for form in FORMS:
+        for form in self.plan.forms:
             self.sustained(self._cell("spark", Asked(name, form)))
+
+    def _cost_of(self, work: int) -> None:
+        """Figure 9: what a row costs, by which the paper orders its points."""
+        key, cell = self._codes["spark"], {"cost": work}
+        if self.store.get(key, cell) is None:
+            self.say(f"what {work} rounds of work cost")
+            self.store.put(key, cell, {"micros": self._cost(self.session, work)})
 
     def _rates(self, name: str, form: str) -> None:
         """Figures 10 and 12: a form at several rates, which are shares of what dedicated operators sustain."""
         if name in self._differ:
             return
         base = self.sustained(self._cell("spark", Asked(name)))
+        cell = self._cell("spark", Asked(name, form))
+        if self.plan.hurry:
+            # Steps of what is composed of A take seconds.
+            cell = _longer(cell, 3.0)
         for share in self.plan.shares:
             rate = _rounded(base * share)
             if rate > 0:
-                self.measured(replace(self._cell("spark", Asked(name, form)), rate=rate))
+                self.measured(replace(cell, rate=rate))
 
     def _cell(self, side: str, asked: Asked) -> Cell:
         warm, seconds = self.plan.span(asked)
@@ -188,40 +183,130 @@ class Evaluation:
     def sustained(self, cell: Cell) -> float:
         """Return the greatest rate that a side sustains."""
         guess = self._guess(cell)
+        if self.plan.hurry:
+            guess, step = self._begin(cell)
+            cell = _longer(cell, step)
 
-        def measure(rate: float, run: int) -> Outcome:
-            result = self.measured(replace(cell, rate=rate, run=run))
-            answered = result["throughput"] >= _ANSWERED * rate
-            return Outcome(result["sustained"] and answered, result["throughput"])
-
-        plan, power = self.plan, 2 if cell.asked.joins else 1
-        found = search(measure, guess, tolerance=plan.tolerance, runs=plan.runs, power=power)
+        while True:
+            try:
+                found = self._search(cell, guess)
+                break
+            except _TooShort as error:
+                cell = _longer(cell, error.step)
+        plan = self.plan
         key = replace(cell, rate=0.0).parameters | {"runs": plan.runs, "tolerance": plan.tolerance}
         beyond = found.beyond if found.beyond < float("inf") else None
         result = {"rate": found.rate, "beyond": beyond, "tried": list(found.tried)}
         if self.store.get(self._codes[cell.side], key) != result:
             self.store.put(self._codes[cell.side], key, result)
+        self._rates_found[cell.side, cell.asked] = found.rate
+        self._ran[cell.side, cell.asked] = cell
         return found.rate
+
+    def _search(self, cell: Cell, guess: float) -> Sustained:
+        """Search with runs of one length; raise if that turns out to be too short, and may be longer."""
+        plan = self.plan
+
+        def measure(rate: float, run: int) -> Outcome:
+            result = self.measured(replace(cell, rate=rate, run=run))
+            sustained = result["sustained"] and result["throughput"] >= _ANSWERED * rate
+            if result["sustained"]:
+                self._steps[self._like(cell)] = result["step"]
+            if plan.hurry and not sustained and cell.seconds < min(1.5 * result["quickest"], _LONGEST):
+                raise _TooShort(result["quickest"])
+            return Outcome(sustained, result["throughput"])
+
+        power = 2 if cell.asked.joins else 1
+        return search(measure, guess, tolerance=plan.tolerance, runs=plan.runs, power=power, hurry=plan.hurry)
 
     def _guess(self, cell: Cell) -> float:
         if cell.query.startswith("S"):
             return 50_000.0
         return _GUESSES[cell.query[1:]] * _TIMES[cell.side]
 
+    def _begin(self, cell: Cell) -> tuple[float, float]:
+        """Return where a search in a hurry begins, and how long steps are. It is kept: who goes on meets the same."""
+        code, key = self._codes[cell.side], replace(cell, rate=0.0).parameters | {"begin": True}
+        if (found := self.store.get(code, key)) is None:
+            power = 2 if cell.asked.joins else 1
+            step = self._steps.get(self._like(cell), 0.0)
+            if (rate := self._near(cell)) is None:
+                guess = self._guess(cell)
+                rate = guess * _AT_FIRST ** (1 / power)
+                done = self._run_warm_up(cell, rate)
+                # Of too much, steps take ever longer.
+                step = 2 * done["quickest"]
+                # If next to nothing was answered, that says nothing.
+                if done["throughput"] < _ANSWERED * rate:
+                    rate = capacity(rate, done["throughput"], power)
+                rate = max(rate * _LATER, guess / 8)
+            found = {"rate": _rounded(rate), "step": step}
+            self.store.put(code, key, found)
+        return float(found["rate"]), float(found["step"])
+
+    def _near(self, cell: Cell) -> float | None:
+        """Return a rate by what was found of another form, or of a query that differs in selectivity or windows."""
+        form, share = _AFTER.get(cell.form, ("", 0.0))
+        if rate := self._rates_found.get((cell.side, Asked(cell.query, form, cell.tumbling))):
+            return rate * share
+        for (side, asked), rate in reversed(self._rates_found.items()):
+            if (side, asked.form, asked.tumbling) == (cell.side, cell.form, cell.tumbling) and rate:
+                if _cost(asked) == _cost(cell.asked):
+                    return rate * _ALIKE
+                if asked.frames and cell.asked.frames and asked.source == cell.asked.source:
+                    # As many comparisons a second.
+                    return rate * _ALIKE * sqrt(_pairs(asked.frames) / _pairs(cell.asked.frames))
+        return None
+
+    def _run_warm_up(self, cell: Cell, rate: float) -> dict[str, Any]:
+        """Let a query run on a side; return what came of it, which is not kept."""
+        self.say(f"{cell.query}, {cell.form}, {cell.side}: warm-up")
+        frames = cell.asked.frames
+        # In a hurry it says what can be done: of a Join a window is complete, and joined.
+        seconds = max(self.plan.warm_up, frames.size + 2 if frames and self.plan.hurry else 0.0)
+        once = replace(cell, rate=_rounded(rate), warm=0.0, seconds=seconds, bound=5.0)
+        found: dict[str, Any] = self._warm_up(self.session, once, self._pools, self._place)
+        self._warm.add(self._like(cell))
+        return found
+
+    def _like(self, cell: Cell) -> tuple[Any, ...]:
+        """Return what is warm once a cell has run: its query; in a hurry, all queries of its kind on such rows."""
+        asked = cell.asked
+        return (cell.side, asked.form, asked.source, asked.joins) if self.plan.hurry else (cell.side, asked)
+
     def measured(self, cell: Cell) -> dict[str, Any]:
         """Return what came of a cell: from the store, or by running it."""
         code = self._codes[cell.side]
         if (found := self.store.get(code, cell.parameters)) is not None:
             return found
-        if (cell.side, cell.asked) not in self._warm:
-            self.say(f"{cell.query}, {cell.form}, {cell.side}: warm-up")
-            once = replace(cell, rate=_rounded(self._guess(cell) / 2), warm=0.0, seconds=_WARM_UP, bound=5.0)
-            self._warm_up(self.session, once, self._pools, self._place)
-            self._warm.add((cell.side, cell.asked))
+        if self._like(cell) not in self._warm:
+            self._run_warm_up(cell, cell.rate if self.plan.hurry else self._guess(cell) / 2)
         self.say(f"{cell.query}, {cell.form}, {cell.side}: {cell.rate:,.0f} rows a second")
         result = self._measure(self.session, cell, self._pools, self._place)
         self.store.put(code, cell.parameters, result)
         return result
+
+
+def _cost(asked: Asked) -> tuple[str, str]:
+    """Return what queries share that differ in selectivity only: cost and kind, or the work of the synthetic Map."""
+    return asked.source, asked.query.split("x")[1] if asked.source == "inputs" else asked.query[1:]
+
+
+def _longer(cell: Cell, step: float) -> Cell:
+    """Return a cell that is long enough for steps of that length: some have to end before it counts, and then more."""
+    every = frames.every if (frames := cell.asked.frames) else 0.5
+    whole = 2 * every
+    warm, seconds = min(2 * step, _LONGEST / 2), min(3 * step, _LONGEST)
+    return replace(
+        cell,
+        warm=max(cell.warm, ceil(warm / every) * every),
+        seconds=max(cell.seconds, ceil(seconds / whole) * whole),
+    )
+
+
+def _pairs(frames: Frames) -> float:
+    """Return how many pairs a second there are at a rate of one row a second."""
+    return frames.size**2 / frames.every
 
 
 def _rounded(rate: float) -> float:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bench.aggregates.evaluation.plan import FORMS
 from bench.aggregates.evaluation.sides import SIDES
 from bench.aggregates.evaluation.store import Store
 from bench.aggregates.plots import bars, lines
 from bench.aggregates.queries import QUERIES
 
 __all__ = ["Found", "Measured", "figures", "found_in"]
-
-FORMS = ("dedicated", "A+", "A")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,8 @@ class Measured:
     seconds: float
     tolerance: float
     load: float
+    #: The least rate that is known to be too high, if one is.
+    beyond: float | None
 
     def throughput(self, query: str) -> float:
         """Return the comparisons of a Join, and the rows of a Map, a second."""
@@ -44,6 +45,8 @@ class Found:
     cells: Mapping[tuple[str, str, str, bool], Mapping[float, Sequence[Mapping[str, Any]]]]
     #: How many answers the sides agreed on, or why not, by query.
     checked: Mapping[str, Any]
+    #: What a row of the synthetic Map costs by its rounds of work, in microseconds of a processor.
+    costs: Mapping[int, float]
 
 
 def is_join(query: str) -> bool:
@@ -51,18 +54,22 @@ def is_join(query: str) -> bool:
     return not query.startswith("S") and query[2] in "Jj"
 
 
-def found_in(store: Store, codes: Iterable[str] | None = None) -> Found:
-    """Return what a store has: of the newest code, or of some that is named."""
-    wanted = None if codes is None else set(codes)
+def found_in(store: Store) -> Found:
+    """Return what a store has: of each side, what the code has done that ran last."""
+    newest = {_side(entry): entry["code"] for entry in store.entries()}
     searches: dict[tuple[str, str, str, bool], tuple[dict[str, Any], dict[str, Any]]] = {}
     cells: dict[tuple[str, str, str, bool], dict[float, list[dict[str, Any]]]] = {}
     checked: dict[str, Any] = {}
+    costs: dict[int, float] = {}
     for entry in store.entries():
         cell, result = entry["cell"], entry["result"]
-        if wanted is not None and entry["code"] not in wanted:
+        if entry["code"] != newest[_side(entry)] or "begin" in cell:
             continue
         if "same" in cell:
             checked[cell["same"]] = result.get("differs") or result["answers"]
+            continue
+        if "cost" in cell:
+            costs[cell["cost"]] = result["micros"]
             continue
         key = (cell["side"], cell["form"], cell["query"], cell["tumbling"])
         if "runs" in cell:
@@ -80,7 +87,20 @@ def found_in(store: Store, codes: Iterable[str] | None = None) -> Found:
         ]
         if at:
             sustained[key] = _measured(cell, result, at)
-    return Found(sustained, cells, checked)
+    # Runs of one rate that were shorter than others, as those of a first try are, say nothing beside them.
+    longest = {key: {rate: _longest(runs) for rate, runs in rates.items()} for key, rates in cells.items()}
+    return Found(sustained, longest, checked, costs)
+
+
+def _longest(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    most = max(run["cell"]["seconds"] for run in runs)
+    return [run for run in runs if run["cell"]["seconds"] == most]
+
+
+def _side(entry: Mapping[str, Any]) -> str:
+    """Return the side that an entry is of; what is asked of all of them is of none."""
+    found: str = entry["cell"].get("side", "")
+    return found
 
 
 def _measured(cell: Mapping[str, Any], result: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Measured:
@@ -94,6 +114,7 @@ def _measured(cell: Mapping[str, Any], result: Mapping[str, Any], runs: Sequence
         cell["seconds"],
         cell["tolerance"],
         _mean([run["load"] for run in runs]),
+        result["beyond"],
     )
 
 
@@ -135,6 +156,9 @@ def _figure_9(found: Found) -> dict[str, str]:
     works = sorted({work for _, work in points})
     if len(works) < 2:
         return {}
+    # The paper's axis is what a row costs; where that was not measured, it is the work.
+    known_costs = all(work in found.costs for work in works)
+    across = [found.costs[work] if known_costs else float(work) for work in works]
     drawn: dict[str, dict[str, list[float]]] = {"throughput": {}, "latency": {}}
     for form in ("A+", "A"):
         for selectivity in sorted({selectivity for selectivity, _ in points}):
@@ -154,10 +178,10 @@ def _figure_9(found: Found) -> dict[str, str]:
     return {
         f"figure-9-{what}.svg": lines(
             f"Figure 9: {what} of A and A+, dedicated = 100 %",
-            works,
-            series,
+            across,
+            {name: values for name, values in series.items() if any(values)},
             unit="%",
-            over="rounds of work for each row",
+            over="µs of a processor for each row, dedicated" if known_costs else "rounds of work for each row",
         )
         for what, series in drawn.items()
     }
@@ -165,7 +189,9 @@ def _figure_9(found: Found) -> dict[str, str]:
 
 def _of_rates(found: Found, figure: int, query: str) -> dict[str, str]:
     """Throughput and latency of the forms over the rate at which rows come."""
-    by_form = {form: found.cells.get(("spark", form, query, False), {}) for form in FORMS}
+    by_form = {form: cells for form in FORMS if (cells := found.cells.get(("spark", form, query, False)))}
+    if len(by_form) < 2:
+        return {}
     rates = sorted(set.intersection(*(set(cells) for cells in by_form.values())))
     if len(rates) < 2:
         return {}
@@ -193,8 +219,9 @@ def _of_rates(found: Found, figure: int, query: str) -> dict[str, str]:
 def _of_forms(found: Found, figure: int, kind: str) -> dict[str, str]:
     """What the forms sustain of all Maps, or all Joins, and the latency there."""
     names = [n for n in QUERIES if is_join(n) == (kind == "Joins")]
-    names = [n for n in names if all(("spark", form, n, False) in found.sustained for form in FORMS)]
-    by_form = {form: [found.sustained["spark", form, n, False] for n in names] for form in FORMS}
+    there = [form for form in FORMS if any(("spark", form, n, False) in found.sustained for n in names)]
+    names = [n for n in names if sum(("spark", form, n, False) in found.sustained for form in there) > 1]
+    by_form = {form: [found.sustained.get(("spark", form, n, False)) for n in names] for form in there}
     return _both(f"figure-{figure}", f"Figure {figure}: {kind} on Spark", kind, names, by_form)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import tidegate as tg
 from bench.aggregates.evaluation.asked import Asked
-from bench.aggregates.evaluation.by_hand import by_hand
+from bench.aggregates.evaluation.by_hand import SETTINGS, by_hand
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,6 +54,7 @@ class Session:
             from tidegate.spark.session import local_session
 
             options = {"spark__driver__memory": "4g", "spark__sql__shuffle__partitions": str(self.cores)} | _KEPT
+            options |= {name.replace(".", "__"): value for name, value in SETTINGS.items()}
             self._spark = local_session("bench", master=f"local[{self.cores}]", **options)
         return self._spark
 

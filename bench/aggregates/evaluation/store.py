@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,26 @@ __all__ = ["Store", "digest"]
 
 _ROOT = Path(__file__).parents[3]
 #: What decides what is measured, beside the parameters: of all sides, and of Tidegate.
-_BENCH = ("bench/aggregates/queries", "bench/aggregates/evaluation/pace.py", "bench/aggregates/evaluation/sides.py",
-          "bench/aggregates/evaluation/by_hand.py", "bench/aggregates/evaluation/cell.py",
-          "bench/aggregates/evaluation/waits.py")  # fmt: skip
+_BENCH = (
+    "bench/aggregates/queries",
+    *(
+        f"bench/aggregates/evaluation/{name}.py"
+        for name in ("asked", "by_hand", "cell", "pace", "rule", "sides", "waits")
+    ),
+)
 _TIDEGATE = ("src/tidegate",)
 
 
-def digest(*, tidegate: bool, root: Path = _ROOT) -> str:
+#: And packages that do the work.
+_PACKAGES = ("pyspark", "duckdb", "pyarrow")
+
+
+def digest(*, tidegate: bool, root: Path = _ROOT, version: Callable[[str], str] = version) -> str:
     """Return a short name of the code that a figure depends on: whoever changes it measures again.
 
     What Spark by hand does depends on no code of Tidegate.
     """
-    found = sha256()
+    found = sha256(" ".join(map(version, _PACKAGES)).encode())
     for name in (*_BENCH, *(_TIDEGATE if tidegate else ())):
         path = root / name
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
