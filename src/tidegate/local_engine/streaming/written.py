@@ -19,6 +19,7 @@ from tidegate.local_engine.types import zoned
 __all__ = ["FILE", "copy_rows", "picked", "write_apart", "write_few"]
 
 FILE = "part-0.parquet"
+_TEXTS = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
 def picked(columns: Sequence[Column]) -> str:
@@ -36,7 +37,9 @@ def write_few(rows: pa.Table, to: Path) -> None:
     """Write few rows: DuckDB waits until its file is on the disk, and a step should wait for all files at a time."""
     # Readers that go by what Arrow writes of the values of a column would overlook NaN.
     numbers = any(re.search("float|double", str(type_)) for type_ in rows.schema.types)
-    pq.write_table(rows, to, store_schema=False, write_statistics=not numbers)
+    # Numbers are seldom the same: to look whether they are takes longer than to write them.
+    texts = [field.name for field in rows.schema if field.type in _TEXTS]
+    pq.write_table(rows, to, store_schema=False, write_statistics=not numbers, use_dictionary=texts)
 
 
 def write_apart(
