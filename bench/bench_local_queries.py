@@ -28,7 +28,7 @@ from bench.aggregates.queries import QUERIES
 
 #: How many rows come in a second, and for how many seconds, by what a query reads and whether it joins.
 RATES = {("texts", False): (40_000.0, 2.0), ("scans", False): (4_000.0, 1.0)}
-RATES |= {("texts", True): (20_000.0, 10.0), ("scans", True): (400.0, 4.0)}
+RATES |= {("texts", True): (40_000.0, 6.0), ("scans", True): (400.0, 4.0)}
 #: How many files a step takes: those of half a second.
 PER_STEP = 10
 

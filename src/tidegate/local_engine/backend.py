@@ -21,6 +21,7 @@ from tidegate.flow.plan import Operator
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type, translated_query
 from tidegate.local_engine.expressions import Scope
+from tidegate.local_engine.hoisted import hoisted
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
 from tidegate.local_engine.session import utc_cursor
 from tidegate.local_engine.types import spark_type
@@ -126,12 +127,13 @@ class LocalBackend:
         types: Mapping[str, str | None] = MappingProxyType({}),
     ) -> LocalRelation:
         """Return rows of tables that are joined one after the other."""
+        tables, found = hoisted(tables, conditions)
         scope = Scope({alias: _types_of(rows) for alias, rows in tables.items()}, self._type_of)
         picked = {name: scope.typed(sql, types.get(name)) for name, sql in columns.items()}
         first, *others = (f"{rows.name} AS {duckdb_name(alias)}" for alias, rows in tables.items())
         parts = [first]
-        for table, condition, kind in zip(others, conditions, how, strict=True):
-            parts.append(f"{kind} {table} ON {scope.condition(condition) if condition else 'true'}")
+        for table, on, kind in zip(others, found, how, strict=True):
+            parts.append(f"{kind} {table} ON {on.sql(scope.condition)}")
         texts = ", ".join(f"{sql} AS {duckdb_name(name)}" for name, (sql, _) in picked.items())
         body = f"SELECT {texts} FROM {' '.join(parts)}"
         body += f" WHERE {scope.condition(where)}" if where else ""
