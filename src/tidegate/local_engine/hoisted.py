@@ -19,7 +19,7 @@ from tidegate.flow.sqltypes import quoted
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.relation import LocalRelation
 
-__all__ = ["On", "hoisted"]
+__all__ = ["On", "conditions_of", "hoisted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +146,23 @@ def _value(text: str, tables: Mapping[str, Sequence[Column]], parts: Sequence[st
             continue
         if not found.fails or found.type is None or "VOID" in found.type or f'"{table}"' not in found.sql:
             return None
-        own = (_compiled(part, types, condition=True) for part in parts)
-        needed = " AND ".join(value.sql for value in own if value is not None and not value.fails)
-        sql = tried(found.sql)
+        needed, sql = _own_conditions(parts, types), tried(found.sql)
         return _Value(table, Column(name, found.type), f"CASE WHEN {needed} THEN {sql} END" if needed else sql)
     return None
+
+
+def conditions_of(condition: str, table: str, columns: Sequence[Column]) -> str:
+    """Return the parts of a condition on rows of one table alone that do not fail, in DuckDB's SQL; or nothing.
+
+    >>> conditions_of("l.a > 2 AND l.a = r.a AND r.a < 9", "l", [Column("a", "INT")])
+    '((CAST("l"."a" > CAST(2 AS INT) AS BOOLEAN)))'
+    """
+    return _own_conditions(list(_parts(condition)), {f"{table}.{column.name}": column.type for column in columns})
+
+
+def _own_conditions(parts: Sequence[str], types: Mapping[str, str | None]) -> str:
+    found = (_compiled(part, types, condition=True) for part in parts)
+    return " AND ".join(value.sql for value in found if value is not None and not value.fails)
 
 
 def _compiled(text: str, types: Mapping[str, str | None], *, condition: bool = False) -> Value | None:
