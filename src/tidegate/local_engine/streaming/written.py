@@ -49,8 +49,15 @@ def _options(schema: pa.Schema) -> dict[str, Any]:
     # Readers that go by what Arrow writes of the values of a column would overlook NaN.
     numbers = any(re.search("float|double", str(type_)) for type_ in schema.types)
     # Numbers are seldom the same: to look whether they are takes longer than to write them.
-    texts = [field.name for field in schema if field.type in _TEXTS or pa.types.is_dictionary(field.type)]
-    return {"write_statistics": not numbers, "use_dictionary": texts, "dictionary_pagesize_limit": _DICTIONARY}
+    looked_up = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    texts = [field.name for field in schema if field.type in _TEXTS]
+    # The least of texts that come often would be looked for among all of them.
+    seen: bool | list[str] = not numbers and [name for name in schema.names if name not in looked_up]
+    return {
+        "write_statistics": seen if looked_up else not numbers,
+        "use_dictionary": texts + looked_up,
+        "dictionary_pagesize_limit": _DICTIONARY,
+    }
 
 
 def write_late(backend: LocalBackend, rows: LocalRelation, to: Path) -> int:
