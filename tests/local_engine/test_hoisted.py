@@ -18,7 +18,10 @@ from tidegate.local_engine.hoisted import On, _on
 TEXTS = ["Ab", "aB", "cd", "CD", "efg", None]
 UNKNOWN = "\N{GREEK CAPITAL LETTER SIGMA}x"
 WHERE = "lower(left.s) <> lower(right.o) AND length(left.s) = length(right.o) AND left.k < 5 AND right.m < 5"
-SIDES = {"left": [Column("s", "STRING"), Column("k", "INT")], "right": [Column("o", "STRING"), Column("m", "INT")]}
+SIDES = (
+    ("left", (Column("s", "STRING"), Column("k", "INT"))),
+    ("right", (Column("o", "STRING"), Column("m", "INT"))),
+)
 
 
 def joined(how: str) -> tg.Flow:
@@ -74,12 +77,11 @@ def test_pairs_that_are_left_out_are_found(monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_other_conditions_stay(condition: str) -> None:
     """What cannot fail, reads both sides, is in a function of elements, is no call, or may fail for another reason."""
-    assert _on(condition, SIDES, {}) == On(condition)
+    assert _on(condition, SIDES, 0, False) == (On(condition), ())
 
 
 def test_what_is_read_twice_is_computed_once() -> None:
     """Calls with the same text are one column, and only for rows that the other parts let pass."""
-    values: dict[str, Any] = {}
-    on = _on("(lower(left.s) <> right.o AND (left.k < 5)) AND lower(left.s) <> 'a'", SIDES, values)
-    assert (on.rest, on.columns) == ("left.k < 5", ('"left"."__once0"',))
-    assert [value.sql.startswith('CASE WHEN ((CAST("left"."k" < ') for value in values.values()] == [True]
+    on, values = _on("(lower(left.s) <> right.o AND (left.k < 5)) AND lower(left.s) <> 'a'", SIDES, 3, False)
+    assert (on.rest, on.columns) == ("left.k < 5", ('"left"."__once3"',))
+    assert [value.sql.startswith('CASE WHEN ((CAST("left"."k" < ') for value in values] == [True]

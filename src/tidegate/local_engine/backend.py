@@ -21,7 +21,7 @@ from tidegate.flow.plan import Operator
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type, translated_query
 from tidegate.local_engine.expressions import Scope
-from tidegate.local_engine.hoisted import conditions_of, hoisted
+from tidegate.local_engine.hoisted import hoisted
 from tidegate.local_engine.late import late_pairs
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
 from tidegate.local_engine.session import utc_cursor
@@ -140,9 +140,7 @@ class LocalBackend:
         body += f" WHERE {scope.condition(where)}" if where else ""
         late = None
         if where is None and list(how) == ["JOIN"]:
-            (on,) = found
-            own = {alias: conditions_of(on.written, alias, rows.columns) for alias, rows in tables.items()}
-            late = late_pairs(tables, own, on.sql(scope.condition), columns, picked)
+            late = late_pairs(tables, found[0], found[0].sql(scope.condition), columns, picked)
         return LocalRelation(
             self,
             self.fresh_name(),

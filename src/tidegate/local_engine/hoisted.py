@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
 
 from tidegate.flow.agreed.compile import Refused, compiled, compiled_condition
 from tidegate.flow.agreed.values import Value, tried
+from tidegate.flow.agreed.zones import elsewhere
 from tidegate.flow.parser import TokenType
 from tidegate.flow.schema import Column
 from tidegate.flow.sql import Sql
@@ -59,56 +62,59 @@ class _Value:
         return f"{duckdb_name(self.table)}.{duckdb_name(self.column.name)}"
 
 
+#: The columns of tables, by name.
+_Shapes: TypeAlias = tuple[tuple[str, tuple[Column, ...]], ...]
+
+
 def hoisted(
     tables: Mapping[str, LocalRelation], conditions: Sequence[str | None]
 ) -> tuple[dict[str, LocalRelation], list[On]]:
     """Return tables with columns for what may fail in the conditions of their joins, and conditions that read these."""
-    shapes = {name: rows.columns for name, rows in tables.items()}
-    values: dict[str, _Value] = {}
-    found_on = [_on(condition or "true", shapes, values) for condition in conditions]
+    shapes = tuple((name, rows.columns) for name, rows in tables.items())
+    values: list[_Value] = []
+    read: list[On] = []
+    for condition in conditions:
+        on, more = _on(condition or "true", shapes, len(values), elsewhere())
+        read.append(on)
+        values += more
     found = dict(tables)
     for name, rows in tables.items():
-        if own := [value for value in values.values() if value.table == name]:
+        if own := [value for value in values if value.table == name]:
             picked = ", ".join(f"{value.sql} AS {duckdb_name(value.column.name)}" for value in own)
             body = f"SELECT *, {picked} FROM {rows.name} AS {duckdb_name(name)}"
             columns = (*rows.columns, *(value.column for value in own))
             found[name] = LocalRelation(rows.backend, rows.backend.fresh_name(), body, columns, (rows,))
-    return found, found_on
+    return found, read
 
 
-def _on(condition: str, tables: Mapping[str, Sequence[Column]], values: dict[str, _Value]) -> On:
-    """Return a condition that reads calls which may fail from columns; those that are new are added to ``values``.
+@lru_cache(maxsize=1024)
+def _on(condition: str, tables: _Shapes, first: int, _elsewhere: bool) -> tuple[On, tuple[_Value, ...]]:
+    """Return a condition that reads calls which may fail from columns, numbered from ``first`` on, and these.
 
-    >>> sides = {"l": [Column("a", "STRING")], "r": [Column("b", "STRING")]}
-    >>> on = _on("l.a = r.b AND lower(l.a) <> lower(r.b)", sides, {})
+    >>> sides = ("l", (Column("a", "STRING"),)), ("r", (Column("b", "STRING"),))
+    >>> on, _ = _on("l.a = r.b AND lower(l.a) <> lower(r.b)", sides, 0, False)
     >>> on.rest, on.reading
     ('l.a = r.b', 'l.__once0 <> r.__once1')
     """
     # A parameter of a function may have the name of a table.
     if any(token.kind == TokenType.ARROW for token in Sql.of(condition).tokens):
-        return On(condition)
-    new: dict[str, _Value] = {}
+        return On(condition), ()
+    values: dict[str, _Value] = {}
     rest: list[str] = []
     reading: list[str] = []
-    read: dict[str, None] = {}
     parts = list(_parts(condition))
     for part in parts:
-        known = values | new
-        pieces = list(_calls(part, tables, parts, known))
-        if not pieces:
-            rest.append(part)
-            continue
-        read |= dict.fromkeys(value.in_duckdb for _, value in pieces)
-        new |= {text: value for text, value in known.items() if text not in values}
-        reading.append(Sql.of(part).substitute((call, value.text) for call, value in pieces))
+        pieces = list(_calls(part, tables, parts, values, first))
+        reads = Sql.of(part).substitute((call, value.text) for call, value in pieces)
+        (reading if pieces else rest).append(reads)
     together = " AND ".join(reading)
-    columns = {f"{name}.{c.name}": c.type for name, own in tables.items() for c in own}
-    columns |= {f"{value.table}.{value.column.name}": value.column.type for value in (values | new).values()}
+    columns = {f"{name}.{c.name}": c.type for name, own in tables for c in own}
+    columns |= {f"{value.table}.{value.column.name}": value.column.type for value in values.values()}
     found = _compiled(together, columns, condition=True) if reading else None
     if found is None or found.fails:
-        return On(condition)
-    values |= new
-    return On(condition, " AND ".join(rest), together, tuple(read))
+        return On(condition), ()
+    own = tuple(values.values())
+    return On(condition, " AND ".join(rest), together, tuple(value.in_duckdb for value in own)), own
 
 
 def _parts(condition: str) -> Iterator[str]:
@@ -122,7 +128,7 @@ def _parts(condition: str) -> Iterator[str]:
 
 
 def _calls(
-    part: str, tables: Mapping[str, Sequence[Column]], parts: Sequence[str], values: dict[str, _Value]
+    part: str, tables: _Shapes, parts: Sequence[str], values: dict[str, _Value], first: int
 ) -> Iterator[tuple[Sql, _Value]]:
     """Yield the outermost calls that may fail and read one table; those that are new are added to ``values``."""
     end = -1
@@ -131,15 +137,15 @@ def _calls(
             # It is in another one.
             continue
         text = str(call.sql)
-        value = values.get(text) or _value(text, tables, parts, f"__once{len(values)}")
+        value = values.get(text) or _value(text, tables, parts, f"__once{first + len(values)}")
         if value is not None:
             values[text], end = value, call.sql.span[1]
             yield call.sql, value
 
 
-def _value(text: str, tables: Mapping[str, Sequence[Column]], parts: Sequence[str], name: str) -> _Value | None:
+def _value(text: str, tables: _Shapes, parts: Sequence[str], name: str) -> _Value | None:
     """Return a call as a value of the rows of a table, if it may fail, and reads the columns of no other table."""
-    for table, columns in tables.items():
+    for table, columns in tables:
         types = {f"{table}.{column.name}": column.type for column in columns}
         found = _compiled(text, types)
         if found is None:

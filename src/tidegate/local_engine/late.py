@@ -7,18 +7,16 @@ for them, so that nothing else has to be found of a pair.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from tidegate.flow.errors import NotSupported
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
 from tidegate.flow.translate import duckdb_name
-
-if TYPE_CHECKING:
-    from tidegate.local_engine.relation import LocalRelation
+from tidegate.local_engine.hoisted import On, conditions_of
+from tidegate.local_engine.relation import LocalRelation
 
 __all__ = ["Late", "Place", "Side", "late_pairs"]
 
@@ -28,12 +26,22 @@ _TEXTS = ("STRING", "BINARY")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A side of a join: the query of its rows, and the table that is to hold them; rows have numbers there."""
+    """A side of a join: its rows, and the table that is to hold them, in which they have numbers."""
 
-    query: str
+    rows: LocalRelation
+    #: What the join calls it, and its condition.
+    alias: str
+    on: str
     table: str
     #: The column of pairs that has the number of the row.
     number: str
+
+    @property
+    def query(self) -> str:
+        """Return the rows that the condition does not rule out by themselves."""
+        own = conditions_of(self.on, self.alias, self.rows.columns)
+        rows = f"SELECT * FROM ({self.rows.sql}) AS {duckdb_name(self.alias)}"
+        return f"{rows} WHERE {own}" if own else rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,43 +92,36 @@ class Late:
 
 def late_pairs(
     tables: Mapping[str, LocalRelation],
-    own: Mapping[str, str],
-    on: str,
+    on: On,
+    condition: str,
     columns: Mapping[str, str],
     picked: Mapping[str, tuple[str, str]],
 ) -> Late | None:
     """Return the pairs of an inner join of two tables, or None if it has no texts.
 
-    ``own`` are conditions on the rows of one table, and ``picked`` is how the columns are found of both.
+    ``condition`` is that of the join in DuckDB's SQL, and ``picked`` is how it finds the columns.
     """
     found: dict[str, Place] = {}
     for i, (alias, rows) in enumerate(tables.items()):
-        texts = {f"{quoted(alias)}.{quoted(c.name)}": c for c in rows.columns if c.type in _TEXTS}
-        texts |= {f"`{alias}`.{quoted(c.name)}": c for c in rows.columns if c.type in _TEXTS}
-        found |= {name: Place(i, texts[sql].name) for name, sql in columns.items() if sql in texts}
+        texts = {f"{as_}.{quoted(c.name)}": c.name for c in rows.columns if c.type in _TEXTS for as_ in _written(alias)}
+        found |= {name: Place(i, texts[sql]) for name, sql in columns.items() if sql in texts}
     if not found:
         return None
     backend = next(iter(tables.values())).backend
-    sides = [
-        Side(_query(rows, alias, own.get(alias, "")), backend.fresh_name(), f"__row{i}")
+    sides = tuple(
+        Side(rows, alias, on.written, backend.fresh_name(), f"__row{i}")
         for i, (alias, rows) in enumerate(tables.items())
-    ]
+    )
     others = {name: value for name, value in picked.items() if name not in found}
-    texts_of = [f"{sql} AS {duckdb_name(name)}" for name, (sql, _) in others.items()]
-    texts_of += [f'{duckdb_name(alias)}.rowid AS "{s.number}"' for s, alias in zip(sides, tables, strict=True)]
-    left, right = (f"{side.table} AS {duckdb_name(alias)}" for side, alias in zip(sides, tables, strict=True))
+    values = [f"{sql} AS {duckdb_name(name)}" for name, (sql, _) in others.items()]
+    values += [f"{duckdb_name(side.alias)}.rowid AS {duckdb_name(side.number)}" for side in sides]
+    left, right = (f"{side.table} AS {duckdb_name(side.alias)}" for side in sides)
+    body = f"SELECT {', '.join(values)} FROM {left} JOIN {right} ON {condition}"
     shape = [Column(name, type_) for name, (_, type_) in others.items()]
     shape += [Column(side.number, "BIGINT") for side in sides]
-    return Late(
-        _relation(tables, f"SELECT {', '.join(texts_of)} FROM {left} JOIN {right} ON {on}", shape), tuple(sides), found
-    )
+    return Late(LocalRelation(backend, backend.fresh_name(), body, tuple(shape)), sides, found)
 
 
-def _query(rows: LocalRelation, alias: str, own: str) -> str:
-    return f"SELECT * FROM ({rows.sql}) AS {duckdb_name(alias)}" + (f" WHERE {own}" if own else "")
-
-
-def _relation(tables: Mapping[str, LocalRelation], body: str, columns: Sequence[Column]) -> LocalRelation:
-    """Return a relation of tables that are there when it is computed."""
-    some = next(iter(tables.values()))
-    return replace(some, name=some.backend.fresh_name(), body=body, columns=tuple(columns), parents=(), late=None)
+def _written(alias: str) -> set[str]:
+    """Return how a name of a table is written."""
+    return {quoted(alias), f"`{alias}`"}

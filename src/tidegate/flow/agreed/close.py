@@ -2,7 +2,8 @@
 
 Who joins by ``reduce(zip_with(l.a, r.b, (x, y) -> abs(x - y)), 0D, (s, t) -> s + t) < 0.5`` compares every row of one
 table with every row of the other, element by element. The sums of both lists differ by no more than their elements do
-(the triangle inequality). Each is found once for a row, and to compare two numbers costs next to nothing.
+(the triangle inequality). Each is found once for a row, and to compare two numbers costs next to nothing. What is left
+is decided by all differences, without what it takes to tell NULL from NaN.
 
 The conditions here hold wherever the given one does, also in numbers that are rounded: a sum of ``n`` doubles is off by
 less than ``n u`` times the sum of their absolute values, where ``u`` is 2 to the power of -53, which is less than ``n n
@@ -11,15 +12,16 @@ u`` times the greatest of them. Four times that, and a little more, covers what 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
-from tidegate.flow.agreed.early import bare, sum_of_terms, upper_bound
+from tidegate.flow.agreed.early import FIRST, bare, sum_of_terms, upper_bound
 from tidegate.flow.agreed.values import Value
 from tidegate.flow.parser import Tree, exp
 
-__all__ = ["close_lists", "close_sums"]
+__all__ = ["Close", "close_lists", "close_sums"]
 
 _EPSILON = "CAST('4.5e-16' AS DOUBLE)"
+_INFINITE = "CAST('infinity' AS DOUBLE)"
 #: By so much a bound is wider than it is written: more than lists of any length that there is are off by.
 _WIDER = 1 + 2**-20
 #: Smaller bounds, but for 0, are not made wider by that.
@@ -59,20 +61,39 @@ def _is_difference(function: Tree) -> bool:
     return plain and len(names) == 2 and sorted(side.name.lower() for side in sides) == sorted(names)
 
 
-def close_sums(a: Value, b: Value, start: Value, bound: Value) -> Sequence[Value]:
-    """Return conditions on the sums of two lists that hold if their differences, from 0 on, add up to a bound or less.
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Conditions that hold wherever the differences of two lists add up to a bound or less.
 
-    There are none but for lists of doubles, and a bound that is written out.
+    Those on ``sums`` compare numbers that a row has by itself; ``differences`` adds all of them up.
+    """
+
+    sums: tuple[Value, ...]
+    differences: Value
+
+
+def close_sums(a: Value, b: Value, start: Value, bound: Value) -> Close | None:
+    """Return what holds if the differences of two lists, from 0 on, add up to a bound or less.
+
+    There is nothing but for lists of doubles, and a bound that is written out.
     """
     limit = _number(bound)
     doubles = a.type == b.type == "ARRAY<DOUBLE>" and start.type == "DOUBLE"
     if limit is None or not doubles or start.literal != 0:
-        return ()
+        return None
     wider = f"CAST('{limit * _WIDER!r}' AS DOUBLE)"
-    return tuple(
-        Value(f"({_end(one.sql, '-')} - {wider} <= {_end(other.sql, '+')})", "BOOLEAN")
-        for one, other in ((a, b), (b, a))
-    )
+    # Of all elements, and of the first: where the sums of all are alike, those may not be.
+    sides = [(a.sql, b.sql), tuple(f"list_slice({side.sql}, 1, {FIRST})" for side in (a, b))]
+    sums = [
+        Value(f"({_end(one, '-')} - {wider} <= {_end(other, '+')})", "BOOLEAN")
+        for left, right in sides
+        for one, other in ((left, right), (right, left))
+    ]
+    # What is not known counts as infinite here, so that nothing has to be looked at twice.
+    each = f"coalesce(abs(struct_extract(__λd, 1) - struct_extract(__λd, 2)), {_INFINITE})"
+    total = f"coalesce(list_sum(list_transform(list_zip({a.sql}, {b.sql}), lambda __λd: {each})), 0.0::DOUBLE)"
+    known = f"{a.sql} IS NOT NULL AND {b.sql} IS NOT NULL"
+    return Close(tuple(sums), Value(f"(CASE WHEN {known} THEN {total} <= {wider} END)", "BOOLEAN"))
 
 
 def _number(bound: Value) -> float | None:
