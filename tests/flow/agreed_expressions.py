@@ -51,6 +51,7 @@ right(s, n) ; left(s, -1) ; left(s, i) ; right(s, j) ; replace(s, u, w) ; replac
 reverse(s) ; repeat(s, n) ; space(n) ; lpad(s, n, u) ; rpad(s, n, u) ; lpad(s, 4) ; rpad(s, 4) ; lpad(s, 5, 'ab')
 instr(s, u) ; instr(s, 'a') ; locate(u, s) ; locate('', s) ; startswith(s, u) ; endswith(s, u) ; contains(s, u)
 contains(s, '') ; split(s, ',') ; split(s, 'a') ; split(s, '[ab]+') ; split(s, '\\\\s') ; split_part(s, ',', n)
+split(s, '\\\\s+') ; split(s, ' ') ; split(s, 'ab') ; split(s, '[ ,]') ; split(s, 'a+') ; split(s, '[a]')
 split_part(s, u, 1) ; split_part(s, u, n) ; ascii(s) ; md5(s) ; s RLIKE '^a' ; s RLIKE 'a$' ; s RLIKE '\\\\s'
 s RLIKE 'a.b' ; s RLIKE '.' ; s RLIKE '^.*$' ; s RLIKE '[^a-z]$' ; rlike(s, 'a|b') ; regexp(s, '(a|b)c')
 regexp_like(s, '\\\\d+') ; s RLIKE '\\\\S\\\\W' ; s RLIKE '^\\\\s*$' ; s RLIKE 'a{2,3}?b' ; s NOT RLIKE 'a'

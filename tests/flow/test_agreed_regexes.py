@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.flow.agreed.compile import Refused, compiled
+from tidegate.flow.agreed.regexes import Regex
 
 #: All short texts of these: ends of lines, a space, letters.
 TEXTS = ["".join(letters) for size in range(5) for letters in product("ab \r\n\x85", repeat=size)]
@@ -60,6 +61,24 @@ def test_what_ends_with_a_dollar_matches_as_in_java(
     assert first in (None, [found[0] if (found := pattern.search(text)) else "" for text in texts])
     replaced = computed(connection, f"regexp_replace(s, '{escaped}', '-')")
     assert replaced in (None, [pattern.sub("-", text) for text in texts])
+
+
+@pytest.mark.parametrize("pattern", ["a", "ab", " ", r"\s", r"\s+", "[ab]", "[ab]+", "[a]", " +", r"[ \r]+", r"\n"])
+def test_texts_are_split_as_by_their_pattern(connection: duckdb.DuckDBPyConnection, pattern: str) -> None:
+    """Where a text is not split by a pattern, it is split at the same places; empty parts are there, too."""
+    python = pattern
+    for java, other in IN_PYTHON.items():
+        python = python.replace(java, other)
+    escaped = pattern.replace("\\", "\\\\")
+    assert computed(connection, f"split(s, '{escaped}')") == [re.split(python, text) for text in TEXTS[::3]]
+
+
+def test_two_in_a_row_that_are_not_looked_for_are_found(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The comparison above would find it if a text with two separators in a row were split at each of them."""
+    monkeypatch.setattr(Regex, "separators", property(lambda _: (" \n", False)))
+    assert computed(connection, r"split(s, '[ \n]+')") != [re.split("[ \n]+", text) for text in TEXTS[::3]]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from tidegate.flow.plan import Operator
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type, translated_query
 from tidegate.local_engine.expressions import Scope
+from tidegate.local_engine.hoisted import hoisted
+from tidegate.local_engine.late import late_pairs
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
 from tidegate.local_engine.session import utc_cursor
 from tidegate.local_engine.types import spark_type
@@ -126,21 +128,26 @@ class LocalBackend:
         types: Mapping[str, str | None] = MappingProxyType({}),
     ) -> LocalRelation:
         """Return rows of tables that are joined one after the other."""
+        tables, found = hoisted(tables, conditions)
         scope = Scope({alias: _types_of(rows) for alias, rows in tables.items()}, self._type_of)
         picked = {name: scope.typed(sql, types.get(name)) for name, sql in columns.items()}
         first, *others = (f"{rows.name} AS {duckdb_name(alias)}" for alias, rows in tables.items())
         parts = [first]
-        for table, condition, kind in zip(others, conditions, how, strict=True):
-            parts.append(f"{kind} {table} ON {scope.condition(condition) if condition else 'true'}")
+        for table, on, kind in zip(others, found, how, strict=True):
+            parts.append(f"{kind} {table} ON {on.sql(scope.condition)}")
         texts = ", ".join(f"{sql} AS {duckdb_name(name)}" for name, (sql, _) in picked.items())
         body = f"SELECT {texts} FROM {' '.join(parts)}"
         body += f" WHERE {scope.condition(where)}" if where else ""
+        late = None
+        if where is None and list(how) == ["JOIN"]:
+            late = late_pairs(tables, found[0], found[0].sql(scope.condition), columns, picked)
         return LocalRelation(
             self,
             self.fresh_name(),
             body,
             tuple(Column(name, type_) for name, (_, type_) in picked.items()),
             tuple(dict.fromkeys(tables.values())),
+            late,
         )
 
     # The protocol.
@@ -184,9 +191,9 @@ class LocalBackend:
         found = self.connection.execute(f"COPY ({query}) TO '{target}' (FORMAT parquet)").fetchone()
         return int(found[0]) if found else 0
 
-    def picked(self, rows: LocalRelation, columns: str, *, most: int) -> duckdb.DuckDBPyRelation:
+    def picked(self, rows: LocalRelation, columns: str, *, most: int | None) -> duckdb.DuckDBPyRelation:
         """Return some columns of rows, lazily, and at most so many rows."""
-        return self.run(f"{self._picked(rows, columns)} LIMIT {most}")
+        return self.run(self._picked(rows, columns) + ("" if most is None else f" LIMIT {most}"))
 
     def fetched(self, rows: LocalRelation, columns: str, *, most: int) -> list[tuple[Any, ...]]:
         """Return some columns of rows as Python has them, and at most so many rows."""

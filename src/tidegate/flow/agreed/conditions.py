@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from tidegate.flow.agreed.close import close_lists, close_sums
 from tidegate.flow.agreed.early import of_first_terms
 from tidegate.flow.agreed.kinds import bind_kind
 from tidegate.flow.agreed.operators import Operators
@@ -61,13 +62,13 @@ class Conditions(Operators):
         """Return the condition by which rows are chosen or joined.
 
         As in Spark, those of its parts come first that do not fail, and rows are found by them. Of a sum that may not
-        reach a bound, the first terms come before all of them.
+        reach a bound, the first terms come before all of them; of lists that have to be close, their sums.
         """
         chain = _chain(node, exp.And)
         parts = sorted((self.condition(part) for part in chain), key=lambda part: part.fails)
-        early = self._early(chain)
+        sums, early = self._early(chain)
         if early:
-            return self._in_turn(early, parts)
+            return self._in_turn(sums, early, parts)
         safe = [part for part in parts if not part.fails]
         if not safe or len(safe) == len(parts):
             return self._connected(parts, "AND")
@@ -75,16 +76,21 @@ class Conditions(Operators):
         guarded = self._connected([both, *parts[len(safe) :]], "AND")
         return Value(f"({_joined([*safe, guarded], 'AND')})", "BOOLEAN", fails=True)
 
-    def _early(self, chain: Sequence[Tree]) -> list[Value]:
-        """Return what the first terms of sums decide, and then the conditions on all terms."""
+    def _early(self, chain: Sequence[Tree]) -> tuple[list[Value], list[Value]]:
+        """Return what sums of lists that have to be close are like; and what decides early, before what decides."""
+        sums: list[Value] = []
         found: list[Value] = []
         for part in chain:
             first = of_first_terms(part)
-            if first is not None and not (whole := self.condition(part)).fails:
-                found = [self.condition(first), *found, whole]
-        return found
+            if first is None or (whole := self.condition(part)).fails:
+                continue
+            lists = close_lists(part)
+            close = close_sums(*map(self.value, lists)) if lists else None
+            sums += close.sums if close else ()
+            found = [close.differences if close else self.condition(first), *found, whole]
+        return sums, found
 
-    def _in_turn(self, early: Sequence[Value], parts: Sequence[Value]) -> Value:
+    def _in_turn(self, sums: Sequence[Value], early: Sequence[Value], parts: Sequence[Value]) -> Value:
         """Return conditions of rows of which some are computed first, and others only where those hold.
 
         DuckDB would sort them by what it thinks that they cost. Rows are chosen where a condition is true, so that it
@@ -102,7 +108,7 @@ class Conditions(Operators):
         for part in reversed(chosen[:-1]):
             nested = f"CASE WHEN {part.sql} THEN {nested} ELSE false END"
         in_turn = Value(f"({nested})", "BOOLEAN")
-        return Value(f"({_joined([*plain, in_turn], 'AND')})", "BOOLEAN", any(part.fails for part in parts))
+        return Value(f"({_joined([*plain, *sums, in_turn], 'AND')})", "BOOLEAN", any(part.fails for part in parts))
 
     def condition(self, node: Tree) -> Value:
         """Return the translation of what has to be a truth value."""

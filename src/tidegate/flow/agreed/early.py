@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tidegate.flow.parser import Tree, exp
 
-__all__ = ["FIRST", "of_first_terms"]
+__all__ = ["FIRST", "bare", "of_first_terms", "sum_of_terms", "upper_bound"]
 
 #: How many terms are looked at first: a fraction of a long list, and more than it costs to look at one at all.
 FIRST = 32
@@ -20,21 +20,33 @@ def of_first_terms(node: Tree) -> Tree | None:
 
     Terms have to be absolute values, or squares; they are made of columns.
     """
-    node = _bare(node)
-    below = isinstance(node, exp.LT | exp.LTE)
-    if not below and not isinstance(node, exp.GT | exp.GTE):
+    found = upper_bound(node)
+    if found is None or (terms := _terms(bare(found[0]))) is None:
         return None
-    total, bound = (node.this, node.expression) if below else (node.expression, node.this)
-    if bound.find(exp.Anonymous, exp.Lambda) or (terms := _terms(_bare(total))) is None:
-        return None
-    copied = node.copy()
-    made = _bare(copied.this if below else copied.expression).expressions[0]
+    copied = bare(node).copy()
+    made = bare(_sides(copied)[0]).expressions[0]
     for given in made.expressions[: len(terms.expressions) - 1]:
         given.replace(exp.Anonymous(this="slice", expressions=[given.copy(), _number(1), _number(FIRST)]))
     return copied
 
 
-def _bare(node: Tree) -> Tree:
+def upper_bound(node: Tree) -> tuple[Tree, Tree] | None:
+    """Return what a condition says to be less than a bound, or equal to it, and the bound; None if it says no such."""
+    node = bare(node)
+    if not isinstance(node, exp.LT | exp.LTE | exp.GT | exp.GTE):
+        return None
+    total, bound = _sides(node)
+    return None if bound.find(exp.Anonymous, exp.Lambda) else (total, bound)
+
+
+def _sides(node: Tree) -> tuple[Tree, Tree]:
+    """Return what is less in a comparison, and what is greater."""
+    below = isinstance(node, exp.LT | exp.LTE)
+    return (node.this, node.expression) if below else (node.expression, node.this)
+
+
+def bare(node: Tree) -> Tree:
+    """Return a node without the parentheses around it."""
     while isinstance(node, exp.Paren):
         node = node.this
     return node
@@ -49,15 +61,21 @@ def _number(value: int) -> Tree:
 
 def _terms(total: Tree) -> Tree | None:
     """Return what makes the terms of a sum, if none of them can be negative."""
+    terms = sum_of_terms(total, "zip_with") or sum_of_terms(total, "transform")
+    return terms if terms is not None and _not_negative(terms.expressions[-1].this) else None
+
+
+def sum_of_terms(total: Tree, name: str) -> Tree | None:
+    """Return what makes the terms of a sum from columns, if it is a call of a function by this name."""
     added = _call(total, "reduce", 3) or _call(total, "aggregate", 3)
     if added is None or not _adds(added.expressions[2]):
         return None
-    terms = _call(added.expressions[0], "zip_with", 3) or _call(added.expressions[0], "transform", 2)
+    terms = _call(added.expressions[0], name, 3 if name == "zip_with" else 2)
     if terms is None:
         return None
     *lists, function = terms.expressions
     columns = all(isinstance(given, exp.Column) for given in lists)
-    return terms if columns and isinstance(function, exp.Lambda) and _not_negative(function.this) else None
+    return terms if columns and isinstance(function, exp.Lambda) else None
 
 
 def _call(node: Tree, name: str, arguments: int) -> Tree | None:
@@ -79,5 +97,5 @@ def _adds(function: Tree) -> bool:
 
 
 def _not_negative(body: Tree) -> bool:
-    body = _bare(body)
+    body = bare(body)
     return _call(body, "abs", 1) is not None or (isinstance(body, exp.Mul) and body.this == body.expression)

@@ -81,6 +81,27 @@ class Regex:
             raise Unlike("$ comes after what matches ends of lines")
         return rf"({self.text})({_LAST_END}|)\z" if self.to_end else f"({self.text})()"
 
+    @property
+    def literal(self) -> str | None:
+        r"""The text that the pattern matches, if it matches just one.
+
+        >>> java_regex(r"a\.").literal, java_regex("a.").literal
+        ('a.', None)
+        """
+        return _read(self.text) if not self.to_end and _LITERAL.fullmatch(self.text) else None
+
+    @property
+    def separators(self) -> tuple[str, bool] | None:
+        r"""The characters of which the pattern matches one, and whether it matches as many as there are; if it does.
+
+        >>> java_regex("[,;]").separators, java_regex(r"\s+").separators, java_regex("[a-z]").separators
+        ((',;', False), ('\t\n\x0b\x0c\r ', True), None)
+        """
+        found = _SEPARATORS.fullmatch(self.text)
+        if found is None or self.to_end:
+            return None
+        return _read(found["one"] or found["some"]), bool(found["many"])
+
 
 class _Parser:
     """A reader of patterns; it stops at what is not known to mean the same."""
@@ -228,6 +249,22 @@ class _Parser:
         if self.peek() and self.peek() in "*+?{":
             raise Unlike("it is repeated twice")
         return text, optional
+
+
+#: A character in a pattern of RE2, as it is written here; several; and one of several, or as many of them as there are.
+_CHARACTER = r"(?:[A-Za-z0-9 ]|\\[^A-Za-z0-9]|\\[tnvfr]|\\x\{[0-9a-f]+\})"
+_LITERAL = re.compile(f"{_CHARACTER}+")
+_SEPARATORS = re.compile(rf"(?:(?P<one>{_CHARACTER})|\[(?P<some>{_CHARACTER}+)\])(?P<many>\+?)")
+_WRITTEN = {"t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r"}
+
+
+def _read(text: str) -> str:
+    """Return the characters of a pattern that has nothing else."""
+    return re.sub(
+        r"\\(?:x\{([0-9a-f]+)\}|(.))",
+        lambda found: chr(int(found[1], 16)) if found[1] else _WRITTEN.get(found[2], found[2]),
+        text,
+    )
 
 
 def _matched(text: str) -> str:

@@ -14,6 +14,8 @@ __all__ = ["REMAINDER", "Rule", "divided", "found_in", "is_divisor", "strict"]
 
 _NAN = "CAST('nan' AS DOUBLE)"
 _LAST = "9223372036854775807"
+#: So many characters are looked for, one by one, in less time than a pattern takes.
+_SEPARATORS = 8
 
 
 def strict(template: str, arguments: int) -> str:
@@ -88,11 +90,13 @@ def lower(given: Given) -> str:
 
 def _mapped(text: str, function: str, others: dict[str, str]) -> str:
     """Return a text with each letter mapped by a function of DuckDB, but some letters otherwise."""
-    found = duckdb_text(f"[{''.join(others)}]")
+    found = " OR ".join(f"contains({text}, {duckdb_text(c)})" for c in others)
     mapped = ", ".join(f"{duckdb_text(c)}: {duckdb_text(to)}" for c, to in others.items())
     each = f"coalesce(list_extract(map_extract(MAP {{{mapped}}}, __λc), 1), {function}(__λc))"
     letters = f"list_transform(regexp_extract_all({text}, '(?s).'), lambda __λc: {each})"
-    return f"CASE WHEN regexp_matches({text}, {found}) THEN array_to_string({letters}, '') ELSE {function}({text}) END"
+    if len(others) > _SEPARATORS:
+        found = f"regexp_matches({text}, {duckdb_text('[' + ''.join(others) + ']')})"
+    return f"CASE WHEN {found} THEN array_to_string({letters}, '') ELSE {function}({text}) END"
 
 
 def _regex(given: Given, i: int) -> Regex:
@@ -119,7 +123,25 @@ def split(given: Given) -> str:
     regex = _regex(given, 1)
     if regex.empty or regex.to_end:
         raise Unlike("it may match nothing at all")
-    return f"string_split_regex({given[0]}, {duckdb_text(regex.text)})"
+    text = given[0]
+    if regex.literal is not None:
+        return f"string_split({text}, {_shown(regex.literal)})"
+    by_pattern = f"string_split_regex({text}, {duckdb_text(regex.text)})"
+    if regex.separators is None or not 1 < len(set(regex.separators[0])) + regex.separators[1] <= _SEPARATORS:
+        return by_pattern
+    # Most texts have one of these characters only, and never two in a row; DuckDB takes long for patterns.
+    characters, many = regex.separators
+    usual = " " if " " in characters else characters[0]
+    others = [c for c in characters if c != usual] + [usual * 2] * many
+    unusual = " OR ".join(f"contains({text}, {_shown(other)})" for other in others)
+    return f"CASE WHEN {unusual} THEN {by_pattern} ELSE string_split({text}, {_shown(usual)}) END"
+
+
+def _shown(text: str) -> str:
+    """Return a text as DuckDB writes it, with controls by their numbers."""
+    if text.isprintable():
+        return duckdb_text(text)
+    return " || ".join(duckdb_text(c) if c.isprintable() else f"chr({ord(c)})" for c in text)
 
 
 def regexp_replace(given: Given) -> str:

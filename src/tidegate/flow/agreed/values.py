@@ -13,7 +13,7 @@ from tidegate.flow.parser import Tree, exp
 
 __all__ = [
     "Given", "Lambda", "Lets", "Rule", "Value", "cast", "duckdb_text", "duckdb_type", "failing", "inlined", "let",
-    "let_all",
+    "let_all", "tried",
 ]  # fmt: skip
 
 
@@ -193,3 +193,11 @@ def let(sql: str, name: str, body: str) -> str:
     Columns of users do not begin with two underscores, and those of the engine go on with a plain letter or a digit.
     """
     return f"list_extract(list_transform([{sql}], lambda {name}: {body}), 1)"
+
+
+def tried(sql: str) -> str:
+    """Return an expression that is NULL where another one fails.
+
+    It is in a function: elsewhere, DuckDB pulls out what stands in it twice, and that would fail outside of the TRY.
+    """
+    return let("1", "__λt", f"struct_extract(TRY({{'v': {sql}}}), 'v')")

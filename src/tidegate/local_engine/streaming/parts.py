@@ -17,7 +17,7 @@ from tidegate.engine.calls import call
 from tidegate.engine.relation import Relation, united
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.manifest import measured
-from tidegate.engine.storage.state import Part, check_part
+from tidegate.engine.storage.state import Part, check_part, fold_from
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import WIDE
 from tidegate.flow.translate import duckdb_name
@@ -25,10 +25,10 @@ from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.few import as_numbers, table_of_few
 from tidegate.local_engine.paths import parquet_files
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
-from tidegate.local_engine.streaming.written import FILE, copy_rows, picked, write_apart, write_few
+from tidegate.local_engine.streaming.written import FILE, copy_rows, picked, write_apart, write_few, write_late
 from tidegate.local_engine.types import unzoned
 
-__all__ = ["FEW", "LocalParts", "file_rows"]
+__all__ = ["FEW", "LocalParts", "file_rows", "fold_few"]
 
 #: How many rows Arrow writes faster than DuckDB does, and waits for the disk.
 FEW = 50_000
@@ -36,6 +36,19 @@ FEW = 50_000
 VERY_FEW = 500
 #: How many bytes of a part may stay in memory that DuckDB does not know of, and cannot move to the disk.
 LIGHT = 4 << 20
+#: Parts of so many rows together are not written anew before there are so many of them: that takes longer than to read.
+LARGE, MANY = 10_000, 16
+
+
+def fold_few(parts: Sequence[Part]) -> int:
+    """Return the first of the parts that should be written anew as one; how many there are, if none should.
+
+    >>> small, large = Part("a", 100), Part("b", 9000)
+    >>> fold_few([small] * 5), fold_few([large] * 15), fold_few([large] * 17)
+    (0, 15, 0)
+    """
+    first = fold_from(parts)
+    return first if len(parts) - first > MANY or sum(part.rows for part in parts[first:]) <= LARGE else len(parts)
 
 
 class LocalParts:
@@ -54,7 +67,7 @@ class LocalParts:
         self._written = written
         #: How many new rows a step has; with few of them, there are few answers, as a rule.
         self.new = FEW + 1
-        #: How many rows were read last: of these, parts are folded.
+        #: How many rows were read last: of these, parts are folded, and answers come.
         self._read_rows = 0
 
     def read(self, parts: Sequence[Part], shape: tuple[Column, ...], *, coalesced: bool = False) -> Relation:  # noqa: ARG002
@@ -81,6 +94,8 @@ class LocalParts:
         files.delete(path)
         place.mkdir(parents=True)
         state = files is self._files and path.startswith("state/")
+        if local(rows).late is not None and not state and not by and max(self.new, self._read_rows) > VERY_FEW:
+            return self._done(files, path, write_late(self._backend, local(rows), place / FILE))
         # Of many rows, many come; to look for few would be to compute them twice.
         many = self.new > FEW or (
             path.rpartition("/")[2].partition("-")[2].startswith("fold") and self._read_rows > FEW
@@ -90,7 +105,7 @@ class LocalParts:
             few_rows = None if few is None else few[0]
             return self._done(files, path, write_apart(self._backend, local(rows), few_rows, place, by))
         if few is not None:
-            return self._write_few(files, path, *few, state=state)
+            return self._write_few(files, path, *few, local(rows).columns if state else None)
         if not state:
             return self._done(files, path, copy_rows(self._backend, local(rows), place / FILE))
         table = self._backend.held(rows)
@@ -107,12 +122,19 @@ class LocalParts:
         last, first = (tuple(seen[0][f"{end}{i}"] for i in range(len(times))) for end in ("last", "first"))
         return self._done(files, path, seen[0]["rows"], last, first)
 
-    def _write_few(self, files: Files, path: str, rows: pa.Table, seen: pa.Table, *, state: bool) -> Part:
+    def _write_few(
+        self, files: Files, path: str, rows: pa.Table, seen: pa.Table, state: tuple[Column, ...] | None
+    ) -> Part:
+        """Write few rows, and hold them if they are state: then ``state`` are its columns."""
         if rows.num_rows:
             write_few(rows, files.here / path / FILE)
-        if rows.num_rows and state:
+        if rows.num_rows and state is not None:
             if rows.nbytes <= LIGHT:
                 self._small[path] = rows
+            else:
+                name = self._backend.hold(rows)
+                self._tables[path] = self._backend.held(_as_written(self._backend, name, state))
+                self._backend.let_go_of(name)
         elif rows.num_rows:
             self._written[files.path(path)] = rows
         ends = [pc.min_max(column) for column in seen.columns]

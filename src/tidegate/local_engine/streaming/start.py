@@ -45,6 +45,7 @@ from tidegate.local_engine.streaming.engine import Engine
 from tidegate.local_engine.streaming.feeds import feed_of
 from tidegate.local_engine.streaming.feeds.files import FileStream
 from tidegate.local_engine.streaming.host import LocalHost, at_source
+from tidegate.local_engine.streaming.parts import fold_few
 from tidegate.local_engine.streaming.run import LocalRun, Pace
 
 __all__ = ["prepare", "start"]
@@ -125,7 +126,7 @@ def prepare(
             lock.acquire()
         identified(flow, files)
         host = LocalHost(backend, tables, _connection(session))
-        run, log, last = resumed(flow, host, files, places, lock=lock, **options)
+        run, log, last = resumed(flow, host, files, places, lock=lock, **{"fold_from": fold_few, **options})
         engine = Engine(run, host, feeds, log, last, lock=lock, report=report, clock=clock)
         claim_outputs(engine, lock)
     except BaseException:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tidegate.engine.storage.partitions import directory_of_value
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.late import Side
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation
 from tidegate.local_engine.types import zoned
 
-__all__ = ["FILE", "copy_rows", "picked", "write_apart", "write_few"]
+__all__ = ["FILE", "copy_rows", "picked", "write_apart", "write_few", "write_late"]
 
 FILE = "part-0.parquet"
+#: How many rows of a join are written at a time, and how many bytes their texts may have that are written once.
+_AT_A_TIME = 1_000_000
+_DICTIONARY = 32 << 20
+_TEXTS = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
 def picked(columns: Sequence[Column]) -> str:
@@ -34,9 +41,64 @@ def copy_rows(backend: LocalBackend, rows: LocalRelation, to: Path) -> int:
 
 def write_few(rows: pa.Table, to: Path) -> None:
     """Write few rows: DuckDB waits until its file is on the disk, and a step should wait for all files at a time."""
+    pq.write_table(rows, to, store_schema=False, **_options(rows.schema))
+
+
+def _options(schema: pa.Schema) -> dict[str, Any]:
+    """Return how Arrow is to write columns."""
     # Readers that go by what Arrow writes of the values of a column would overlook NaN.
-    numbers = any(re.search("float|double", str(type_)) for type_ in rows.schema.types)
-    pq.write_table(rows, to, store_schema=False, write_statistics=not numbers)
+    numbers = any(re.search("float|double", str(type_)) for type_ in schema.types)
+    # Numbers are seldom the same: to look whether they are takes longer than to write them.
+    looked_up = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    texts = [field.name for field in schema if field.type in _TEXTS]
+    # The least of texts that come often would be looked for among all of them.
+    seen: bool | list[str] = not numbers and [name for name in schema.names if name not in looked_up]
+    return {
+        "write_statistics": seen if looked_up else not numbers,
+        "use_dictionary": texts + looked_up,
+        "dictionary_pagesize_limit": _DICTIONARY,
+    }
+
+
+def write_late(backend: LocalBackend, rows: LocalRelation, to: Path) -> int:
+    """Write rows, some of whose columns are looked up only now, to a file; return how many there are."""
+    late = rows.late
+    assert late is not None
+    others = [column for column in rows.columns if column.name not in late.columns]
+    numbers = [side.number for side in late.sides]
+    count, writer = 0, None
+    with late.held():
+        texts = {name: _texts(backend, late.sides[place.side], place.column) for name, place in late.columns.items()}
+        shown = picked(others) + ", " if others else ""
+        found = backend.picked(late.pairs, shown + ", ".join(numbers), most=None).to_arrow_reader(_AT_A_TIME)
+        try:
+            for batch in found:
+                columns = {c.name: batch.column(c.name) for c in others}
+                for name, place in late.columns.items():
+                    columns[name] = _looked_up(texts[name], batch.column(numbers[place.side]))
+                table = pa.table({c.name: columns[c.name] for c in rows.columns})
+                writer = writer or pq.ParquetWriter(to, table.schema, store_schema=False, **_options(table.schema))
+                writer.write_table(table, row_group_size=_AT_A_TIME)
+                count += table.num_rows
+        finally:
+            if writer is not None:
+                writer.close()
+    return count
+
+
+def _texts(backend: LocalBackend, side: Side, column: str) -> pa.DictionaryArray:
+    """Return a column of a table, in the order of rows, each of its texts once."""
+    query = f"SELECT {duckdb_name(column)} AS text FROM {side.table} ORDER BY rowid"
+    return backend.run(query).to_arrow_table().column("text").combine_chunks().dictionary_encode()
+
+
+def _looked_up(texts: pa.DictionaryArray, numbers: pa.Array) -> pa.DictionaryArray:
+    """Return the texts of some rows, without those that none of them has."""
+    found = texts.indices.take(numbers)
+    if len(texts.dictionary) <= len(found) // 4:
+        return pa.DictionaryArray.from_arrays(found, texts.dictionary)
+    used = found.unique().drop_null()
+    return pa.DictionaryArray.from_arrays(pc.index_in(found, used), texts.dictionary.take(used))
 
 
 def write_apart(

@@ -1,0 +1,179 @@
+"""What the condition of a join computes of one row alone: once for each row, and not for each pair that it is in.
+
+What cannot fail, DuckDB computes before rows meet by itself. What may fail has to wait for the conditions before it: a
+pair that they rule out must not fail. So it is tried beforehand, for the rows that conditions on them alone let pass.
+Where that gave values, a pair is decided by these; where it did not, by the condition as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from tidegate.flow.agreed.compile import Refused, compiled, compiled_condition
+from tidegate.flow.agreed.values import Value, tried
+from tidegate.flow.agreed.zones import elsewhere
+from tidegate.flow.parser import TokenType
+from tidegate.flow.schema import Column
+from tidegate.flow.sql import Sql
+from tidegate.flow.sqltypes import quoted
+from tidegate.flow.translate import duckdb_name
+from tidegate.local_engine.relation import LocalRelation
+
+__all__ = ["On", "conditions_of", "hoisted"]
+
+
+@dataclass(frozen=True, slots=True)
+class On:
+    """The condition of a join: as it was written; its parts that read no columns of ours, those that do, and these."""
+
+    written: str
+    rest: str = ""
+    reading: str = ""
+    columns: tuple[str, ...] = ()
+
+    def sql(self, translated: Callable[[str], str]) -> str:
+        """Return it in DuckDB's SQL; ``translated`` does that for a condition of Spark's."""
+        if not self.columns:
+            return translated(self.written)
+        known = " AND ".join(f"{column} IS NOT NULL" for column in self.columns)
+        chosen = f"CASE WHEN {known} THEN {translated(self.reading)} ELSE {translated(self.written)} END"
+        return f"({translated(self.rest)} AND {chosen})" if self.rest else chosen
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A value of the rows of a table: its column, and how DuckDB computes it where rows have the table's name."""
+
+    table: str
+    column: Column
+    sql: str
+
+    @property
+    def text(self) -> str:
+        """Return how a condition reads it."""
+        return f"{quoted(self.table)}.{quoted(self.column.name)}"
+
+    @property
+    def in_duckdb(self) -> str:
+        """Return how DuckDB reads it."""
+        return f"{duckdb_name(self.table)}.{duckdb_name(self.column.name)}"
+
+
+#: The columns of tables, by name.
+_Shapes: TypeAlias = tuple[tuple[str, tuple[Column, ...]], ...]
+
+
+def hoisted(
+    tables: Mapping[str, LocalRelation], conditions: Sequence[str | None]
+) -> tuple[dict[str, LocalRelation], list[On]]:
+    """Return tables with columns for what may fail in the conditions of their joins, and conditions that read these."""
+    shapes = tuple((name, rows.columns) for name, rows in tables.items())
+    values: list[_Value] = []
+    read: list[On] = []
+    for condition in conditions:
+        on, more = _on(condition or "true", shapes, len(values), elsewhere())
+        read.append(on)
+        values += more
+    found = dict(tables)
+    for name, rows in tables.items():
+        if own := [value for value in values if value.table == name]:
+            picked = ", ".join(f"{value.sql} AS {duckdb_name(value.column.name)}" for value in own)
+            body = f"SELECT *, {picked} FROM {rows.name} AS {duckdb_name(name)}"
+            columns = (*rows.columns, *(value.column for value in own))
+            found[name] = LocalRelation(rows.backend, rows.backend.fresh_name(), body, columns, (rows,))
+    return found, read
+
+
+@lru_cache(maxsize=1024)
+def _on(condition: str, tables: _Shapes, first: int, _elsewhere: bool) -> tuple[On, tuple[_Value, ...]]:
+    """Return a condition that reads calls which may fail from columns, numbered from ``first`` on, and these.
+
+    >>> sides = ("l", (Column("a", "STRING"),)), ("r", (Column("b", "STRING"),))
+    >>> on, _ = _on("l.a = r.b AND lower(l.a) <> lower(r.b)", sides, 0, False)
+    >>> on.rest, on.reading
+    ('l.a = r.b', 'l.__once0 <> r.__once1')
+    """
+    # A parameter of a function may have the name of a table.
+    if any(token.kind == TokenType.ARROW for token in Sql.of(condition).tokens):
+        return On(condition), ()
+    values: dict[str, _Value] = {}
+    rest: list[str] = []
+    reading: list[str] = []
+    parts = list(_parts(condition))
+    for part in parts:
+        pieces = list(_calls(part, tables, parts, values, first))
+        reads = Sql.of(part).substitute((call, value.text) for call, value in pieces)
+        (reading if pieces else rest).append(reads)
+    together = " AND ".join(reading)
+    columns = {f"{name}.{c.name}": c.type for name, own in tables for c in own}
+    columns |= {f"{value.table}.{value.column.name}": value.column.type for value in values.values()}
+    found = _compiled(together, columns, condition=True) if reading else None
+    if found is None or found.fails:
+        return On(condition), ()
+    own = tuple(values.values())
+    return On(condition, " AND ".join(rest), together, tuple(value.in_duckdb for value in own)), own
+
+
+def _parts(condition: str) -> Iterator[str]:
+    """Yield the parts of a condition that all have to hold, also those in parentheses."""
+    for part in Sql.of(condition).conjuncts():
+        own = Sql.of(part)
+        if len(own) > 2 and own.tokens[0].kind == TokenType.L_PAREN and own.closing(0) == len(own) - 1:
+            yield from _parts(str(own[1:-1]))
+        else:
+            yield part
+
+
+def _calls(
+    part: str, tables: _Shapes, parts: Sequence[str], values: dict[str, _Value], first: int
+) -> Iterator[tuple[Sql, _Value]]:
+    """Yield the outermost calls that may fail and read one table; those that are new are added to ``values``."""
+    end = -1
+    for call in Sql.of(part).calls():
+        if call.sql.span[1] <= end:
+            # It is in another one.
+            continue
+        text = str(call.sql)
+        value = values.get(text) or _value(text, tables, parts, f"__once{first + len(values)}")
+        if value is not None:
+            values[text], end = value, call.sql.span[1]
+            yield call.sql, value
+
+
+def _value(text: str, tables: _Shapes, parts: Sequence[str], name: str) -> _Value | None:
+    """Return a call as a value of the rows of a table, if it may fail, and reads the columns of no other table."""
+    for table, columns in tables:
+        types = {f"{table}.{column.name}": column.type for column in columns}
+        found = _compiled(text, types)
+        if found is None:
+            continue
+        if not found.fails or found.type is None or "VOID" in found.type or f'"{table}"' not in found.sql:
+            return None
+        needed, sql = _own_conditions(parts, types), tried(found.sql)
+        return _Value(table, Column(name, found.type), f"CASE WHEN {needed} THEN {sql} END" if needed else sql)
+    return None
+
+
+def conditions_of(condition: str, table: str, columns: Sequence[Column]) -> str:
+    """Return the parts of a condition on rows of one table alone that do not fail, in DuckDB's SQL; or nothing.
+
+    >>> conditions_of("l.a > 2 AND l.a = r.a AND r.a < 9", "l", [Column("a", "INT")])
+    '((CAST("l"."a" > CAST(2 AS INT) AS BOOLEAN)))'
+    """
+    return _own_conditions(list(_parts(condition)), {f"{table}.{column.name}": column.type for column in columns})
+
+
+def _own_conditions(parts: Sequence[str], types: Mapping[str, str | None]) -> str:
+    found = (_compiled(part, types, condition=True) for part in parts)
+    return " AND ".join(value.sql for value in found if value is not None and not value.fails)
+
+
+def _compiled(text: str, types: Mapping[str, str | None], *, condition: bool = False) -> Value | None:
+    """Return the translation of a text over some columns, or None if it reads others."""
+    try:
+        return (compiled_condition if condition else compiled)(text, types, engine=True)
+    except Refused:
+        return None

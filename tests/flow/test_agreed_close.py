@@ -1,0 +1,89 @@
+"""Lists that have to be close: the sums of both are compared before their elements are, and choose no other pairs."""
+
+from __future__ import annotations
+
+from random import Random
+
+import duckdb
+import pytest
+
+from tidegate.flow.agreed.close import close_lists
+from tidegate.flow.agreed.compile import compiled, compiled_condition
+from tidegate.flow.agreed.parsing import parse_plain
+
+CLOSE = "reduce(zip_with(l.a, r.a, (x, y) -> abs(x - y)), CAST(0 AS DOUBLE), (s, t) -> s + t)"
+LISTS = {"l.a": "ARRAY<DOUBLE>", "r.a": "ARRAY<DOUBLE>", "l.d": "DOUBLE"}
+#: The sums of these are off by more than the lists differ.
+CANCELLED = [[1e16, 1.0, -1e16], [1e16, 1.4, -1e16]]
+
+
+@pytest.mark.parametrize("text", [f"{CLOSE} < 0.5", f"0.5 >= ({CLOSE})", f"({CLOSE} <= 5e-1)", f"{CLOSE} < 1"])
+def test_sums_are_compared(text: str) -> None:
+    """With the bound on either side, written in any way."""
+    assert close_lists(parse_plain(text)) is not None
+    assert "list_max" in compiled_condition(text, LISTS).sql
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{CLOSE} > 0.5",
+        f"{CLOSE} < l.d",
+        f"{CLOSE} < 1e301",
+        CLOSE.replace("abs(x - y)", "abs(x + y)") + " < 0.5",
+        CLOSE.replace("abs(x - y)", "abs(x - x)") + " < 0.5",
+        CLOSE.replace("abs(x - y)", "abs(x - 1)") + " < 0.5",
+        CLOSE.replace("abs(x - y)", "(x - y) * (x - y)") + " < 0.5",
+        CLOSE.replace("r.a", "l.a") + " < 0.5",
+        CLOSE.replace("CAST(0 AS DOUBLE)", "CAST(-1 AS DOUBLE)") + " < 0.5",
+    ],
+)
+def test_near_misses_stay(text: str) -> None:
+    """A lower bound or none that is known, other terms, one table, and a sum that begins below 0."""
+    assert "list_max" not in compiled_condition(text, LISTS).sql
+
+
+def pairs(connection: duckdb.DuckDBPyConnection, condition: str) -> list[tuple[int, int]]:
+    return connection.execute(f"SELECT l.i, r.i FROM rows l, rows r WHERE {condition} ORDER BY ALL").fetchall()
+
+
+def rows_of(lists: list[list[float | None] | None]) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE rows (i INT, a DOUBLE[])")
+    connection.executemany("INSERT INTO rows VALUES (?, ?)", list(enumerate(lists)))
+    return connection
+
+
+def test_the_same_pairs_are_chosen() -> None:
+    """Lists of several lengths, also empty and none, with NULL, NaN, infinities, large and small numbers in them."""
+    rng = Random(11)
+    special: list[float | None] = [None, float("nan"), float("inf"), float("-inf"), -0.0, 1e308, -1e308, 5e-324]
+    lists: list[list[float | None] | None] = [None, [], *CANCELLED, [1e308, 1e308], [1e308, 1e308]]
+    for _ in range(12):
+        length, scale = rng.choice([1, 2, 3, 40]), rng.choice([1.0, 1e-9, 1e9, 1e15])
+        base = [rng.uniform(-scale, scale) for _ in range(length)]
+        for _ in range(8):
+            noise = rng.choice([0.0, 1e-12, 0.01, 1.0])
+            found: list[float | None] = [x + rng.uniform(-noise, noise) for x in base]
+            if rng.random() < 0.2:
+                found[rng.randrange(length)] = rng.choice(special)
+            lists.append(found)
+    connection = rows_of(lists)
+    for bound in ("0", "1e-9", "0.05", "0.5", "30.0"):
+        for sign in ("<", "<="):
+            text = f"{CLOSE} {sign} {bound}"
+            found = pairs(connection, compiled_condition(text, LISTS).sql)
+            assert found == pairs(connection, compiled(text, LISTS).sql)
+            assert found or (bound, sign) == ("0", "<")
+            assert len(found) < len(lists) ** 2 / 4
+
+
+@pytest.mark.parametrize("part", ["_EPSILON", "_WIDER"])
+def test_sums_that_are_taken_for_exact_are_found(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """The comparison above would find it if sums were taken as they are, or if the bound were made smaller."""
+    monkeypatch.setattr(f"tidegate.flow.agreed.close.{part}", "0.0::DOUBLE" if part == "_EPSILON" else 0.5)
+    # The translation of another text, as those of before are remembered.
+    text = f"{CLOSE} < 0.4000{'1' if part == '_EPSILON' else '2'}"
+    connection = rows_of([*CANCELLED, [0.0], [0.3]])
+    found, whole = (pairs(connection, compile_(text, LISTS).sql) for compile_ in (compiled_condition, compiled))
+    assert set(found) < set(whole)

@@ -1,0 +1,87 @@
+"""What a condition of a join computes of one row, which may fail: once for each row, and fails where it did before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+import pytest
+
+import tidegate as tg
+from tests.flow.conftest import by_reference
+from tests.local_engine.engine import by_local
+from tidegate.flow.schema import Column
+from tidegate.local_engine.hoisted import On, _on
+
+#: Texts that differ in their case, one of another length, none at all; and one whose small form is not known.
+TEXTS = ["Ab", "aB", "cd", "CD", "efg", None]
+UNKNOWN = "\N{GREEK CAPITAL LETTER SIGMA}x"
+WHERE = "lower(left.s) <> lower(right.o) AND length(left.s) = length(right.o) AND left.k < 5 AND right.m < 5"
+SIDES = (
+    ("left", (Column("s", "STRING"), Column("k", "INT"))),
+    ("right", (Column("o", "STRING"), Column("m", "INT"))),
+)
+
+
+def joined(how: str) -> tg.Flow:
+    flow = tg.Flow("texts")
+    texts = flow.source("texts", "ts INT, s STRING, k INT", time="ts")
+    others = texts.select("s AS o", "k AS m")
+    flow.sink("out", texts.join(others, on=(), how=how, where=WHERE))
+    return flow
+
+
+def rows_of(*more: tuple[str, int]) -> dict[str, list[tuple[Any, ...]]]:
+    return {"texts": [(1, text, 1) for text in TEXTS] + [(1, *own) for own in more]}
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
+def test_joins_find_the_same_pairs(how: str) -> None:
+    """Of every kind, with NULL among the texts, and one that cannot be computed in a row that other parts rule out."""
+    found = by_local(joined(how), rows_of((UNKNOWN, 9)))
+    # The reference computes all parts of a condition in their order.
+    expected = by_reference(joined(how), rows_of(("?x", 9)))
+    assert sorted(map(repr, found)) == sorted(repr(row).replace("?x", UNKNOWN) for row in expected)
+    assert ("Ab", "cd") in [(row[1], row[3]) for row in found]
+
+
+def fails(run: Callable[[], object]) -> bool:
+    try:
+        run()
+    except duckdb.ConversionException:
+        return True
+    return False
+
+
+def test_a_pair_that_cannot_be_computed_fails() -> None:
+    """It fails as it would if nothing were computed before rows meet."""
+    assert fails(lambda: by_local(joined("inner"), rows_of((UNKNOWN, 1))))
+
+
+def test_pairs_that_are_left_out_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above would find it if pairs without a value were passed over."""
+    monkeypatch.setattr(On, "sql", lambda on, translated: translated(f"{on.rest} AND {on.reading}"))
+    assert not fails(lambda: by_local(joined("inner"), rows_of((UNKNOWN, 1))))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "length(left.s) = length(right.o)",
+        "lower(concat(left.s, right.o)) = 'x'",
+        "exists(array(1), left -> lower(right.o) = 'x')",
+        "left.k + left.k = right.m",
+        "lower(left.s) = right.o AND left.k + right.m > 0 AND CAST(right.o AS INT) + left.k > 2",
+    ],
+)
+def test_other_conditions_stay(condition: str) -> None:
+    """What cannot fail, reads both sides, is in a function of elements, is no call, or may fail for another reason."""
+    assert _on(condition, SIDES, 0, False) == (On(condition), ())
+
+
+def test_what_is_read_twice_is_computed_once() -> None:
+    """Calls with the same text are one column, and only for rows that the other parts let pass."""
+    on, values = _on("(lower(left.s) <> right.o AND (left.k < 5)) AND lower(left.s) <> 'a'", SIDES, 3, False)
+    assert (on.rest, on.columns) == ("left.k < 5", ('"left"."__once3"',))
+    assert [value.sql.startswith('CASE WHEN ((CAST("left"."k" < ') for value in values] == [True]

@@ -1,0 +1,125 @@
+"""Texts of pairs that are looked up when they are written: the same rows, and each text once in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import tidegate as tg
+from tests.local_engine.engine import by_local
+from tests.local_engine.steps import run_locally
+from tidegate.local_engine.late import Late
+from tidegate.local_engine.streaming import parts
+
+Row = tuple[Any, ...]
+
+
+def joined(then: Callable[[tg.Stream], tg.Stream] = lambda pairs: pairs) -> tg.Flow:
+    """Pairs of texts of one length in windows, and a number."""
+    flow = tg.Flow("texts")
+    texts = flow.source("texts", "ts INT, s STRING, k INT", time="ts", watermark=tg.bounded(0))
+    others = texts.select("s AS other", "k AS m")
+    where = "length(left.s) = length(right.other) AND left.s <> right.other AND left.k > 2"
+    flow.sink("out", then(texts.window_join(others, on=(), size=100, every=100, where=where)))
+    return flow
+
+
+def drawn(count: int = 700) -> list[list[Row]]:
+    """Rows in two steps: few texts that come often, many that come once, and none at all."""
+    rng = Random(3)
+    often = [word * n for n in range(1, 5) for word in ("often", "early")]
+    rows = [
+        (at, rng.choice([None, *often, f"{at:0{rng.choice([5, 10, 20])}}"]), rng.randrange(6))
+        for at in range(2 * count)
+    ]
+    return [rows[:count], rows[count:]]
+
+
+def by_steps(flow: tg.Flow, cuts: list[list[Row]], directory: Path) -> list[Row]:
+    return run_locally(flow.plan, [{"texts": cut} for cut in cuts], {}, directory, fold=False)["out"]
+
+
+@pytest.fixture
+def written_late(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows were written so, each time."""
+    counts: list[int] = []
+
+    def counted(*given: Any) -> int:
+        counts.append(written(*given))
+        return counts[-1]
+
+    written = parts.write_late
+    monkeypatch.setattr(parts, "write_late", counted)
+    return counts
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        lambda pairs: pairs,
+        lambda pairs: pairs.select("other AS b", "s AS a", "m + 1 AS n"),
+        lambda pairs: pairs.where("m < 4").select("k", "other"),
+    ],
+)
+def test_pairs_are_the_same(then: Callable[[tg.Stream], tg.Stream], tmp_path: Path, written_late: list[int]) -> None:
+    """In any order, without some columns and with others, and where not all pairs are chosen."""
+    flow, cuts = joined(then), drawn()
+    found = by_steps(flow, cuts, tmp_path)
+    assert sorted(map(repr, found)) == sorted(map(repr, by_local(flow, {"texts": [*cuts[0], *cuts[1]]})))
+    assert sum(written_late) > 1000
+
+
+@pytest.mark.parametrize(
+    "then", [lambda pairs: pairs.select("upper(s) AS s"), lambda pairs: pairs.where("s < other").select("k")]
+)
+def test_what_is_made_of_texts_is_not_looked_up(
+    then: Callable[[tg.Stream], tg.Stream], tmp_path: Path, written_late: list[int]
+) -> None:
+    """Who computes something of a text, or chooses pairs by one, needs it before."""
+    flow, cuts = joined(then), drawn(300)
+    found = by_steps(flow, [[*cuts[0], *cuts[1]]], tmp_path)
+    assert sorted(map(repr, found)) == sorted(map(repr, by_local(flow, {"texts": [*cuts[0], *cuts[1]]})))
+    assert written_late == []
+
+
+def test_a_file_has_each_text_once(tmp_path: Path, written_late: list[int]) -> None:
+    """Columns are texts in the file, and smaller than all of them are one after the other."""
+    found = by_steps(joined(), drawn(), tmp_path)
+    files = [path for path in tmp_path.glob("out/step=*/*.parquet") if pq.read_metadata(path).num_rows > 500]
+    assert files
+    for path in files:
+        metadata = pq.read_metadata(path)
+        column = next(metadata.row_group(0).column(i) for i in range(5) if metadata.schema.column(i).name == "s")
+        assert "RLE_DICTIONARY" in column.encodings
+        assert str(pq.read_schema(path).field("s").type) == "string"
+        assert column.total_uncompressed_size < sum(len(row[1]) for row in found) / 2
+    assert written_late
+
+
+def test_texts_of_the_other_side_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison above would find it if texts were looked up in the wrong table."""
+    select = Late.select
+
+    def turned(late: Late, columns: dict[str, str]) -> Late | None:
+        found = select(late, columns)
+        swapped = {name: replace(place, side=0) for name, place in late.columns.items()}
+        return found and replace(found, columns=swapped)
+
+    monkeypatch.setattr(Late, "select", turned)
+    cuts = drawn()
+    found = by_steps(joined(), cuts, tmp_path)
+    assert sorted(map(repr, found)) != sorted(map(repr, by_local(joined(), {"texts": [*cuts[0], *cuts[1]]})))
+
+
+def test_nothing_is_written_without_pairs(tmp_path: Path, written_late: list[int]) -> None:
+    """No file is left behind, and the step is committed."""
+    cuts = [[(at, None, 3) for at in range(700)]]
+    assert by_steps(joined(), cuts, tmp_path) == []
+    assert written_late
+    assert not sum(written_late)
