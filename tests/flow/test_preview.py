@@ -41,6 +41,16 @@ def test_a_preview_changes_nothing() -> None:
     assert (repr(flow), str(flow.plan)) == before
 
 
+def test_rows_that_are_moved_can_be_looked_at() -> None:
+    """After `at`, by itself and before what follows: rows that cannot be moved, or have no window then, are rejected."""
+    stream = tg.Flow("moved").source("s", "t TINYINT, x TINYINT", time="t").at("x")
+    rows = [{"t": 1, "x": 5}, {"t": 2, "x": 1}, {"t": 3, "x": 125}]
+    moved, counted = stream.preview(rows), stream.window(10).aggregate(n="count(*)").preview(rows)
+    assert (values(moved), moved.rejected) == ([(5, 5), (125, 125)], {"at#1": ["time would go back in t"]})
+    assert [row["n"] for row in counted] == [1]
+    assert counted.rejected["at#1"] == ["time out of range: t is not between -120 and 119", "time would go back in t"]
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tidegate.flow.errors import BadArgument, BadInput, FlowError
+from tidegate.flow.limits import with_bounds
 from tidegate.flow.plan import Plan, Sink, Source, Table
 from tidegate.flow.schema import Schema
 from tidegate.flow.show import html_table, text_table
@@ -88,7 +89,8 @@ def preview(stream: Building, rows: Any, *, limit: int) -> Preview:
         stream._check_current()
     except FlowError as error:
         raise error.at(f"preview(…) on {stream.id}").at(f"flow {flow.name!r}") from None
-    plan = replace(stream._plan(), sinks=(Sink(_SINK, stream.id),))
+    # As `Flow.plan` does: operators that move rows have to know which times may follow.
+    plan = with_bounds(replace(stream._plan(), sinks=(Sink(_SINK, stream.id),)))
     tables = compute(plan, local(threads=1), _given(flow.plan, plan, stream.id, rows))
     try:
         found = rows_of(tables[_SINK].to_arrow_table())
