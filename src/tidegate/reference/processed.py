@@ -81,6 +81,8 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
         call_without_rows(partial(_below, order, event.t))
         for key, rows in grouped(event.d):
             call(key, event.t, rows)
+    if not running.ended:
+        return out
     call_without_rows(lambda _: True)
     if operator.forget is not None:
         exits(lambda _: True)

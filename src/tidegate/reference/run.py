@@ -13,7 +13,8 @@ from tidegate.flow.limits import limits
 from tidegate.flow.plan import At, Operator, Plan, Source, Table
 from tidegate.flow.schema import Schema
 from tidegate.reference.inputs import Late, Rejected, check_names, source_events, table_rows
-from tidegate.spec import DT, Event
+from tidegate.spec import DT, WM, Event
+from tidegate.time import maximal
 
 __all__ = ["Events", "Results", "Running", "evaluate", "on_time", "reference"]
 
@@ -42,8 +43,10 @@ class Results(dict[str, list[Event]]):
 class Running:
     """What operators share while a plan runs: the calculator, which late rows were taken, and which rows rejected."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, ended: bool = True) -> None:
         self.plan = plan
+        #: Whether the inputs have ended, or only all there is so far was given.
+        self.ended = ended
         self.duck = Duck()
         self.taken: set[tuple[str, int]] = set()
         #: What operators rejected, by the name of the operator.
@@ -67,8 +70,23 @@ def on_time(events: Iterable[Event | Late]) -> list[Event]:
     return [event for event in events if not isinstance(event, Late)]
 
 
-def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]]) -> Results:
-    """Run a plan on finite inputs: ``DT(t, row)`` and ``WM(t)`` for sources, rows for tables."""
+def _so_far(operator: Operator, events: Events) -> Events:
+    """Return the output of an operator without what only the end of the input lets out.
+
+    What keeps state answers for a time when it is complete: a row is out if a watermark that is out covers its time.
+    """
+    if not operator.keeps_state:
+        return events
+    order = operator.schema.order
+    watermarks = maximal(order, [event.t for event in events if isinstance(event, WM)])
+    return [e for e in events if not isinstance(e, DT) or any(order.le(e.t, wm) for wm in watermarks)]
+
+
+def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = True) -> Results:
+    """Run a plan on finite inputs: ``DT(t, row)`` and ``WM(t)`` for sources, rows for tables.
+
+    If the inputs have not ``ended``, the result is what is out by then.
+    """
     from tidegate.reference import (  # noqa: F401  # their rules
         framed,
         held,
@@ -87,7 +105,7 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]]) -> Results:
         check_names(plan, inputs)
     except TidegateError as error:
         raise error.at(f"flow {plan.name!r}") from None
-    running, bounds = Running(plan), limits(plan)
+    running, bounds = Running(plan, ended=ended), limits(plan)
     streams: dict[str, Events] = {}
     rejected: dict[str, list[Rejected]] = {}
     for operator in plan:
@@ -99,7 +117,8 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]]) -> Results:
             elif isinstance(operator, Table):
                 streams[operator.id] = [DT((), row) for row in table_rows(operator, inputs[operator.id])]
             else:
-                streams[operator.id] = evaluate(operator, running, [streams[i] for i in operator.inputs])
+                found = evaluate(operator, running, [streams[i] for i in operator.inputs])
+                streams[operator.id] = found if ended else _so_far(operator, found)
         except TidegateError as error:
             raise error.at(f"operator {operator.id}").at(f"flow {plan.name!r}") from None
         except Exception as error:
