@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.testing.flows import counts, hourly, joined
 
@@ -139,6 +140,25 @@ def test_an_operator_is_asked_for_its_exit_at_the_end_only(engine: tt.Engine) ->
     test.expect("out", [])
     test.finish()
     test.expect("out", [(1, "a", 5), (1, "a", 1000)])
+
+
+def test_functions_are_given_complete_windows_only(engine: tt.Engine) -> None:
+    """Whatever is asked meanwhile, a function of the user's sees a window once it is whole."""
+    seen: set[int] = set()
+
+    def counted(table: pa.Table) -> pa.Table:
+        seen.add(table.num_rows)
+        return pa.table({"n": pa.array([table.num_rows], pa.int32())})
+
+    flow = tg.Flow("applied")
+    source = flow.source("s", "t INT, k STRING", time="t")
+    flow.sink("out", source.window(10).apply(counted, "n INT", by="k"))
+    test = tt.trial(flow, engine)
+    test.send("s", (1, "a"), (11, "a"))
+    test.expect("out", [])
+    test.send("s", (2, "a"), tg.WM(9))
+    test.expect("out", [{"k": "a", "n": 2}])
+    assert seen - {0} == {2}
 
 
 def test_a_row_that_must_not_be_late_fails_the_step(engine: tt.Engine) -> None:

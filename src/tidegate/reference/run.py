@@ -13,8 +13,8 @@ from tidegate.flow.limits import limits
 from tidegate.flow.plan import At, Operator, Plan, Source, Table
 from tidegate.flow.schema import Schema
 from tidegate.reference.inputs import Late, Rejected, check_names, source_events, table_rows
-from tidegate.spec import DT, WM, Event
-from tidegate.time import maximal
+from tidegate.spec import DT, Event, fproduce, produce
+from tidegate.spec import Operator as SpecOperator
 
 __all__ = ["Events", "Results", "Running", "evaluate", "on_time", "reference"]
 
@@ -54,6 +54,10 @@ class Running:
             operator.id: [] for operator in plan if isinstance(operator, At) and operator.rejects
         }
 
+    def produced(self, operator: SpecOperator[Event, Any], events: Iterable[Event]) -> list[Any]:
+        """Return what an operator of the specification gives; what it gives at its exit, only if the inputs ended."""
+        return list(produce(operator, events)) if self.ended else fproduce(operator, events)[1]
+
     def schemas(self, operator: Operator) -> list[Schema]:
         """Return the schemas of an operator's inputs."""
         return [o.schema for o in self.plan.inputs(operator)]
@@ -68,18 +72,6 @@ def evaluate(operator: Operator, running: Running, inputs: list[Events]) -> Even
 def on_time(events: Iterable[Event | Late]) -> list[Event]:
     """Return the events without late rows."""
     return [event for event in events if not isinstance(event, Late)]
-
-
-def _so_far(operator: Operator, events: Events) -> Events:
-    """Return the output of an operator without what only the end of the input lets out.
-
-    What keeps state answers for a time when it is complete: a row is out if a watermark that is out covers its time.
-    """
-    if not operator.keeps_state:
-        return events
-    order = operator.schema.order
-    watermarks = maximal(order, [event.t for event in events if isinstance(event, WM)])
-    return [e for e in events if not isinstance(e, DT) or any(order.le(e.t, wm) for wm in watermarks)]
 
 
 def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = True) -> Results:
@@ -117,8 +109,7 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = 
             elif isinstance(operator, Table):
                 streams[operator.id] = [DT((), row) for row in table_rows(operator, inputs[operator.id])]
             else:
-                found = evaluate(operator, running, [streams[i] for i in operator.inputs])
-                streams[operator.id] = found if ended else _so_far(operator, found)
+                streams[operator.id] = evaluate(operator, running, [streams[i] for i in operator.inputs])
         except TidegateError as error:
             raise error.at(f"operator {operator.id}").at(f"flow {plan.name!r}") from None
         except Exception as error:
