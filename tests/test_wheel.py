@@ -161,7 +161,7 @@ print(version("tidegate"), tidegate.__version__, tidegate.__file__)
 
 
 def test_pytest_knows_the_kit_without_any_extra(environment: Environment) -> None:
-    """The plugin comes with the wheel: a test runs on the specification and locally; Spark is asked for by its extra."""
+    """The plugin comes with the wheel: a test runs on two engines, and for Spark the extra is named."""
     environment.link([(Requirement("pytest"), "")])
     (environment.place / "test_edits.py").write_text(
         """

@@ -13,9 +13,9 @@ FOLDED = {"fold_from": lambda parts: 0}
 WAYS: dict[str, tuple[str, Steps]] = {
     "specification": ("specification", at_once),
     "specification, watermarks": ("specification", by_time),
-    "local, bounded": ("local, bounded", at_once),
+    "local, bounded": ("local-bounded", at_once),
     "local": ("local", in_two_steps),
-    "spark, bounded": ("spark, bounded", at_once),
+    "spark, bounded": ("spark-bounded", at_once),
     "spark": ("spark", in_two_steps),
 }
 

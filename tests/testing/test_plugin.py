@@ -79,8 +79,9 @@ def test_engines_are_chosen_by_an_option_or_a_setting(tmp_path: Path) -> None:
     said = pytest_in(tmp_path, "--collect-only", **files)
     assert "test_good[local]" in said
     assert "specification" not in said
-    said = pytest_in(tmp_path, "-k", "good", "--tidegate-engines", "specification, sparc", **files)
-    assert "1 passed" in said
+    said = pytest_in(tmp_path, "-k", "good", "--tidegate-engines", "specification, local-bounded, sparc", **files)
+    assert "test_good[local-bounded]" in said
+    assert "ask after test.finish()" in said
     assert "got 'sparc'" in said
     assert "did you mean 'spark'?" in said
 

@@ -212,12 +212,12 @@ def test_what_makes_no_trial_is_refused() -> None:
     with pytest.raises(tg.TidegateError, match='with watermarks="declared", got one for'):
         tt.trial(counts, clocks={"s": "1 second"})
     with pytest.raises(tg.TidegateError, match=r"ask after test\.finish"):
-        tt.trial(counts, "local, bounded").rows("out")
+        tt.trial(counts, "local-bounded").rows("out")
 
 
 def test_all_rows_at_once() -> None:
     """On a bounded engine, answers come with the end, and nothing is late."""
-    test = tt.trial(counts, "local, bounded")
+    test = tt.trial(counts, "local-bounded")
     test.send("s", (1, "a"), tg.WM(1), (1, "a"), (None, "b"))
     test.finish()
     test.expect("out", [(1, "a", 2)])

@@ -27,8 +27,8 @@ ENGINES: Mapping[str, str] = {
     "specification": "the executable specification, in plain Python: milliseconds",
     "local": "the local engine, step by step, with a checkpoint",
     "spark": "the Spark engine, step by step, with a checkpoint",
-    "local, bounded": "the local engine on all rows at once: answers come with finish()",
-    "spark, bounded": "Spark on all rows at once: answers come with finish()",
+    "local-bounded": "the local engine on all rows at once: answers come with finish()",
+    "spark-bounded": "Spark on all rows at once: answers come with finish()",
 }
 
 Row = dict[str, Any]
@@ -131,7 +131,7 @@ class Engine:
             from tidegate.testing.specification import SpecificationDriver
 
             return SpecificationDriver(setting)
-        if self.name == "local, bounded":
+        if self.name == "local-bounded":
             from tidegate.testing.bounded import LocalBounded
 
             return LocalBounded(setting)
@@ -144,7 +144,7 @@ class Engine:
             from tidegate.spark.session import local_session
 
             self.spark = local_session("tidegate.testing", master="local[2]", spark__sql__shuffle__partitions="2")
-        if self.name == "spark, bounded":
+        if self.name == "spark-bounded":
             from tidegate.testing.bounded import SparkBounded
 
             return SparkBounded(setting, self.spark)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _DEFAULT = "specification,local"
+#: The engine of a test that is running.
+_ENGINE: pytest.StashKey[Any] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -69,9 +71,8 @@ def engine(request: pytest.FixtureRequest, tidegate_engine_name: str) -> Iterato
     yield made
     for trial in made.trials:
         trial.close()
-
-
-_ENGINE: pytest.StashKey[Any] = pytest.StashKey()
+    # Nobody asks for scripts any more, and a test lives as long as the session.
+    del request.node.stash[_ENGINE]
 
 
 @pytest.hookimpl(wrapper=True)

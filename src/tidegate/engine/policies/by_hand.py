@@ -53,7 +53,7 @@ class ByTelling(Policy[None]):
         """Look at the lines by themselves."""
         return STEP, "BIGINT"
 
-    def looks(self) -> dict[str, Call]:
+    def observes(self) -> dict[str, Call]:
         """Collect the lines, and count the rows besides them."""
         return {"rows": call("count_if", f"__kind != {SIGNAL}"), "told": call("collect_list", TOLD)}
 
