@@ -35,17 +35,17 @@ def write_archive(path: Path) -> None:
     for old in (path, part):
         old.unlink(missing_ok=True)
     os.environ["SPARK_SUBMIT_OPTS"] = java_options(archive=part, write=True)
-    from tests.flow.case import run_case
+    from tests.flow.case import in_two_steps, run_case
     from tests.flow.test_cases import TABLES
     from tests.spark.place import Place, counts
-    from tests.spark.steps import by_steps
     from tidegate.spark.session import local_session
+    from tidegate.testing import Engine
 
     spark = local_session("classes", master="local[2]", spark__sql__shuffle__partitions="2")
     with tempfile.TemporaryDirectory() as directory:
         for table in ("joined", "process"):
-            case = next(case for case in TABLES[table] if "streaming" not in case.except_on)
-            run_case(case, lambda *given, table=table: by_steps(spark, *given, Path(directory) / table))
+            case = next(case for case in TABLES[table] if "spark" not in case.except_on)
+            run_case(case, Engine("spark", spark, Path(directory)), in_two_steps)
         place = Place(spark, Path(directory))
         place.feed.add((1, "a", 1), (2, "b", 2), (5, "a", 3))
         place.run(counts())

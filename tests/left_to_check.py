@@ -38,7 +38,7 @@ LEFT_TO_CHECK: dict[str, tuple[str, ...]] = {
     "check/test_proofs_and_code.py": ("test_the_proofs_speak_of_the_protocols_that_run[clocks-clocks_of]",),
     "flow/test_a_infinity.py": ("test_on_spark_it_is_a_infinity_too",),
     "flow/test_cases.py": (
-        "test_case[local, streaming-calendar: weeks and months of a zone]",
+        "test_case[local-calendar: weeks and months of a zone]",
         "test_case[local-calendar: weeks and months of a zone]",
         "test_case[spark-ordered: iterate: what follows from the edges at or below a time]",
     ),

@@ -32,6 +32,8 @@ TYPES = {
     "tidegate.progress": ("Exchange", "Propagation", "Summary", "Tracker"),
     "tidegate.sim": ("Adversary", "Capability", "Schedule"),
     "tidegate.spec": ("Operator",),
+    "tidegate.testing": ("Trial",),
+    "tidegate.testing.engines": ("Driver",),
     "tidegate.time": ("Antichain", "Frontier", "Order"),
 }
 

@@ -26,6 +26,7 @@ LAYERS = [
     ("graph",),
     ("engine",),
     ("spark", "local_engine"),
+    ("testing",),
     ("check",),
     ("ui", "demos", "cli"),
 ]
@@ -105,7 +106,7 @@ OF_JOBS = (
     "spark",
     "local_engine",
 )
-OF_NO_JOB = {"sim", "check", "ui", "demos", "cli"}
+OF_NO_JOB = {"sim", "check", "testing", "ui", "demos", "cli"}
 
 
 def not_for_jobs(source: str) -> list[str]:

@@ -67,7 +67,10 @@ class Environment:
         """Link the packages that the wheel asks for with some extras, and those that they ask for."""
         with zipfile.ZipFile(self.wheel) as file:
             metadata = message_from_string(file.read(f"tidegate-{__version__}.dist-info/METADATA").decode())
-        pending = [(Requirement(text), extra) for text in metadata.get_all("Requires-Dist", []) for extra in extras]
+        self.link([(Requirement(text), extra) for text in metadata.get_all("Requires-Dist", []) for extra in extras])
+
+    def link(self, pending: list[tuple[Requirement, str]]) -> None:
+        """Link packages, each as some extra asks for it, and those that they ask for."""
         seen = set()
         while pending:
             requirement, extra = pending.pop()
@@ -155,6 +158,30 @@ print(version("tidegate"), tidegate.__version__, tidegate.__file__)
     environment.add("check")
     done = environment.tidegate("check", "batch_op", "--examples", "3")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_pytest_knows_the_kit_without_any_extra(environment: Environment) -> None:
+    """The plugin comes with the wheel: a test runs on two engines, and for Spark the extra is named."""
+    environment.link([(Requirement("pytest"), "")])
+    (environment.place / "test_edits.py").write_text(
+        """
+import sys
+import tidegate.testing as tt
+from edits import flow
+
+def test_hourly(engine):
+    test = tt.trial(flow, engine)
+    test.send("edits", {"ts": "2026-01-01 00:10:00", "page": "home", "bytes": 120})
+    test.advance("edits", "2026-01-01 01:00:00")
+    assert test.rows("hourly")[0]["bytes"] == 120
+    assert not {"hypothesis", "pyspark", "rich"} & set(sys.modules)
+""",
+        encoding="utf-8",
+    )
+    done = run(environment.root / "bin" / "python", "-m", "pytest", "-q", cwd=environment.place)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    done = run(environment.root / "bin" / "python", "-m", "pytest", "--tidegate-engines=spark", cwd=environment.place)
+    assert "--tidegate-engines=spark needs the extra 'spark', and pyspark is not installed" in done.stdout
 
 
 @pytest.mark.slow

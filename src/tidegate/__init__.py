@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
-    from tidegate import errors, graph
+    from tidegate import errors, graph, testing
     from tidegate.engine.outputs import (
         Output,
         Sender,
@@ -60,6 +60,7 @@ __all__ = [
     "punctuated",
     "read",
     "read_stream",
+    "testing",
 ]
 
 __version__ = "0.1.0"
@@ -97,8 +98,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "graph":
-        return import_module("tidegate.graph")
+    if name in ("graph", "testing"):
+        return import_module(f"tidegate.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -1,20 +1,25 @@
-"""Cases: a flow, its input and the rows that it must give; each runs on every engine that the fixture knows."""
+"""Cases: a flow, its input and the rows that it must give; each is a trial on every engine that the fixture knows."""
 
 from __future__ import annotations
 
-import math
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from itertools import groupby
 from typing import Any
 
 import tidegate as tg
+import tidegate.testing as tt
 from tidegate.check.flows import DrawnFlow
+from tidegate.flow.plan import Source
 from tidegate.flow.values import sort_key
 from tidegate.spec import DT
+from tidegate.testing.differences import close
+from tidegate.time import maximal
 
-#: An engine: from a flow and the rows of its sources and tables to the rows of its sink, as tuples.
-Engine = Callable[[tg.Flow, dict[str, list[tuple[Any, ...]]]], list[tuple[Any, ...]]]
+#: In which steps the rows of a source come, with watermarks among them.
+Steps = Callable[[Source, list[tuple[Any, ...]]], list[list[Any]]]
 
 
 @dataclass(frozen=True)
@@ -29,11 +34,57 @@ class Case:
     except_on: dict[str, str] = field(default_factory=dict)
 
 
-def run_case(case: Case, engine: Engine) -> None:
+def run_case(case: Case, engine: tt.Engine, steps: Steps) -> None:
     """Run a case and compare what comes out with what is expected, as multisets."""
     flow = tg.Flow("case")
     flow.sink("out", case.build(flow))
-    assert_same_rows(engine(flow, case.inputs), case.expected)
+    plan = flow.plan
+    with tt.trial(flow, engine, tables={t.id: case.inputs[t.id] for t in plan.tables}) as test:
+        come = {s.id: steps(s, case.inputs[s.id]) for s in plan.sources}
+        for i in range(max(map(len, come.values()), default=0)):
+            test.step({name: events[i] for name, events in come.items() if i < len(events)})
+        test.finish()
+        test.expect("out", case.expected)
+        assert engine.spark is not None or not any(test.late(source.id) for source in plan.sources)
+
+
+def at_once(source: Source, rows: list[tuple[Any, ...]]) -> list[list[Any]]:
+    """All rows in one step: only the end of the input completes times."""
+    return [list(rows)]
+
+
+def by_time(source: Source, rows: list[tuple[Any, ...]]) -> list[list[Any]]:
+    """The rows in the order of time, each time complete after its rows."""
+    untimed, timed = _sorted(source, rows)
+    grouped = groupby(timed, key=lambda row: _time(source, row))
+    return [[*untimed, *(event for t, group in grouped for event in [*group, tg.WM(t)])]]
+
+
+def in_two_steps(source: Source, rows: list[tuple[Any, ...]]) -> list[list[Any]]:
+    """The rows in the order of time, cut somewhere; what the first of them complete is complete after them."""
+    untimed, timed = _sorted(source, rows)
+    every = [*untimed, *timed]
+    cut = random.Random(repr(sorted(map(repr, rows)))).randint(0, len(every))
+    first, rest = every[:cut], every[cut:]
+    order, still = source.schema.order, [_time(source, row) for row in rest]
+    times = [t for row in first if (t := _time(source, row)) is not None]
+    done = [t for t in times if not any(s is not None and order.le(s, t) for s in still)]
+    return [[*first, *map(tg.WM, maximal(order, done))], rest]
+
+
+def _time(source: Source, row: tuple[Any, ...]) -> Any:
+    """The time of a row; None if it has none."""
+    given = dict(zip(source.schema.names, row, strict=True))
+    return None if None in [given[name] for name in source.schema.time] else source.schema.time_of(given)
+
+
+def _sorted(source: Source, rows: list[tuple[Any, ...]]) -> tuple[list[Any], list[Any]]:
+    """The rows that have no time; and the others, in an order that extends that of their times."""
+    timed = [row for row in rows if _time(source, row) is not None]
+    timed.sort(key=lambda row: [sort_key(value) for value in row[: len(source.schema.time)]])
+    if source.schema.ordered:
+        timed.sort(key=lambda row: source.schema.order.key(_time(source, row)))
+    return [row for row in rows if _time(source, row) is None], timed
 
 
 def assert_same_rows(got: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]) -> None:
@@ -41,17 +92,7 @@ def assert_same_rows(got: Sequence[tuple[Any, ...]], expected: Sequence[tuple[An
     a, b = (sorted(rows, key=lambda row: [sort_key(v) for v in row]) for rows in (got, expected))
     assert len(a) == len(b), f"expected {len(b)} rows, got {len(a)}\n  expected {b}\n  got      {a}"
     for x, y in zip(a, b, strict=True):
-        assert _close(x, y), f"expected {y}, got {x}\n  expected {b}\n  got      {a}"
-
-
-def _close(x: Any, y: Any) -> bool:
-    if isinstance(x, tuple | list) and isinstance(y, tuple | list):
-        return len(x) == len(y) and all(map(_close, x, y))
-    if isinstance(x, dict) and isinstance(y, dict):
-        return list(x) == list(y) and all(_close(x[k], y[k]) for k in x)
-    if isinstance(x, float) and isinstance(y, float):
-        return math.isclose(x, y, rel_tol=1e-9) or (math.isnan(x) and math.isnan(y))
-    return type(x) is type(y) and x == y
+        assert close(x, y), f"expected {y}, got {x}\n  expected {b}\n  got      {a}"
 
 
 def rows_given(drawn: DrawnFlow) -> dict[str, list[tuple[Any, ...]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.flow.case import Case, Engine, run_case
+from tests.flow.case import Case, Steps, run_case
 from tests.flow.cases import (
     accumulate,
     aggregate,
@@ -22,6 +22,8 @@ from tests.flow.cases import (
     window,
 )
 from tests.flow.short_run import LOOPS_ON_SPARK, ON_STREAMS
+
+import tidegate.testing as tt
 
 TABLES = {
     module.__name__.rsplit(".", 1)[-1]: module.CASES
@@ -49,12 +51,12 @@ CASES = [pytest.param(case, id=f"{table}: {case.name}") for table, cases in TABL
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_case(case: Case, engine: tuple[str, Engine]) -> None:
+def test_case(case: Case, way: tuple[str, tt.Engine, Steps]) -> None:
     """The flow gives the expected rows, whatever the engine."""
-    name, run = engine
+    name, engine, steps = way
     if name in case.except_on:
         pytest.skip(case.except_on[name])
-    run_case(case, run)
+    run_case(case, engine, steps)
 
 
 def test_each_table_has_cases_in_the_short_run() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import duckdb
@@ -13,6 +12,7 @@ import tidegate as tg
 from tidegate.flow.arrow import table_of
 from tidegate.flow.schema import Schema
 from tidegate.local_engine.types import spark_type
+from tidegate.testing.local import plain
 
 Rows = dict[str, list[tuple[Any, ...]]]
 
@@ -43,14 +43,3 @@ def rows_of(schema: Schema, found: duckdb.DuckDBPyRelation) -> list[tuple[Any, .
         known = (derived.type or settled).replace("TIMESTAMP_NTZ", "TIMESTAMP")
         assert known == settled, f"{derived} was derived, {settled} came out"
     return [tuple(map(plain, row)) for row in found.fetchall()]
-
-
-def plain(value: Any) -> Any:
-    """Return a value with instants without a zone, in UTC."""
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
-    if isinstance(value, dict):
-        return {key: plain(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [plain(inner) for inner in value]
-    return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pyarrow as pa
 
 import tidegate as tg
 from tests.local_engine.engine import arrow_rows, rows_of
-from tests.spark.steps import Cuts, Rows, cut_by_time
+from tests.spark.steps import Cuts, Rows
 from tidegate.engine.storage.files import Files
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Schema
@@ -85,10 +84,3 @@ def engine_in(plan: Plan, readers: dict[str, Cut], tables: Rows, directory: Path
     given = {t.id: arrow_rows(t.schema, tables[t.id]) for t in plan.tables}
     outputs = {sink.name: tg.parquet(str(directory / sink.name)) for sink in plan.sinks}
     return prepare(plan, tg.local(), {**readers, **given}, outputs, Files(directory / "checkpoint"), **options)
-
-
-def by_local_steps(flow: tg.Flow, inputs: Rows, directory: Path) -> list[tuple[Any, ...]]:
-    """Run a flow with one sink in a few steps: rows come by time, and the delays are what that order needs."""
-    plan, cuts = cut_by_time(flow, inputs, random.Random(repr(sorted(inputs.items()))))
-    (sink,) = plan.sinks
-    return run_locally(plan, cuts, inputs, directory)[sink.name]

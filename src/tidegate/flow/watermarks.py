@@ -22,6 +22,7 @@ __all__ = [
     "Arriving",
     "AtEnd",
     "Bounded",
+    "ByHand",
     "Published",
     "Punctuated",
     "Ticking",
@@ -97,7 +98,15 @@ class Ticking:
     """The rows of a source are ticks of a clock: each completes its time, and all before."""
 
 
-Watermark: TypeAlias = Bounded | Punctuated | Published | AtEnd | Arriving | Ticking
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """Whoever runs the flow says which times are complete, beside the rows: `tidegate.testing` does."""
+
+    def __repr__(self) -> str:
+        return "by hand"
+
+
+Watermark: TypeAlias = Bounded | Punctuated | Published | AtEnd | Arriving | Ticking | ByHand
 
 
 def bounded(*delays: Any, by: str | None = None, idle: Any = None, clock: Any = None) -> Bounded:
@@ -145,7 +154,7 @@ def resolve(watermark: Any, schema: Schema) -> Watermark:
         if condition.type not in ("BOOLEAN", None):
             raise BadArgument(f"expected a condition in punctuated(…), got {condition.sql} of type {condition.type}")
         return replace(watermark, condition=condition)
-    if isinstance(watermark, Published | AtEnd | Arriving | Ticking):
+    if isinstance(watermark, Published | AtEnd | Arriving | Ticking | ByHand):
         return watermark
     raise BadArgument(
         f"expected a watermark strategy, got {watermark!r} ({type(watermark).__name__})",
@@ -231,4 +240,6 @@ def show(watermark: Watermark, schema: Schema) -> str:
             return f"punctuated where {getattr(condition, 'sql', condition)}"
         case Published(path):
             return f"published at {path}"
+        case ByHand():
+            return "complete as it is told"
     return "complete at the end"

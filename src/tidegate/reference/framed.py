@@ -60,10 +60,10 @@ def framed(
     keys = iter(keyed(running, rows, schema, by))
     with_keys = [event if isinstance(event, WM) else replace(event, d=(next(keys), event.d)) for event in events]
     if isinstance(operator.frame, SessionFrame):
-        return _sessions(operator.frame, schema, on_time(with_keys))
+        return _sessions(running, operator.frame, schema, on_time(with_keys))
     if isinstance(operator.frame, WindowFrame) and operator.frame.lateness:
         return _revised(running, operator.frame, schema, with_keys)
-    return _windows(operator.frame, schema, on_time(with_keys))
+    return _windows(running, operator.frame, schema, on_time(with_keys))
 
 
 def in_windows(
@@ -84,7 +84,9 @@ def in_windows(
     return found
 
 
-def _windows(frame: WindowFrame | CalendarFrame, schema: Schema, events: list[Event]) -> list[Event | Group]:
+def _windows(
+    running: Running, frame: WindowFrame | CalendarFrame, schema: Schema, events: list[Event]
+) -> list[Event | Group]:
     # A row moves to the last unit of each of its windows. No window is moved below its rows, so watermarks stay true.
     spread: list[Event] = []
     for event in events:
@@ -94,7 +96,7 @@ def _windows(frame: WindowFrame | CalendarFrame, schema: Schema, events: list[Ev
         key, row = event.d
         spread += [DT(t, ({"window": bounds, **key}, row)) for t, bounds in in_windows(frame, schema, event, row)]
     out: list[Event | Group] = []
-    for event in complete(schema, spread):
+    for event in complete(running, schema, spread):
         out += [Group(event.t, key, rows) for key, rows in grouped(event.d)] if isinstance(event, DT) else [event]
     return out
 
@@ -140,11 +142,12 @@ def _revised(running: Running, frame: WindowFrame, schema: Schema, events: Event
             known[window] = (t, whole)
             rows.setdefault(window, []).append(row)
             changed[window] = None
-    answer(ended=True)
+    if running.ended:
+        answer(ended=True)
     return out
 
 
-def _sessions(frame: SessionFrame, schema: Schema, events: list[Event]) -> list[Event | Group]:
+def _sessions(running: Running, frame: SessionFrame, schema: Schema, events: list[Event]) -> list[Event | Group]:
     order: Order[Any] = schema.order
     type_ = schema[frame.over].type or ""
     others = [name for name in schema.time if name != frame.over]
@@ -177,5 +180,6 @@ def _sessions(frame: SessionFrame, schema: Schema, events: list[Event]) -> list[
         key, row = event.d
         name = freeze(key | {n: row[n] for n in others})
         held.setdefault(name, (key, event.t, []))[2].append(row)
-    release(lambda _: True)
+    if running.ended:
+        release(lambda _: True)
     return out

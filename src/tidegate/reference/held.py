@@ -13,7 +13,7 @@ from tidegate.flow.schema import Column, Schema
 from tidegate.flow.spans import from_units, units
 from tidegate.flow.values import freeze, ordered
 from tidegate.reference.run import Events, Running, evaluate, on_time
-from tidegate.spec import DT, WM, Event, batch_op, incr_batch_op, produce
+from tidegate.spec import DT, WM, Event, batch_op, incr_batch_op
 
 __all__ = [
     "Group",
@@ -39,7 +39,7 @@ class Group:
     rows: list[Any]
 
 
-def complete(schema: Schema, events: Iterable[Event]) -> list[Event]:
+def complete(running: Running, schema: Schema, events: Iterable[Event]) -> list[Event]:
     """Hold data until its time is complete; then one event for each time, of all its data, times in order.
 
     A table has one time, which is complete.
@@ -56,7 +56,7 @@ def complete(schema: Schema, events: Iterable[Event]) -> list[Event]:
         out.extend(DT(t, by_time[t]) for t in sorted(by_time, key=order.key))
         by_time.clear()
 
-    for event in produce(batch_op(order), events):
+    for event in running.produced(batch_op(order), events):
         if isinstance(event, WM):
             release()
             out.append(event)
@@ -153,18 +153,18 @@ def aggregated(
 
 
 @evaluate.register
-def _gate(operator: plan.Gate, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
+def _gate(operator: plan.Gate, running: Running, inputs: list[Events]) -> Events:
     out: Events = []
-    for event in complete(operator.schema, on_time(inputs[0])):
+    for event in complete(running, operator.schema, on_time(inputs[0])):
         rows = ordered(event.d, operator.schema.names) if isinstance(event, DT) else []
         out += [DT(event.t, row) for row in rows] or [event]
     return out
 
 
 @evaluate.register
-def _distinct(operator: plan.Distinct, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
+def _distinct(operator: plan.Distinct, running: Running, inputs: list[Events]) -> Events:
     out: Events = []
-    for event in complete(operator.schema, on_time(inputs[0])):
+    for event in complete(running, operator.schema, on_time(inputs[0])):
         if isinstance(event, WM):
             out.append(event)
             continue
@@ -191,7 +191,7 @@ def _with_keys(
 ) -> list[Event]:
     """Pair each row with its key, and hold the pairs until their time is complete."""
     keys = iter(keyed(running, [event.d for event in events if isinstance(event, DT)], schema, by))
-    return complete(times, [DT(e.t, (next(keys), e.d)) if isinstance(e, DT) else e for e in events])
+    return complete(running, times, [DT(e.t, (next(keys), e.d)) if isinstance(e, DT) else e for e in events])
 
 
 @evaluate.register
@@ -215,7 +215,7 @@ def so_far(
         for event in events
     ]
     out: list[Event | Group] = []
-    for event in produce(incr_batch_op(order), data):
+    for event in running.produced(incr_batch_op(order), data):
         if isinstance(event, WM):
             out.append(event)
             continue

@@ -36,7 +36,7 @@ def _interval_join(operator: plan.IntervalJoin, running: Running, inputs: list[E
     united = produce(union_op(operator.schema.order), side_by_side(*streams))
     answers: list[Event] = [DT(t, joined_row(operator, left, right, t, a, b)) for t, a, b in found]
     out: Events = []
-    for event in complete(operator.schema, [*answers, *(event for event in united if isinstance(event, WM))]):
+    for event in complete(running, operator.schema, [*answers, *(event for event in united if isinstance(event, WM))]):
         if isinstance(event, WM):
             out.append(event)
         else:

@@ -40,7 +40,7 @@ def _iterate(operator: plan.Iterate, running: Running, inputs: list[Events]) -> 
     loop = _Loop(operator, running, {name: s.data for name, s in zip(operator.names, schemas, strict=True)})
     known: dict[Any, Facts] = {}
     events: list[Event] = []
-    for event in produce(incr_batch_op(order), _united(order, streams)):
+    for event in running.produced(incr_batch_op(order), _united(order, streams)):
         events.append(event)
         if isinstance(event, DT):
             below = [d for t, d in event.d if order.le(t, event.t)]

@@ -140,7 +140,8 @@ def _revised(operator: plan.WindowJoin, running: Running, left: Schema, right: S
             place = (t, freeze([event.d[own[name].name] for name in operator.on]))
             rows.setdefault(place, (t, [], []))[1 + port].append(event.d)
             changed[place] = None
-    answer(ended=True)
+    if running.ended:
+        answer(ended=True)
     return out
 
 
@@ -200,7 +201,7 @@ def _equal_times(
         return joined_row(operator, left, right, t, a, b)
 
     if operator.schema.time and operator.how == "inner":
-        joined = produce(
+        joined = running.produced(
             join_op(operator.schema.order, lambda i, j: (i, j) if (i, j) in matches.pairs else None),
             side_by_side(*numbered),
         )
@@ -208,9 +209,11 @@ def _equal_times(
     # Outer and negative answers at a time need both sides to be complete there: unite them, and hold.
     if operator.schema.time:
         tagged = [[DT(e.t, (side, e.d)) if isinstance(e, DT) else e for e in s] for side, s in enumerate(numbered)]
-        both = complete(operator.schema, produce(union_op(operator.schema.order), side_by_side(*tagged)))
+        both = complete(running, operator.schema, produce(union_op(operator.schema.order), side_by_side(*tagged)))
     else:
-        both = complete(operator.schema, [DT((), (side, n)) for side, s in enumerate(rows) for n in range(len(s))])
+        both = complete(
+            running, operator.schema, [DT((), (side, n)) for side, s in enumerate(rows) for n in range(len(s))]
+        )
     out: Events = []
     for event in both:
         if isinstance(event, WM):
@@ -277,7 +280,7 @@ def _join_asof(operator: plan.JoinAsof, running: Running, inputs: list[Events]) 
     ]
     united = produce(union_op(order), side_by_side(*tagged))
     out: Events = []
-    for event in produce(incr_batch_op(order), united):
+    for event in running.produced(incr_batch_op(order), united):
         if isinstance(event, WM):
             out.append(event)
             continue

@@ -31,7 +31,7 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
     order = schema.order
     events = on_time(inputs[0])
     keys = iter(keyed(running, [event.d for event in events if isinstance(event, DT)], schema, operator.by))
-    held = complete(schema, [DT(e.t, (next(keys), e.d)) if isinstance(e, DT) else e for e in events])
+    held = complete(running, schema, [DT(e.t, (next(keys), e.d)) if isinstance(e, DT) else e for e in events])
     copies: dict[Hashable, tuple[Any, dict[str, Any], Any]] = {}
     timers: dict[Hashable, set[Any]] = {}
     seen: list[Any] = []
@@ -81,6 +81,8 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
         call_without_rows(partial(_below, order, event.t))
         for key, rows in grouped(event.d):
             call(key, event.t, rows)
+    if not running.ended:
+        return out
     call_without_rows(lambda _: True)
     if operator.forget is not None:
         exits(lambda _: True)

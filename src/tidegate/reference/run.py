@@ -13,7 +13,8 @@ from tidegate.flow.limits import limits
 from tidegate.flow.plan import At, Operator, Plan, Source, Table
 from tidegate.flow.schema import Schema
 from tidegate.reference.inputs import Late, Rejected, check_names, source_events, table_rows
-from tidegate.spec import DT, Event
+from tidegate.spec import DT, Event, fproduce, produce
+from tidegate.spec import Operator as SpecOperator
 
 __all__ = ["Events", "Results", "Running", "evaluate", "on_time", "reference"]
 
@@ -42,14 +43,20 @@ class Results(dict[str, list[Event]]):
 class Running:
     """What operators share while a plan runs: the calculator, which late rows were taken, and which rows rejected."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, ended: bool = True) -> None:
         self.plan = plan
+        #: Whether the inputs have ended, or only all there is so far was given.
+        self.ended = ended
         self.duck = Duck()
         self.taken: set[tuple[str, int]] = set()
         #: What operators rejected, by the name of the operator.
         self.rejected: dict[str, list[Rejected]] = {
             operator.id: [] for operator in plan if isinstance(operator, At) and operator.rejects
         }
+
+    def produced(self, operator: SpecOperator[Event, Any], events: Iterable[Event]) -> list[Any]:
+        """Return what an operator of the specification gives; what it gives at its exit, only if the inputs ended."""
+        return list(produce(operator, events)) if self.ended else fproduce(operator, events)[1]
 
     def schemas(self, operator: Operator) -> list[Schema]:
         """Return the schemas of an operator's inputs."""
@@ -67,8 +74,11 @@ def on_time(events: Iterable[Event | Late]) -> list[Event]:
     return [event for event in events if not isinstance(event, Late)]
 
 
-def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]]) -> Results:
-    """Run a plan on finite inputs: ``DT(t, row)`` and ``WM(t)`` for sources, rows for tables."""
+def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = True) -> Results:
+    """Run a plan on finite inputs: ``DT(t, row)`` and ``WM(t)`` for sources, rows for tables.
+
+    If the inputs have not ``ended``, the result is what is out by then.
+    """
     from tidegate.reference import (  # noqa: F401  # their rules
         framed,
         held,
@@ -87,7 +97,7 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]]) -> Results:
         check_names(plan, inputs)
     except TidegateError as error:
         raise error.at(f"flow {plan.name!r}") from None
-    running, bounds = Running(plan), limits(plan)
+    running, bounds = Running(plan, ended=ended), limits(plan)
     streams: dict[str, Events] = {}
     rejected: dict[str, list[Rejected]] = {}
     for operator in plan:

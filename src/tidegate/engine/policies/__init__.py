@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from tidegate.engine.policies.bounded import ByPartition, Delayed, OnSides
+from tidegate.engine.policies.by_hand import ByTelling
 from tidegate.engine.policies.clocked import BehindClock, ByArrival, ByTicks
 from tidegate.engine.policies.following import ByPromises
 from tidegate.engine.policies.policy import Policy, Seen
 from tidegate.engine.policies.punctuated import ByWatermarks
 from tidegate.flow.plan import Plan, Source
-from tidegate.flow.watermarks import Arriving, AtEnd, Bounded, Published, Punctuated, Ticking
+from tidegate.flow.watermarks import Arriving, AtEnd, Bounded, ByHand, Published, Punctuated, Ticking
 
 __all__ = ["CLOCK", "Policy", "Seen", "policy_of", "signals_of"]
 
@@ -42,6 +43,8 @@ def policy_of(source: Source) -> Policy[Any]:
             return ByWatermarks(source, punctuated)
         case Published() as published:
             return ByPromises(source, published)
+        case ByHand():
+            return ByTelling(source)
         case unknown:
             assert_never(unknown)
 

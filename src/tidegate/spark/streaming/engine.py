@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -50,12 +51,13 @@ def resume(
     fold_from: Callable[[Sequence[Part]], int] = fold_from,
     probe: Probe = lambda point, step: None,  # noqa: ARG005
     report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
+    clock: Callable[[], float] = time.time,
 ) -> Engine:
     """Return an engine that goes on from the last commit of a checkpoint, or begins if there is none."""
     host = SparkHost(runtime, tables)
     options: dict[str, Any] = {"allow_pickle": allow_pickle, "fold_from": fold_from, "probe": probe}
     run, log, last = resumed(flow, host, files, outputs, lock=lock, **options)
-    return Engine(run, host, log, last, lock=lock, report=report)
+    return Engine(run, host, log, last, lock=lock, report=report, clock=clock)
 
 
 class Engine(Running):
@@ -70,8 +72,9 @@ class Engine(Running):
         *,
         lock: Lock | None = None,
         report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(run, log, last, lock=lock, report=report)
+        super().__init__(run, log, last, lock=lock, report=report, clock=clock)
         self._host = host
         self._runtime = host.runtime
         #: The runtime of batches, which Spark gives a session of their own.

@@ -13,6 +13,7 @@ from tidegate.flow.plan import Source
 from tidegate.flow.watermarks import Published
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.streaming.feeds.batches import BatchFeed
+from tidegate.local_engine.streaming.feeds.by_hand import HandedFeed, HandedOver
 from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
 from tidegate.local_engine.streaming.feeds.files import FileFeed, FileStream
 from tidegate.local_engine.streaming.feeds.published import PublishedFeed, PublishedStream
@@ -33,6 +34,8 @@ def feed_of(source: Source, backend: LocalBackend, given: Any, clock: Callable[[
         return TickFeed(source, backend, given, clock)
     # What comes has no time yet if that is when it comes.
     source = replace(source, schema=given_schema(source))
+    if isinstance(given, HandedOver):
+        return HandedFeed(source, backend, given)
     published = isinstance(source.watermark, Published)
     if isinstance(given, PublishedStream):
         return PublishedFeed(source, backend, given)

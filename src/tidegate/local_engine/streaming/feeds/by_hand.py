@@ -1,0 +1,72 @@
+"""Rows that are handed over step by step, and lines that say which times are complete: what a test gives a flow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from tidegate.engine.inputs import STEP
+from tidegate.engine.policies import policy_of
+from tidegate.engine.policies.following import TOLD
+from tidegate.flow.plan import Source
+from tidegate.flow.schema import Column
+from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
+
+__all__ = ["HandedFeed", "HandedOver"]
+
+
+@dataclass(slots=True)
+class HandedOver:
+    """What was handed over so far: tables of the declared columns, each with its lines; whoever has it may add."""
+
+    given: list[tuple[pa.Table, tuple[str, ...]]] = field(default_factory=list)
+
+    def add(self, rows: pa.Table, lines: Sequence[str] = ()) -> None:
+        """Hand over rows, which may be none, and lines."""
+        self.given.append((rows, tuple(lines)))
+
+
+class HandedFeed(Feed):
+    """A feed of what was handed over and not yet taken; its position counts how often that happened."""
+
+    kind = "by hand"
+
+    def __init__(self, source: Source, backend: LocalBackend, given: HandedOver) -> None:
+        super().__init__(source, backend)
+        self._given = given.given
+        self._taken = 0
+        self._told = policy_of(source).told
+
+    def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
+        """Go on behind what was taken."""
+        self._taken = position["taken"] if position else 0
+
+    @property
+    def position(self) -> dict[str, int]:
+        """How much was taken."""
+        return {"taken": self._taken}
+
+    def take(self) -> Taking | None:
+        """Return all that is new."""
+        found = self._given[self._taken :]
+        if not found:
+            return None
+        columns = self.source.schema.columns
+        batches = [batch for rows, _ in found for batch in rows.to_batches()]
+        rows, count = self.backend.rows(batches, columns), sum(batch.num_rows for batch in batches)
+        taken = len(self._given)
+        if not self._told:
+            return Taking(rows, {"taken": taken}, own=taken, count=count)
+        lines = [line for _, told in found for line in told]
+        told = pa.RecordBatch.from_pydict({TOLD: pa.array(lines, pa.string())})
+        whole = rows.with_columns({STEP: "CAST(NULL AS BIGINT)", TOLD: "CAST(NULL AS STRING)"})
+        whole = whole.union(self.backend.rows([told], [Column(TOLD, "STRING")]), fill=True)
+        return Taking(whole, {"taken": taken}, own=taken, count=count)
+
+    def committed(self, taking: Taking) -> None:
+        """Go on behind what was taken."""
+        self._taken = taking.own

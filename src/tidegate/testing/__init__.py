@@ -1,0 +1,50 @@
+"""The kit for testing flows: events in, answers out, time moved by hand, on every engine.
+
+>>> import tidegate as tg
+>>> import tidegate.testing as tt
+>>> flow = tg.Flow("clicks")
+>>> clicks = flow.source("clicks", "t INT, page STRING", time="t", watermark=tg.bounded(10))
+>>> flow.sink("counts", clicks.aggregate(by="page", n="count(*)"))
+>>> test = tt.trial(flow)
+>>> test.send("clicks", {"t": 1, "page": "a"}, {"t": 1, "page": "a"})
+>>> test.expect("counts", [])
+>>> test.advance("clicks", 1)
+>>> test.expect("counts", [{"t": 1, "page": "a", "n": 2}])
+
+With pytest, the fixture ``engine`` runs a test on the specification and on the local engine, and on Spark if asked to:
+``def test_counts(engine): test = tt.trial(make_flow(), engine)``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tidegate.testing.cuts import any_cut
+    from tidegate.testing.differences import NotAsExpected, Rows
+    from tidegate.testing.engines import ENGINES, Engine
+    from tidegate.testing.trials import Trial, trial
+
+__all__ = ["ENGINES", "Engine", "NotAsExpected", "Rows", "Trial", "any_cut", "trial"]
+
+#: Where each name lives. It is imported when it is first used: the plugin of pytest costs nothing where it is not used.
+_HOMES = {
+    "ENGINES": "tidegate.testing.engines",
+    "Engine": "tidegate.testing.engines",
+    "NotAsExpected": "tidegate.testing.differences",
+    "Rows": "tidegate.testing.differences",
+    "Trial": "tidegate.testing.trials",
+    "any_cut": "tidegate.testing.cuts",
+    "trial": "tidegate.testing.trials",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,169 @@
+"""The local engine for trials: steps are made when the trial says so, and answers are read where they are written."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from tidegate.engine.outputs import parquet
+from tidegate.engine.policies import policy_of
+from tidegate.engine.policies.by_hand import line_of
+from tidegate.engine.storage.files import Files
+from tidegate.flow.arrow import table_of
+from tidegate.flow.clocks import given_schema
+from tidegate.flow.plan import Plan
+from tidegate.flow.schema import Column, Schema
+from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.session import Local, cursor_of, local
+from tidegate.local_engine.streaming.engine import Engine
+from tidegate.local_engine.streaming.feeds.by_hand import HandedOver
+from tidegate.local_engine.streaming.parts import file_rows
+from tidegate.local_engine.streaming.reading import data_files, read
+from tidegate.local_engine.streaming.start import prepare
+from tidegate.local_engine.types import spark_type
+from tidegate.progress import Reason
+from tidegate.testing.asked import Asked, HandClock
+from tidegate.testing.engines import Driver, Given, Row, Setting
+from tidegate.testing.plans import driven
+
+__all__ = ["LocalDriver", "place_for", "plain", "session", "set_aside", "timed_lines"]
+
+
+@cache
+def session() -> Local:
+    """Return the session that all trials share: to open one takes longer than most steps."""
+    return local(threads=1)
+
+
+class LocalDriver(Driver):
+    """A flow on the local engine, with a checkpoint and outputs in a directory of its own."""
+
+    def __init__(self, setting: Setting, directory: Path | None, **options: Any) -> None:
+        self._plan = driven(setting)
+        self._setting = setting
+        self._clock = HandClock(setting.now)
+        self._options = options
+        self._place = place_for(self, directory)
+        self._handed = {s.id: HandedOver() for s in self._plan.sources if s.id not in setting.clocks}
+        self._tables = {t.id: table_of(setting.tables[t.id], t.schema.columns) for t in self._plan.tables}
+        self._engine = self._begin()
+
+    def _begin(self) -> Engine:
+        inputs: dict[str, Any] = {**self._handed, **self._setting.clocks, **self._tables}
+        outputs = {sink.name: parquet(str(self._place / sink.name)) for sink in self._plan.sinks}
+        files = Files(self._place / "checkpoint")
+        return prepare(self._plan, session(), inputs, outputs, files, clock=self._clock, **self._options)
+
+    def step(self, given: Mapping[str, Given], *, partitions: int = 1) -> None:  # noqa: ARG002
+        """Hand over what is given, and make a step of it."""
+        for name, came in given.items():
+            source = next(s for s in self._plan.sources if s.id == name)
+            rows = table_of(came.rows, given_schema(source).columns)
+            self._handed[name].add(rows, timed_lines(self._engine.flow, name, came.complete))
+        self._engine.step()
+
+    def set_clock(self, now: datetime) -> None:
+        """Set the clock, and make a step of what it shows."""
+        self._clock.now = now
+        self._engine.step()
+
+    def restart(self) -> None:
+        """Begin with an engine that knows nothing but the checkpoint."""
+        self._engine.close()
+        self._engine = self._begin()
+
+    def finish(self) -> None:
+        """End the input."""
+        self._engine.finish()
+
+    def rows(self, sink: str) -> list[Row]:
+        """Return the rows of committed steps."""
+        found = read(session(), self._place / sink)
+        schema = self._plan[next(s.input for s in self._plan.sinks if s.name == sink)].schema
+        return rows_of(found, schema)
+
+    def late(self, source: str) -> list[Row]:
+        """Return what was set aside as late."""
+        found = self._asked.late(source)
+        return set_aside(found.fetchall(), found.columns)
+
+    def rejected(self, name: str) -> list[Row]:
+        """Return what was set aside, with the reason."""
+        found = self._asked.rejected(name)
+        return set_aside(found.fetchall(), found.columns, reason=True)
+
+    def why(self, sink: str, t: Any) -> list[Reason]:
+        """Return what holds a time back."""
+        return self._asked.why(t, sink)
+
+    def open_from(self, sink: str) -> list[Any]:
+        """Return the least times that are not complete."""
+        return list(self._asked.frontiers()[sink])
+
+    @property
+    def _asked(self) -> Asked:
+        return Asked(self._engine, _read_aside)
+
+    def close(self) -> None:
+        """Close the engine, and remove the directory."""
+        self._engine.close()
+        shutil.rmtree(self._place, ignore_errors=True)
+
+
+def place_for(owner: object, directory: Path | None) -> Path:
+    """Return a directory that is gone when its owner is."""
+    place = Path(tempfile.mkdtemp(prefix="trial-", dir=directory))
+    weakref.finalize(owner, shutil.rmtree, place, ignore_errors=True)
+    return place
+
+
+def timed_lines(flow: Plan, name: str, times: Sequence[Any]) -> list[str]:
+    """Return the line that says which times of a source are complete; none if its strategy is not told."""
+    source = next(s for s in flow.sources if s.id == name)
+    if not times or not policy_of(source).told:
+        return []
+    at = source.schema.coordinates
+    return [line_of(source.schema, [at.time_on_axes(t) if at else t for t in times])]
+
+
+def rows_of(found: duckdb.DuckDBPyRelation, schema: Schema) -> list[Row]:
+    """Return the rows of a result; raise if its columns are not those that were derived when the flow was built."""
+    settled = [Column(name, spark_type(str(type_))) for name, type_ in zip(found.columns, found.types, strict=True)]
+    derived = [
+        Column(c.name, (c.type or s.type or "").replace("TIMESTAMP_NTZ", "TIMESTAMP"))
+        for c, s in zip(schema.columns, settled, strict=True)
+    ]
+    assert derived == settled, f"{list(map(str, derived))} were derived, {list(map(str, settled))} came out"
+    return [dict(zip(schema.names, map(plain, row), strict=True)) for row in found.fetchall()]
+
+
+def set_aside(rows: Sequence[Sequence[Any]], columns: Sequence[str], *, reason: bool = False) -> list[Row]:
+    """Return rows that were set aside as they came; with ``reason``, with one more column."""
+    found = [dict(zip(columns, map(plain, row), strict=True)) for row in rows]
+    return [{**aside["row"], **({"reason": aside["reason"]} if reason else {})} for aside in found]
+
+
+def _read_aside(paths: list[str], columns: list[Column], condition: str) -> duckdb.DuckDBPyRelation:
+    backend = LocalBackend(cursor_of(session()))
+    found = data_files(paths) or []
+    rows = file_rows(backend, found, columns) if found else backend.nothing(tuple(columns))
+    return rows.where(condition).result()
+
+
+def plain(value: Any) -> Any:
+    """Return a value with instants without a zone, in UTC."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    return value

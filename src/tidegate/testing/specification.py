@@ -1,0 +1,120 @@
+"""The specification for trials: all events so far, given to the reference whenever answers are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from tidegate.flow.plan import WindowFrame
+from tidegate.progress import Reason
+from tidegate.reference.run import Results, reference
+from tidegate.spec import WM, Event
+from tidegate.testing.asked import Asked, HandClock
+from tidegate.testing.engines import Driver, Given, Row, Setting
+from tidegate.testing.plans import driven
+from tidegate.testing.strategies import Progress
+from tidegate.time import Order, Poset, Product, maximal
+
+__all__ = ["SpecificationDriver"]
+
+
+class SpecificationDriver(Driver):
+    """A flow on the specification. It computes in whole what it is asked for, and has no checkpoint to go on from."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._plan = setting.plan
+        self._clock = HandClock(setting.now)
+        self._progress = Progress(driven(setting), setting, self._clock)
+        self._asked = Asked(self._progress, lambda *_: None)  # type: ignore[arg-type]
+        self._events: dict[str, list[Event | Row]] = {source.id: [] for source in self._plan.sources}
+        #: The greatest watermarks of each source.
+        self._complete: dict[str, list[Any]] = {source.id: [] for source in self._plan.sources}
+        self._revises = any(isinstance(f := getattr(o, "frame", None), WindowFrame) and f.lateness for o in self._plan)
+        self._ended = False
+        self._found: Results | None = None
+
+    def step(self, given: Mapping[str, Given], *, partitions: int = 1) -> None:  # noqa: ARG002
+        """Add events; if a row that must not be late is, say so at once."""
+        self._take(self._progress.step(given))
+        if any(source.late == "fail" for source in self._plan.sources):
+            self._results()
+
+    def set_clock(self, now: datetime) -> None:
+        """Set the clock, and add what comes of it."""
+        self._clock.now = now
+        self._take(self._progress.step({}))
+
+    def _take(self, given: Mapping[str, Given]) -> None:
+        for name, came in given.items():
+            order, known = self._plan[name].schema.order, self._complete[name]
+            self._events[name] += came.rows
+            self._events[name] += map(WM, came.complete)
+            self._complete[name] = list(maximal(order, [*known, *came.complete]))
+        if self._revises:
+            # A step ends with what is complete by then: windows that take late rows answer for them now.
+            for name, known in self._complete.items():
+                self._events[name] += map(WM, known)
+        if len(self._plan.sources) > 1:
+            for name in self._complete:
+                self._events[name] += map(WM, self._implied(name))
+        self._found = None
+
+    def _implied(self, name: str) -> list[Any]:
+        """Return times that are complete here and at another source, where what both have said does not compare."""
+        order = self._plan[name].schema.order
+        others = [
+            t for n, known in self._complete.items() if n != name and self._plan[n].schema.order == order for t in known
+        ]
+        return [t for own in self._complete[name] for other in others for t in _below_both(order, own, other)]
+
+    def finish(self) -> None:
+        """End the input."""
+        self._progress.finish()
+        self._ended = True
+        self._found = None
+        self._results()
+
+    def rows(self, sink: str) -> list[Row]:
+        """Return what is out by now; raise if columns are not those that were derived when the flow was built."""
+        names = self._plan[next(s.input for s in self._plan.sinks if s.name == sink)].schema.names
+        found = self._results().rows(sink)
+        assert all(tuple(row) == names for row in found), f"{names} were derived, others came out"
+        return found
+
+    def late(self, source: str) -> list[Row]:
+        """Return what came too late, and no window with lateness took."""
+        return [event.d for event in self._results().late[source]] if self._is_kept(source) else []
+
+    def _is_kept(self, source: str) -> bool:
+        return next(s.late for s in self._plan.sources if s.id == source) != "drop"
+
+    def rejected(self, name: str) -> list[Row]:
+        """Return what could not take part."""
+        return [dict(found.row) | {"reason": found.reason} for found in self._results().rejected[name]]
+
+    def why(self, sink: str, t: Any) -> list[Reason]:
+        """Return what holds a time back."""
+        return self._asked.why(t, sink)
+
+    def open_from(self, sink: str) -> list[Any]:
+        """Return the least times that are not complete."""
+        return list(self._asked.frontiers()[sink])
+
+    def _results(self) -> Results:
+        if self._found is None:
+            given: dict[str, Any] = {**self._events, **self._setting.tables}
+            self._found = reference(self._plan, given, ended=self._ended)
+        return self._found
+
+
+def _below_both(order: Order[Any], a: Any, b: Any) -> list[Any]:
+    """Return the greatest times at or below two that do not compare."""
+    if order.le(a, b) or order.le(b, a):
+        return []
+    if isinstance(order, Product):
+        return [order.meet(a, b)]
+    if isinstance(order, Poset):
+        return list(maximal(order, [x for x in order.elements if order.le(x, a) and order.le(x, b)]))
+    return []

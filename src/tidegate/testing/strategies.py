@@ -1,0 +1,182 @@
+"""Watermark strategies on rows in plain Python, for the specification, which knows none of its own.
+
+What a strategy sees of the rows is worked out here; how it moves the frontier by that is said in `engine/policies`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tidegate.engine.frontiers import of_user, parts_of
+from tidegate.engine.marks import Marks
+from tidegate.engine.partitions import Beat
+from tidegate.engine.policies import Seen, policy_of
+from tidegate.engine.policies.by_hand import line_of
+from tidegate.engine.steps.running import Running
+from tidegate.engine.tracking import Tracking
+from tidegate.flow.duck import Duck
+from tidegate.flow.expressions import Expression
+from tidegate.flow.limits import Limit, limits
+from tidegate.flow.orders import PackedCoordinates, PosetCoordinates
+from tidegate.flow.orders.embed import embedded
+from tidegate.flow.plan import Plan, Source
+from tidegate.flow.schema import Schema
+from tidegate.flow.spans import from_units, units
+from tidegate.flow.watermarks import Arriving, Punctuated, Ticking
+from tidegate.testing.asked import HandClock
+from tidegate.testing.engines import Given, Row, Setting
+from tidegate.time import TOP, Inl, complete_times, maximal
+
+__all__ = ["Progress", "due_beat"]
+
+
+class Progress:
+    """How far the sources of a flow are, as engines count it; it stands for an engine where `Run` asks for one."""
+
+    def __init__(self, plan: Plan, setting: Setting, clock: HandClock) -> None:
+        #: As engines have it: times are values or products of values.
+        self.flow = embedded(plan)
+        self.clock = clock
+        self.marks = {source.id: Marks.start(source) for source in self.flow.sources}
+        self.tracking = self.told = Tracking(self.flow, self._frontiers)
+        self._clocks = setting.clocks
+        self._users = {source.id: source for source in plan.sources}
+        self._limits = limits(plan)
+        self._duck = Duck()
+
+    @property
+    def _frontiers(self) -> dict[str, Any]:
+        return {name: marks.frontier for name, marks in self.marks.items()}
+
+    def step(self, given: Mapping[str, Given]) -> dict[str, Given]:
+        """Return, for each source, the rows of a step with their times, and the times that are complete after it."""
+        beat = due_beat(self, self.clock.micros)
+        arrived = Running.arrives(self)  # type: ignore[arg-type]
+        found: dict[str, Given] = {}
+        for source in self.flow.sources:
+            came, done = self._came(source, given.get(source.id, Given()), arrived)
+            before = self.marks[source.id]
+            after = before.after(source, self._seen(source, came, done, beat))
+            self.marks[source.id] = after
+            moved = after.frontier != before.frontier
+            if policy_of(source).told or isinstance(source.watermark, Punctuated):
+                complete = done
+            else:
+                complete = completed_times(source.schema, after.frontier) if moved else []
+            if came or complete:
+                found[source.id] = Given(tuple(came), tuple(complete))
+        self.tracking.move(self._frontiers)
+        return found
+
+    def finish(self) -> None:
+        """Complete everything."""
+        self.marks = {name: marks.ended() for name, marks in self.marks.items()}
+        self.tracking.move(self._frontiers)
+
+    def _came(self, source: Source, given: Given, arrived: int) -> tuple[list[Row], list[Any]]:
+        """Return the rows that came to a source, and the watermarks that did."""
+        rows, schema = list(given.rows), self._users[source.id].schema
+        if isinstance(source.watermark, Arriving):
+            (column,) = schema.times
+            at = from_units(arrived, column.type or "")
+            rows = [{column.name: at, **{n: v for n, v in row.items() if n != column.name}} for row in rows]
+        if isinstance(source.watermark, Ticking) and source.id in self._clocks:
+            every, last = self._clocks[source.id].every, self.marks[source.id].memory
+            tick = self.clock.micros - self.clock.micros % every
+            (column,) = schema.times
+            rows += [{column.name: from_units(tick, column.type or "")}] if last is None or tick > last else []
+        if not isinstance(source.watermark, Punctuated):
+            return rows, list(given.complete)
+        condition = source.watermark.condition
+        assert isinstance(condition, Expression)
+        is_mark = [value is True for (value,) in self._duck.scalars(rows, schema, [condition])]
+        if len(schema.time) == 1:
+            is_mark = [mark and row[schema.time[0]] is not None for mark, row in zip(is_mark, rows, strict=True)]
+        marks = [_mark(schema, row) for row, mark in zip(rows, is_mark, strict=True) if mark]
+        return [row for row, mark in zip(rows, is_mark, strict=True) if not mark], marks
+
+    def _seen(self, source: Source, rows: Sequence[Row], done: Iterable[Any], beat: Beat | None) -> Seen:
+        """Return what a strategy sees of some rows, as an engine tells it."""
+        policy, user = policy_of(source), self._users[source.id]
+        if policy.told:
+            line = line_of(source.schema, [_on_axes(source.schema, t) for t in done])
+            return policy.seen(Seen(), [{"part": None, "rows": len(rows), "told": [line]}], [])
+        if isinstance(source.watermark, Punctuated):
+            marks = [parts_of(source.schema, _on_axes(source.schema, t)) for t in done]
+            types = [c.type or "" for c in source.schema.times]
+            coded = [[None if p is TOP else units(p, t) for p, t in zip(m, types, strict=True)] for m in marks]
+            return policy.seen(Seen(), [{"marks": coded}], [])
+        timed = [row for row in rows if _has_time(user.schema, self._limits[source.id], row)]
+        apart = policy.apart()
+        by = getattr(source.watermark, "by", None) or ""
+        groups: dict[Any, list[Row]] = {} if apart else {None: timed}
+        for row in rows if apart else ():
+            groups.setdefault(None if row[by] is None else str(row[by]), [])
+        for row in timed if apart else ():
+            groups[None if row[by] is None else str(row[by])].append(row)
+        parts = [{"part": key, **_greatest(user.schema, some)} for key, some in groups.items()]
+        beats = [beat.line] if beat is not None and policy.pulse is not None else []
+        return policy.seen(Seen(), parts, beats)
+
+
+def due_beat(running: Any, now: int) -> Beat | None:
+    """Return what the clock shows, if somebody listens to it and it is time to hear it; as the local engine has it."""
+    pulse = min((p for s in running.flow.sources if (p := policy_of(s).pulse) is not None), default=None)
+    if pulse is None:
+        return None
+    beats = [policy_of(s).heard(running.marks[s.id].memory) for s in running.flow.sources]
+    last = max((beat for beat in beats if beat is not None), default=None)
+    if last is None:
+        return Beat(0, now)
+    return Beat(last.number + 1, now) if abs(now - last.at) >= pulse else None
+
+
+def completed_times(schema: Schema, frontier: Any) -> list[Any]:
+    """Return the greatest times that are complete, as a user knows them, from the frontier of an engine."""
+    at = schema.coordinates
+    if at is None:
+        return list(complete_times(schema.order, frontier))
+    if isinstance(at, PosetCoordinates):
+        still_open = set(at.elements_from(parts_of(schema, f) for f in frontier))
+        return list(maximal(at.order, [x for x, _ in at.points if x not in still_open]))
+    if isinstance(at, PackedCoordinates):
+        return [at.decode((n - 1,)) for n in frontier if n > 0] or (
+            [(TOP,) * len(at.given.columns)] if not frontier else []
+        )
+    return list(complete_times(at.order, of_user(schema, frontier)))
+
+
+def _on_axes(schema: Schema, t: Any) -> Any:
+    """Return a user's time as an engine has it."""
+    return schema.coordinates.time_on_axes(t) if schema.coordinates else t
+
+
+def _mark(schema: Schema, row: Row) -> Any:
+    """Return the watermark that a row is: NULL in one of several time columns stands for every value."""
+    if schema.ordered is not None and len(schema.time) == 1:
+        return schema.time_of(row)
+    parts = tuple(TOP if row[name] is None else row[name] for name in schema.time)
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _has_time(schema: Schema, bounds: Sequence[Limit], row: Row) -> bool:
+    """Whether a row is not rejected at its source."""
+    if any(row[name] is None for name in schema.time) or schema.time_of(row) is None:
+        return False
+    return all(units(row[limit.column], limit.type) in limit for limit in bounds)
+
+
+def _greatest(schema: Schema, rows: Sequence[Row]) -> dict[str, int | None]:
+    """Return the greatest value of each time column, in units; of a sum, of each side."""
+    if schema.ordered is not None:
+        times = [schema.time_of(row) for row in rows]
+        sides = [
+            [units(t.t, type_) for t in times if isinstance(t, Inl) == left]
+            for left, type_ in zip((True, False), schema.ordered.sides, strict=True)
+        ]
+        return {f"greatest{i}": max(values, default=None) for i, values in enumerate(sides)}
+    return {
+        f"greatest{i}": max((units(row[c.name], c.type or "") for row in rows), default=None)
+        for i, c in enumerate(schema.times)
+    }

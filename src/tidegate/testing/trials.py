@@ -1,0 +1,342 @@
+"""A trial: a flow on an engine that a test drives. Events in, answers out, time moved by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from tidegate.errors import TidegateError
+from tidegate.flow.arguments import one_of
+from tidegate.flow.clocks import Clock, clock, given_schema
+from tidegate.flow.errors import BadArgument, BadInput, nearest
+from tidegate.flow.flow import Flow
+from tidegate.flow.plan import At, Plan, Source
+from tidegate.flow.schema import Schema
+from tidegate.flow.watermarks import Arriving
+from tidegate.spec import WM
+from tidegate.testing.differences import NotAsExpected, Rows, difference
+from tidegate.testing.engines import Engine, Given, Setting
+from tidegate.testing.hints import hints
+from tidegate.testing.plans import is_by_hand
+from tidegate.testing.recording import Asked, Clocked, Finished, Op, Recording, Restarted, Stepped, recordings
+from tidegate.testing.values import row_of, time_of, typed
+
+if TYPE_CHECKING:
+    from tidegate.progress import Reason
+
+__all__ = ["Trial", "trial"]
+
+_EPOCH = datetime(1970, 1, 1)
+_BY_HAND, _DECLARED = "by hand", "declared"
+
+
+def trial(
+    flow: Flow | Callable[[], Flow],
+    engine: Engine | str = "specification",
+    *,
+    tables: Mapping[str, Iterable[Any]] | None = None,
+    watermarks: str = _BY_HAND,
+    clocks: Mapping[str, Any] | None = None,
+    now: str | datetime = _EPOCH,
+) -> Trial:
+    """Return a flow on an engine, at its beginning, for a test to drive.
+
+    ``flow`` is a flow, or a function that builds one. ``engine`` is what the fixture ``engine`` gives, or the name of
+    an engine (`ENGINES`). ``tables`` has the rows of each table of the flow.
+
+    ``watermarks="by hand"`` runs the flow as it is, but for what completes its times: that is `Trial.advance`, whatever
+    strategy a source declares. With ``watermarks="declared"`` the sources' own strategies act on the rows that are
+    sent, so that a test can try a delay. Clocks are set by hand then, with `Trial.clock`; they begin at ``now``.
+    ``clocks`` gives sources that are ticks of a clock the span between them, or ``tg.clock(…)``.
+
+    >>> import tidegate as tg
+    >>> flow = tg.Flow("clicks")
+    >>> clicks = flow.source("clicks", "t INT, page STRING", time="t", watermark=tg.bounded(10))
+    >>> flow.sink("counts", clicks.aggregate(by="page", n="count(*)"))
+    >>> test = trial(flow, "local", watermarks="declared")
+    >>> test.send("clicks", {"t": 1, "page": "a"}, {"t": 12, "page": "b"})
+    >>> print(test.rows("counts"))
+    t  page  n
+    1  a     1
+    """
+    made = flow if isinstance(flow, Flow) else flow()
+    if not isinstance(made, Flow):
+        raise BadArgument(f"expected a flow, or a function that builds one, got {made!r} ({type(made).__name__})")
+    one_of(watermarks, "watermarks", (_BY_HAND, _DECLARED))
+    on = engine if isinstance(engine, Engine) else Engine(engine)
+    plan = made.plan
+    try:
+        plan.check_sinks()
+        setting = Setting(
+            plan,
+            _tables(plan, tables or {}),
+            _clocks(plan, clocks or {}, declared=watermarks == _DECLARED),
+            watermarks == _DECLARED,
+            typed(now, "TIMESTAMP"),
+        )
+    except TidegateError as error:
+        raise error.at(f"flow {plan.name!r}") from None
+    return Trial(setting, on, flow if callable(flow) else None)
+
+
+class Trial:
+    """A flow on an engine, driven by a test. Each call that gives something is a step of its own."""
+
+    def __init__(self, setting: Setting, engine: Engine, factory: Callable[[], Flow] | None = None) -> None:
+        self.engine = engine
+        self.setting = setting
+        self.recording = Recording(setting, engine, factory)
+        self._plan = setting.plan
+        self._driver = engine.drive(setting)
+        self._expected: dict[str, int] = {}
+        self._taken: dict[str, list[dict[str, Any]]] = {sink.name: [] for sink in self._plan.sinks}
+        self._over = False
+        engine.trials.append(self)
+        for found in recordings():
+            found.append(self.recording)
+
+    def __repr__(self) -> str:
+        return f"<Trial of {self._plan.name!r} on {self.engine}: {len(self.recording.ops)} calls>"
+
+    def __enter__(self) -> Trial:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Events in.
+
+    def send(self, source: str, *events: Any) -> None:
+        """Give a source rows, as dicts or tuples of its columns, in one step; in dicts, columns left out are NULL.
+
+        Times may be texts. ``tg.WM(t)`` among the rows is as `advance`: rows behind it come in a step of their own.
+        """
+        self.step({source: events})
+
+    def advance(self, source: str, time: Any) -> None:
+        """Let a source say that a time, and all at or below it, is complete: ``WM(time)``. A row there is late then.
+
+        With several time columns, ``time`` is a tuple; `TOP` in it stands for every value.
+        """
+        self.step({source: [WM(time)]})
+
+    def step(self, given: Mapping[str, Iterable[Any]], *, partitions: int = 1) -> None:
+        """Give several sources rows and watermarks in one step. ``partitions`` is how many Spark has the rows in."""
+        self._check_open("step")
+        steps: list[dict[str, Given]] = []
+        for name, events in given.items():
+            for at, part in enumerate(self._cut(self._source(name), events)):
+                steps.extend([{}] if at == len(steps) else [])
+                steps[at][name] = part
+        for each in steps:
+            self._do(Stepped(each, partitions))
+
+    def clock(self, time: str | datetime) -> None:
+        """Set the clock: what it completes is complete after this, and rows that are sent arrive then."""
+        self._check_open("clock")
+        if not self.setting.declared:
+            raise self._error(
+                "expected a trial whose sources follow their own strategies to set the clock of, got one by hand",
+                hint='tt.trial(flow, engine, watermarks="declared"); or advance(source, time)',
+            )
+        self._do(Clocked(typed(time, "TIMESTAMP")))
+
+    def restart(self) -> None:
+        """Go on from the checkpoint, as after a failure: with a new engine, which knows nothing else."""
+        self._check_open("restart")
+        self._do(Restarted())
+
+    def finish(self) -> None:
+        """End the input: everything becomes complete."""
+        self._check_open("finish")
+        self._do(Finished())
+        self._over = True
+
+    # Answers out.
+
+    def rows(self, sink: str) -> Rows:
+        """Return all answers of a sink so far, in the order of time."""
+        schema = self._schema(sink)
+        found = Rows(self._driver.rows(sink), schema.names, (self, sink))
+        self.recording.ops.append(Asked("rows", sink, list(found)))
+        return found
+
+    def expect(self, sink: str, rows: Iterable[Any]) -> None:
+        """Raise, with what differs, unless exactly these rows came out of a sink since it was last asked for.
+
+        Order does not matter. Rows are dicts, or tuples of all columns. Dicts may leave columns out, all the same ones:
+        these are not looked at.
+        """
+        schema = self._schema(sink)
+        wanted = [self._expected_row(row, schema, sink) for row in rows]
+        names = self._columns(wanted, schema, sink)
+        new = self._new(sink)
+        self.recording.ops.append(Asked("expect", sink, self._taken[sink], wanted))
+        times = [name for name in schema.user_time if name in names]
+        found = difference(wanted, new, names, times)
+        if found:
+            raise NotAsExpected(
+                f"sink {sink!r}: expected {_counted(len(wanted))}, "
+                f"got {len(new)}\n" + _indented(found.table(names, times)),
+                hint="\n  hint: ".join(hints(self, sink, found, times)),
+            ).at(f"flow {self._plan.name!r} on {self.engine}")
+
+    def _new(self, sink: str) -> Rows:
+        """Return what came out since the sink was last asked for."""
+        schema = self._schema(sink)
+        self._expected[sink] = self._expected.get(sink, 0) + 1
+        now = self._driver.rows(sink)
+        found = difference(self._taken[sink], now, schema.names, schema.names)
+        if found.missing or found.near:
+            raise NotAsExpected(
+                f"sink {sink!r}: answers that were out are not there any more\n"
+                + _indented(found.table(schema.names, schema.user_time)),
+                hint="an answer is final: this is a mistake of the engine",
+            ).at(f"flow {self._plan.name!r} on {self.engine}")
+        self._taken[sink] = now
+        return Rows([dict(row) for row in found.surplus], schema.names, (self, sink))
+
+    def late(self, source: str) -> Rows:
+        """Return the rows of a source that came too late, and took no part."""
+        schema = self._source(source).schema
+        found = Rows(self._driver.late(source), schema.names)
+        self.recording.ops.append(Asked("late", source, list(found)))
+        return found
+
+    def rejected(self, name: str) -> Rows:
+        """Return the rows of a source, or of an operator that moves rows, that could not take part, with ``reason``."""
+        known = [o.id for o in self._plan if isinstance(o, Source) or (isinstance(o, At) and o.rejects)]
+        self._check_known(name, known, "a source")
+        found = Rows(self._driver.rejected(name), (*self._plan[name].schema.names, "reason"))
+        self.recording.ops.append(Asked("rejected", name, list(found)))
+        return found
+
+    def why(self, sink: str, time: Any) -> list[Reason]:
+        """Return what holds a time of a sink back, as `Run.why` does: nothing if it is complete."""
+        return self._driver.why(sink, time_of(time, self._schema(sink), "a time"))
+
+    def open_from(self, sink: str) -> list[Any]:
+        """Return the least times at which a sink may still give answers: none if everything is complete."""
+        self._schema(sink)
+        return self._driver.open_from(sink)
+
+    def script(self) -> str:
+        """Return this trial so far as a program that does the same without pytest."""
+        from tidegate.testing.scripts import script
+
+        return script(self.recording)
+
+    def close(self) -> None:
+        """Let go of the engine, its checkpoint and its outputs; a trial that nobody has any more is closed as well."""
+        self._over = True
+        with suppress(Exception):
+            self._driver.close()
+
+    # What calls are made of.
+
+    def _do(self, op: Op) -> None:
+        self.recording.ops.append(op)
+        op.on(self._driver)
+
+    def _cut(self, source: Source, events: Iterable[Any]) -> list[Given]:
+        """Return events in steps: rows that come after a watermark are in the next one."""
+        arrives = self.setting.declared and isinstance(source.watermark, Arriving)
+        schema = given_schema(source) if arrives else source.schema
+        steps: list[tuple[list[dict[str, Any]], list[Any]]] = [([], [])]
+        for n, event in enumerate(events):
+            try:
+                if isinstance(event, WM):
+                    self._check_advances(source)
+                    steps[-1][1].append(time_of(event.t, source.schema, "a time"))
+                else:
+                    if steps[-1][1]:
+                        steps.append(([], []))
+                    steps[-1][0].append(row_of(event, schema, "a row"))
+            except TidegateError as error:
+                raise error.at(f"event {n} for source {source.id!r}").at(f"flow {self._plan.name!r}") from None
+        return [Given(tuple(rows), tuple(done)) for rows, done in steps]
+
+    def _check_advances(self, source: Source) -> None:
+        if not is_by_hand(source, self.setting):
+            raise BadInput(
+                f"expected rows, as the source has a strategy of its own here ({source.watermark!r}), got a watermark",
+                hint='tt.trial(flow, engine) with watermarks="by hand", the default',
+            )
+
+    def _expected_row(self, row: Any, schema: Schema, sink: str) -> dict[str, Any]:
+        try:
+            whole = row_of(row, schema, "an expected row")
+        except TidegateError as error:
+            raise error.at(f"sink {sink!r}").at(f"flow {self._plan.name!r}") from None
+        said = {str(name).lower() for name in row} if isinstance(row, Mapping) else {n.lower() for n in schema.names}
+        return {name: value for name, value in whole.items() if name.lower() in said}
+
+    def _columns(self, wanted: list[dict[str, Any]], schema: Schema, sink: str) -> tuple[str, ...]:
+        """Return the columns that expected rows have; all of them the same."""
+        if not wanted:
+            return schema.names
+        for row in wanted:
+            if row.keys() != wanted[0].keys():
+                raise self._error(
+                    f"expected rows of sink {sink!r} with the same columns, "
+                    f"got {', '.join(wanted[0])} and {', '.join(row)}",
+                    hint="name the same columns in all rows, or expect them one after the other",
+                )
+        return tuple(wanted[0])
+
+    def _source(self, name: str) -> Source:
+        self._check_known(name, [s.id for s in self._plan.sources], "a source")
+        return next(s for s in self._plan.sources if s.id == name)
+
+    def _schema(self, sink: str) -> Schema:
+        self._check_known(sink, [s.name for s in self._plan.sinks], "a sink")
+        return self._plan[next(s.input for s in self._plan.sinks if s.name == sink)].schema
+
+    def _check_known(self, name: str, known: list[str], what: str) -> None:
+        if name not in known:
+            near = nearest(str(name), known)
+            hint = f"did you mean {near!r}?" if near else ""
+            raise self._error(f"expected the name of {what} ({', '.join(known)}), got {name!r}", hint=hint)
+
+    def _check_open(self, what: str) -> None:
+        if self._over:
+            raise self._error(f"expected a trial whose input goes on, got {what} after finish() or close()")
+
+    def _error(self, text: str, *, hint: str = "") -> BadArgument:
+        return BadArgument(text, hint=hint).at(f"flow {self._plan.name!r}")
+
+
+def _tables(plan: Plan, given: Mapping[str, Iterable[Any]]) -> dict[str, list[dict[str, Any]]]:
+    known = [table.id for table in plan.tables]
+    for name in given:
+        if name not in known:
+            near = nearest(str(name), known)
+            raise BadInput(
+                f"expected rows of tables ({', '.join(known) or 'there are none'}), got {name!r}",
+                hint=f"did you mean {near!r}?" if near else "rows of sources are sent: test.send(source, row, …)",
+            )
+    for name in known:
+        if name not in given:
+            raise BadInput(f"expected the rows of table {name!r}, got none", hint=f"tables={{{name!r}: [{{…}}]}}")
+    return {t.id: [row_of(row, t.schema, f"a row of table {t.id!r}") for row in given[t.id]] for t in plan.tables}
+
+
+def _clocks(plan: Plan, given: Mapping[str, Any], *, declared: bool) -> dict[str, Clock]:
+    known = [source.id for source in plan.sources]
+    for name in given:
+        if name not in known or not declared:
+            raise BadInput(
+                f'expected clocks of sources ({", ".join(known)}) with watermarks="declared", got one for {name!r}',
+                hint="by hand, ticks are rows: test.send(source, row), and test.advance(source, time)",
+            )
+    return {name: span if isinstance(span, Clock) else clock(span) for name, span in given.items()}
+
+
+def _counted(rows: int) -> str:
+    return f"{rows} row{'' if rows == 1 else 's'}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}".rstrip() for line in text.splitlines())
