@@ -71,7 +71,7 @@ def run_cell(session: Session, cell: Cell, pools: Pools, place: Path) -> dict[st
     command = [sys.executable, "-m", "bench.aggregates.evaluation.pace"]
     # Spark may still write when its query is stopped.
     with (
-        TemporaryDirectory(dir=_memory(place), ignore_cleanup_errors=True) as source,
+        TemporaryDirectory(prefix="tidegate-bench-", dir=_memory(place), ignore_cleanup_errors=True) as source,
         TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as directory,
     ):
         given, work = Path(source), Path(directory)
