@@ -96,6 +96,7 @@ class Run(ABC):
         self.running = running
         self._done = Event()
         self._failure: BaseException | None = None
+        self._drawn: tuple[dict[str, str], str] | None = None
         self._cell = Cell(running.flow.name, self._forms, self._done.wait)
 
     def __repr__(self) -> str:
@@ -117,7 +118,10 @@ class Run(ABC):
         open_from = {o.id: shown(o.schema, running.told.frontier(o)) for o in running.flow if o.schema.time}
         open_from |= {f"sink {name}": shown(self._schema(name), found) for name, found in self._frontiers().items()}
         notes = {name: text if text == COMPLETE else f"open from {text}" for name, text in open_from.items()}
-        return explain(running.flow).svg(notes=notes, small=True)
+        if self._drawn is None or self._drawn[0] != notes:
+            # While nothing moves, nothing is drawn.
+            self._drawn = notes, explain(running.flow).svg(notes=notes, small=True)
+        return self._drawn[1]
 
     @property
     def is_active(self) -> bool:
