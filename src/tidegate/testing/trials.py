@@ -82,7 +82,24 @@ def trial(
 
 
 class Trial:
-    """A flow on an engine, driven by a test. Each call that gives something is a step of its own."""
+    """A flow on an engine, driven by a test. Each call that gives something is a step of its own.
+
+    >>> import tidegate as tg
+    >>> flow = tg.Flow("clicks")
+    >>> flow.sink("counts", flow.source("clicks", "t INT, page STRING", time="t").aggregate(by="page", n="count(*)"))
+    >>> test = trial(flow)
+    >>> test.send("clicks", (1, "a"), (2, "a"), tg.WM(1), (1, "late"))
+    >>> print(test.rows("counts"))
+    t  page  n
+    1  a     1
+    >>> print(test.late("clicks"))
+    t  page
+    1  late
+    >>> [str(reason) for reason in test.why("counts", 2)]
+    ['clicks at 2 -> aggregate#1 at 2 -> sink counts at 2']
+    >>> test.finish()
+    >>> test.expect("counts", [(1, "a", 1), (2, "a", 1)])
+    """
 
     def __init__(self, setting: Setting, engine: Engine, factory: Callable[[], Flow] | None = None) -> None:
         self.engine = engine
