@@ -16,7 +16,7 @@ from tidegate.spec import DT, WM, produce
 from tidegate.testing.differences import difference
 
 SOME = settings(
-    max_examples=15,
+    max_examples=10,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow],
 )
