@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 import tidegate as tg
 import tidegate.testing as tt
 from tidegate.check.flows import DrawnFlow, flows
-from tidegate.spec import DT, WM
+from tidegate.spec import DT, WM, produce
 from tidegate.testing.differences import difference
 
 SOME = settings(
-    max_examples=15,
+    max_examples=10,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow],
 )
@@ -63,12 +63,23 @@ def _first(events: list[Any], chance: random.Random) -> list[Any]:
     return taken
 
 
-def test_an_engine_that_answers_a_step_late_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The comparison can fail: at the end all answers are there, and in between one is not."""
+@pytest.mark.parametrize(
+    ("where", "broken", "said"),
+    [
+        ("tidegate.testing.local.timed_lines", lambda *_: [], "BOTTOM"),
+        ("tidegate.reference.run.Running.produced", lambda _, op, events: list(produce(op, events)), "missing"),
+    ],
+    ids=["the engine answers late", "the specification answers early"],
+)
+def test_answers_that_come_in_another_step_are_noticed(
+    where: str, broken: Any, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The comparison can fail: at the end all answers are there, and in between one is not, or too early."""
     flow = tg.Flow("mutant")
     flow.sink("out", flow.source("s0", "t INT, k STRING, x INT", time="t").aggregate(by="k", n="count(*)"))
-    drawn = DrawnFlow(flow, {"s0": [DT(1, {"t": 1, "k": "a", "x": 1}), WM(1), WM(2)]}, ("aggregate",))
+    events = [DT(1, {"t": 1, "k": "a", "x": 1}), WM(0), WM(1), WM(2)]
+    drawn = DrawnFlow(flow, {"s0": events}, ("aggregate",))
     compare(drawn, random.Random(2))
-    monkeypatch.setattr("tidegate.testing.local.timed_lines", lambda *_: [])
-    with pytest.raises(AssertionError, match="missing"):
+    monkeypatch.setattr(where, broken)
+    with pytest.raises(AssertionError, match=said):
         compare(drawn, random.Random(2))

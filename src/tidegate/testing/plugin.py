@@ -35,10 +35,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "tidegate_engine_name" in metafunc.fixturenames:
         given = metafunc.config.getoption("--tidegate-engines") or metafunc.config.getini("tidegate_engines")
         names = [name.strip() for name in str(given).replace("\n", ",").split(",") if name.strip()]
-        metafunc.parametrize("tidegate_engine_name", names, scope="session")
+        metafunc.parametrize("tidegate_engine_name", names)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def tidegate_engine_name() -> str:
     """Return the name of an engine; tests get each that was asked for."""
     raise AssertionError("it is given by pytest_generate_tests")

@@ -9,8 +9,9 @@ from decimal import Decimal
 from typing import Any
 
 from tidegate.testing.engines import Given
-from tidegate.testing.flow_code import flow_code, importable
+from tidegate.testing.flow_code import flow_code
 from tidegate.testing.recording import Asked, Clocked, Finished, Op, Recording, Restarted, Stepped
+from tidegate.testing.writing import importable
 from tidegate.time import Bound, Inl, Inr
 
 __all__ = ["literal", "script"]

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import TidegateError
 from tidegate.flow.arguments import one_of
-from tidegate.flow.clocks import Clock, clock, given_schema
+from tidegate.flow.clocks import given_schema
 from tidegate.flow.errors import BadArgument, BadInput, nearest
 from tidegate.flow.flow import Flow
-from tidegate.flow.plan import At, Plan, Source
+from tidegate.flow.plan import At, Source
 from tidegate.flow.schema import Schema
 from tidegate.flow.watermarks import Arriving
 from tidegate.spec import WM
 from tidegate.testing.differences import NotAsExpected, Rows, difference
 from tidegate.testing.engines import Engine, Given, Setting
 from tidegate.testing.hints import hints
-from tidegate.testing.plans import is_by_hand
+from tidegate.testing.plans import clocks_of, is_by_hand, tables_of
 from tidegate.testing.recording import Asked, Clocked, Finished, Op, Recording, Restarted, Stepped, recordings
 from tidegate.testing.values import row_of, time_of, typed
 
@@ -71,8 +71,8 @@ def trial(
         plan.check_sinks()
         setting = Setting(
             plan,
-            _tables(plan, tables or {}),
-            _clocks(plan, clocks or {}, declared=watermarks == _DECLARED),
+            tables_of(plan, tables or {}),
+            clocks_of(plan, clocks or {}, declared=watermarks == _DECLARED),
             watermarks == _DECLARED,
             typed(now, "TIMESTAMP"),
         )
@@ -82,7 +82,24 @@ def trial(
 
 
 class Trial:
-    """A flow on an engine, driven by a test. Each call that gives something is a step of its own."""
+    """A flow on an engine, driven by a test. Each call that gives something is a step of its own.
+
+    >>> import tidegate as tg
+    >>> flow = tg.Flow("clicks")
+    >>> flow.sink("counts", flow.source("clicks", "t INT, page STRING", time="t").aggregate(by="page", n="count(*)"))
+    >>> test = trial(flow)
+    >>> test.send("clicks", (1, "a"), (2, "a"), tg.WM(1), (1, "late"))
+    >>> print(test.rows("counts"))
+    t  page  n
+    1  a     1
+    >>> print(test.late("clicks"))
+    t  page
+    1  late
+    >>> [str(reason) for reason in test.why("counts", 2)]
+    ['clicks at 2 -> aggregate#1 at 2 -> sink counts at 2']
+    >>> test.finish()
+    >>> test.expect("counts", [(1, "a", 1), (2, "a", 1)])
+    """
 
     def __init__(self, setting: Setting, engine: Engine, factory: Callable[[], Flow] | None = None) -> None:
         self.engine = engine
@@ -306,32 +323,6 @@ class Trial:
 
     def _error(self, text: str, *, hint: str = "") -> BadArgument:
         return BadArgument(text, hint=hint).at(f"flow {self._plan.name!r}")
-
-
-def _tables(plan: Plan, given: Mapping[str, Iterable[Any]]) -> dict[str, list[dict[str, Any]]]:
-    known = [table.id for table in plan.tables]
-    for name in given:
-        if name not in known:
-            near = nearest(str(name), known)
-            raise BadInput(
-                f"expected rows of tables ({', '.join(known) or 'there are none'}), got {name!r}",
-                hint=f"did you mean {near!r}?" if near else "rows of sources are sent: test.send(source, row, …)",
-            )
-    for name in known:
-        if name not in given:
-            raise BadInput(f"expected the rows of table {name!r}, got none", hint=f"tables={{{name!r}: [{{…}}]}}")
-    return {t.id: [row_of(row, t.schema, f"a row of table {t.id!r}") for row in given[t.id]] for t in plan.tables}
-
-
-def _clocks(plan: Plan, given: Mapping[str, Any], *, declared: bool) -> dict[str, Clock]:
-    known = [source.id for source in plan.sources]
-    for name in given:
-        if name not in known or not declared:
-            raise BadInput(
-                f'expected clocks of sources ({", ".join(known)}) with watermarks="declared", got one for {name!r}',
-                hint="by hand, ticks are rows: test.send(source, row), and test.advance(source, time)",
-            )
-    return {name: span if isinstance(span, Clock) else clock(span) for name, span in given.items()}
 
 
 def _counted(rows: int) -> str:
