@@ -80,14 +80,14 @@ def test_a_page_without_a_place_is_refused(tmp_path: Path) -> None:
 def test_links_to_code_lead_to_pages_that_show_it(tmp_path: Path) -> None:
     """A file is shown as it is, a directory as a list of its modules; links in examples stay."""
     links = "[file](../x/one.py) [all](../x) [b](b.md#b) [out](https://example.org)"
-    page = f"# A\n\n{links}\n\n```pycon spark\n>>> [1](x)\n```\n"
+    page = f"# A\n\n{links}\n\n```pycon spark\n>>> [1](x)\n1\n<BLANKLINE>\n2\n<BLANKLINE>\n```\n"
     root = repository(tmp_path / "root", a_md=page, b_md="# B\n")
     (root / "x").mkdir()
     (root / "x" / "one.py").write_text('"""One thing.\n\nMore."""\nfence = "```"\n')
     stage(root, tmp_path / "to")
     staged = (tmp_path / "to/docs/a.md").read_text()
     assert "[file](../x/one.py.md) [all](../x.md) [b](b.md#b) [out](https://example.org)" in staged
-    assert "```pycon\n>>> [1](x)\n```" in staged
+    assert "```pycon\n>>> [1](x)\n1\n\n2\n```" in staged
     assert (tmp_path / "to/x/one.py.md").read_text().startswith('# x/one.py\n\n````python\n"""One thing.')
     assert "| [one.py](x/one.py.md) | One thing. |" in (tmp_path / "to/x.md").read_text()
 
