@@ -8,13 +8,15 @@ export SPARK_LOCAL_IP := 127.0.0.1
 # What scripts/setup makes: an environment for flows and demos; and for tests and linting too.
 ENVIRONMENT := $(VENV)/environment
 TOOLS := $(VENV)/tools
+# And for the documentation site, an environment of its own.
+DOCS := $(VENV)-docs/docs
 # Spark's classes as its JVM wants them; see tests/classes.py.
 CLASSES := $(VENV)/classes.jsa
 # Each of two workers has a share of the tests, and takes from the other what that has not come to.
 PYTEST := $(PY) -m pytest -n 2 --dist worksteal -o tmp_path_retention_policy=failed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check pythons lint format bench dist setup clean
+.PHONY: help demo test check pythons lint format bench docs dist setup clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -24,6 +26,9 @@ $(ENVIRONMENT): pyproject.toml constraints.txt scripts/setup
 
 $(TOOLS): pyproject.toml constraints.txt scripts/setup
 	@VENV=$(VENV) PYTHON="$(PYTHON)" bash scripts/setup tools
+
+$(DOCS): pyproject.toml constraints.txt scripts/setup
+	@VENV=$(VENV) PYTHON="$(PYTHON)" bash scripts/setup docs
 
 $(CLASSES): $(TOOLS)
 	@echo "archive of Spark's classes, once for this environment …"
@@ -39,7 +44,7 @@ test: lint $(CLASSES) ## Run the whole test suite, linting and type checks inclu
 	@echo "tests …"
 	@. ./$(ENVIRONMENT) && $(PYTEST) -m "not slow"
 
-check: lint $(CLASSES) ## Run the long version: more examples, and the slow tests
+check: lint $(CLASSES) $(DOCS) ## Run the long version: more examples, and the slow tests
 	@bash scripts/setup postgres
 	@echo "tests, the slow ones too …"
 	@. ./$(ENVIRONMENT) && HYPOTHESIS_PROFILE=check $(PYTEST)
@@ -60,10 +65,13 @@ format: $(TOOLS) ## Format the code and mend what can be mended
 bench: $(TOOLS) ## Run the quick benchmarks; see bench/README.md for the others
 	@. ./$(ENVIRONMENT) && for script in bench/bench_*.py '-m bench.peers' '-m bench.aggregates'; do echo "== $$script"; $(PY) $$script --quick || exit 1; done
 
+docs: $(DOCS) ## Build the documentation site, in build/site
+	@$(dir $(DOCS))bin/python -m scripts.website
+
 dist: $(ENVIRONMENT) ## Build a wheel and a source archive, in dist
 	@rm -rf dist
 	@$(PY) -m hatchling build
 
 clean: ## Remove the environments and all caches
-	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis dist spark-warehouse
+	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

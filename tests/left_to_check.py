@@ -79,6 +79,7 @@ LEFT_TO_CHECK: dict[str, tuple[str, ...]] = {
         "test_a_run_that_sleeps_at_a_point_while_another_ends_its_work_changes_nothing[writing]",
         "test_without_the_fence_in_time_a_run_that_was_replaced_commits[_late_fence]",
     ),
+    "test_docs.py": ("test_examples_on_spark_print_what_the_page_says[docs/from-structured-streaming.md]",),
     "test_journal.py": ("test_spark_takes_it_in_a_data_source",),
 }
 

@@ -39,9 +39,12 @@ def named(pages: list[Path]) -> list[Any]:
     return [pytest.param(page, id=str(page.relative_to(ROOT))) for page in pages]
 
 
-def failures(page: Path, **names: Any) -> str:
-    """Run the examples of a page as one session; answer what doctest has to say about those that differ."""
-    text = "\n".join(body for _, body in blocks(page))
+def failures(page: Path, *, leave_out: str = "", **names: Any) -> str:
+    """Run the examples of a page as one session; return what doctest has to say about those that differ.
+
+    Blocks that are marked with the word ``leave_out`` are left out.
+    """
+    text = "\n".join(body for info, body in blocks(page) if not leave_out or leave_out not in info)
     session = doctest.DocTestParser().get_doctest(text, {"__name__": "__main__", **names}, page.name, str(page), 0)
     report: list[str] = []
     doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(session, out=report.append)
@@ -59,6 +62,14 @@ def test_examples_print_what_the_page_says(page: Path) -> None:
 def test_examples_on_spark_print_what_the_page_says(page: Path, spark: Any) -> None:
     """The same for pages that show Spark at work."""
     assert not failures(page, spark=spark)
+
+
+@pytest.mark.parametrize(
+    "page", named([p for p in PAGES if needs_spark(p) and any("spark" not in i for i, _ in blocks(p))])
+)
+def test_examples_beside_those_on_spark_need_no_session(page: Path) -> None:
+    """What a page shows beside Spark runs without it, and prints the same."""
+    assert not failures(page, leave_out="spark")
 
 
 def test_an_example_that_lies_is_found(tmp_path: Path) -> None:

@@ -30,8 +30,11 @@ def build(root: Path, site: Path, sources: Path) -> None:
     configured = configuration(shown, source=root / "src")
     (sources / "zensical.toml").write_text(configured, encoding="utf-8")
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "-f", str(sources / "zensical.toml")]
-    if subprocess.run(command, cwd=root).returncode:
-        raise SiteError("zensical found mistakes: they are above")
+    done = subprocess.run(command, cwd=root, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        # Where it gives up because of mistakes that it has named, how it came there is of no interest.
+        named, _, traceback = done.stderr.partition("Traceback (most recent call last):")
+        raise SiteError(named if "--strict" in traceback else done.stderr)
     if found := problems(sources / "site"):
         raise SiteError("\n".join(found))
     shutil.move(sources / "site", site)

@@ -1,12 +1,18 @@
-"""Pages of the API: which name is on which page. What is said of a name is its docstring, which mkdocstrings puts in."""
+"""Pages of the API: which name is on which page. What is said there is its docstring, which mkdocstrings puts in."""
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-__all__ = ["OVERVIEW", "PAGES", "ApiPage", "api_pages", "public_names"]
+from scripts.website.navigation import SiteError
+
+__all__ = ["OVERVIEW", "PAGES", "ApiPage", "api_pages", "pages_there", "public_names"]
 
 #: The page that lists what ``import tidegate as tg`` brings.
 OVERVIEW = "api/tidegate.md"
@@ -21,14 +27,23 @@ class ApiPage:
     about: str
     names: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    #: A module that hands out the classes of all these modules: they are shown under its name, and nothing else is.
+    under: str = ""
+    options: Mapping[str, object] = field(default_factory=dict)
 
     def all_names(self, source: Path) -> list[str]:
         """Return the names on the page; ``source`` is the directory that the package is in."""
-        return [*self.names, *(f"{m}.{name}" for m in self.modules for name in public_names(source, m))]
+        listed = [(module, name) for module in self.modules for name in public_names(source, module)]
+        if self.under:
+            return [*self.names, *(f"{self.under}.{name}" for _, name in listed if name[0].isupper())]
+        return [*self.names, *(f"{module}.{name}" for module, name in listed)]
 
     def text(self, source: Path) -> str:
         """Return the page, with a directive for each name."""
-        return "\n\n".join([f"# {self.title}", self.about, *(f"::: {name}" for name in self.all_names(source))]) + "\n"
+        options = "".join(f"\n      {name}: {json.dumps(value)}" for name, value in self.options.items())
+        said = f"\n    options:{options}" if options else ""
+        directives = [f"::: {name}{said}" for name in self.all_names(source)]
+        return "\n\n".join([f"# {self.title}", self.about, *directives]) + "\n"
 
 
 PAGES = (
@@ -84,10 +99,12 @@ PAGES = (
         "Errors",
         "What is raised on purpose, all of it in `tg.errors`. Each is a `TidegateError`, and also a built-in error.",
         (
-            *("tidegate.TidegateError", "tidegate.engine.tables.UnknownName", "tidegate.extras.MissingExtra"),
-            "tidegate.spark.workers.BadWorkers",
+            "tidegate.TidegateError",
+            *(f"tidegate.errors.{name}" for name in ("BadWorkers", "MissingExtra", "UnknownName")),
         ),
         ("tidegate.flow.errors", "tidegate.engine.storage.errors"),
+        under="tidegate.errors",
+        options={"inherited_members": False, "show_bases": True},
     ),
     ApiPage(
         "api/time.md",
@@ -111,10 +128,15 @@ PAGES = (
 
 
 def api_pages(source: Path) -> dict[str, tuple[str, str]]:
-    """Return the title and the text of each page, by path; pages of modules that are not there are left out."""
-    there = [page for page in PAGES if all(_file(source, module) for module in page.modules)]
+    """Return the title and the text of each page, by path."""
+    there = pages_there(source)
     pages = {page.path: (page.title, page.text(source)) for page in there}
     return {OVERVIEW: ("tidegate", _overview(source, there)), **pages}
+
+
+def pages_there(source: Path) -> list[ApiPage]:
+    """Return the pages but those of modules that are not there."""
+    return [page for page in PAGES if all(_file(source, module) for module in page.modules)]
 
 
 def public_names(source: Path, module: str) -> list[str]:
@@ -142,12 +164,18 @@ def _overview(source: Path, pages: list[ApiPage]) -> str:
 
 def _said(source: Path, path: str) -> str:
     """Return the first sentence of a docstring."""
-    import griffe
+    found = _package(source)[path.removeprefix("tidegate.")]
+    if not found.docstring:
+        raise SiteError(f"{path} has no docstring")
+    return " ".join(found.docstring.value.split("\n\n")[0].split())
 
-    loaded = griffe.load("tidegate", search_paths=[source], resolve_aliases=True)
-    found = loaded[path.removeprefix("tidegate.")]
-    text = found.docstring.value if found.docstring else ""
-    return " ".join(text.split("\n\n")[0].split())
+
+@cache
+def _package(source: Path) -> Any:
+    """Return the package, read and not imported."""
+    import griffe  # only who builds the site has it
+
+    return griffe.load("tidegate", search_paths=[source], resolve_aliases=True)
 
 
 def _file(source: Path, module: str) -> Path | None:

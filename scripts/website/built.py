@@ -71,9 +71,11 @@ def problems(site: Path) -> list[str]:
     for path, page in pages.items():
         where = path.relative_to(site.resolve()).as_posix()
         found += [f"{where} fetches {target}" for target in page.fetched if _is_outside(target)]
-        # What is shown where a page is missing may be anywhere: its links are not relative to a place.
-        inside = [target for target in (*page.links, *page.fetched) if not urlsplit(target).scheme and where != "404.html"]
-        found += [f"{where} links to {target}, which is not there" for target in inside if not _there(path, target, pages)]
+        # A page that is shown in the place of a missing one may be anywhere.
+        inside = [t for t in (*page.links, *page.fetched) if not _is_outside(t) and where != "404.html"]
+        found += [
+            f"{where} links to {target}, which is not there" for target in inside if not _there(path, target, pages)
+        ]
     for style in sorted(site.rglob("*.css")):
         fetched = _IN_STYLE.findall(style.read_text(encoding="utf-8"))
         found += [f"{style.relative_to(site).as_posix()} fetches {target}" for target in fetched if _is_outside(target)]
@@ -89,6 +91,8 @@ def _is_outside(target: str) -> bool:
 def _there(page: Path, target: str, pages: dict[Path, Page]) -> bool:
     """Whether a link of a page leads to a file of the site, and to a name in it."""
     parts = urlsplit(target)
+    if parts.scheme:
+        return True  # data, which are there
     to = (page.parent / unquote(parts.path)).resolve() if parts.path else page
     if to.is_dir():
         to /= "index.html"

@@ -1,27 +1,18 @@
-"""An extension of Griffe: examples in docstrings become blocks of code, and names in single backticks links.
-
-Docstrings are written for a terminal. In Markdown, ``>>>`` would be a quotation in a quotation.
-"""
+"""An extension of Griffe, which reads docstrings for the site: their examples become blocks of code."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import griffe
 
-__all__ = ["Examples", "fenced"]
+from scripts.website.fences import fenced
 
-_EXAMPLE = re.compile(r"^>>> .*?(?=\n\n(?!>>> )|\Z)", re.DOTALL | re.MULTILINE)
-
-
-def fenced(text: str) -> str:
-    """Return a docstring in which each example, up to the next blank line, is a block of code."""
-    return _EXAMPLE.sub(lambda example: f"```pycon\n{example[0].rstrip()}\n```", text)
+__all__ = ["Examples"]
 
 
-class Examples(griffe.Extension):
-    """Fences the examples of all docstrings."""
+class Examples(griffe.Extension):  # type: ignore[misc]  # Griffe is not where types are checked
+    """Fences the examples of every docstring."""
 
     def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
         """Change the docstring of an object that was just found."""

@@ -21,9 +21,9 @@ class SiteError(Exception):
 
 
 def sections(text: str) -> dict[str, list[str]]:
-    """Return the pages that a map lists, by section: the first link of each row of its tables.
+    r"""Return the pages that a map lists, by section: the first link of each row of its tables.
 
-    >>> sections("## Start here\\n| page | about |\\n|---|---|\\n| [a.md](a.md) | [see](b.md) |\\n")
+    >>> sections("## Start here\n| page | about |\n|---|---|\n| [a.md](a.md) | [see](b.md) |\n")
     {'Start here': ['docs/a.md']}
     """
     found: dict[str, list[str]] = {}

@@ -6,9 +6,9 @@ import doctest
 from typing import Any
 
 import pytest
+from examples.nexmark.queries import QUERIES, flow_of
 from tests.test_docs import ROOT, blocks
 
-from examples.nexmark.queries import QUERIES, flow_of
 from tidegate.flow import Stream
 
 

@@ -42,7 +42,7 @@ def test_a_preview_changes_nothing() -> None:
 
 
 def test_rows_that_are_moved_can_be_looked_at() -> None:
-    """After `at`, by itself and before what follows: rows that cannot be moved, or have no window then, are rejected."""
+    """After `at`, alone and before what follows: rows that cannot be moved, or have no window then, are rejected."""
     stream = tg.Flow("moved").source("s", "t TINYINT, x TINYINT", time="t").at("x")
     rows = [{"t": 1, "x": 5}, {"t": 2, "x": 1}, {"t": 3, "x": 125}]
     moved, counted = stream.preview(rows), stream.window(10).aggregate(n="count(*)").preview(rows)

@@ -49,7 +49,10 @@ class Bound(Enum):
 
 
 BOTTOM: Final = Bound.BOTTOM
+"""Below every time of a component: inside of watermarks and frontiers, "from the first value on"."""
+
 TOP: Final = Bound.TOP
+"""Above every time of a component: in a watermark of several time columns, it stands for every value of one."""
 
 
 def le_bound(a: object, b: object) -> bool:

@@ -54,8 +54,8 @@ def foreach(function: Callable[[Any, int], Any]) -> Foreach:
     return Foreach(function)
 
 
-#: The same, under the name that it has in PySpark.
 foreach_batch = foreach
+"""The same as `foreach`, under the name that it has in PySpark."""
 
 
 def console(*, rows: int = 20) -> Output:
