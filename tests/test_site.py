@@ -194,7 +194,7 @@ def test_the_search_knows_every_page(site: Path) -> None:
 def test_every_public_name_can_be_linked_to(site: Path) -> None:
     """Pages of the API have a heading for each name, and the overview a row for it with what it is."""
     names = {name for page in site.glob("api/*.html") for name in Page(page.read_text(encoding="utf-8")).names}
-    modules = {"errors", "graph", "__version__"}
+    modules = {"errors", "graph", "testing", "__version__"}
     assert not [name for name in set(tg.__all__) - modules if not any(n.endswith(f".{name}") for n in names)]
     overview = (site / "api/tidegate.html").read_text(encoding="utf-8")
     assert not [name for name in tg.__all__ if f"tg.{name}</code>" not in overview]

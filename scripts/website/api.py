@@ -91,7 +91,7 @@ PAGES = (
     ApiPage(
         "api/testing.md",
         "tidegate.testing",
-        "Testing flows.",
+        "A flow in a test, with time moved by hand: [testing a flow](../docs/testing.md).",
         modules=("tidegate.testing",),
     ),
     ApiPage(
