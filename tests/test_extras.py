@@ -158,7 +158,7 @@ def test_building_a_flow_loads_no_extra() -> None:
 
 def unneeded(modules: list[str], packages: list[str]) -> list[str]:
     """Return which modules are of some packages, or of the layers that no job needs."""
-    layers = [f"tidegate.{layer}" for layer in ("check", "sim", "testing", "demos", "cli", "ui")]
+    layers = [f"tidegate.{layer}" for layer in ("check", "sim", "testing", "demos", "cli", "ui", "live")]
     return [m for m in modules if any(m == p or m.startswith(f"{p}.") for p in [*packages, *layers])]
 
 

@@ -1,0 +1,93 @@
+"""Writing the trace of a run. All of it may be lost: so nothing is synced, and what can't be written is left out.
+
+``flow`` describes the flow and is written when a run starts. ``steps`` gets a line of JSON for each step; when it has
+grown, it becomes ``steps.before``, and the one of that name is gone. ``now`` says what a run is doing at this moment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from tidegate.engine.storage.disk import UNFINISHED
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.log import Token
+from tidegate.engine.storage.sealed import sealed
+
+__all__ = ["DIRECTORY", "Trace"]
+
+#: The directory of the trace in a checkpoint.
+DIRECTORY = "trace"
+#: When so many bytes of steps are written, they are set aside: several hundred steps.
+_LONGEST = 256 * 1024
+
+
+class Trace:
+    """What a run writes down for those who look on; nothing if its checkpoint is not on a disk of this machine."""
+
+    def __init__(self, files: Files, token: Token, *, often: float = 0.1) -> None:
+        self._place = None if files.local is None else files.local / DIRECTORY
+        self._token = token
+        #: Rounds may come quickly: they are not written down more often than this, in seconds.
+        self.often = often
+        #: When ``now`` was written, by the monotonic clock.
+        self._told = 0.0
+
+    def begin(self, description: Mapping[str, Any]) -> None:
+        """Write the description of the flow that begins to run."""
+        with suppress(OSError):
+            if self._place is not None:
+                self._place.mkdir(exist_ok=True)
+                _replace(self._place / "flow", sealed(description))
+                _replace(self._place / "now", self._now())
+
+    def begin_step(self, step: int) -> None:
+        """Write which step is running."""
+        self._tell(step=step)
+
+    def begin_round(self, step: int, loop: str, number: int, at: Sequence[int | str] | None) -> None:
+        """Write that a loop goes round once more, with facts from a time on, in units; None: it is at rest."""
+        if at is not None and time.monotonic() - self._told >= self.often:
+            self._tell(step=step, round={"loop": loop, "number": number, "at": list(at)})
+
+    def end_step(self, metrics: Mapping[str, Any], held: Mapping[str, tuple[int, int]]) -> None:
+        """Add a line for a step that was committed; ``held`` has the rows and bytes of each state."""
+        if self._place is None:
+            return
+        line = json.dumps({**metrics, "held": held}, separators=(",", ":"))
+        steps = self._place / "steps"
+        with suppress(OSError):
+            # The line break comes first: what a killed run has left of a line is then a line of its own.
+            with steps.open("a", encoding="utf-8") as file:
+                file.write(f"\n{line}")
+                grown = file.tell() > _LONGEST
+            if grown:
+                steps.replace(self._place / "steps.before")
+
+    def end(self, failure: str) -> None:
+        """Write that the run is over; ``failure`` is what it failed with, in one line, if it did."""
+        with suppress(OSError):
+            if self._place is not None and self._place.is_dir():
+                _replace(self._place / "now", self._now(over=True, failure=failure))
+
+    def _tell(self, **what: Any) -> None:
+        self._told = time.monotonic()
+        if self._place is not None:
+            with suppress(OSError):
+                _replace(self._place / "now", self._now(**what))
+
+    def _now(self, **more: Any) -> str:
+        return json.dumps({"lock": self._token.lock, "since": time.time(), **more})
+
+
+def _replace(place: Path, text: str) -> None:
+    """Write a file anew: whoever reads it finds the old content or the new, whole."""
+    hidden = place.with_name(f".{place.name}.{uuid4().hex}{UNFINISHED}")
+    hidden.write_text(text, encoding="utf-8")
+    os.replace(hidden, place)
