@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = ["Checkpoint", "Description", "checkpoint_at", "times_of_source"]
 #: So many of the last steps are told.
 _STEPS = 400
 _KEYS = {"format": int, "flow": str, "shape": dict, "operators": list, "sinks": list, "state": dict, "asides": dict}
+_NOW = {"lock": int, "since": float}
 _HINT = "the next start of the flow writes it anew"
 
 
@@ -82,7 +84,11 @@ class Checkpoint:
     def now(self) -> Mapping[str, Any]:
         """Return what the last run was doing when it last said so; nothing if it never did."""
         name = f"{DIRECTORY}/now"
-        return self.files.read(name, "what a run does", {"lock": int}, hint=_HINT) if self.files.exists(name) else {}
+        for _ in range(3):
+            # It is written over what was there: who reads it meanwhile may find half of each.
+            with suppress(BadCheckpoint):
+                return self.files.read(name, "what a run does", _NOW, hint=_HINT) if self.files.exists(name) else {}
+        return self.files.read(name, "what a run does", _NOW, hint=_HINT)
 
     def steps(self) -> list[dict[str, Any]]:
         """Return what each of the last steps took in and gave out, the earliest first; what is cut is left out."""

@@ -26,6 +26,9 @@ __all__ = ["DIRECTORY", "Trace"]
 DIRECTORY = "trace"
 #: When so many bytes of steps are written, they are set aside: several hundred steps.
 _LONGEST = 256 * 1024
+#: How long the text of ``now`` is, filled up with blanks; and what is told of a failure.
+_NOW = 4096
+_FAILURE = 1000
 
 
 class Trace:
@@ -45,7 +48,7 @@ class Trace:
             if self._place is not None:
                 self._place.mkdir(exist_ok=True)
                 _replace(self._place / "flow", sealed(description))
-                _replace(self._place / "now", self._now())
+                self._write_now()
 
     def begin_step(self, step: int) -> None:
         """Write which step is running."""
@@ -74,16 +77,26 @@ class Trace:
         """Write that the run is over; ``failure`` is what it failed with, in one line, if it did."""
         with suppress(OSError):
             if self._place is not None and self._place.is_dir():
-                _replace(self._place / "now", self._now(over=True, failure=failure))
+                self._write_now(over=True, failure=failure[:_FAILURE])
 
     def _tell(self, **what: Any) -> None:
         self._told = time.monotonic()
         if self._place is not None:
             with suppress(OSError):
-                _replace(self._place / "now", self._now(**what))
+                self._write_now(**what)
 
-    def _now(self, **more: Any) -> str:
-        return json.dumps({"lock": self._token.lock, "since": time.time(), **more})
+    def _write_now(self, **more: Any) -> None:
+        """Write what the run does over what it did before: in one piece, so that readers seldom find half of each.
+
+        To replace the file would take milliseconds: where a file is replaced, file systems write the new one at once.
+        """
+        assert self._place is not None, "it is somewhere"
+        text = json.dumps({"lock": self._token.lock, "since": time.time(), **more}).encode()
+        descriptor = os.open(self._place / "now", os.O_WRONLY | os.O_CREAT, 0o666)
+        try:
+            os.pwrite(descriptor, text.ljust(_NOW), 0)
+        finally:
+            os.close(descriptor)
 
 
 def _replace(place: Path, text: str) -> None:
