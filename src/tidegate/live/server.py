@@ -7,6 +7,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -74,6 +75,7 @@ class Page:
         """Serve nothing any more."""
         self._server.shutdown()
         self._server.server_close()
+        self._server.hang_up()
 
 
 class _Server(ThreadingHTTPServer):
@@ -81,6 +83,27 @@ class _Server(ThreadingHTTPServer):
     # Two servers on one port would answer in turn.
     allow_reuse_port = False
     page: Page
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        #: Connections that browsers keep for their next question.
+        self._open: set[socket.socket] = set()
+        super().__init__(address, _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own."""
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Let a connection go."""
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """Let all connections go."""
+        for connection in list(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 def _bound(host: str, port: int | None) -> _Server:
@@ -99,7 +122,7 @@ def _bound(host: str, port: int | None) -> _Server:
 
 def _server(host: str, port: int) -> _Server:
     kind = type("_Server6", (_Server,), {"address_family": socket.AF_INET6}) if ":" in host else _Server
-    return kind((host, port), _Handler)  # type: ignore[no-any-return]
+    return kind((host, port))
 
 
 def _refused(host: str, port: int, error: Exception) -> BadArgument:
