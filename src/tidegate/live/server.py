@@ -106,6 +106,10 @@ class _Server(ThreadingHTTPServer):
                 connection.shutdown(socket.SHUT_RDWR)
 
 
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
+
 def _bound(host: str, port: int | None) -> _Server:
     """Return a server on a port; if none is asked for, on the first that is free."""
     tried = [*range(PORT, PORT + _TRIED), 0] if port is None else [port]
@@ -121,8 +125,7 @@ def _bound(host: str, port: int | None) -> _Server:
 
 
 def _server(host: str, port: int) -> _Server:
-    kind = type("_Server6", (_Server,), {"address_family": socket.AF_INET6}) if ":" in host else _Server
-    return kind((host, port))
+    return (_Server6 if ":" in host else _Server)((host, port))
 
 
 def _refused(host: str, port: int, error: Exception) -> BadArgument:

@@ -47,6 +47,8 @@ class Trace:
         with suppress(OSError):
             if self._place is not None:
                 self._place.mkdir(exist_ok=True)
+                for name in ("steps", "steps.before"):
+                    (self._place / name).touch()
                 _replace(self._place / "flow", sealed(description))
                 self._write_now()
 
