@@ -178,7 +178,7 @@ def test_a_round_that_is_running_holds_its_times_back(tmp_path: Path) -> None:
     # Only who holds the lock is taken for running.
     lock = Lock(Files(tmp_path / "checkpoint"))
     engine = engine_in(flow.plan, {"edges": reader}, {}, tmp_path, probe=probe, lock=lock)
-    engine.trace.often = 0.0
+    engine.trace.every = 0.0
     for released in (1, 2):
         reader.released = released
         engine.step()

@@ -61,7 +61,7 @@ run.await_termination()
 
 
 def test_a_run_that_was_killed_is_seen_as_it_was(tmp_path: Path) -> None:
-    """Its lock is there and its process is not: it has died, and its graph, frontiers and last step can be read."""
+    """Its lock is there and its process is not: it has died, and its frontiers, counts and reasons can be read."""
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False, timeout=120)
     assert done.returncode == -9
     page = Page(port=0)
@@ -71,7 +71,7 @@ def test_a_run_that_was_killed_is_seen_as_it_was(tmp_path: Path) -> None:
         assert (found["state"], found["step"], found["problems"]) == ("dead", 0, [])
         assert found["holder"].startswith("process ")
         assert found["places"]["sink out"]["frontier"] == "7"
-        assert [step["rows"] for step in found["steps"]] == [{"s": 2}]
+        assert [source["rows"] for source in found["sources"]] == [2]
         assert answer(page, "/api/run/0/why?sink=out&time=7")["reasons"][0]["from"] == "s"
     finally:
         page.close()

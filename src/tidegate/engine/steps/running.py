@@ -61,7 +61,7 @@ class Running:
         self._lock = lock
         self._token = lock.token if lock else NOBODY
         #: What this run leaves for those who look on.
-        self.trace = Trace(run.files, self._token)
+        self.trace = Trace(run.files, self._token, every=0.5 if lock else 0.0)
         #: What the names of all that this run writes end with: the number of its lock, and an id.
         self.attempt = f"{self._token.lock}.{uuid4().hex[:8]}"
         #: The number of the last record in the log.
