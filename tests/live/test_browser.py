@@ -84,6 +84,7 @@ def test_why_is_asked_and_answered_by_keyboard(page: Page, screen: Screen, tmp_p
     window.keyboard.type("30")
     window.keyboard.press("Enter")
     expect(window.locator("#why-answer .place")).to_have_count(3)
+    assert window.locator("#status").text_content() == "It is held back by s."
     (reason,) = run.why(30, sink="moved")
     shown = window.locator("#why-answer .place").all_text_contents()
     assert shown == [f"{name}{t}" for name, t in reason.path]

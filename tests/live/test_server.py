@@ -118,6 +118,13 @@ def test_values_of_rows_are_texts(page: Page, tmp_path: Path) -> None:
     assert headers["x-content-type-options"] == "nosniff"
 
 
+def test_signs_that_are_passed_on_would_be_seen(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above can fail: with values that are told as they are."""
+    monkeypatch.setattr("tidegate.live.aside.printable", lambda text: text)
+    with pytest.raises(AssertionError):
+        test_values_of_rows_are_texts(page, tmp_path)
+
+
 def test_a_run_that_is_alive_dead_failed_or_not_there_is_told_from_others(page: Page, tmp_path: Path) -> None:
     """By its lock, its last commit, and what it said last; several runs are shown at once."""
     live = Place(tmp_path / "live") if not (tmp_path / "live").mkdir() else None
@@ -293,6 +300,21 @@ def test_a_port_that_is_taken_is_named() -> None:
     assert first.address != second.address
     first.close()
     second.close()
+
+
+def test_the_other_loopback_address_needs_no_token() -> None:
+    """On ::1, the page is found by that name, and by no other."""
+    try:
+        page = Page(host="::1", port=0)
+    except BadArgument:
+        pytest.skip("this machine has no IPv6")
+    try:
+        port = page.address.rstrip("/").rsplit(":", 1)[1]
+        assert (page.access.token, page.address) == ("", f"http://[::1]:{port}/")
+        assert ask(page, "/api/runs", Host=f"[::1]:{port}")[0] == 200
+        assert ask(page, "/api/runs", Host=f"[::2]:{port}")[0] == 421
+    finally:
+        page.close()
 
 
 def test_a_checkpoint_that_is_elsewhere_is_told_so(page: Page) -> None:

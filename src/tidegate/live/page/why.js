@@ -1,6 +1,6 @@
 // Why a time is not complete: a form for the sink and the time, and the answer, in words and in the graph.
 
-import { byId, el, show } from "./dom.js";
+import { byId, el, plain, show } from "./dom.js";
 
 let ask, highlight, run, answered = "", last = null;
 
@@ -56,7 +56,7 @@ function given() {
   return type.startsWith("STRUCT") ? texts[0].split(/\s+(.*)/s).slice(0, 2) : texts;
 }
 
-async function answer(question) {
+async function answer(question, aloud = false) {
   let found;
   try {
     found = await ask("why", question);
@@ -67,12 +67,20 @@ async function answer(question) {
   const text = JSON.stringify([question, found]);
   if (text === answered) return;
   answered = text;
+  // Said once, to who asked; what changes with each step is not.
+  if (aloud) byId("status").textContent = plain(summary(found));
   highlight(found.reasons ? found.reasons.map((reason) => pathOf(reason)) : []);
   const at = question.time.length > 1 ? `(${question.time.join(", ")})` : question.time[0];
   const about = el("p", { class: "about" }, el("b", {}, at), " at ", el("b", {}, question.sink), found.complete ? " is complete: nothing can reach it any more." : "");
   byId("why-answer").replaceChildren(...(found.error
     ? [el("p", { class: "problem" }, found.error)]
     : [about, found.complete ? null : el("ol", { class: "reasons" }, found.reasons.map(reasonItem)), el("button", { type: "button", on: { click: forget } }, "Forget it")].filter(Boolean)));
+}
+
+function summary(found) {
+  if (found.error) return found.error;
+  if (found.complete) return "It is complete.";
+  return `It is held back by ${[...new Set(found.reasons.map((reason) => reason.from))].join(", ")}.`;
 }
 
 function pathOf(reason) {
@@ -103,7 +111,7 @@ byId("why-form").addEventListener("submit", (event) => {
   event.preventDefault();
   last = { sink: byId("why-sink").value, time: given() };
   answered = "";
-  answer(last);
+  answer(last, true);
 });
 
 // The time that was asked for, for those who draw it.
