@@ -21,19 +21,23 @@ def flow_picture(description: Description) -> str:
     """Return the graph of a flow as SVG; a box has the id of its operator, or that of a sink's location."""
     whole = description.whole
     boxes = [
-        Box(o["id"], _lines(o), o["kind"], bool(o["holds"]), f"{o['id']}\n{o['columns']}") for o in whole["operators"]
+        Box(
+            o["id"],
+            (o["id"], *o["lines"]),
+            o["kind"],
+            bool(o["holds"]),
+            f"{o['id']}\n{o['columns']}",
+            verb="" if o["id"].rpartition("#")[0] == o["verb"] else o["verb"],
+            holds=o["holds"],
+        )
+        for o in whole["operators"]
     ]
     links = [Link(name, o["id"], o["later"]) for o in whole["operators"] for name in o["inputs"]]
     for sink in whole["sinks"]:
         id_ = f"sink {sink['name']}"
-        boxes.append(Box(id_, (sink["name"], "sink"), "sink", False, f"{sink['name']}\n{sink['output']}"))
+        boxes.append(Box(id_, (sink["name"],), "sink", False, f"{sink['name']}\n{sink['output']}", verb="sink"))
         links.append(Link(sink["input"], id_, ""))
     return _STYLE.sub("", svg(boxes, links, title=f"flow {whole['flow']}"))
-
-
-def _lines(operator: Any) -> tuple[str, ...]:
-    held = [f"holds {operator['holds']}"] if operator["holds"] else []
-    return (operator["id"], *operator["lines"], *held)
 
 
 def order_picture(at: PosetCoordinates) -> str:
