@@ -163,7 +163,7 @@ function ticks(spans, scale, types, place, across, up) {
       const text = label(n, types[i], span);
       if (i === 0) {
         found.push(svg("line", { x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM, class: "grid" }),
-          svg("text", { x: at, y: HEIGHT - BOTTOM + 15, class: "tick", "text-anchor": "middle" }, text));
+          svg("text", { x: Math.min(at, WIDTH - text.length * 3.1), y: HEIGHT - BOTTOM + 15, class: "tick", "text-anchor": "middle" }, text));
       } else {
         found.push(svg("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at, class: "grid" }),
           svg("text", { x: LEFT - 6, y: at + 4, class: "tick", "text-anchor": "end" }, text));
