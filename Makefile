@@ -41,11 +41,13 @@ demo: $(ENVIRONMENT) ## Show what Tidegate does
 
 test: lint $(CLASSES) ## Run the whole test suite, linting and type checks included
 	@bash scripts/setup postgres
+	@bash scripts/setup browser
 	@echo "tests …"
 	@. ./$(ENVIRONMENT) && $(PYTEST) -m "not slow"
 
 check: lint $(CLASSES) $(DOCS) ## Run the long version: more examples, and the slow tests
 	@bash scripts/setup postgres
+	@bash scripts/setup browser
 	@echo "tests, the slow ones too …"
 	@. ./$(ENVIRONMENT) && HYPOTHESIS_PROFILE=check $(PYTEST)
 

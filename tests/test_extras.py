@@ -156,9 +156,26 @@ def test_building_a_flow_loads_no_extra() -> None:
     assert unneeded(json.loads(done.stdout), [*(m for ms in EXTRAS.values() for m in ms), "tidegate.spark"]) == []
 
 
+def test_a_run_without_a_page_loads_no_server(tmp_path: Path) -> None:
+    """`start` loads what serves the page with ``ui`` alone, and needs no extra for it."""
+    program = FLOW + (
+        "import pathlib, sys\n"
+        "def start(name, **options):\n"
+        "    place = pathlib.Path(sys.argv[1]) / name\n"
+        "    inputs, outputs = {'edits': tg.files(place / '*.parquet')}, {'n': tg.parquet(place / 'out')}\n"
+        "    return flow.start(tg.local(), inputs, outputs, place / 'checkpoint', **options)\n"
+        "with start('one') as run:\n"
+        "    print(run.ui, [m for m in sys.modules if m in ('tidegate.live', 'http.server')])\n"
+        "with start('two', ui=0) as run:\n"
+        "    print(run.ui.startswith('http://127.0.0.1:'), 'rich' in sys.modules)\n"
+    )
+    done = without("cli", program, str(tmp_path))
+    assert (done.stdout, done.stderr) == ("None []\nTrue False\n", "")
+
+
 def unneeded(modules: list[str], packages: list[str]) -> list[str]:
     """Return which modules are of some packages, or of the layers that no job needs."""
-    layers = [f"tidegate.{layer}" for layer in ("check", "sim", "testing", "demos", "cli", "ui")]
+    layers = [f"tidegate.{layer}" for layer in ("check", "sim", "testing", "demos", "cli", "ui", "live")]
     return [m for m in modules if any(m == p or m.startswith(f"{p}.") for p in [*packages, *layers])]
 
 

@@ -25,6 +25,7 @@ LAYERS = [
     ("reference",),
     ("graph",),
     ("engine",),
+    ("live",),
     ("spark", "local_engine"),
     ("testing",),
     ("check",),
@@ -103,6 +104,7 @@ OF_JOBS = (
     "reference",
     "graph",
     "engine",
+    "live",
     "spark",
     "local_engine",
 )

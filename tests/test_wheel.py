@@ -27,6 +27,26 @@ ROOT = Path(__file__).parents[1]
 EDITS = (ROOT / "examples" / "edits.py").read_text(encoding="utf-8")
 
 
+#: Runs a flow on the local engine, first without a page and then with one.
+PAGED = """
+import sys, tidegate as tg
+from urllib.request import urlopen
+from edits import flow
+
+def start(name, **options):
+    outputs = {"hourly": tg.parquet(f"{name}/out")}
+    return flow.start(tg.local(), {"edits": tg.files("none/*.parquet")}, outputs, f"{name}/checkpoint", **options)
+
+with start("one"):
+    loaded = "tidegate.live" in sys.modules
+with start("two", ui=0) as run:
+    address = run.ui.partition("#")[0]
+    with urlopen(address + "api/run/0") as found, urlopen(address + "static/main.js") as script:
+        import json
+        print(loaded, "tidegate.live" in sys.modules, json.load(found)["state"], script.status)
+"""
+
+
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a command that knows this machine's programs and its Java, and nothing else of this process."""
     known = {name: os.environ[name] for name in ("PATH", "JAVA_HOME") if name in os.environ}
@@ -122,7 +142,9 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
     others = {name for name in names if not (name.startswith("tidegate/") and name.endswith(".py"))}
     parts = ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")
     examples = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.json")}
-    assert others == {"tidegate/py.typed", *examples, *(f"{about}/{part}" for part in parts)}
+    page = {f"tidegate/live/page/{path.name}" for path in (ROOT / "src" / "tidegate" / "live" / "page").iterdir()}
+    assert {"tidegate/live/page/index.html", "tidegate/live/page/main.js", "tidegate/live/page/page.css"} <= page
+    assert others == {"tidegate/py.typed", *examples, *page, *(f"{about}/{part}" for part in parts)}
     modules = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.py")}
     assert {name for name in names if name.endswith(".py")} == modules
     assert not [name for name in modules if "test" in Path(name).name or "bench" in name]
@@ -146,6 +168,8 @@ print(version("tidegate"), tidegate.__version__, tidegate.__file__)
     assert done.stderr == ""
     inside = environment.packages / "tidegate" / "__init__.py"
     assert done.stdout.split() == ["120", "2026", __version__, __version__, str(inside)]
+    done = environment.python(PAGED)
+    assert (done.stdout, done.stderr) == ("False True running 200\n", "")
     done = environment.tidegate("--help")
     expected = "the command tidegate needs the extra 'cli', and rich is not installed: pip install 'tidegate[cli]'\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)

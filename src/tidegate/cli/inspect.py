@@ -13,77 +13,77 @@ from rich.table import Table
 from tidegate.cli.app import app
 from tidegate.cli.output import plain, say
 from tidegate.engine.frontiers import decoded
-from tidegate.engine.orders import coordinates_in
 from tidegate.engine.storage.errors import BadCheckpoint
-from tidegate.engine.storage.files import Files
-from tidegate.engine.storage.lock import holder
-from tidegate.engine.storage.log import last_commit
 from tidegate.engine.times import parse_time
 from tidegate.errors import TidegateError
-from tidegate.flow.schema import Column, Schema
+from tidegate.live.checkpoint import Checkpoint, checkpoint_at, times_of_source
+from tidegate.live.progress import Progressed
 from tidegate.printable import printable
 
 __all__ = ["inspect", "why"]
 
-Checkpoint = Annotated[Path, typer.Argument(help="The directory of a checkpoint.", show_default=False)]
+Directory = Annotated[Path, typer.Argument(help="The directory of a checkpoint.", show_default=False)]
 
 
 @app.command()
-def inspect(checkpoint: Checkpoint) -> None:
+def inspect(checkpoint: Directory) -> None:
     """Say where a run is: its last step, how far its sources are, what is held, and who works on it."""
     console = Console()
-    files = Files(checkpoint)
-    commit = _last_commit(files)
+    found = checkpoint_at(checkpoint)
+    commit = found.committed()
     ended = "; its input has ended" if commit["ended"] else ""
     # Commits of earlier formats were all made on Spark.
     engine = {"spark": "on Spark", "local": "on the local engine"}.get(commit.get("engine", "spark"), "")
     say(f"flow {commit['flow']['name']}: step {commit['step']}, {engine}{ended}", console=console)
     console.print(_sources(commit), *([_positions(commit)] if commit.get("positions") else []), _state(commit))
-    if who := holder(files):
-        say(f"held by {who}", console=console)
+    if who := found.holder():
+        say(f"held by {who.name}", console=console)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
 def why(
-    checkpoint: Checkpoint,
+    checkpoint: Directory,
     time: Annotated[list[str], typer.Argument(help="A time: one value for each time column.", show_default=False)],
+    sink: Annotated[str, typer.Option(help="Show the way to this sink.", show_default=False)] = "",
 ) -> None:
     """Say which sources hold a time back: those that may still give rows at or below it."""
-    commit, held = _last_commit(Files(checkpoint)), False
+    found = checkpoint_at(checkpoint)
+    lines = _ways(found, sink, time) if sink else _holding_back(found.committed(), time)
+    for line in lines or ["complete: no source can give rows at this time or below"]:
+        typer.echo(printable(line))
+
+
+def _holding_back(commit: Mapping[str, Any], time: list[str]) -> list[str]:
+    """Return a line for each source that may still give rows at or below a time."""
+    lines: list[str] = []
     wrong: list[TidegateError] = []
     for name, marks in commit["sources"].items():
         try:
-            schema = _times(commit, name, marks)
+            schema = times_of_source(commit, name)
             t = parse_time(schema, tuple(time))
         except TidegateError as error:
             # Sources that do not meet may have times of different types.
             wrong.append(error)
             continue
         if any(schema.order.le(f, t) for f in decoded(schema, marks["frontier"])):
-            held = True
             because = f": {marks['because']}" if marks["because"] else ""
-            typer.echo(printable(f"source {name} may still give rows from {marks['shown']} on{because}"))
+            lines.append(f"source {name} may still give rows from {marks['shown']} on{because}")
     if len(wrong) == len(commit["sources"]):
         raise wrong[0]
-    if not held:
-        typer.echo("complete: no source can give rows at this time or below")
+    return lines
 
 
-def _times(commit: Mapping[str, Any], name: str, marks: Mapping[str, Any]) -> Schema:
-    """Return the time columns of a source, with what the commit says of their order."""
-    columns = tuple(Column(column, type_) for column, type_ in marks["time"])
-    at = coordinates_in(name, columns, commit["flow"])
-    return Schema(at.columns, at.names, at) if at else Schema(columns, tuple(column.name for column in columns))
-
-
-def _last_commit(files: Files) -> Mapping[str, Any]:
-    found = last_commit(files)
-    if found is None:
+def _ways(found: Checkpoint, sink: str, time: list[str]) -> list[str]:
+    """Return the way that each row would take that may still reach a sink at or below a time."""
+    description = found.description()
+    if description is None:
         raise BadCheckpoint(
-            f"expected a checkpoint with commits in {files.root.removeprefix('file:')}, got none",
-            hint="the directory that was given as checkpoint= or --checkpoint",
+            f"expected a description of the flow in {found.place}, got none: an earlier version ran it",
+            hint="leave --sink out; or start the flow once more, which writes it down",
         )
-    return found
+    progressed = Progressed(description.shape)
+    progressed.move(found.committed())
+    return [str(reason) for reason in progressed.why(sink, tuple(time))]
 
 
 def _sources(commit: Mapping[str, Any]) -> Table:

@@ -36,6 +36,7 @@ __all__ = [
     "orders_of",
     "parts_of_orders",
     "promised_order",
+    "sides_of_orders",
 ]
 
 
@@ -55,6 +56,16 @@ def parts_of_orders(flow: Plan) -> dict[str, list[str]]:
     }
 
 
+def sides_of_orders(flow: Plan) -> dict[str, list[str]]:
+    """Return what a description says of sums: for each source, the orders of both sides. Commits leave it out."""
+    found = ((source.id, source.schema.coordinates) for source in flow.sources)
+    return {
+        name: [repr(at.order.left), repr(at.order.right)]
+        for name, at in found
+        if at is not None and isinstance(at.order, Sum)
+    }
+
+
 def coordinates_in(name: str, columns: Sequence[Column], flow: Mapping[str, Any]) -> Coordinates | None:
     """Return the points of a source's times as a commit knows them; None if its times are ordered by their values.
 
@@ -69,7 +80,9 @@ def coordinates_in(name: str, columns: Sequence[Column], flow: Mapping[str, Any]
         )
     if types[0].startswith("STRUCT"):
         given = Ordered((column.name,), Sum(Int(), Int()), types)
-        return SumCoordinates(replace(given, order=Sum(*(order_of(type_) or Int() for type_ in given.sides))))
+        said = flow.get("sums", {}).get(name, ("", ""))
+        sides = (Nat() if s == repr(Nat()) else order_of(type_) for s, type_ in zip(said, given.sides, strict=True))
+        return SumCoordinates(replace(given, order=Sum(*(side or Int() for side in sides))))
     found = flow.get("orders", {}).get(name)
     if found is None:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from html import escape
 from threading import Event
@@ -20,9 +20,9 @@ from tidegate.engine.steps.metrics import StepMetrics
 from tidegate.engine.steps.running import Running
 from tidegate.engine.storage.errors import RunStopped
 from tidegate.engine.times import parse_time
+from tidegate.engine.tracking import in_user_times
 from tidegate.flow.errors import BadArgument, did_you_mean
 from tidegate.flow.explain import explain
-from tidegate.flow.plan import Restored
 from tidegate.flow.schema import Column, Schema
 from tidegate.flow.show import html_table
 from tidegate.flow.sqltypes import struct
@@ -98,6 +98,8 @@ class Run(ABC):
         self._failure: BaseException | None = None
         self._drawn: tuple[dict[str, str], str] | None = None
         self._cell = Cell(running.flow.name, self._forms, self._done.wait)
+        #: The address of the page that shows this run; None if nobody asked for one.
+        self.ui: str | None = None
 
     def __repr__(self) -> str:
         status = self.status()
@@ -208,22 +210,8 @@ class Run(ABC):
             if reasons:
                 # In the step that runs, also a loop; where it is now is only known from below.
                 reasons = [*reasons, *self.running.tracking.why(name, t)]
-            found |= dict.fromkeys(map(self._in_user_times, reasons))
+            found |= dict.fromkeys(in_user_times(self.running.told.shape, reason) for reason in reasons)
         return list(found)
-
-    def _in_user_times(self, reason: Reason) -> Reason:
-        """Return a reason in the times and operators that the user knows."""
-        flow = self.running.flow
-        known = {operator.id for operator in flow}
-        hidden = {operator.id for operator in flow if isinstance(operator, Restored)}
-        at = next((flow[name].schema.coordinates for name, _ in reason.path if name in known), None)
-        if at is None:
-            return reason
-        axes = len(at.names)
-        # Inside of a loop, the round is one more component.
-        shown = [(place, t if isinstance(t, tuple) else (t,)) for place, t in reason.path if place not in hidden]
-        path = [(place, at.bound(t[:axes]), t[axes:]) for place, t in shown]
-        return replace(reason, path=tuple((place, (t, *rounds) if rounds else t) for place, t, rounds in path))
 
     def metrics(self) -> list[dict[str, Any]]:
         """Return what each of the last steps of this run took in and gave out, and how long it took."""
@@ -239,6 +227,10 @@ class Run(ABC):
         Operators that move rows reject those that they cannot move: these are under the operator's name.
         """
         return self._set_aside(source, "reason != 'late'", list(self.running.run.asides))
+
+    def _end_trace(self) -> None:
+        """Write down how the run ended, for those who look on."""
+        self.running.trace.end(in_a_line(self._failure) if self._failure else "")
 
     def _check_ended(self) -> None:
         """Raise if the run was stopped before its input could end."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tidegate.engine.frontiers import Frontier, parts_of, settled
-from tidegate.flow.plan import At, Iterate, Operator, Plan
+from tidegate.engine.shape import Shape, Stage, shape_of
+from tidegate.flow.plan import Iterate, Operator, Plan
 from tidegate.flow.spans import span_value
 from tidegate.progress import Enter, Graph, Leave, Progress, Reason
 from tidegate.time import Antichain, Nat, Order, Product
 
-__all__ = ["Tracking", "loop_location", "sink_location"]
+__all__ = ["Tracking", "in_user_times", "loop_location", "sink_location"]
 
 
 def sink_location(name: str) -> str:
@@ -19,7 +21,7 @@ def sink_location(name: str) -> str:
     return f"sink {name}"
 
 
-def loop_location(operator: Iterate) -> str:
+def loop_location(operator: Iterate | Stage) -> str:
     """Return the location of a loop's feedback edge: what is there goes round once more."""
     return f"rounds of {operator.id}"
 
@@ -37,21 +39,21 @@ class Tracking:
     time and the round of what is fresh; its versions are complete when that is gone.
     """
 
-    def __init__(self, flow: Plan, frontiers: Mapping[str, Frontier]) -> None:
-        timed = [operator for operator in flow if operator.schema.time]
-        orders = {operator.id: operator.schema.order for operator in timed}
+    def __init__(self, flow: Plan | Shape, frontiers: Mapping[str, Frontier]) -> None:
+        self.shape = shape = flow if isinstance(flow, Shape) else shape_of(flow)
+        orders = {stage.id: stage.schema.order for stage in shape.stages}
         edges: dict[tuple[str, str], Any] = {
-            (given.id, operator.id): _summary(operator, given)
-            for operator in timed
-            for given in flow.inputs(operator)
-            if given.schema.time and not isinstance(operator, Iterate)
+            (name, stage.id): _summary(stage, shape[name])
+            for stage in shape.stages
+            for name in stage.inputs
+            if not stage.loop
         }
-        for operator in timed:
-            if isinstance(operator, Iterate):
-                _add_loop(flow, operator, orders, edges)
-        for sink in flow.sinks:
-            orders[sink_location(sink.name)] = flow[sink.input].schema.order
-            edges[sink.input, sink_location(sink.name)] = flow[sink.input].schema.order.summaries.neutral
+        for stage in shape.stages:
+            if stage.loop:
+                _add_loop(stage, orders, edges)
+        for name, input_ in shape.sinks.items():
+            order = orders[sink_location(name)] = shape[input_].schema.order
+            edges[input_, sink_location(name)] = order.summaries.neutral
         self.progress = Progress(Graph(orders, edges, locations=list(orders)))
         self._frontiers: dict[str, Frontier] = {}
         self._rounds: dict[str, list[Any]] = {}
@@ -67,7 +69,7 @@ class Tracking:
         self.progress.update(changes)
         self._frontiers.update(frontiers)
 
-    def begin_round(self, operator: Iterate, t: Any, number: int) -> None:
+    def begin_round(self, operator: Iterate | Stage, t: Any, number: int) -> None:
         """Say that a loop goes round for the ``number``-th time, with facts from time ``t`` on; None: it is at rest."""
         location, schema = loop_location(operator), operator.schema
         changes = [(location, stamp, -1) for stamp in self._rounds.pop(location, ())]
@@ -78,7 +80,7 @@ class Tracking:
             changes += [(location, stamp, 1) for stamp in self._rounds[location]]
         self.progress.update(changes)
 
-    def frontier(self, operator: Operator) -> Frontier:
+    def frontier(self, operator: Operator | Stage) -> Frontier:
         """Return the least times that may still reach an operator."""
         return self.progress.frontier(operator.id)
 
@@ -91,23 +93,36 @@ class Tracking:
         return self.progress.why(sink_location(sink), t)
 
 
-def _summary(operator: Operator, given: Operator) -> Any:
+def in_user_times(shape: Shape, reason: Reason) -> Reason:
+    """Return a reason in the times and operators that the user knows."""
+    stages = {stage.id: stage for stage in shape.stages}
+    at = next((stages[name].schema.coordinates for name, _ in reason.path if name in stages), None)
+    if at is None:
+        return reason
+    axes = len(at.names)
+    # Inside of a loop, the round is one more component.
+    shown = [
+        (place, t if isinstance(t, tuple) else (t,))
+        for place, t in reason.path
+        if place not in stages or not stages[place].hidden
+    ]
+    path = [(place, at.bound(t[:axes]), t[axes:]) for place, t in shown]
+    return replace(reason, path=tuple((place, (t, *rounds) if rounds else t) for place, t, rounds in path))
+
+
+def _summary(stage: Stage, given: Stage) -> Any:
     """Return what an operator does to the least times that may still come."""
-    neutral = given.schema.order.summaries.neutral
-    if not isinstance(operator, At):
-        return neutral
-    # Where a time depends on more than itself, all that is known is that it does not go back.
-    spans = [span_value(n or 0, c.type or "") for n, c in zip(operator.shifts, given.schema.times, strict=True)]
+    if not stage.shifts:
+        return given.schema.order.summaries.neutral
+    spans = [span_value(n, c.type or "") for n, c in zip(stage.shifts, given.schema.times, strict=True)]
     return spans[0] if len(spans) == 1 else tuple(spans)
 
 
-def _add_loop(flow: Plan, operator: Iterate, orders: dict[str, Order[Any]], edges: dict[tuple[str, str], Any]) -> None:
-    outer = operator.schema.order
+def _add_loop(stage: Stage, orders: dict[str, Order[Any]], edges: dict[tuple[str, str], Any]) -> None:
+    outer = stage.schema.order
     inner = Product(*outer.parts, Nat()) if isinstance(outer, Product) else Product(outer, Nat())
-    head, back = f"loop of {operator.id}", loop_location(operator)
+    head, back = f"loop of {stage.id}", loop_location(stage)
     orders[head] = orders[back] = inner
     stay = inner.summaries.neutral
-    for given in flow.inputs(operator):
-        if given.schema.time:
-            edges[given.id, head] = Enter
-    edges |= {(head, back): stay, (back, head): (*stay[:-1], 1), (head, operator.id): Leave}
+    edges |= {(name, head): Enter for name in stage.inputs}
+    edges |= {(head, back): stay, (back, head): (*stay[:-1], 1), (head, stage.id): Leave}

@@ -270,6 +270,7 @@ class Flow:
         trigger: Mapping[str, Any] | None = None,
         metrics: str | Path | Reporter | None = None,
         allow_pickle: bool = False,
+        ui: bool | int = False,
     ) -> Run:
         """Run the flow on streams: each answer comes once, when its time is complete, whatever fails in between.
 
@@ -281,7 +282,8 @@ class Flow:
         sources that are declared `at_end`, and closes the checkpoint. ``metrics`` is a file of this machine that gets a
         line of JSON for each step, or a function that gets a mapping. ``allow_pickle`` lets `process` keep what
         operators know as pickles in this checkpoint, where they do not tell it themselves: reading a pickle can run any
-        code, so allow it only if nobody else can write to the checkpoint.
+        code, so allow it only if nobody else can write to the checkpoint. With ``ui``, a page on this machine shows the
+        run as it goes, at ``run.ui``; a number is the port that it is served at.
 
         >>> import tempfile
         >>> import pyarrow as pa
@@ -302,16 +304,26 @@ class Flow:
         from tidegate.local_engine.session import is_local
 
         options: dict[str, Any] = {"trigger": trigger, "metrics": metrics, "allow_pickle": allow_pickle}
+        page = None
+        if ui is not False:
+            from tidegate.live import open_page
+
+            page = open_page(ui)
+        run: Run
         if is_local(session):
             from tidegate.local_engine.streaming import start as start_locally
 
-            return start_locally(
+            run = start_locally(
                 self.plan, cast("Local | DuckDBPyConnection", session), inputs, outputs, checkpoint, **options
             )
-        require("spark", f"start of flow {self.name!r}")
-        from tidegate.spark.streaming import start
+        else:
+            require("spark", f"start of flow {self.name!r}")
+            from tidegate.spark.streaming import start
 
-        return start(self.plan, cast("SparkSession", session), inputs, outputs, checkpoint, **options)
+            run = start(self.plan, cast("SparkSession", session), inputs, outputs, checkpoint, **options)
+        if page is not None:
+            run.ui = page.add(checkpoint)
+        return run
 
     def _with(self, plan: Plan) -> Flow:
         """Return a flow of another plan."""

@@ -77,6 +77,11 @@ class HadoopFiles(Files):
         self._system = system
         self._manager: Any = None
 
+    @property
+    def local(self) -> Path | None:
+        """None: it is not on a disk of this machine."""
+        return None
+
     def at(self, root: str) -> Files:
         """Return another directory, whatever file system it is on."""
         return _opened(self._hadoop, root)

@@ -19,7 +19,7 @@ from tidegate.engine.steps.prepared import Prepared
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.schema import Schema
 
-__all__ = ["Reporter", "StepMetrics", "metrics_of", "reporter"]
+__all__ = ["Reporter", "StepMetrics", "held_by", "metrics_of", "reporter"]
 
 #: What is called with the metrics of each step.
 Reporter: TypeAlias = Callable[[Mapping[str, Any]], Any]
@@ -66,6 +66,17 @@ def metrics_of(run: Prepared, commit: Commit, seen: Mapping[str, Seen], seconds:
         {source: shown(schema, frontier) for source, (schema, frontier) in frontiers.items()},
         {source: _behind(schema, frontier, now) for source, (schema, frontier) in frontiers.items()},
     )
+
+
+def held_by(commit: Commit) -> dict[str, tuple[int, int]]:
+    """Return how many rows and bytes each state has after a step, by its key."""
+    return {
+        key: (
+            sum(state.rows for state in states),
+            sum(entry.bytes for state in states for part in state.parts for entry in part.files),
+        )
+        for key, states in commit.state.items()
+    }
 
 
 def _behind(schema: Schema, frontier: Frontier, now: datetime) -> float | None:

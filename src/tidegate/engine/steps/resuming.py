@@ -21,11 +21,12 @@ from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.log import Log, last_commit, read_log
 from tidegate.engine.storage.state import Part, fold_from
 from tidegate.engine.tables import as_declared
+from tidegate.engine.trace import described
 from tidegate.errors import TidegateError
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Plan, Sink
 
-__all__ = ["check_ends", "claim_outputs", "identified", "resumed"]
+__all__ = ["begin_trace", "check_ends", "claim_outputs", "identified", "resumed"]
 
 
 def check_ends(flow: Plan) -> None:
@@ -72,6 +73,15 @@ def claim_outputs(running: Running, lock: Lock | None, *, exact: bool = False) -
     """Make the outputs of all sinks their own; ``exact`` says whether the case of names matters."""
     for sink in running.flow.sinks:
         _claim_output(running, sink, lock.token.lock if lock else 0, exact=exact)
+
+
+def begin_trace(running: Running, given: Plan) -> None:
+    """Write down what the flow is, for those who look on; ``given`` is what the user wrote."""
+    run = running.run
+    keys = {id_: own.key for id_, own in run.kept.items()}
+    running.trace.begin(
+        described(run.flow, given, engine=run.host.name, state=keys, asides=run.asides, outputs=run.outputs)
+    )
 
 
 def _claim_output(running: Running, sink: Sink, lock: int, *, exact: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -18,12 +19,13 @@ from tidegate.engine.policies import policy_of
 from tidegate.engine.policies.clocked import Heard
 from tidegate.engine.steps.cleaning import clean
 from tidegate.engine.steps.failures import in_step
-from tidegate.engine.steps.metrics import StepMetrics, metrics_of
+from tidegate.engine.steps.metrics import StepMetrics, held_by, metrics_of
 from tidegate.engine.steps.prepared import Prepared
 from tidegate.engine.steps.publishing import publish
 from tidegate.engine.steps.step import Batch, run_step
 from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.log import NOBODY, Log
+from tidegate.engine.trace import Trace
 from tidegate.engine.tracking import Tracking
 from tidegate.flow.orders import PosetCoordinates
 from tidegate.flow.plan import Iterate
@@ -58,6 +60,8 @@ class Running:
         self._report = report
         self._lock = lock
         self._token = lock.token if lock else NOBODY
+        #: What this run leaves for those who look on.
+        self.trace = Trace(run.files, self._token, every=0.5 if lock else 0.0)
         #: What the names of all that this run writes end with: the number of its lock, and an id.
         self.attempt = f"{self._token.lock}.{uuid4().hex[:8]}"
         #: The number of the last record in the log.
@@ -134,6 +138,7 @@ class Running:
         started = time.monotonic() if began is None else began
         number, probe = self.next, self.run.probe
         probe("begin", number)
+        self.trace.begin_step(number)
         try:
             done = run_step(
                 self.run,
@@ -161,6 +166,7 @@ class Running:
         self._older = before.paths if before else set()
         clean(self.files, before, commit, unneeded)
         self.metrics.append(metrics_of(self.run, commit, done.seen, time.monotonic() - started, datetime.now(UTC)))
+        self.trace.end_step(asdict(self.metrics[-1]), held_by(commit))
         self._report(self.metrics[-1])
         del self.metrics[:-1000]
 
@@ -173,6 +179,7 @@ class Running:
     def turned(self, loop: Iterate, number: int, least: Least | None) -> None:
         """Let the tracker know where a loop is."""
         self.tracking.begin_round(loop, least and time_of(loop.schema, least), number)
+        self.trace.begin_round(self.next, loop.id, number, least)
         if least is not None:
             self.run.probe("round", self.next)
 

@@ -35,6 +35,11 @@ class Files:
         #: What was in growing directories the last time.
         self._grown: dict[str, set[Path]] = {}
 
+    @property
+    def local(self) -> Path | None:
+        """Where it is on a disk of this machine; None if it is not."""
+        return self.here
+
     def at(self, root: str) -> Files:
         """Return another directory on a disk of this machine."""
         if "://" in root.removeprefix("file://"):

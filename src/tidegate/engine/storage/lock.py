@@ -25,6 +25,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, RLock, Thread
 from typing import Any
@@ -35,7 +36,7 @@ from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.log import Token, write_fence
 from tidegate.errors import TidegateError
 
-__all__ = ["Lock", "holder"]
+__all__ = ["Holder", "Lock", "holder", "holding"]
 
 _BEAT = 10.0
 _STALE = 60.0
@@ -244,12 +245,32 @@ class Lock:
                     self.lost = error
 
 
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lock: its number, who it is in words, and whether it lives; None if nobody can tell."""
+
+    number: int
+    name: str
+    alive: bool | None
+
+
+def holding(files: Files) -> Holder | None:
+    """Return who holds the lock of a checkpoint; None if it was given back."""
+    newest = _newest(files)
+    name = _name(newest) if newest and not files.exists(_released(newest)) else _SINGLE
+    if not files.exists(name):
+        return None
+    try:
+        alive = not Lock(files)._dead(files.read(name, "the holder of a lock", _KEYS), name)
+    except (BadCheckpoint, OSError):
+        alive = None
+    return Holder(newest, _told(files, name), alive)
+
+
 def holder(files: Files) -> str:
     """Return the process and host that hold the lock of a checkpoint, dead or alive; empty if it was given back."""
-    newest = _newest(files)
-    if newest and not files.exists(_released(newest)):
-        return _told(files, _name(newest))
-    return _told(files, _SINGLE) if files.exists(_SINGLE) else ""
+    found = holding(files)
+    return found.name if found else ""
 
 
 def _name(number: int) -> str:

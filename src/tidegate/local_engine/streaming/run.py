@@ -92,6 +92,7 @@ class LocalRun(Run):
                 try:
                     self._engine.close()
                 finally:
+                    self._end_trace()
                     self._lock.release()
             except Exception as error:
                 self._failure = self._failure or error

@@ -20,7 +20,7 @@ from tidegate.engine.outputs import Output, Transactional, checked_outputs
 from tidegate.engine.policies import policy_of
 from tidegate.engine.relation import Relation
 from tidegate.engine.steps.metrics import Reporter, StepMetrics, reporter
-from tidegate.engine.steps.resuming import check_ends, claim_outputs, identified, resumed
+from tidegate.engine.steps.resuming import begin_trace, check_ends, claim_outputs, identified, resumed
 from tidegate.engine.steps.taken import taken_of
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Lock
@@ -102,7 +102,7 @@ def prepare(
     check_ends(flow)
     flow = ticking(flow, inputs)
     check_expressions(flow)
-    flow = embedded(flow, orders_in(files))
+    given, flow = flow, embedded(flow, orders_in(files))
     check_names(flow, inputs, "stream", "stream")
     places = checked_outputs(flow, outputs)
     connection = cursor_of(session)
@@ -129,6 +129,7 @@ def prepare(
         run, log, last = resumed(flow, host, files, places, lock=lock, **{"fold_from": fold_few, **options})
         engine = Engine(run, host, feeds, log, last, lock=lock, report=report, clock=clock)
         claim_outputs(engine, lock)
+        begin_trace(engine, given)
     except BaseException:
         for feed in feeds.values():
             with suppress(Exception):

@@ -84,6 +84,7 @@ class SparkRun(Run):
         finally:
             self._stop_clocks()
             try:
+                self._end_trace()
                 self._lock.release()
             except Exception as error:  # the session is gone, and the lock is left to be found dead
                 self._failure = self._failure or error

@@ -13,7 +13,7 @@ from tidegate.engine.outputs import Output, Transactional, checked_outputs
 from tidegate.engine.policies import CLOCK, policy_of
 from tidegate.engine.steps.metrics import Reporter, reporter
 from tidegate.engine.steps.owner import owner_of
-from tidegate.engine.steps.resuming import check_ends, claim_outputs, identified
+from tidegate.engine.steps.resuming import begin_trace, check_ends, claim_outputs, identified
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.published import check_promises
@@ -72,13 +72,14 @@ def start(
         path = checked_directory(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
         check_store(spark, path, "a checkpoint")
         files = files_at(spark, path)
-        flow = embedded(flow, orders_in(files))
+        written, flow = flow, embedded(flow, orders_in(files))
         lock = Lock(files)
         lock.acquire()
         try:
             tables = {t.id: given[t.id] for t in flow.tables}
             options: dict[str, Any] = {"allow_pickle": allow_pickle, "probe": probe, "report": report}
             engine = prepare(flow, spark, tables, places, files, lock=lock, **options)
+            begin_trace(engine, written)
             with runtime.settings(spark__sql__session__timeZone=flow.timezone):
                 signals, heartbeats = _signals(flow, spark), list[Heartbeat]()
                 if heartbeat := heartbeat_of(flow, files, after=engine.beat):

@@ -1,0 +1,64 @@
+"""The description of a flow in its checkpoint: what it looks like, and what its progress depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tidegate.engine.outputs import Output
+from tidegate.engine.shape import shape_of
+from tidegate.flow.explain.describe import describe, holds, later, verb_of, warnings_of
+from tidegate.flow.plan import Operator, Plan, Source, Table
+
+__all__ = ["FORMAT", "described"]
+
+#: The format of a description. Another one is not read: the page then shows what the commit has.
+FORMAT = 1
+
+
+def described(
+    flow: Plan,
+    given: Plan,
+    *,
+    engine: str,
+    state: Mapping[str, str],
+    asides: Mapping[str, str],
+    outputs: Mapping[str, Output],
+) -> dict[str, Any]:
+    """Return what a run writes down of its flow, as JSON has it.
+
+    ``flow`` is what the engine runs, ``given`` what the user wrote. ``state`` has the key of each operator's state, and
+    ``asides`` the directories of rows that are set aside, by source or operator.
+    """
+    return {
+        "format": FORMAT,
+        "flow": given.name,
+        "engine": engine,
+        "timezone": given.timezone,
+        "shape": shape_of(flow).coded(),
+        "operators": [_operator(given, operator) for operator in given],
+        "sinks": [
+            {"name": sink.name, "input": sink.input, "output": _told(outputs[sink.name])} for sink in given.sinks
+        ],
+        "state": {key: id_ for id_, key in state.items()},
+        "asides": dict(asides),
+        "warnings": [[w.operator, w.what, w.hint] for w in warnings_of(given)],
+    }
+
+
+def _operator(flow: Plan, operator: Operator) -> dict[str, Any]:
+    return {
+        "id": operator.id,
+        "verb": verb_of(operator),
+        "kind": operator.verb if isinstance(operator, Source | Table) else "operator",
+        "inputs": list(operator.inputs),
+        "lines": describe(flow, operator),
+        "holds": holds(flow, operator),
+        "later": later(flow, operator),
+        "columns": str(operator.schema),
+    }
+
+
+def _told(output: Output) -> str:
+    """Return where results go: a directory, or the kind of output alone. More of it may be secret."""
+    return output.directory if output.directory is not None else type(output).__name__.lower()

@@ -1,0 +1,12 @@
+"""The live page: a server on this machine that shows runs from their checkpoints, alive or dead; it never writes.
+
+>>> page = Page(port=0)
+>>> page.add("no/such/checkpoint").startswith("http://127.0.0.1:")
+True
+>>> page.close()
+"""
+
+from tidegate.live.own import open_page
+from tidegate.live.server import PORT, Page
+
+__all__ = ["PORT", "Page", "open_page"]

@@ -1,0 +1,147 @@
+"""A checkpoint as those see it who look on: its last commit, the trace of its runs, its lock. Nothing is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidegate.engine.orders import coordinates_in
+from tidegate.engine.shape import Shape
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.lock import Holder, holding
+from tidegate.engine.storage.log import last_commit
+from tidegate.engine.trace import DIRECTORY, FORMAT
+from tidegate.flow.schema import Column, Schema
+
+__all__ = ["Checkpoint", "Description", "checkpoint_at", "times_of_source"]
+
+#: So many of the last steps are told.
+_STEPS = 400
+_KEYS = {"format": int, "flow": str, "shape": dict, "operators": list, "sinks": list, "state": dict, "asides": dict}
+_NOW = {"lock": int, "since": float}
+_HINT = "the next start of the flow writes it anew"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a run has written down of its flow: its shape, and all of it as JSON has it."""
+
+    shape: Shape
+    whole: Mapping[str, Any]
+
+    @property
+    def operators(self) -> dict[str, Mapping[str, Any]]:
+        """What is said of each operator."""
+        return {operator["id"]: operator for operator in self.whole["operators"]}
+
+
+class Checkpoint:
+    """The directory of a checkpoint. Each method reads it anew, and raises if what it reads is damaged."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self._described: tuple[Any, Description] | None = None
+        self._lines: tuple[Any, list[dict[str, Any]]] | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it is, for a reader."""
+        return self.files.root.removeprefix("file:")
+
+    def commit(self) -> Mapping[str, Any] | None:
+        """Return the last commit as it is in its file; None if there is none."""
+        return last_commit(self.files)
+
+    def committed(self) -> Mapping[str, Any]:
+        """Return the last commit; raise if there is none."""
+        found = self.commit()
+        if found is None:
+            raise BadCheckpoint(
+                f"expected a checkpoint with commits in {self.place}, got none",
+                hint="the directory that was given as checkpoint= or --checkpoint",
+            )
+        return found
+
+    def holder(self) -> Holder | None:
+        """Return who holds its lock, and whether it lives; None if nobody does."""
+        return holding(self.files)
+
+    def description(self) -> Description | None:
+        """Return what the last run has written down of its flow; None if it was one that wrote nothing down."""
+        name = f"{DIRECTORY}/flow"
+        seen = self._seen(name)
+        if seen is None:
+            return None
+        if self._described is None or self._described[0] != seen:
+            self._described = (seen, self._read_description(name))
+        return self._described[1]
+
+    def now(self) -> Mapping[str, Any]:
+        """Return what the last run was doing when it last said so; nothing if it never did."""
+        name = f"{DIRECTORY}/now"
+        for _ in range(3):
+            # It is written over what was there: who reads it meanwhile may find half of each.
+            with suppress(BadCheckpoint):
+                return self.files.read(name, "what a run does", _NOW, hint=_HINT) if self.files.exists(name) else {}
+        return self.files.read(name, "what a run does", _NOW, hint=_HINT)
+
+    def steps(self) -> list[dict[str, Any]]:
+        """Return what each of the last steps took in and gave out, the earliest first; what is cut is left out."""
+        names = (f"{DIRECTORY}/steps.before", f"{DIRECTORY}/steps")
+        seen = tuple(map(self._seen, names))
+        if self._lines is None or self._lines[0] != seen:
+            lines = [line for name in names if self.files.exists(name) for line in self.files.text(name).split("\n")]
+            found = [step for line in lines[-_STEPS:] if (step := _step(line)) is not None]
+            self._lines = (seen, found)
+        return self._lines[1]
+
+    def _seen(self, name: str) -> Any:
+        """Return what tells one version of a file from the next; None if there is no file."""
+        assert self.files.local is not None, "only disks of this machine are looked at"
+        try:
+            found = (self.files.local / name).stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def _read_description(self, name: str) -> Description:
+        found = self.files.read(name, "the description of a flow", _KEYS, hint=_HINT, required=True)
+        if found["format"] != FORMAT:
+            raise BadCheckpoint(
+                f"expected a description of format {FORMAT} in {self.files.path(name)}, got one of format "
+                f"{found['format']}",
+                hint="another version of Tidegate wrote it: look at it with that one",
+            )
+        return Description(Shape.decode(found["shape"]), found)
+
+
+def checkpoint_at(path: str | Path) -> Checkpoint:
+    """Return the checkpoint in a directory of this machine; raise if it is elsewhere."""
+    text = str(path)
+    if "://" in text.removeprefix("file://"):
+        raise BadCheckpoint(
+            f"expected a checkpoint on a disk of this machine, got {text}",
+            hint="look at it on a machine that has it as a directory, or at a copy",
+        )
+    return Checkpoint(Files(Path(text.removeprefix("file://").removeprefix("file:"))))
+
+
+def times_of_source(commit: Mapping[str, Any], name: str) -> Schema:
+    """Return the time columns of a source, with what the commit says of their order."""
+    columns = tuple(Column(column, type_) for column, type_ in commit["sources"][name]["time"])
+    at = coordinates_in(name, columns, commit["flow"])
+    return Schema(at.columns, at.names, at) if at else Schema(columns, tuple(column.name for column in columns))
+
+
+def _step(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    whole = isinstance(found, dict) and isinstance(found.get("step"), int) and isinstance(found.get("seconds"), float)
+    return found if whole else None

@@ -1,0 +1,70 @@
+"""How far a flow is, from its description and a commit: the frontiers and reasons that its run would give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tidegate.engine.frontiers import Frontier, decoded, start_of, time_of
+from tidegate.engine.shape import Shape, Stage
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.times import parse_time
+from tidegate.engine.tracking import Tracking, in_user_times
+from tidegate.flow.errors import BadArgument, did_you_mean
+from tidegate.flow.schema import Schema
+from tidegate.progress import Reason
+
+__all__ = ["Progressed"]
+
+
+class Progressed:
+    """The tracker of a flow, at a commit of its run."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        #: The stages that rows come in by, in the order that commits have them in.
+        self.sources = [stage for stage in shape.stages if not stage.inputs]
+        self._tracking = Tracking(shape, {stage.id: start_of(stage.schema) for stage in self.sources})
+        self._turning: Stage | None = None
+
+    def move(self, commit: Mapping[str, Any] | None, round_: Mapping[str, Any] | None = None) -> None:
+        """Go to where a commit is, and to the round of the loop that is running, if one is."""
+        frontiers = {stage.id: start_of(stage.schema) for stage in self.sources}
+        if commit is not None:
+            marks = list(commit["sources"].values())
+            if len(marks) != len(self.sources):
+                raise BadCheckpoint(
+                    f"expected a description of a flow with {len(marks)} sources, got one with {len(self.sources)}",
+                    hint="the next start of the flow writes it anew",
+                )
+            # By position: a source may have another name now.
+            frontiers = {s.id: decoded(s.schema, m["frontier"]) for s, m in zip(self.sources, marks, strict=True)}
+        self._tracking.move(frontiers)
+        if self._turning is not None:
+            self._tracking.begin_round(self._turning, None, 0)
+            self._turning = None
+        if round_:
+            self._turning = self.shape[round_["loop"]]
+            self._tracking.begin_round(self._turning, time_of(self._turning.schema, round_["at"]), round_["number"])
+
+    def frontier(self, stage: Stage) -> Frontier:
+        """Return the least times that may still reach an operator."""
+        return self._tracking.frontier(stage)
+
+    def of_sink(self, name: str) -> Frontier:
+        """Return the least times that may still come out at a sink."""
+        return self._tracking.of_sink(name)
+
+    def schema_of_sink(self, name: str) -> Schema:
+        """Return the time columns of a sink; raise if there is none of that name."""
+        if name not in self.shape.sinks:
+            raise BadArgument(
+                f"expected the name of a sink ({', '.join(self.shape.sinks)}), got {name!r}",
+                hint=did_you_mean(name, self.shape.sinks),
+            )
+        return self.shape.schema_of_sink(name)
+
+    def why(self, sink: str, given: Any) -> list[Reason]:
+        """Return what holds a time back at a sink, in the user's times; none if it is complete."""
+        t = parse_time(self.schema_of_sink(sink), given)
+        return [in_user_times(self.shape, reason) for reason in self._tracking.why(sink, t)]

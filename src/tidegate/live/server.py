@@ -1,0 +1,243 @@
+"""The server of the page: the standard library's, on this machine alone unless it is told otherwise; it only reads."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from threading import Thread
+from typing import Any, ClassVar
+from urllib.parse import parse_qs, urlsplit
+
+from tidegate.flow.errors import BadArgument
+from tidegate.live.access import Access, access_to
+from tidegate.live.picture import picture_styles
+from tidegate.live.watched import Watched
+
+__all__ = ["PORT", "Page"]
+
+#: The first port that is tried, if none is asked for, and how many after it.
+PORT = 7070
+_TRIED = 20
+
+_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Page:
+    """A page that shows runs, and its server: a thread that ends with the process."""
+
+    def __init__(self, *, host: str = "127.0.0.1", port: int | None = None, token: str = "") -> None:
+        self.watched: list[Watched] = []
+        self._server = _bound(host, port)
+        self._server.page = self
+        bound = self._server.server_address[1]
+        try:
+            self.access: Access = access_to(host, int(bound), token)
+        except BadArgument:
+            self._server.server_close()
+            raise
+        name = f"[{host}]" if ":" in host else host
+        #: Where the page is, for those who have its token anyway.
+        self.address = f"http://{name}:{bound}/"
+        Thread(target=self._server.serve_forever, args=(0.1,), name="tidegate page", daemon=True).start()
+
+    @property
+    def link(self) -> str:
+        """The address to open, with the token if there is one."""
+        return f"{self.address}?token={self.access.token}" if self.access.token else self.address
+
+    def add(self, checkpoint: str | os.PathLike[str]) -> str:
+        """Show one more checkpoint; return the address at which it is shown."""
+        given = Watched(checkpoint)
+        places = [known.place for known in self.watched]
+        if given.place not in places:
+            self.watched.append(given)
+            places.append(given.place)
+        return f"{self.link}#run={places.index(given.place)}"
+
+    def close(self) -> None:
+        """Serve nothing any more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._server.hang_up()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # Two servers on one port would answer in turn.
+    allow_reuse_port = False
+    page: Page
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        #: Connections that browsers keep for their next question.
+        self._open: set[socket.socket] = set()
+        super().__init__(address, _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own."""
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Let a connection go."""
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """Let all connections go."""
+        for connection in list(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
+
+def _bound(host: str, port: int | None) -> _Server:
+    """Return a server on a port; if none is asked for, on the first that is free."""
+    tried = [*range(PORT, PORT + _TRIED), 0] if port is None else [port]
+    for number in tried:
+        try:
+            return _server(host, number)
+        except (OSError, OverflowError) as error:
+            known = getattr(error, "errno", None)
+            if known == errno.EADDRINUSE and number != tried[-1]:
+                continue
+            raise _refused(host, number, error) from None
+    raise AssertionError("one port at least is tried")
+
+
+def _server(host: str, port: int) -> _Server:
+    return (_Server6 if ":" in host else _Server)((host, port))
+
+
+def _refused(host: str, port: int, error: Exception) -> BadArgument:
+    if getattr(error, "errno", None) == errno.EADDRINUSE:
+        return BadArgument(
+            f"expected a free port for the page, got {port} on {host}, which is in use", hint="port 0 takes a free one"
+        )
+    said = getattr(error, "strerror", None) or str(error)
+    return BadArgument(
+        f"expected an address that the page can be served at, got {host} and port {port}: {said}",
+        hint="127.0.0.1 and a port above 1023",
+    )
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request: a file of the page, or something about a run as JSON."""
+
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    server_version = "Tidegate"
+    sys_version = ""
+    #: Who says nothing for so many seconds is not waited for.
+    timeout: ClassVar[int] = 30
+
+    def do_GET(self) -> None:
+        """Answer a request."""
+        page = self.server.page
+        target = urlsplit(self.path)
+        asked = parse_qs(target.query, keep_blank_values=True)
+        if not page.access.knows_host(self.headers.get("Host") or ""):
+            return self._say(HTTPStatus.MISDIRECTED_REQUEST, f"this page is at {page.address}, and has no other name")
+        if target.path == "/" and page.access.is_token(asked.get("token", [""])[0]):
+            cookie = f"{page.access.cookie}={page.access.token}; Path=/; HttpOnly; SameSite=Strict"
+            return self._send(HTTPStatus.SEE_OTHER, "text/plain", b"", {"Set-Cookie": cookie, "Location": "/"})
+        if not page.access.admits(self.headers.get("Authorization") or "", self.headers.get("Cookie") or ""):
+            return self._say(HTTPStatus.UNAUTHORIZED, "this page needs its token: open the address that was printed")
+        if target.path.startswith("/api/"):
+            return self._answer(target.path.removeprefix("/api/").split("/"), asked)
+        found = _page_files().get("index.html" if target.path == "/" else target.path.removeprefix("/static/"))
+        if found is None or not (target.path == "/" or target.path.startswith("/static/")):
+            return self._say(HTTPStatus.NOT_FOUND, "there is nothing here")
+        return self._send(HTTPStatus.OK, *found)
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def _refuse(self) -> None:
+        self.close_connection = True
+        self._say(HTTPStatus.METHOD_NOT_ALLOWED, "this page can only be read", {"Allow": "GET, HEAD"})
+
+    do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _refuse  # noqa: N815
+
+    def _answer(self, names: list[str], asked: Mapping[str, list[str]]) -> None:
+        """Answer a question about runs: ``runs``, ``run/N``, or ``run/N/why``, ``aside`` or ``pictures``."""
+        watched = self.server.page.watched
+        if names == ["runs"]:
+            return self._json([one.summary() for one in watched])
+        number = names[1] if len(names) in (2, 3) and names[0] == "run" else ""
+        what = names[2] if len(names) == 3 else ""
+        if not (number.isascii() and number.isdecimal() and len(number) < 6 and int(number) < len(watched)):
+            return self._say(HTTPStatus.NOT_FOUND, "there is no such run")
+        one = watched[int(number)]
+        answers: dict[str, Callable[[], Any]] = {
+            "": lambda: one.snapshot(after=_number(asked.get("after", [""])[0])),
+            "why": lambda: one.why(asked.get("sink", [""])[0], asked.get("time", [""])),
+            "aside": lambda: one.aside(asked.get("name", [""])[0]),
+            "pictures": one.pictures,
+        }
+        if what not in answers:
+            return self._say(HTTPStatus.NOT_FOUND, "there is nothing here")
+        return self._json(answers[what]())
+
+    def _json(self, content: Any) -> None:
+        self._send(HTTPStatus.OK, "application/json", json.dumps(content, default=str).encode())
+
+    def _say(self, status: HTTPStatus, text: str, more: Mapping[str, str] | None = None) -> None:
+        self._send(status, "text/plain", f"{text}\n".encode(), more)
+
+    def _send(self, status: HTTPStatus, type_: str, content: bytes, more: Mapping[str, str] | None = None) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", f"{type_}; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        for name, value in {**_HEADERS, **(more or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def handle_one_request(self) -> None:
+        """Handle a request; a browser that goes away meanwhile is nobody's mistake."""
+        try:
+            super().handle_one_request()
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: the terminal belongs to the run."""
+
+
+def _number(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        return 0.0
+    return found if found == found else 0.0
+
+
+@cache
+def _page_files() -> dict[str, tuple[str, bytes]]:
+    """Return the files of the page, by name, each with its type."""
+    found = {
+        file.name: (_TYPES[suffix], file.read_bytes())
+        for file in files("tidegate.live").joinpath("page").iterdir()
+        if (suffix := os.path.splitext(file.name)[1]) in _TYPES
+    }
+    return found | {"picture.css": (_TYPES[".css"], picture_styles().encode())}

@@ -1,0 +1,102 @@
+"""A checkpoint at a moment: all that could be read of it, and what is wrong with the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidegate.engine.storage.lock import Holder
+from tidegate.errors import TidegateError
+from tidegate.live.checkpoint import Checkpoint, Description
+from tidegate.live.progress import Progressed
+
+__all__ = ["View", "look"]
+
+_NO_DESCRIPTION = (
+    "no run has written down what its flow looks like: an earlier version of Tidegate ran it. What its last commit has "
+    "is shown; the next start of the flow adds the rest"
+)
+
+
+@dataclass(slots=True)
+class View:
+    """What was read. What is missing is None or empty, and ``problems`` says why."""
+
+    commit: Mapping[str, Any] | None = None
+    description: Description | None = None
+    progressed: Progressed | None = None
+    holder: Holder | None = None
+    now: Mapping[str, Any] = field(default_factory=dict)
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def state(self) -> str:
+        """``running``, ``dead``, ``ended``, ``failed`` or ``stopped``; ``empty`` if no run was there yet."""
+        ended = bool(self.commit and self.commit["ended"])
+        if self.holder and self.holder.alive:
+            return "running"
+        if ended:
+            return "ended"
+        if self.holder:
+            return "dead" if self.holder.alive is False else "unknown"
+        if self.failure:
+            return "failed"
+        return "stopped" if self.commit or self.description else "empty"
+
+    @property
+    def failure(self) -> str:
+        """What the last run failed with; empty if it did not."""
+        return str(self.now.get("failure") or "") if self.now.get("over") else ""
+
+    @property
+    def running_step(self) -> Mapping[str, Any]:
+        """What the run says of the step that it is in; nothing if it is in none, or does not live."""
+        alive = self.holder is not None and self.holder.alive and self.now.get("lock") == self.holder.number
+        due = self.commit["step"] + 1 if self.commit else 0
+        return self.now if alive and self.now.get("step") == due else {}
+
+    @property
+    def sources(self) -> dict[str, Mapping[str, Any]]:
+        """What the commit says of each source, under the name that it has now."""
+        marks = self.commit["sources"] if self.commit else {}
+        if self.progressed is None or len(marks) != len(self.progressed.sources):
+            return dict(marks)
+        return {stage.id: found for stage, found in zip(self.progressed.sources, marks.values(), strict=True)}
+
+    def attempt(self, what: str, read: Callable[[], Any], otherwise: Any) -> Any:
+        """Return what can be read; if it can't, note why, and return something else."""
+        try:
+            return read()
+        except TidegateError as error:
+            self.problems.append(str(error))
+        except Exception as error:
+            # A file that is damaged in a way that nobody thought of must not take the page down.
+            self.problems.append(f"{what} can't be read: {type(error).__name__}: {error}")
+        return otherwise
+
+
+def look(checkpoint: Checkpoint, known: Progressed | None = None) -> View:
+    """Return what a checkpoint shows; ``known`` is the tracker of the view before, if there was one."""
+    view = View()
+    if not checkpoint.files.is_directory(""):
+        view.problems.append(f"there is no directory {checkpoint.place}: no run has begun there yet")
+        return view
+    view.commit = view.attempt("the last commit", checkpoint.commit, None)
+    view.description = view.attempt("the description of the flow", checkpoint.description, None)
+    view.holder = view.attempt("the lock", checkpoint.holder, None)
+    view.now = view.attempt("what the run does", checkpoint.now, {})
+    view.steps = view.attempt("the last steps", checkpoint.steps, [])
+    if view.description is None:
+        view.problems += [_NO_DESCRIPTION] if view.commit and not view.problems else []
+        return view
+    shape = view.description.shape
+    view.progressed = view.attempt("the frontiers", lambda: _moved(view, known, shape), None)
+    return view
+
+
+def _moved(view: View, known: Progressed | None, shape: Any) -> Progressed:
+    progressed = known if known is not None and known.shape is shape else Progressed(shape)
+    progressed.move(view.commit, view.running_step.get("round"))
+    return progressed

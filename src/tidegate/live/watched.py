@@ -1,0 +1,101 @@
+"""A checkpoint that a page shows: asked by several browsers at a time, and followed from view to view."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from tidegate.errors import TidegateError
+from tidegate.flow.orders import PosetCoordinates
+from tidegate.live.aside import latest_rows
+from tidegate.live.checkpoint import Checkpoint, checkpoint_at
+from tidegate.live.picture import flow_picture, order_picture
+from tidegate.live.progress import Progressed
+from tidegate.live.snapshot import reasons_told, snapshot
+from tidegate.live.view import View, look
+
+__all__ = ["Watched"]
+
+#: So many rows that were set aside are shown.
+_ROWS = 50
+
+
+class Watched:
+    """A checkpoint, and what is kept of it from one view to the next. Nothing of it raises: what is wrong is told."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._mutex = Lock()
+        self._progressed: Progressed | None = None
+        self._checkpoint: Checkpoint | None = None
+        self._refused = ""
+        try:
+            self._checkpoint = checkpoint_at(Path(self.path).absolute() if "://" not in self.path else self.path)
+        except TidegateError as error:
+            self._refused = str(error)
+
+    @property
+    def place(self) -> str:
+        """Where it is, for a reader."""
+        return self._checkpoint.place if self._checkpoint else self.path
+
+    def snapshot(self, *, after: float = 0.0) -> dict[str, Any]:
+        """Return what there is to show by now; of steps, those that were over ``after`` a moment."""
+        with self._mutex:
+            return {"checkpoint": self.place, **snapshot(self._look(), after=after)}
+
+    def summary(self) -> dict[str, Any]:
+        """Return what a list of runs shows."""
+        found = self.snapshot(after=float("inf"))
+        return {key: found[key] for key in ("checkpoint", "flow", "engine", "state", "step", "problems")}
+
+    def why(self, sink: str, time: Sequence[str]) -> dict[str, Any]:
+        """Return what holds a time back at a sink, or what is wrong with the question."""
+        with self._mutex:
+            try:
+                return reasons_told(self._look(), sink, time)
+            except TidegateError as error:
+                return {"error": str(error)}
+
+    def aside(self, name: str) -> dict[str, Any]:
+        """Return the latest rows of a source or an operator that were set aside."""
+        with self._mutex:
+            view = self._look()
+        directory = _directories(view).get(name)
+        if directory is None or self._checkpoint is None:
+            return {"rows": [], "problems": [f"no rows are set aside under the name {name!r}"]}
+        return latest_rows(self._checkpoint.files, directory, _ROWS)
+
+    def pictures(self) -> dict[str, Any]:
+        """Return the graph of the flow, and the diagrams of its finite orders, by column."""
+        with self._mutex:
+            view = self._look()
+        description = view.description
+        if description is None:
+            return {"flow": "", "orders": {}}
+        orders = {
+            at.given.column: view.attempt("an order", partial(order_picture, at), "")
+            for stage in description.shape.stages
+            if isinstance(at := stage.schema.coordinates, PosetCoordinates) and not stage.inputs
+        }
+        return {"flow": view.attempt("the graph", lambda: flow_picture(description), ""), "orders": orders}
+
+    def _look(self) -> View:
+        if self._checkpoint is None:
+            return View(problems=[self._refused])
+        view = look(self._checkpoint, self._progressed)
+        self._progressed = view.progressed
+        return view
+
+
+def _directories(view: View) -> dict[str, str]:
+    """Return the directories of rows that were set aside, by the names that the page has for them."""
+    named: Mapping[str, str] = view.description.whole["asides"] if view.description else {}
+    counts = view.commit.get("aside", {}) if view.commit else {}
+    found = {**named, **{directory: directory for directory in counts if directory not in named.values()}}
+    # A file may say anything, and none of it leads out of the checkpoint.
+    return {name: d for name, d in found.items() if d.startswith(("late/", "rejected/")) and ".." not in d.split("/")}
