@@ -194,7 +194,7 @@ def test_extras_are_those_of_the_project_file() -> None:
     optional: dict[str, list[str]] = declared["optional-dependencies"]
     names = {extra: tuple(re.match(r"[a-z0-9]+", r)[0] for r in optional[extra]) for extra in EXTRAS}  # type: ignore[index]
     assert names == EXTRAS
-    assert set(optional) == {*EXTRAS, "all", "dev"}
+    assert set(optional) == {*EXTRAS, "all", "dev", "docs"}
     assert optional["all"] == [f"tidegate[{','.join(sorted(EXTRAS))}]"]
     oldest = ".".join(TRIED[0].split(".")[:2])
     assert optional["spark"] == [f"pyspark>={oldest},<{int(oldest[0]) + 1}"]
