@@ -38,9 +38,9 @@ LEFT_TO_CHECK: dict[str, tuple[str, ...]] = {
     "check/test_proofs_and_code.py": ("test_the_proofs_speak_of_the_protocols_that_run[clocks-clocks_of]",),
     "flow/test_a_infinity.py": ("test_on_spark_it_is_a_infinity_too",),
     "flow/test_cases.py": (
+        "test_case[local, bounded-calendar: weeks and months of a zone]",
         "test_case[local-calendar: weeks and months of a zone]",
-        "test_case[local-calendar: weeks and months of a zone]",
-        "test_case[spark-ordered: iterate: what follows from the edges at or below a time]",
+        "test_case[spark, bounded-ordered: iterate: what follows from the edges at or below a time]",
     ),
     "flow/test_graph.py": ("test_pagerank_is_a_power_iteration",),
     "local_engine/test_clocks.py": ("test_a_run_that_hears_the_clock_ends_all_the_same",),
