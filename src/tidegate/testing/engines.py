@@ -98,7 +98,8 @@ class Driver(ABC):
 class Engine:
     """An engine by name, with what it needs: a session of Spark, and a directory for checkpoints.
 
-    Without a directory, trials have one for temporary files; without a session, Spark starts one on this machine.
+    Without a directory, trials have one for temporary files, in memory where that can be; without a session, Spark
+    starts one on this machine.
 
     >>> Engine("local").bounded, Engine("local-bounded").bounded
     (False, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import weakref
@@ -35,6 +36,10 @@ from tidegate.testing.engines import Driver, Given, Row, Setting
 from tidegate.testing.plans import driven
 
 __all__ = ["LocalDriver", "place_for", "plain", "session", "set_aside", "timed_lines"]
+
+_MEMORY = Path("/dev/shm")
+#: So many bytes have to be free there.
+_ROOM = 256 << 20
 
 
 @cache
@@ -119,10 +124,16 @@ class LocalDriver(Driver):
 
 
 def place_for(owner: object, directory: Path | None) -> Path:
-    """Return a directory that is gone when its owner is."""
-    place = Path(tempfile.mkdtemp(prefix="trial-", dir=directory))
+    """Return a directory that is gone when its owner is; in memory, if no other is given and there is room."""
+    place = Path(tempfile.mkdtemp(prefix="tidegate-trial-", dir=directory or _in_memory()))
     weakref.finalize(owner, shutil.rmtree, place, ignore_errors=True)
     return place
+
+
+def _in_memory() -> Path | None:
+    """Return a directory in memory: a checkpoint is many small files that are forced to disk, which takes long."""
+    usable = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM
+    return _MEMORY if usable else None
 
 
 def timed_lines(flow: Plan, name: str, times: Sequence[Any]) -> list[str]:

@@ -63,8 +63,6 @@ def engine(request: pytest.FixtureRequest, tidegate_engine_name: str) -> Iterato
     from tidegate.testing.engines import Engine
 
     made = Engine(tidegate_engine_name)
-    if made.name != "specification" and not made.bounded:
-        made.directory = request.getfixturevalue("tmp_path")
     if "spark" in made.name:
         made.spark = request.getfixturevalue("tidegate_spark")
     request.node.stash[_ENGINE] = made
