@@ -1,4 +1,4 @@
-"""Frontiers of times in Spark SQL and in JSON: which rows are complete, and what a commit writes down."""
+"""Frontiers as conditions in Spark SQL, and as JSON in commits."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ __all__ = [
     "time_of",
 ]
 
-#: The least times that may still appear: values, or tuples of values, with `BOTTOM` and `TOP` among them.
+#: The least times that may still come: values, or tuples of values, in which `BOTTOM` and `TOP` can occur.
 Frontier: TypeAlias = Antichain[Any]
-#: What a reader is told where nothing may still appear.
+#: What is shown for an empty frontier: no more rows can come.
 COMPLETE = "everything is complete"
 
 
 def start_of(schema: Schema) -> Frontier:
-    """Return the frontier at which every time may still appear."""
+    """Return the frontier at which every time may still come."""
     return settled(schema, Antichain(schema.order, schema.order.bottoms()))
 
 
 def settled(schema: Schema, frontier: Frontier) -> Frontier:
-    """Return a frontier without times that there are none at or above: points are not all times of an order.
+    """Return a frontier without elements that no time of the order is at or above.
 
-    What may still come is the same. If nothing may, the frontier is empty.
+    Coordinates have points that are not times of the user's order; such elements hold nothing back. The same times may
+    still come. If none can, the result is empty.
     """
     at = schema.coordinates
     if at is None:
@@ -54,15 +55,15 @@ def settled(schema: Schema, frontier: Frontier) -> Frontier:
 
 
 def of_user(schema: Schema, frontier: Frontier) -> Frontier:
-    """Return a frontier in the times that a user knows."""
+    """Return a frontier in the user's times, not in coordinates."""
     at = schema.coordinates
     return frontier if at is None else Antichain(at.order, [at.bound_of_user(f) for f in frontier])
 
 
 def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> str:
-    """Return the condition that a row's time is complete: no element of the frontier is at or below it.
+    """Return the SQL condition that a row's time is complete: no element of the frontier is at or below it.
 
-    ``times`` gives SQL for the time columns where it is not their names.
+    ``times`` has the SQL for the time columns, if it is not just their names.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> pair = parse_schema("v INT, w INT", time=("v", "w"))
@@ -74,7 +75,7 @@ def complete(schema: Schema, frontier: Frontier, times: Sequence[str] = ()) -> s
 
 
 def _complete(schema: Schema, frontier: Frontier, counts: Sequence[str]) -> str:
-    """Return the condition that a time is complete that has so many units in each column."""
+    """Return the SQL condition that a time is complete; ``counts`` is SQL for it, in units of each time column."""
     types = [c.type or "" for c in schema.times]
     above = []
     for f in sorted(frontier, key=schema.order.key):
@@ -93,16 +94,17 @@ def _complete(schema: Schema, frontier: Frontier, counts: Sequence[str]) -> str:
 
 
 def complete_at(schema: Schema, frontier: Frontier, over: str, count: str) -> str:
-    """Return the condition that a row's time is complete, with the column ``over`` at so many units.
+    """Return the SQL condition that a row's time is complete, with the column ``over`` replaced by ``count``.
 
-    They may be more than its type can have: then they come after all times that there are.
+    ``count`` is SQL for a number of units. It may be beyond what the column's type can hold, and is then after all
+    times.
     """
     own = {c.name: to_units(sqltypes.quoted(c.name), c.type or "") for c in schema.times}
     return _complete(schema, frontier, [f"({count})" if name == over else sql for name, sql in own.items()])
 
 
 def is_complete(schema: Schema, frontier: Frontier, at: Sequence[int]) -> bool:
-    """Return whether a time, given in units, is complete.
+    """Whether a time, given in units, is complete.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> pair = parse_schema("v INT, w INT", time=("v", "w"))
@@ -119,26 +121,26 @@ def is_complete(schema: Schema, frontier: Frontier, at: Sequence[int]) -> bool:
 
 
 def newly_complete(schema: Schema, old: Frontier, new: Frontier) -> str:
-    """Return the condition that a row's time is complete now and was not before."""
+    """Return the SQL condition that a row's time is complete by the new frontier, and was not by the old one."""
     return f"({complete(schema, new)}) AND NOT ({complete(schema, old)})"
 
 
 def encoded(schema: Schema, frontier: Iterable[Any]) -> list[list[Any]]:
-    """Return the elements of a frontier as lists of units, and of the names of bounds."""
+    """Return the elements of a frontier as lists of units, with `BOTTOM` and `TOP` by their names."""
     if at := schema.coordinates:
         return at.written_frontier(parts_of(schema, t) for t in sorted(frontier, key=schema.order.key))
     return [_coded(schema, t) for t in sorted(frontier, key=schema.order.key)]
 
 
 def decoded(schema: Schema, elements: Iterable[Sequence[Any]]) -> Frontier:
-    """Return the frontier that `encoded` wrote down."""
+    """Return the frontier from what `encoded` returned."""
     if at := schema.coordinates:
         return Antichain(schema.order, at.read_frontier(elements))
     return Antichain(schema.order, [time_of(schema, element) for element in elements])
 
 
 def shown(schema: Schema, frontier: Iterable[Any]) -> str:
-    """Return a frontier for a reader.
+    """Return a frontier as text, for people.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> pair = parse_schema("v INT, w DATE", time=("v", "w"))
@@ -152,7 +154,7 @@ def shown(schema: Schema, frontier: Iterable[Any]) -> str:
 
 
 def _first(part: Any) -> bool:
-    """Return whether there is no time before a part."""
+    """Whether no time can be before this part."""
     return part is BOTTOM or (isinstance(part, date) and part == type(part).min)
 
 
@@ -162,7 +164,7 @@ def _coded(schema: Schema, t: Any) -> list[Any]:
 
 
 def time_of(schema: Schema, element: Sequence[Any]) -> Any:
-    """Return the time that has so many units in each column, or a bound, given by its name."""
+    """Return the time from its units in each column; a part can also be the name of a bound."""
     convert: Callable[[Any, str], Any] = lambda part, type_: (  # noqa: E731
         Bound[part] if isinstance(part, str) else from_units(part, type_)
     )
@@ -183,10 +185,10 @@ def parts_of(schema: Schema, t: Any) -> tuple[Any, ...]:
 
 
 def _beyond(part: Any, type_: str) -> bool:
-    """Whether there is no BIGINT of so many units."""
+    """Whether a number of units is too large for a BIGINT."""
     return isinstance(part, int) and part >= 2**63 and type_ != sqltypes.WIDE
 
 
 def moving(at: str, count: int, type_: str) -> str:
-    """Return so many units, as a number that is compared with ``at`` and will be another one in the next step."""
+    """Return SQL for a number of units that is compared with ``at`` and differs from step to step."""
     return number(count, type_) if type_ == sqltypes.WIDE else f"__moving({at}, {number(count, type_)})"

@@ -33,17 +33,17 @@ class Marks:
         return cls(start_of(source.schema), policy_of(source).start())
 
     def after(self, source: Source, seen: Seen) -> Marks:
-        """Return the marks after a step has taken its rows. A frontier never goes back."""
+        """Return the marks after the rows of a step. The frontier never goes back."""
         memory, frontier = policy_of(source).after(self.memory, self.frontier, seen)
         counts = {name: getattr(self, name) + getattr(seen, name) for name in _COUNTS}
         return Marks(settled(source.schema, frontier), memory, **counts)
 
     def ended(self) -> Marks:
-        """Return the marks at the end of the input: nothing may appear any more."""
+        """Return the marks at the end of the input: no more rows can come."""
         return replace(self, frontier=Antichain(self.frontier.order, []))
 
     def because(self, source: Source) -> str:
-        """Return what beside its rows holds a source back, for a reader; nothing if nothing does."""
+        """Return in words what holds the source back beside its rows, as a slow partition does; or an empty text."""
         return policy_of(source).because(self.memory)
 
     def coded(self, source: Source) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Marks:
 
     @classmethod
     def decode(cls, source: Source, found: Mapping[str, Any]) -> Marks:
-        """Return the marks that a commit holds; a source may have another strategy by now."""
+        """Return the marks from a commit. The source may have another strategy now than it had then."""
         policy = policy_of(source)
         memory = policy.decode(found)
         counts = {name: found[name] for name in _COUNTS}

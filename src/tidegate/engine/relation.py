@@ -1,8 +1,8 @@
-"""The protocol between the engine and a backend: rows of known columns, and what can be asked of them.
+"""The protocol between the engine and a backend: relations, and the operations on them.
 
-Expressions are texts in Spark's SQL, over the columns of a relation: those of users, and a few of the engine's own
-(see `VOCABULARY`). Calls over many rows are values, `Call`, and not texts: what sees rows in an order, or over a frame,
-is written in a way of its own in every dialect.
+Expressions are strings of Spark SQL over the columns of a relation. They come from users, or use the few functions that
+the engine itself needs (see `VOCABULARY`). Aggregate and window functions are `Call` values and not strings, because
+every dialect has its own syntax for order and frames.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ __all__ = [
 
 T = TypeVar("T")
 
-#: A function from batches of rows to batches of others.
+#: A function from batches of rows to batches of result rows.
 Batches: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-#: A function from the rows of a group, those of its key included, to others.
+#: A function from the rows of one group, key columns included, to the rows of its result.
 Groups: TypeAlias = Callable[[pa.Table], pa.Table]
 
-#: The functions that the engine writes in texts of its own, beside operators, literals, casts, CASE and IF: a backend
-#: has to know them all. ``__moving(x, n)`` is the number n, which is compared with x, and is another one in each step:
-#: what a backend remembers or compiles should not depend on it. ``__packed(c, a, b, …)`` is c + a * b + …, of decimals
-#: of 38 digits. ``__digit(x, step, size, low)`` is x DIV step % size + low, of such that are not negative, as a BIGINT.
+#: The functions that the engine uses in its own SQL, beside operators, literals, casts, CASE and IF. A backend has to
+#: know all of them. ``__moving(x, n)`` is the number n, to be compared with x. It differs from step to step, so a
+#: backend must not cache or compile anything by its value. ``__packed(c, a, b, …)`` is c + a * b + …, computed in
+#: decimals of 38 digits. ``__digit(x, step, size, low)`` is x DIV step % size + low as a BIGINT, for decimals that are
+#: not negative.
 VOCABULARY = words(
     """
     __digit __moving __packed aggregate array array_distinct array_repeat array_sort coalesce concat concat_ws
@@ -54,24 +55,24 @@ VOCABULARY = words(
     """
 )
 
-#: One call of an aggregate or window function, of a user's or of the engine's own.
+#: A call of an aggregate or window function, the user's or the engine's own.
 Call: TypeAlias = AggregateCall
 
 
 class Relation(Protocol):
-    """Rows, lazily: most of what is here returns another relation, and computes nothing.
+    """Rows of known columns, evaluated lazily: most methods return another relation and compute nothing.
 
-    Names of columns that differ in their case only are the same.
+    Column names are not case-sensitive.
     """
 
     @property
     def backend(self) -> Backend:
-        """Where it is computed."""
+        """The backend that computes it."""
         ...
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Its columns, with the types that Spark would give them."""
+        """Its columns, with the types that Spark gives them."""
         ...
 
     @property
@@ -81,27 +82,28 @@ class Relation(Protocol):
 
     @property
     def shape(self) -> Any:
-        """Its columns as the backend knows them: `Backend.nothing` makes no rows of it."""
+        """Its columns in the backend's own form. `Backend.nothing` makes an empty relation of it."""
         ...
 
     @property
     def order(self) -> list[str]:
-        """What rows are sorted by, all columns in turn, NULL first: time columns, which come first, lead."""
+        """The expressions that sort rows by all columns in turn, NULL first. Time columns come first."""
         ...
 
     def select(self, columns: Mapping[str, str]) -> Relation:
-        """Return rows of these columns alone."""
+        """Return the rows with these columns only."""
         ...
 
     def with_columns(self, columns: Mapping[str, str], *, like: Any = None) -> Relation:
-        """Return rows with more columns. One that is there already is replaced, where it is.
+        """Return the rows with columns added. A column that exists already is replaced in its place.
 
-        All expressions see the rows as they were. A column that the shape ``like`` has, too, gets the type of that.
+        All expressions see the rows as they were before. A column that is also in the shape ``like`` is cast to the
+        type it has there.
         """
         ...
 
     def without(self, *names: str) -> Relation:
-        """Return rows without some columns; those that are not there do not matter."""
+        """Return the rows without some columns. Names that are not columns are ignored."""
         ...
 
     def where(self, condition: str) -> Relation:
@@ -116,14 +118,17 @@ class Relation(Protocol):
         order: Sequence[str] | None = None,
         like: Any = None,
     ) -> Relation:
-        """Return one row for each group of rows with equal keys, NULL being equal to NULL; no rows give no group.
+        """Return one row for each group of rows with equal keys. NULL equals NULL; without rows there is no group.
 
-        Calls see rows sorted by ``order``; with None, rows may come to them in any order.
+        Calls see the rows of a group sorted by ``order``. If it is None, they see them in any order.
         """
         ...
 
     def gather(self, keys: Sequence[str], calls: Mapping[str, Call]) -> Relation:
-        """Group by columns, to list rows in any order: no part of a list is smaller than the rows in it."""
+        """Group by columns with calls that collect rows into lists, in any order.
+
+        Partial aggregation would not make the data smaller, so a backend may skip it.
+        """
         ...
 
     def over(
@@ -137,39 +142,41 @@ class Relation(Protocol):
         ties: Sequence[str] | None = None,
         like: Any = None,
     ) -> Relation:
-        """Return rows with columns that are calls over all rows with equal ``by``, which are expressions.
+        """Return the rows with added columns: calls over all rows that have equal values of the expressions ``by``.
 
-        With ``so_far``, aggregates see the rows up to each, in the order; the functions of windows (`lag`, `lead`,
-        `row_number`) always go by the order. Calls that choose among rows choose by ``ties``; with None, any will do.
-        ``descending`` is said for all of the order, or for each of it; what descends has NULL last. Columns are added
-        or replaced as in `with_columns`.
+        With ``so_far``, aggregates see only the rows up to the current one, in the given order. The window functions
+        `lag`, `lead` and `row_number` always follow the order. Calls that pick one of several rows decide by ``ties``;
+        with None, any row will do. ``descending`` is one value for the whole order, or one for each part of it; a
+        descending part has NULL last. Columns are added or replaced as in `with_columns`.
         """
         ...
 
     def explode(self, name: str, array: str) -> Relation:
-        """Return a row for each element of an array; none if it is NULL or empty.
+        """Return a row for each element of an array, and none if the array is NULL or empty.
 
-        The column ``name`` is added, or replaced, as in `with_columns`.
+        The column ``name`` is added or replaced as in `with_columns`.
         """
         ...
 
     def join(self, other: Relation, on: str, how: str = "inner", columns: Mapping[str, str] | None = None) -> Relation:
-        """Return pairs of rows that satisfy a condition; columns may be called ``left.x`` and ``right.x``.
+        """Return the pairs of rows that satisfy a condition; columns can be written as ``left.x`` and ``right.x``.
 
-        ``how`` is inner, left, right, full, semi or anti. Without ``columns``, all of both, which then differ in name.
+        ``how`` is inner, left, right, full, semi or anti. Without ``columns``, the result has all columns of both
+        sides, whose names must then differ.
         """
         ...
 
     def as_of(self, other: Relation, keys: Sequence[str], at: str, carried: str, order: Sequence[str]) -> Relation:
-        """Return rows with the ``carried`` column of the last row of another with equal keys and at most the same time.
+        """Return the rows with the ``carried`` column of the last row of ``other`` with equal keys and no later time.
 
-        It is NULL where there is none; no carried value is NULL. Of several at one time, the greatest by ``order``
-        counts. The columns ``keys`` and ``at`` are those of both; a key that is NULL may match another, or not.
+        It is NULL where there is no such row, and the carried values themselves are never NULL. Of several rows at one
+        time, the greatest by ``order`` counts. Both sides have the columns ``keys`` and ``at``. Whether a NULL key
+        matches another one is up to the backend.
         """
         ...
 
     def union(self, other: Relation, *, fill: bool = False) -> Relation:
-        """Return the rows of both, by the names of columns; with ``fill``, a column that one lacks is NULL there."""
+        """Return the rows of both, matched by column name; with ``fill``, a column that one side lacks is NULL."""
         ...
 
     def distinct(self) -> Relation:
@@ -177,56 +184,57 @@ class Relation(Protocol):
         ...
 
     def renamed(self, names: Mapping[str, str]) -> Relation:
-        """Return the rows with other names for some columns."""
+        """Return the rows with some columns renamed."""
         ...
 
     def map_arrow(
         self, function: Batches, columns: Sequence[Column], same: Sequence[str] = (), *, by: Sequence[str] | None = None
     ) -> Relation:
-        """Return what a function makes of batches of rows: columns that are the ``same`` as here, and ``columns``.
+        """Return the result of a function on batches of rows.
 
-        With ``by``, rows with equal columns follow each other, as `over` has numbered them in ``__order``.
+        Its columns are the ``same`` columns as here, followed by ``columns``. With ``by``, rows with equal values of
+        those columns arrive one after another, in the order that `over` has numbered in ``__order``.
         """
         ...
 
     def apply_arrow(self, keys: Sequence[str], function: Groups, columns: Sequence[Column]) -> Relation:
-        """Return what a function makes of the rows of each group: the keys, and ``columns``."""
+        """Return the result of a function on the rows of each group: the keys, and ``columns``."""
         ...
 
     def together(self, keys: Sequence[str]) -> Relation:
-        """Return the same rows; the backend may bring those with equal columns together, or all, if there are none."""
+        """Return the same rows. The backend may move rows with equal ``keys`` together; without keys, all rows."""
         ...
 
     def small(self) -> Relation:
-        """Return the same rows; the backend may take for granted that they are few."""
+        """Return the same rows. The backend may assume that there are only a few."""
         ...
 
     def fetch(self) -> pa.Table:
-        """Return all rows; this computes them."""
+        """Compute and return all rows."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Rows that are worked out, or will be once, what was counted on the way, and what gives them back."""
+    """Rows that are computed once and kept, with the counts made on the way, and the function that frees them."""
 
     rows: Relation
     release: Callable[[], None]
     counts: Mapping[str, Any] = field(default_factory=dict)
-    #: Whether they are held where the engine runs, because they are few.
+    #: Whether the rows are in memory in the engine's own process, because there are only a few.
     few: bool = False
 
     @property
     def size(self) -> int:
-        """How many rows there are, if they were counted."""
+        """The number of rows, if they were counted."""
         return int(self.counts["rows"])
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked of rows: calls over all of them, or over those that are alike in ``apart``.
+    """Aggregates to compute over rows: over all of them, or over each group of rows with an equal value of ``apart``.
 
-    That is an expression and its type. Each row of what is found has, as ``part``, a text of its value.
+    ``apart`` is an expression and its type. Each result row has that value as a string in the column ``part``.
     """
 
     rows: Relation
@@ -239,51 +247,54 @@ class Backend(Protocol):
 
     @property
     def refusals(self) -> tuple[type[Exception], ...]:
-        """The errors by which it says that an operator makes no sense to it."""
+        """The exceptions that the backend raises for an operator that it cannot run."""
         ...
 
     def refused(self, operator: Operator, inputs: Sequence[Relation], error: Exception) -> Exception:
-        """Return the error to raise for an operator that it refuses."""
+        """Return the error to raise for an operator that the backend refuses."""
         ...
 
     def quiet(self) -> AbstractContextManager[None]:
-        """Keep it from printing its own account of errors that are told in our words."""
+        """Stop the backend from logging errors that we report ourselves."""
         ...
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """Make something that never changes, unless it was made under this key before."""
+        """Return the value for a key, which never changes; it is made the first time only."""
         ...
 
     def in_rounds(self) -> AbstractContextManager[None]:
-        """Make ready for many small computations, one after the other."""
+        """Prepare the backend for many small computations in a row."""
         ...
 
     def nothing(self, shape: Any) -> Relation:
-        """Return no rows, of a shape."""
+        """Return an empty relation of a shape."""
         ...
 
     def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> Kept:
-        """Work out rows, and some calls over all of them, ``rows`` being how many there are."""
+        """Compute rows and keep them, with some calls over all of them; the count ``rows`` is the number of rows."""
         ...
 
     def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[Relation, Callable[[], Mapping[str, Any]]]:
-        """Return the same rows, and what tells what calls over them gave, once someone has read them all."""
+        """Return the same rows, and a function that returns the results of calls over them.
+
+        The function may be called once something has read all of the returned rows.
+        """
         ...
 
     def observed(self, asked: Mapping[str, Asked]) -> dict[str, list[Mapping[str, Any]]]:
-        """Return what the rows answer, at once: a row for each part; none where there are no rows."""
+        """Compute several `Asked` together. Return a row for each part, and no row where there are no input rows."""
         ...
 
     def numbered(self, rows: Relation, name: str) -> Relation:
-        """Return rows with a number of their own each, which stays the same once they are written down."""
+        """Return the rows, each with a unique number. The numbers stay the same once the rows are written."""
         ...
 
     def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> Kept | None:
-        """Work out a few rows, and hold them where the engine runs; None if there are more."""
+        """Compute rows and hold them in the engine's own process; return None if there are more than ``at_most``."""
         ...
 
     def laid_on(self, below: Kept | None, top: Kept) -> Kept:
-        """Return the rows of two that are `few` as one."""
+        """Return the rows of two `Kept` that are both `few`, as one."""
         ...
 
     def repeated(
@@ -295,28 +306,29 @@ class Backend(Protocol):
         rounds: int,
         at_most: int,
     ) -> Kept | None:
-        """Work out all rows that come of rows by a step that is repeated, in one computation; None if there is no way.
+        """Apply a step again and again, and return the rows of all rounds; None if the backend cannot do that.
 
-        A step is given the rows of the last round, and all rows so far, and returns those of this round, of the same
-        columns; in a round, they differ in their ``key``. Rows replace earlier ones with the same key. ``__round`` is
-        the round that a row is of, beginning with 0 for ``begun``. The last is the one before a round without rows, or
-        that with more than ``at_most``, or the one of this number.
+        It is one computation. The step is given the rows of the last round and all rows so far. It returns the rows of
+        this round, with the same columns; within a round, no two have the same ``key``. A row replaces earlier rows
+        with the same key. ``__round`` is the number of the round that a row is from, and is 0 for ``begun``. The rounds
+        end before the first round without rows, after the first with more than ``at_most`` rows, and at the latest with
+        the round number ``rounds``.
         """
         ...
 
     def cached(self, rows: Relation) -> Kept:
-        """Return rows that are worked out once, when they are first read."""
+        """Return rows that are computed once, when they are first read, and then kept."""
         ...
 
     def query(self, query: Query, tables: Mapping[str, Relation], views: Mapping[str, str] = ...) -> Relation:
-        """Return what a query of any form gives on tables; those that are ``views`` are read by that name.
+        """Return the result of any SQL query on tables; those that are in ``views`` are read by the name given there.
 
-        What it returns is to be worked out while the views are there.
+        The result has to be computed while the views exist.
         """
         ...
 
     def views(self, tables: Mapping[str, Relation]) -> AbstractContextManager[Mapping[str, str]]:
-        """Give relations names that queries can use, for a while."""
+        """Give relations names that queries can use, until the context ends."""
         ...
 
     def joined(
@@ -326,16 +338,16 @@ class Backend(Protocol):
         where: str | None,
         columns: Mapping[str, tuple[str, str | None]],
     ) -> Relation:
-        """Return rows of several tables that belong together, in columns of given types, or of any type.
+        """Return the join of several tables, in columns that are cast to given types, or have any type.
 
-        Expressions read columns as ``alias.column``. For each table but the first, ``joins`` has the condition on it
-        and those before it; None is for all pairs.
+        Expressions refer to columns as ``alias.column``. For each table but the first, ``joins`` has the condition on
+        it and the tables before it; None means all pairs.
         """
         ...
 
 
 def as_they_are(names: Sequence[str]) -> dict[str, str]:
-    """Return columns by their names, as `Relation.select` takes them."""
+    """Return a mapping that selects columns as they are, for `Relation.select`."""
     return {name: quoted(name) for name in names}
 
 

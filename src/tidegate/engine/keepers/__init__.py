@@ -1,4 +1,4 @@
-"""What operators keep between steps, one module for each kind of state; which operator has which is said here alone."""
+"""What operators keep between steps, one module for each kind of state. Only this module maps operators to keepers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ __all__ = ["Answer", "Held", "Keeper", "Memory", "Moved", "New", "Types", "keepe
 
 
 def keepers_of(flow: Plan, *, allow_pickle: bool = False) -> dict[str, Keeper[Any]]:
-    """Return what each operator keeps that keeps something; ``allow_pickle`` is for operators of the user's own."""
+    """Return the keepers of all operators with state, by operator id.
+
+    ``allow_pickle`` allows `process` to keep the user's objects as pickles.
+    """
     found = {}
     for operator in flow:
         if operator.keeps_state:
@@ -83,7 +86,10 @@ def _windows(
     *,
     small: type[RowsInWindows[Any]] | None = None,
 ) -> Keeper[Any]:
-    """Return what is kept for windows of rows that are grouped; ``small`` is for what needs no rows, or not all."""
+    """Return the keeper of an operator over windows.
+
+    ``small`` is the keeper for operators that need only partial aggregates, or only the first rows.
+    """
     match frame:
         case SessionFrame():
             return RowsInSessions(operator, inputs, frame, by)

@@ -1,9 +1,10 @@
-"""All rows so far, or what later answers need of them: it is merged where no later time can tell times apart.
+"""State of operators whose answers depend on all rows so far: the rows, or cells that are merged where possible.
 
-With frontier F, a complete time t is represented by the meet over f in F of the join of t and f: the times that may
-still appear are above the one exactly if they are above the other. On a total order that is the frontier itself, and
-there is one cell for each group. A cell is a partial aggregate of `accumulate`, or a row of `top`. It says in
-``__here`` how many of its rows wait for their time to be complete: all, or none once it is merged with others.
+With frontier F, a complete time t is represented by the meet over f in F of the join of t and f. The times that may
+still come are above t exactly if they are above this representative, so rows with the same representative can be
+merged. On a total order the representative is the frontier itself, and there is one cell for each group. A cell is a
+partial aggregate of `accumulate`, or a row of `top`. Its column ``__here`` counts the rows in it that still wait for
+their time to be complete: all of them, or 0 once it is merged.
 """
 
 from __future__ import annotations
@@ -30,33 +31,33 @@ from tidegate.time import BOTTOM, TOP
 
 __all__ = ["FEW", "AllCells", "AllRows", "FirstRows"]
 
-#: With fewer new rows than this, their groups are sent to where the state is, and not the state to them.
+#: With fewer new rows than this, their groups are broadcast to the state, and the state is not shuffled.
 FEW = 100_000
 
 SoFar = TypeVar("SoFar", bound=plan.Accumulate | plan.Top)
 
 
 class _SoFar(Keeper[SoFar]):
-    """What answers over all rows so far need."""
+    """The state that answers over all rows so far need."""
 
     def __init__(self, operator: SoFar, inputs: Sequence[Schema]) -> None:
         super().__init__(operator, inputs)
-        # Whether a group goes on is known of all of its rows together.
+        # Whether a group is forgotten depends on all of its rows, in all parts.
         self.parts_apart = operator.forget is None
 
     def _remembered(self, rows: Relation, groups: Sequence[str]) -> Relation:
-        """Add when groups are forgotten, to rows that have a time ``__t0`` from which on they count."""
+        """Return rows with the time at which their group is forgotten. ``__t0`` is the time from which a row counts."""
         (time,) = self.operator.schema.times
         return remembered(rows, to_units("__t0", time.type or ""), self.operator.forget or 0, groups)
 
     def _forgotten(self, at: Frontier) -> str:
-        """Return the condition that what is `_remembered` is not needed any more: no row can go on from it."""
+        """Return the SQL condition that a row of `_remembered` is not needed any more: its group is forgotten."""
         schema = self.operator.schema
         return complete_at(schema, at, schema.time[0], f"{UNTIL} - 1L")
 
 
 class AllRows(_SoFar[plan.Accumulate]):
-    """All rows: each takes part in all later answers, or in those until its group is forgotten."""
+    """All rows. Each is part of all later answers, until its group is forgotten."""
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
         """Return the rows of groups that are not forgotten."""
@@ -74,28 +75,28 @@ class AllRows(_SoFar[plan.Accumulate]):
 
 
 class _Cells(_SoFar[SoFar]):
-    """What answers need of all rows: the group ``__k…``, the time ``__t…`` and ``__here``, and what is of the kind."""
+    """Cells. They have the columns of the group ``__k…``, of the time ``__t…``, and ``__here``; subclasses add more."""
 
     @property
     @abstractmethod
     def by(self) -> Sequence[Expression]:
-        """What groups."""
+        """The grouping expressions."""
 
     @abstractmethod
     def merged(self, held: Held, cells: Relation, *apart: str) -> Relation:
-        """Return cells with those of one group and time, and ``apart``, merged."""
+        """Return cells, with those merged that have the same group, time and columns ``apart``."""
 
     @abstractmethod
     def answered(self, held: Held, cells: Relation) -> Relation:
-        """Return the answers at the cells that are here, of all cells."""
+        """Return the answers at the times of the cells with ``__here`` > 0, computed from all cells."""
 
     def times(self, port: int) -> list[str]:  # noqa: ARG002
-        """Return the times of cells, null for those that do not wait any more."""
+        """Return SQL for the times of cells; NULL for cells that do not wait any more."""
         columns = enumerate(self.operator.schema.times)
         return [f"IF(__here > 0, {to_units(f'__t{i}', column.type or '')}, NULL)" for i, column in columns]
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Return the answers for the cells that became complete, on top of those that were."""
+        """Return the answers for the cells that became complete, computed together with the cells before them."""
         schema = self.operator.schema
         waiting = [
             part
@@ -109,7 +110,7 @@ class _Cells(_SoFar[SoFar]):
         fresh = newer.where(f"__here > 0 AND ({now}) AND NOT ({was})")
         known = cells.where(f"__here = 0 OR ({was})")
         if self.operator.emit == "update" and self.by:
-            # A group without new rows gives no answer.
+            # Only groups with new rows have an answer, so the others need not be read.
             names = [f"__k{i}" for i in range(len(self.by))]
             groups = fresh.select({f"{name}x": name for name in names}).distinct()
             same = " AND ".join(f"{name} <=> {name}x" for name in names)
@@ -118,7 +119,7 @@ class _Cells(_SoFar[SoFar]):
         return held.answers(self.answered(held, self._represented(known, moved.old).union(fresh)))
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
-        """Return cells with those of complete times merged as far as no later time can tell them apart."""
+        """Return the cells, with those of complete times merged as far as no later time can tell them apart."""
         done = f"(__here = 0 OR ({complete(self.operator.schema, at, self._times)}))"
         marked = rows.with_columns({"__waits": f"NOT {done}"})
         if self.operator.forget is None:
@@ -128,7 +129,10 @@ class _Cells(_SoFar[SoFar]):
         return self.merged(held, moved, "__waits").select(as_they_are(rows.names))
 
     def _at_the_last(self, cells: Relation, at: Frontier) -> Relation:
-        """Return cells, those that do not wait at the last time of what they go on to, without what is forgotten."""
+        """Return the cells that are not forgotten.
+
+        Those that do not wait any more are moved to the time of the last row of their chain (see `remembered`).
+        """
         (time,) = self.operator.schema.times
         groups = [*(f"__k{i}" for i in range(len(self.by))), "__waits"]
         known = self._remembered(cells, groups).where(f"__waits OR NOT ({self._forgotten(at)})")
@@ -141,13 +145,16 @@ class _Cells(_SoFar[SoFar]):
         return [f"__t{i}" for i in range(len(self.operator.schema.time))]
 
     def _represented(self, cells: Relation, at: Frontier, unless: str = "false") -> Relation:
-        """Return cells at the times that represent theirs, not merged yet; ``unless`` leaves some as they are."""
+        """Return cells at their representative times, not merged yet.
+
+        Cells that satisfy ``unless`` stay as they are.
+        """
         if self.operator.forget is not None:
-            # How long ago a group had its last row has to be seen.
+            # The time of a group's last row has to stay known, because groups are forgotten some time after it.
             return cells.with_columns({"__here": f"IF({unless}, __here, 0L)"})
         schema = self.operator.schema
         if isinstance(schema.coordinates, PosetCoordinates):
-            # The order may grow: what is beside the frontier now may have elements above it then. They are few.
+            # The user's order may grow, and get elements above times that nothing is above now. Such cells are few.
             return cells.with_columns({"__here": f"IF({unless}, __here, 0L)"})
         elements = [parts for parts in (parts_of(schema, f) for f in at) if TOP not in parts]
         changed = {"__here": f"IF({unless}, __here, 0L)"}
@@ -172,11 +179,11 @@ class AllCells(_Cells[plan.Accumulate]):
 
     @property
     def by(self) -> Sequence[Expression]:
-        """What groups."""
+        """The grouping expressions."""
         return self.operator.aggregation.by
 
     def kept_of(self, rows: Relation) -> Relation:
-        """Return the cells of rows; all of their rows wait."""
+        """Return the cells of new rows, all of which wait."""
         return cells_of(self.operator, rows).with_columns({"__here": "__n"})
 
     def merged(self, held: Held, cells: Relation, *apart: str) -> Relation:
@@ -184,22 +191,22 @@ class AllCells(_Cells[plan.Accumulate]):
         return merged_cells(self.operator, cells, held.input_types(), *apart)
 
     def answered(self, held: Held, cells: Relation) -> Relation:
-        """Return what is accumulated at the cells that are here."""
+        """Return the accumulated answers at the cells with ``__here`` > 0."""
         return answers_of(self.operator, self.merged(held, cells), held.input_types())
 
 
 class FirstRows(_Cells[plan.Top]):
-    """Of all rows, the first of each group and time."""
+    """The first rows of each group and time, out of all rows."""
 
     keeps = "first rows"
 
     @property
     def by(self) -> Sequence[Expression]:
-        """What groups."""
+        """The grouping expressions."""
         return self.operator.by
 
     def kept_of(self, rows: Relation) -> Relation:
-        """Return the first rows of each group and time; all of them wait."""
+        """Return the first rows of each group and time, all of which wait."""
         return self._first(placed(self.operator, rows), rows)
 
     def merged(self, held: Held, cells: Relation, *apart: str) -> Relation:
@@ -207,7 +214,7 @@ class FirstRows(_Cells[plan.Top]):
         return self._first(cells, held.input_types(), *apart)
 
     def answered(self, held: Held, cells: Relation) -> Relation:
-        """Return the first rows at the times that are here."""
+        """Return the first rows at the times of the cells with ``__here`` > 0."""
         return top_answers(self.operator, cells, held.input_types())
 
     def _first(self, rows: Relation, own: Relation, *apart: str) -> Relation:

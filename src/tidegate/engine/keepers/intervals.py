@@ -1,4 +1,4 @@
-"""Joins of rows that are so far apart: rows of both sides, until no answer can depend on them any more."""
+"""Interval joins: rows of both sides, until no answer can depend on them any more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["RowsApart"]
 
 
 class RowsApart(Waiting[plan.IntervalJoin]):
-    """Rows of both sides, as long as others may come that they meet, or that must know whether they did."""
+    """Rows of both sides, as long as a match may still come, or an outer or anti join still has to know of them."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers at the times that became complete."""
@@ -27,7 +27,10 @@ class RowsApart(Waiting[plan.IntervalJoin]):
         )
 
     def _new(self, operator: plan.IntervalJoin, left: Relation, right: Relation, moved: Moved) -> Relation:
-        """Return the new answers: a pair is at the time of one of its rows, so one of them has become complete."""
+        """Return the new answers.
+
+        A pair is at the time of one of its rows, so one of the two has just become complete.
+        """
         schema = operator.schema
         was, fresh = complete(schema, moved.old), newly_complete(schema, moved.old, moved.new)
         found = []
@@ -56,6 +59,6 @@ class RowsApart(Waiting[plan.IntervalJoin]):
         return is_complete(schema, at, [n + span if i == over else n for i, n in enumerate(last)])
 
     def _complete_later(self, port: int, at: Frontier, span: int) -> str:
-        """Return the condition that the time so much after that of a row is complete."""
+        """Return the SQL condition that the time ``span`` units after a row's time is complete."""
         schema, over = self.inputs[port], self.operator.over or ""
         return complete_at(schema, at, over, f"{units_of(schema, over)} + {span}L")

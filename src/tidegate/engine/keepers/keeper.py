@@ -1,4 +1,4 @@
-"""What an operator keeps between steps: the protocol that every kind of state follows, and rows that wait."""
+"""What an operator keeps between steps: the protocol of all kinds of state, and the kind that keeps waiting rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Answer", "Held", "Keeper", "Moved", "New", "Types", "Units", "Waitin
 Units = tuple[int, ...]
 O = TypeVar("O", bound=Operator)
 
-#: So few rows are not worth a second task.
+#: Up to this many rows are read in one task.
 _FEW = 1000
 
 
@@ -45,9 +45,9 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """Rows that come to an input in a step, by the frontier before it; None if none can come.
+    """The rows that come to an input in a step; None if none can come. ``old`` is the frontier before the step.
 
-    ``late`` are rows that are late at their source, for operators that take those.
+    ``late`` are rows that are late at their source, for operators that take such rows.
     """
 
     attempt: Attempt
@@ -59,20 +59,20 @@ class New:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What an operator has when it answers: its states, and in which attempt at a step they are read and written."""
+    """What an operator has when it answers: its states, and the attempt that reads and writes them."""
 
     attempt: Attempt
     #: The name of its state in the checkpoint.
     key: str
     types: Types
     states: tuple[State, ...]
-    #: Its inputs without time, by number.
+    #: Its inputs that are tables without times, by port.
     tables: Mapping[int, Relation] = field(default_factory=dict)
     #: Whether late rows came in this step.
     late: bool = False
 
     def read(self, port: int, parts: Sequence[Part] | None = None, *, coalesced: bool = False) -> Relation:
-        """Return the rows of a state, or of some of its parts; ``coalesced`` puts few rows into one partition."""
+        """Return the rows of a state, or of some of its parts. ``coalesced`` reads a small state as one partition."""
         found = self.states[port].parts if parts is None else parts
         few = coalesced and sum(part.rows for part in found) <= _FEW
         return self.attempt.read(found, self.types.states[port], coalesced=few)
@@ -83,7 +83,7 @@ class Held:
         return self.attempt.read_cached(found, self.types.states[port])
 
     def write(self, port: int, kind: str, rows: Relation, times: Sequence[str] = ()) -> Part:
-        """Write rows as a part; no state has it yet."""
+        """Write rows as a part, which is not added to a state yet."""
         return self.attempt.write(self.key, port, kind, rows, times)
 
     def grown(self, port: int, part: Part) -> Held:
@@ -93,43 +93,43 @@ class Held:
         return replace(self, states=tuple(states))
 
     def input_types(self, port: int = 0) -> Relation:
-        """Return no rows, with the columns of an input."""
+        """Return an empty relation with the columns of an input."""
         return self.attempt.backend.nothing(self.types.inputs[port])
 
     def answers(self, rows: Relation | None, *cached: Kept) -> Answer:
-        """Return an answer, with the states as they are."""
+        """Return the answer with these rows, and the states unchanged."""
         return Answer(rows, self.states, cached)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an operator answers in a step, and its states after it."""
+    """The answers of an operator in a step, and its states afterwards."""
 
-    #: None if it is known without looking that there are none.
+    #: None if it is known, without reading anything, that there are no answers.
     rows: Relation | None
     states: tuple[State, ...]
-    #: What is cached until the step is over.
+    #: Caches to release when the step is over.
     cached: tuple[Kept, ...] = ()
 
 
 class Keeper(ABC, Generic[O]):
     """What an operator keeps of each input between steps, and how it answers from that.
 
-    What is here is right for every kind of state: all rows are kept, and each step may have answers. A kind of state
-    says how it answers, and what it can do without.
+    The defaults are right for every kind of state: all rows are kept, and each step may have answers. A subclass says
+    how it answers, and which rows it can drop.
     """
 
-    #: What a checkpoint says of the state, beside what the operator means.
+    #: A label for the state in the checkpoint, beside the fingerprint of the operator.
     label = ""
-    #: What it keeps of rows: another version of Tidegate may keep something else, and can't go on from this.
+    #: What the state contains. If another version of Tidegate keeps something else, it can't continue from this state.
     keeps = "rows"
-    #: Whether new rows are kept without knowing where frontiers will be, or which late rows are taken.
+    #: Whether new rows can be written to the state before the frontiers of the step and the late rows are known.
     early = True
-    #: Whether what is needed of some parts can be told without looking at the others.
+    #: Whether it can be decided for each part alone which of its rows are still needed.
     parts_apart = True
-    #: Whether Spark computes the answers itself: then few rows are best in one task.
+    #: Whether the engine computes the answers without Python functions. Few rows are then best in one task.
     native = True
-    #: Whether there may be answers although no row became complete.
+    #: Whether there may be answers although no row has become complete.
     on_its_own = False
     #: Whether it takes rows that are late at their source.
     takes_late = False
@@ -141,12 +141,12 @@ class Keeper(ABC, Generic[O]):
 
     @property
     def ports(self) -> int:
-        """How many states there are: one for each input, and some keep one more."""
+        """The number of states: one for each input, and for some operators one more."""
         return len(self.inputs)
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """The numbers of the states whose times say whether there may be an answer: those of inputs."""
+        """The numbers of the states whose times decide whether there may be an answer: those of the inputs."""
         return tuple(range(len(self.inputs)))
 
     def state_types(self, backend: Backend, types: Types) -> list[Any]:
@@ -154,23 +154,23 @@ class Keeper(ABC, Generic[O]):
         return [self.kept_of(backend.nothing(type_)).shape for type_ in types.inputs]
 
     def enter(self, new: New) -> Relation | None:
-        """Return what is kept of all that comes to an input in a step; None if nothing comes."""
+        """Return what is added to the state for the rows of a step; None if there are no rows."""
         return None if new.rows is None else self.kept_of(new.rows)
 
     def kept_of(self, rows: Relation) -> Relation:
-        """Return what is kept of new rows."""
+        """Return what the state keeps of new rows."""
         return rows
 
     def admitted(self, attempt: Attempt, rows: Relation, old: Frontier) -> Relation:
-        """Return what is taken of late rows, by the frontier before the step."""
+        """Return what the operator takes of late rows, decided by the frontier before the step."""
         raise NotImplementedError(f"{self.operator.verb} takes no late rows")
 
     def times(self, port: int) -> list[str]:  # noqa: ARG002
-        """Return SQL for the times of what waits in a state, in units; none if parts are not told apart by them."""
+        """Return SQL for the times of the waiting rows of a state, in units. It is empty if its parts have no times."""
         return []
 
     def due(self, port: int, first: Units, moved: Moved) -> bool:  # noqa: ARG002
-        """Whether what an input gave, from a time on, may have an answer that a step completes."""
+        """Whether rows of an input, the earliest of which is at ``first``, may have answers in this step."""
         return True
 
     @abstractmethod
@@ -178,11 +178,11 @@ class Keeper(ABC, Generic[O]):
         """Return the answers at times that became complete."""
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
-        """Return what answers at times that are not complete may still depend on, of rows of a state."""
+        """Return those rows of a state that answers at times that are not complete yet may depend on."""
         return rows
 
     def outlived(self, port: int, last: Units, at: Frontier) -> bool:  # noqa: ARG002
-        """Whether nothing is needed any more of what a state has up to a time; False where times do not tell."""
+        """Whether rows at times up to ``last`` are not needed any more; False if their times do not tell."""
         return False
 
     def read(self, held: Held, port: int, parts: Sequence[Part] | None = None) -> Relation:
@@ -194,14 +194,14 @@ class Waiting(Keeper[O]):
     """Rows of each input, until their time is complete."""
 
     def times(self, port: int) -> list[str]:
-        """Return the times of rows."""
+        """Return SQL for the times of rows."""
         if port >= len(self.inputs):
             return []
         schema = self.inputs[port]
         return [units_of(schema, name) for name in schema.time]
 
     def due(self, port: int, first: Units, moved: Moved) -> bool:
-        """Whether the first time is complete."""
+        """Whether the earliest time is complete."""
         return is_complete(self.inputs[port], moved.new, first)
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""Operators that look back to the last row of a key: of complete times, that one is kept."""
+"""Operators that look back to the last row of a key. Of the complete rows, only that one is kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["LastKept", "LatestRight"]
 
 
 class _LooksBack(Waiting[O]):
-    """What is kept gives answers at all times; those at times that became complete count."""
+    """The operator is evaluated on all kept rows; its answers at the times that became complete are the new ones."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:
         """Return the answers at the times that became complete."""
@@ -28,14 +28,14 @@ class _LooksBack(Waiting[O]):
 
 
 class LatestRight(_LooksBack[plan.JoinAsof]):
-    """Of `join_asof`: left rows until their time is complete, and the latest complete right row of each key."""
+    """State of `join_asof`: left rows until their time is complete, and the latest complete right row of each key."""
 
     def due(self, port: int, first: Units, moved: Moved) -> bool:
-        """Whether left rows are complete; no answer waits for a right one."""
+        """Whether the earliest left row is complete. Right rows by themselves have no answers."""
         return port == 0 and super().due(port, first, moved)
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
-        """Return what waits, and the right rows that may still be found."""
+        """Return the rows that wait, and the complete right rows that later left rows may match."""
         if port == 0:
             return super().keep(held, port, rows, at)
         schema, over = self.inputs[port], self.operator.over
@@ -45,17 +45,20 @@ class LatestRight(_LooksBack[plan.JoinAsof]):
         return _last_of_complete(schema, rows, at, keys, order)
 
     def outlived(self, port: int, last: Units, at: Frontier) -> bool:
-        """Whether left rows are complete; a right row may be found at any later time."""
+        """Whether all left rows are complete. Right rows may be matched at any later time, so False for them."""
         return port == 0 and super().outlived(port, last, at)
 
 
 class LastKept(_LooksBack[plan.Deduplicate]):
-    """Of `deduplicate`: rows until their time is complete, and of each key the last that was let through, or came."""
+    """State of `deduplicate`: rows until their time is complete, and one last row of each key.
+
+    That is the last row that was let through. With ``forget``, it is the last row that came.
+    """
 
     parts_apart = False
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
-        """Return what waits, and of each key the row from which the next one is measured."""
+        """Return the rows that wait, and for each key the row from which the distance to the next one is measured."""
         operator, schema = self.operator, self.inputs[port]
         done = complete(schema, at)
         passed = rows.where(done)
@@ -70,14 +73,14 @@ class LastKept(_LooksBack[plan.Deduplicate]):
         return last.union(rows.where(f"NOT ({done})"))
 
     def outlived(self, port: int, last: Units, at: Frontier) -> bool:  # noqa: ARG002
-        """Whether a row was let through does not follow from its time."""
+        """Return False: whether a row is still needed does not follow from its time alone."""
         return False
 
 
 def _last_of_complete(
     schema: Schema, rows: Relation, at: Frontier, keys: Sequence[str], order: Sequence[str]
 ) -> Relation:
-    """Return the rows that are not complete, and of the complete ones the last of each key."""
+    """Return the rows that are not complete, and the last complete row of each key."""
     marked = rows.with_columns({"__done": complete(schema, at)})
     numbered = marked.over({"__nth": call("row_number")}, ["__done", *keys], order, descending=True)
     return numbered.where("NOT __done OR __nth = 1").select(as_they_are(rows.names))

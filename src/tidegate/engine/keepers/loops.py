@@ -1,6 +1,6 @@
-"""Loops: rows that become complete meet what is known, and what is known goes on from there.
+"""Loops: when rows become complete, the loop derives from them, and from the facts it knows, what follows.
 
-The state of a loop is the rows of its inputs, and the cells of what it knows, each step adding those that it found.
+The state of a loop is all rows of its inputs, and the facts it knows, as cells. Each step adds the cells that it found.
 Rows at times that are not complete wait.
 """
 
@@ -26,25 +26,28 @@ __all__ = ["Known"]
 
 
 class Known(Keeper[Iterate]):
-    """All rows of the inputs, and what the loop knows."""
+    """All rows of the inputs, and the facts that the loop knows."""
 
     @property
     def ports(self) -> int:
-        """One for each input, one for what is known."""
+        """The number of states: one for each input, and one for the facts."""
         return len(self.inputs) + 1
 
     def state_types(self, backend: Backend, types: Types) -> list[Any]:
-        """Return the columns of rows, and of what is known."""
+        """Return the shapes of the inputs' rows, and of the facts."""
         return [*super().state_types(backend, types), types.output]
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Take in the rows that became complete, and answer for their times."""
+        """Derive facts from the rows that became complete, and return the answers at their times."""
         with ExitStack() as open_blocks:
             open_blocks.callback(held.attempt.watch, self.operator, 0, None)
             return _Loop(self.operator, held, moved).answer(open_blocks)
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
-        """Return all rows, and what is known with fewer rows: along one column, all cells so far are one."""
+        """Return all rows of an input; or the facts, with those merged that need not be told apart any more.
+
+        With one time column, all facts known so far hold at every later time, and become one cell for each key.
+        """
         if port < len(self.inputs):
             return rows
         facts = Facts.of(self.operator)
@@ -56,7 +59,7 @@ class Known(Keeper[Iterate]):
 
 @dataclass(slots=True)
 class _Loop:
-    """A loop in a step."""
+    """The evaluation of a loop in one step."""
 
     operator: Iterate
     held: Held
@@ -64,7 +67,7 @@ class _Loop:
 
     @property
     def known(self) -> int:
-        """The state of what is known."""
+        """The number of the state with the facts."""
         return len(self.operator.inputs)
 
     @property
@@ -132,12 +135,18 @@ class _Loop:
         return self.held.answers(self._written(new_or_better(operator, cells, versions, everything)))
 
     def _written(self, answers: Relation) -> Relation:
-        """Work out answers while what they are made of is held; no commit names them, and so they are cleaned away."""
+        """Write answers while the rows that they are computed from are held, and return them.
+
+        No commit names this part, so it is deleted with other leftovers.
+        """
         part = self.held.write(self.known, "answers", answers)
         return self.held.read_cached(self.known, [part] if part.rows else [])
 
     def _before(self) -> Relation:
-        """Return what was known before this step; along one column nobody can tell any more since when."""
+        """Return the facts known before this step.
+
+        With one time column, their times are dropped, since they hold at every later time.
+        """
         cells = self.held.read_cached(self.known)
         return cells if len(self.operator.schema.time) > 1 else _since_ever(self.operator, cells)
 

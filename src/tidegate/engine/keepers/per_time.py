@@ -1,4 +1,4 @@
-"""Operators whose answer at a time depends on the rows of that time only: rows wait, or partial aggregates of them."""
+"""Operators whose answer at a time depends on the rows of that time only: those rows, or partial aggregates, wait."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class RowsPerTime(Waiting[O]):
     """Rows, until their time is complete."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Return the answers of the rows whose time became complete."""
+        """Return the answers for the rows whose time became complete."""
         return held.answers(lower_operator(self.operator, *self._fresh(held, moved)))
 
     def _fresh(self, held: Held, moved: Moved) -> list[Relation]:
@@ -36,10 +36,10 @@ class CellsPerTime(RowsPerTime[plan.Aggregate]):
         return cells_in_panes(self.operator, rows)
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Return the answers of the cells whose time became complete."""
+        """Return the answers for the cells whose time became complete."""
         (cells,) = self._fresh(held, moved)
         return held.answers(pane_answers(self.operator, cells, held.input_types()))
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
-        """Return one cell for each time that is not complete, and group."""
+        """Return the cells of times that are not complete, merged into one for each time and group."""
         return merged_panes(self.operator, super().keep(held, port, rows, at), held.input_types())

@@ -1,6 +1,6 @@
-"""`process`: rows and timers until their time is complete, and what each copy of the user's operator knows.
+"""`process`: rows and timers until their time is complete, and the memory of each copy of the user's operator.
 
-How it goes on is up to the operator and the user (`Memory`): the rows that a copy was given are kept, or what it knows.
+There is one copy for each key. `Memory` says what is kept of it: the rows that it was given, or what it knows.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from tidegate.flow.schema import Schema
 
 __all__ = ["TIMERS", "Knowledge", "PlayedRows"]
 
-#: The number of the state that has the timers that wait.
+#: The number of the state with the waiting timers.
 TIMERS = 2
 
 
 class _Copies(Waiting[Process]):
-    """Rows that wait, and in a second state what is kept of the copies."""
+    """Rows that wait in the first state; what is kept of the copies in the second."""
 
     native = False
 
@@ -42,28 +42,29 @@ class _Copies(Waiting[Process]):
         super().__init__(operator, inputs)
         self.memory = memory
         self.label = f"{memory.value}-timers" if operator.timers else memory.value
-        # A copy that is forgotten answers, without a row; and whether it is follows from all of its rows.
+        # A copy that is forgotten answers although it has no new row. Whether it is forgotten depends on all of its
+        # rows.
         self.on_its_own = operator.forget is not None
         self.parts_apart = operator.forget is None
 
     @property
     def ports(self) -> int:
-        """One for rows that wait, one for the copies, and one for timers, if there are some."""
+        """The number of states: one for waiting rows, one for the copies, and one for timers if there are any."""
         return 3 if self.operator.timers else 2
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """Rows wait for their time, and so do timers."""
+        """The numbers of the states that wait for times: that of the rows, and that of the timers."""
         return (0, TIMERS) if self.operator.timers else (0,)
 
     def state_types(self, backend: Backend, types: Types) -> list[Any]:
-        """Return the columns of rows, of what is kept of the copies, and of timers."""
+        """Return the shapes of rows, of what is kept of the copies, and of timers."""
         rows = backend.nothing(types.inputs[0])
         found = [*super().state_types(backend, types), memory_of_rows(self.operator, self.memory, rows).shape]
         return [*found, timers_of_rows(self.operator, rows).shape] if self.operator.timers else found
 
     def times(self, port: int) -> list[str]:
-        """Return the times of rows, and of timers."""
+        """Return SQL for the times of rows, or of timers."""
         return super().times(0 if port == TIMERS else port)
 
     def due(self, port: int, first: Units, moved: Moved) -> bool:
@@ -89,7 +90,7 @@ class _Copies(Waiting[Process]):
         return self.read(held, TIMERS).where(newly_complete(self.inputs[0], moved.old, moved.new)).distinct()
 
     def _with_timers(self, held: Held, moved: Moved, asked: Relation, result: Kept) -> Held:
-        """Return what is held, with timers that copies have asked for; after the end there are none."""
+        """Return what is held, with the timers that copies have set. After the end of the input there are none."""
         if moved.ended:
             return held
         try:
@@ -100,10 +101,10 @@ class _Copies(Waiting[Process]):
 
 
 class PlayedRows(_Copies):
-    """All rows that a copy was given: they are played again whenever its key has new ones."""
+    """All rows that a copy was given. They are replayed to a new copy whenever its key has new rows."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Return the answers for the rows that became complete, after the rows before them."""
+        """Return the answers for the rows that became complete, after replaying the rows before them."""
         number = held.attempt.number
         done = self._fresh(held, moved).with_columns({"__done": f"{number}L"})
         part = held.write(1, "done", done)
@@ -121,7 +122,7 @@ class PlayedRows(_Copies):
         )
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
-        """Return the rows that wait, and all that were played to copies that are not forgotten."""
+        """Return the rows that wait, and all rows that were given to copies that are not forgotten."""
         return not_forgotten(self.operator, rows, at) if port == 1 else super().keep(held, port, rows, at)
 
 
@@ -129,7 +130,7 @@ class Knowledge(_Copies):
     """What each copy knows, as a value or a pickle."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Return the answers for the rows that became complete, from what is known of their keys."""
+        """Return the answers for the rows that became complete, from the known states of their keys."""
         fresh, known, few = self._fresh(held, moved), self.read(held, 1), held.states[0].rows <= FEW
         timers = self._timers(held, moved)
         found = resumed(self.operator, self.memory, fresh, known, moved, timers, few=few)
@@ -149,5 +150,5 @@ class Knowledge(_Copies):
         return held.grown(1, part).answers(answers if part.rows or self.on_its_own else None, result)
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:
-        """Return the rows that wait, and of each key what was known last."""
+        """Return the rows that wait, and for each key the last known state."""
         return latest(self.operator, rows, at) if port == 1 else super().keep(held, port, rows, at)

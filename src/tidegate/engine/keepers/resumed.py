@@ -1,8 +1,8 @@
-"""`process` from step to step: each copy of the user's operator goes on from where it was.
+"""`process` from step to step: each copy of the user's operator continues from where it was.
 
-How it does is up to the operator and the user (`Memory`). What a copy knows is written down as a plain value, if it can
-tell it and be made of it again; as a pickle, if the user allows that for this checkpoint; and otherwise its rows are
-kept, and played again whenever the key has new ones. Only the second runs code on reading.
+`Memory` says how. If the operator has ``state()`` and ``resume(state)``, what a copy knows is written as a plain value.
+If the user allows pickles for this checkpoint, the copy is pickled. Otherwise its rows are kept, and replayed whenever
+its key has new ones. Only pickles run code when they are read.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ class Memory(Enum):
 
 
 def memory_of(operator: Process, *, allow_pickle: bool) -> Memory:
-    """Return what is kept: an operator with ``state()`` and ``resume(state)`` tells it, and others are not asked."""
+    """Return what is kept of copies.
+
+    It is values if the operator has ``state()`` and ``resume(state)``, else pickles if they are allowed, else rows.
+    """
     copy = operator.operator
     if callable(getattr(copy, "state", None)) and callable(getattr(copy, "resume", None)):
         return Memory.VALUES
@@ -65,7 +68,7 @@ def memory_of(operator: Process, *, allow_pickle: bool) -> Memory:
 
 
 def memory_of_rows(operator: Process, memory: Memory, rows: Relation) -> Relation:
-    """Return what is kept: rows and the step that they were played in, or keys and what is known."""
+    """Return the relation to keep: rows with the step in which they were given, or keys with what is known of them."""
     if memory is Memory.ROWS:
         return rows.with_columns({"__done": "0L"})
     known = _keyed(operator, rows).with_columns(_NOTHING | {"__last": "0L", "__step": "0L"})
@@ -73,7 +76,7 @@ def memory_of_rows(operator: Process, memory: Memory, rows: Relation) -> Relatio
 
 
 def not_forgotten(operator: Process, history: Relation, at: Frontier) -> Relation:
-    """Return the rows of copies that can still be given others, or have not exited."""
+    """Return the rows of the copies that are not forgotten yet."""
     if operator.forget is None:
         return history
     known = _remembered(operator, _keyed(operator, history), _at(operator), _keys(operator))
@@ -81,22 +84,22 @@ def not_forgotten(operator: Process, history: Relation, at: Frontier) -> Relatio
 
 
 def timers_of_rows(operator: Process, rows: Relation) -> Relation:
-    """Return what is kept of timers: the key, and the time."""
+    """Return the columns that are kept of timers: the key, and the time."""
     return _keyed(operator, rows).select(as_they_are([*_keys(operator), *operator.schema.time]))
 
 
 def timers_in(operator: Process, result: Relation) -> tuple[Relation, Relation]:
-    """Return what `replayed` or `resumed` gave of an operator with timers in two: all else, and new timers."""
+    """Split the result of `replayed` or `resumed` for an operator with timers: everything else, and the new timers."""
     timers = result.where("__timer").select(as_they_are([*_keys(operator), *operator.schema.time]))
     return result.where("NOT __timer").without("__timer"), timers
 
 
 def replayed(operator: Process, history: Relation, step: int, moved: Moved, timers: Relation | None = None) -> Relation:
-    """Return what the rows that became complete in this step give, after the rows before them are played again.
+    """Return the answers to the rows that became complete in this step, after replaying the rows before them.
 
-    ``history`` holds all rows that ever became complete; ``__done`` is the step in which that was. At the end of the
+    ``history`` has all rows that ever became complete, and ``__done`` is the step in which they did. At the end of the
     input every copy exits; before, those that are forgotten. ``timers`` are those that became complete, if the operator
-    has some; the result has then those that wait, too (`timers_in`).
+    has timers; the result then contains the newly set timers too (`timers_in`).
     """
     rows, keys = history.without("__done"), _keys(operator)
     given = _keyed(operator, history)
@@ -106,7 +109,8 @@ def replayed(operator: Process, history: Relation, step: int, moved: Moved, time
         keys, exits = [*keys, UNTIL], exits if moved.ended else _over(operator, moved.new, UNTIL)
     if timers is not None:
         given = _with_timers(given, timers, {"__done": f"{step}L"})
-    # Times that became complete in earlier steps were given before; within a step, in an order that extends time's.
+    # Rows of earlier steps were given before those of later ones; within a step, in an order that extends the order of
+    # time.
     given = by_key(given, keys, ["__done", *rows.order])
     given = given.with_columns({"__exits": exits})
     if not moved.ended:
@@ -129,11 +133,11 @@ def resumed(
     *,
     few: bool,
 ) -> Relation:
-    """Return what fresh rows give, from what is known of their keys, and what is known afterwards (`states_of`).
+    """Return the answers to fresh rows, and what is known of their keys afterwards (`states_of`).
 
-    ``few`` says that the fresh rows are not many. At the end of the input every copy exits; before, those that are
-    forgotten. ``timers`` are those that became complete, if the operator has some; the result has then those that wait,
-    too (`timers_in`).
+    ``few`` says that there are only a few fresh rows. At the end of the input every copy exits; before, those that are
+    forgotten. ``timers`` are those that became complete, if the operator has timers; the result then contains the newly
+    set timers too (`timers_in`).
     """
     keys = _keys(operator)
     rows = _keyed(operator, fresh)
@@ -144,7 +148,7 @@ def resumed(
         known = latest(operator, known, moved.old)
         exits = exits if moved.ended else _over(operator, moved.new, f"__last + {operator.forget}L")
     if not moved.ended and keys and few:
-        # What is known of other keys stays where it is, but for copies that may exit.
+        # Only the states of keys with fresh rows are read, and those of copies that may exit.
         wanted = rows.select({f"{name}x": name for name in keys}).distinct()
         same = " AND ".join(f"{name} <=> {name}x" for name in keys)
         going_on = known if operator.forget is None else known.where(f"NOT ({exits})")
@@ -169,7 +173,7 @@ def resumed(
 
 
 def states_of(operator: Process, result: Relation, step: int) -> tuple[Relation, Relation]:
-    """Return what `resumed` gave in two: the answers, and what is known of each key."""
+    """Split the result of `resumed`: the answers, and what is known of each key."""
     known = result.where("__known IS NOT NULL").select(
         as_they_are([*_keys(operator), *_of_copies(operator)]) | {"__step": f"{step}L"}
     )
@@ -177,7 +181,7 @@ def states_of(operator: Process, result: Relation, step: int) -> tuple[Relation,
 
 
 def latest(operator: Process, known: Relation, at: Frontier) -> Relation:
-    """Return what was known of each key the latest, unless it is forgotten."""
+    """Return what was known last of each key that is not forgotten."""
     newest = {name: call("max_by", name, "__step") for name in _of_copies(operator)} | {"__step": call("max", "__step")}
     found = known.group(as_they_are(_keys(operator)), newest)
     return (
@@ -188,20 +192,20 @@ def latest(operator: Process, known: Relation, at: Frontier) -> Relation:
 
 
 def _with_timers(rows: Relation, timers: Relation, more: Mapping[str, str] | None = None) -> Relation:
-    """Add timers to rows that have their key, as rows that have nothing else; ``__timer`` tells them apart."""
+    """Return rows and timers together. Timers are rows with a key and a time only, and ``__timer`` is true."""
     there = set(timers.names)
     nothing = dict.fromkeys((name for name in rows.names if name not in there), "NULL") | dict(more or {})
     added = timers.with_columns(nothing, like=rows.shape).with_columns({"__timer": "true"})
     return rows.with_columns({"__timer": "false"}).union(added)
 
 
-#: Tells timers from rows and answers.
+#: The column that tells timers from rows and answers.
 _TIMER = Column("__timer", "BOOLEAN")
 _NOTHING = {"__known": "CAST(NULL AS STRING)"}
 
 
 def _of_copies(operator: Process) -> list[str]:
-    """Return the columns of what is known of a copy: what it told, and when its last row was, in units."""
+    """Return the columns of what is known of a copy: its state, and the time of its last row in units."""
     return ["__known"] if operator.forget is None else ["__known", "__last"]
 
 
@@ -214,7 +218,7 @@ def _remembered(operator: Process, rows: Relation, at: str, keys: Sequence[str])
 
 
 def _over(operator: Process, at: Frontier, until: str) -> str:
-    """Return the condition that a copy is forgotten, if it is at so many units."""
+    """Return the SQL condition that a copy which is remembered until ``until``, in units, is forgotten."""
     return complete_at(operator.schema, at, operator.schema.time[0], f"{until} - 1L")
 
 
@@ -240,7 +244,7 @@ def _check(operator: Process, old: Frontier) -> Callable[[Any], None]:
 
 
 class _When:
-    """What is said in a step about times: which had come before it, and which have by now."""
+    """The times that were complete before a step, those that are now, and the check of the times of exit answers."""
 
     def __init__(self, operator: Process, moved: Moved) -> None:
         order = operator.schema.order
@@ -259,7 +263,7 @@ def _own(copies: Copies, chunk: pa.Table, rows: pa.Table, start: int, end: int) 
 
 
 def _asked(copies: Copies, chunk: pa.Table, asked: Sequence[tuple[int, Any]], keys: int) -> pa.RecordBatch:
-    """Return timers as rows beside the answers, each with the key of the row with a number."""
+    """Return timers as rows beside the answers. Each has the key of the row with the given number."""
     nth = pa.array([start for start, _ in asked], pa.int64())
     times = [t if len(copies.schema.time) > 1 else (t,) for _, t in asked]
     table = table_of([dict(zip(copies.schema.time, t, strict=True)) for t in times], copies.schema.times)
@@ -314,7 +318,7 @@ def _resuming(copies: Copies, memory: Memory, keys: int, when: _When) -> Batches
                 until = [] if copies.forget is None else chunk.column(UNTIL).to_pylist()
                 tables, knows, starts, asked = [], [], [], []
                 for start, end in bounds(chunk):
-                    # What is known comes first, the latest last.
+                    # Known states come before fresh rows, and the latest state is the last of them.
                     first = next((i for i in range(start, end) if known[i] is None), end)
                     if first == end and not exits[start]:
                         continue
@@ -348,7 +352,7 @@ def _resuming(copies: Copies, memory: Memory, keys: int, when: _When) -> Batches
 def _pickled(copy: Any) -> str:
     dumps: Callable[[Any], bytes] = pickle.dumps
     with suppress(ImportError):
-        # Unlike `pickle` it can write down a class of a notebook, and a lambda.
+        # Unlike `pickle`, it can write a class that was defined in a notebook, and a lambda.
         from pyspark import cloudpickle
 
         dumps = cloudpickle.dumps
@@ -361,7 +365,7 @@ def _pickled(copy: Any) -> str:
         ) from None
 
 
-#: How what a copy knows is read and written, as text.
+#: How the state of a copy is read from text, and written to text.
 _CODES: dict[Memory, tuple[Callable[[Any, str], Any], Callable[[Any], str]]] = {
     Memory.VALUES: (lambda copy, text: copy.resume(plain_value(text)), lambda copy: plain_text(copy.state())),
     Memory.PICKLES: (lambda _, text: pickle.loads(b64decode(text)), _pickled),
@@ -369,7 +373,7 @@ _CODES: dict[Memory, tuple[Callable[[Any, str], Any], Callable[[Any], str]]] = {
 
 
 def _known(chunk: pa.Table, knows: Sequence[tuple[int, str]], copies: Copies, keys: int) -> pa.RecordBatch:
-    """Return what is known of keys as rows beside the answers: only the key, and what is known."""
+    """Return the states of keys as rows beside the answers, with the key and the state only."""
     nth = pa.array([start for start, _ in knows], pa.int64())
     named = {f"__k{i}": chunk.column(f"__k{i}").take(nth).combine_chunks() for i in range(keys)}
     named["__known"] = pa.array([text for _, text in knows], pa.string())

@@ -1,7 +1,7 @@
-"""Joins in windows with lateness: rows of both sides in each window that they are in, as `revised` keeps them.
+"""Joins in windows with lateness: rows of both sides in each of their windows, as `revised` keeps them.
 
-Each step that late rows come in gives one more answer, whole, for each window and key that they come to. A key with a
-NULL matches nothing, and is answered for like any other in outer joins.
+Each step with late rows gives one more full answer for each window and key that they fall into. A key with a NULL
+matches nothing. In outer joins it is answered for like any other.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tidegate.flow.sqltypes import quoted
 
 __all__ = ["RevisedJoins"]
 
-#: The sides whose rows are all in the answer, in kinds that have such.
+#: The sides of which every row is in the answer, for the kinds of join that have such sides.
 _WHOLE = {"left": (0,), "right": (1,), "full": (0, 1)}
-#: When a row came: what was there when its window was answered first counts as one step, the first.
+#: The step in which a row came. All rows that came before the first answer of their window have step -1.
 _CAME = "coalesce(__came, -1L)"
 
 
@@ -30,11 +30,11 @@ class RevisedJoins(Revised[plan.WindowJoin]):
     """Rows of both inputs."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:
-        """Return answers for windows that became complete, and again for windows and keys that late rows came to."""
+        """Return the answers for windows that became complete, and new answers for windows and keys with late rows."""
         before = self.ended(moved.old)
         sides = [held.read(port).where(self.ended(moved.new)) for port in (0, 1)]
         if not held.late:
-            # Only first answers: nothing that was answered before has changed.
+            # There are only first answers: no window that was answered before has new rows.
             left, right = (side.where(f"NOT ({before})").without("__came") for side in sides)
             return held.answers(lower_operator(self.operator, left, right))
         fresh = f"coalesce(__came = {held.attempt.number}L, false) OR NOT ({before})"
@@ -46,12 +46,12 @@ class RevisedJoins(Revised[plan.WindowJoin]):
 
     @property
     def _keys(self) -> dict[str, str]:
-        """What is answered for together: SQL for each column of a window and key."""
+        """SQL for the columns of a window and key, which have one answer together."""
         columns = ["__start", *map(quoted, self.others), *map(quoted, self.operator.on)]
         return {f"__k{i}": sql for i, sql in enumerate(columns)}
 
     def _changed(self, sides: Sequence[Relation]) -> Relation:
-        """Return the windows and keys to answer for, with the ``__steps`` that rows came to them in."""
+        """Return the windows and keys to answer for, with the steps in which their rows came, as ``__steps``."""
         columns = as_they_are([*self._keys, "__fresh"]) | {"__at": _CAME}
         calls = {"__fresh": call("max", "__fresh"), "__steps": call("collect_set", "__at")}
         found = united([side.select(columns) for side in sides]).group(as_they_are(list(self._keys)), calls)
@@ -62,9 +62,10 @@ class RevisedJoins(Revised[plan.WindowJoin]):
         return rows.join(changed, same, "semi", {name: f"`left`.{quoted(name)}" for name in rows.names})
 
     def _numbers(self, changed: Relation, sides: Sequence[Relation]) -> Relation:
-        """Return the ``__revision`` of each window and key, with its columns ``__n…``; those without an answer lack.
+        """Return the ``__revision`` of each window and key that has an answer, with its columns ``__n…``.
 
-        Once there is an answer there always is: rows are only added, and kinds are refused that lose some by that.
+        A window and key that had an answer always has one later: rows are only added, and kinds of join in which an
+        added row can remove an answer are refused.
         """
         first = self._with_answers(sides).group(as_they_are(list(self._keys)), {"__first": call("min", "__at")})
         same = " AND ".join(f"`left`.{key} <=> `right`.{key}" for key in self._keys)
@@ -76,7 +77,7 @@ class RevisedJoins(Revised[plan.WindowJoin]):
         return numbered.with_columns(last | {"__revision": "size(filter(__steps, s -> s >= __first)) - 1"})
 
     def _with_answers(self, sides: Sequence[Relation]) -> Relation:
-        """Return windows and keys that have answers, and steps ``__at`` by which they had some."""
+        """Return the windows and keys that have answers, with the steps ``__at`` from which on they had one."""
         operator, keys = self.operator, as_they_are(list(self._keys))
         if whole := _WHOLE.get(operator.how):
             return united([sides[port].select(keys | {"__at": _CAME}) for port in whole])
@@ -88,7 +89,7 @@ class RevisedJoins(Revised[plan.WindowJoin]):
         return pairs.select(keys | {"__at": "greatest(__mine, __other)"})
 
     def _revised(self, rows: Relation, numbers: Relation) -> Relation:
-        """Return answers with their revision."""
+        """Return the answers with their revision."""
         names = [self.frame.over, *self.others, *self.operator.on]
         same = " AND ".join(f"`left`.{quoted(name)} <=> `right`.__n{i}" for i, name in enumerate(names))
         columns = {name: f"`left`.{quoted(name)}" for name in rows.names} | {"revision": "`right`.__revision"}

@@ -1,4 +1,4 @@
-"""Sessions: rows, until the session that they are in is complete."""
+"""Sessions: rows, until their session is complete."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["RowsInSessions"]
 
 
 class RowsInSessions(Keeper[plan.WindowAggregate | plan.WindowApply | plan.WindowTop]):
-    """Rows, until their session is complete; how long that is depends on the rows of its group."""
+    """Rows, until their session is complete, which depends on the other rows of their group."""
 
     parts_apart = False
 

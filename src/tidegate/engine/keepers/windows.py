@@ -1,4 +1,4 @@
-"""Windows: rows, or partial aggregates of panes, until the last window that they are in is complete."""
+"""Windows: rows, or partial aggregates of panes, until the last window that contains them is complete."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Windowed = TypeVar("Windowed", bound=plan.WindowAggregate | plan.WindowApply | p
 
 
 class RowsInWindows(Waiting[Windowed]):
-    """Rows, until the last window that they are in is complete."""
+    """Rows, until the last window that contains them is complete."""
 
     def __init__(self, operator: Windowed, inputs: Sequence[Schema], frame: WindowFrame | CalendarFrame) -> None:
         super().__init__(operator, inputs)
@@ -34,10 +34,10 @@ class RowsInWindows(Waiting[Windowed]):
         self.native = not isinstance(operator, plan.WindowApply)
 
     def due(self, port: int, first: Units, moved: Moved) -> bool:
-        """Whether the first window of a time, that was not answered before, is complete."""
+        """Whether the first window that contains a time, and was not answered before, is complete."""
         schema = self.inputs[port]
         if len(schema.time) == 1:
-            # Windows that ended before were answered, whatever else of them is still held.
+            # Windows that ended before were answered already, even if some of their rows are still kept.
             first = (max(*first, *(n for (n,) in encoded(schema, moved.old) if isinstance(n, int)), -(2**70)),)
         return is_complete(schema, moved.new, self._end_of_first_window(schema, first))
 
@@ -53,21 +53,22 @@ class RowsInWindows(Waiting[Windowed]):
         return lower_operator(self.operator, *rows)
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
-        """Return what is in windows that are not complete."""
+        """Return the rows in windows that are not complete."""
         return self._in_open_windows(port, rows, at)
 
     def _in_open_windows(self, port: int, rows: Relation, at: Frontier) -> Relation:
         frame, schema = self.frame, self.inputs[port]
         n = units_of(schema, frame.over)
         if self._calendar is not None:
-            # What is held a little longer is in no window that is answered again.
+            # The longest possible window is assumed. A row that is kept longer for that is in no window that is
+            # answered again.
             longest = f"{n} + {self._calendar.longest(frame.size)}L"
             return rows.where(f"NOT ({complete_at(schema, at, frame.over, longest)})")
         last = f"{n} - pmod({n} - {frame.offset}L, {frame.every}L) + {frame.size - 1}L"
         return rows.where(f"NOT ({complete_at(schema, at, frame.over, last)})")
 
     def outlived(self, port: int, last: Units, at: Frontier) -> bool:
-        """Whether the last window of a time is complete."""
+        """Whether the last window that contains a time is complete."""
         frame, schema = self.frame, self.inputs[port]
         over = schema.time.index(frame.over)
         if self._calendar is not None:
@@ -86,7 +87,7 @@ class RowsInWindows(Waiting[Windowed]):
 
 
 def applied_to_complete(operator: plan.WindowApply, rows: Relation, moved: Moved) -> Relation:
-    """Let the user's function have the windows that became complete, whole, and no others."""
+    """Return the result of the user's function on the windows that became complete. It is given whole windows only."""
 
     def done(times: Sequence[str]) -> str:
         now, before = (complete(operator.schema, at, times) for at in (moved.new, moved.old))
@@ -96,7 +97,7 @@ def applied_to_complete(operator: plan.WindowApply, rows: Relation, moved: Moved
 
 
 class CellsInWindows(RowsInWindows[plan.WindowAggregate]):
-    """A partial aggregate for each pane and group, until the last window that the pane is in is complete."""
+    """A partial aggregate for each pane and group, until the last window that contains the pane is complete."""
 
     keeps = "cells"
 
@@ -114,7 +115,7 @@ class CellsInWindows(RowsInWindows[plan.WindowAggregate]):
 
 
 class FirstInWindows(RowsInWindows[plan.WindowTop]):
-    """The first rows of each pane and group, until the last window that the pane is in is complete."""
+    """The first rows of each pane and group, until the last window that contains the pane is complete."""
 
     keeps = "first rows"
 
