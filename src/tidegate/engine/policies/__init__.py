@@ -1,4 +1,4 @@
-"""Watermark strategies on streams, one module for each kind; which strategy has which policy is said here alone."""
+"""Watermark strategies on streams, one module for each kind. Only this module maps strategies to policies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tidegate.flow.watermarks import Arriving, AtEnd, Bounded, ByHand, Published
 
 __all__ = ["CLOCK", "Policy", "Seen", "policy_of", "signals_of"]
 
-#: The signal that all sources that listen to the clock share. No source is called so.
+#: The name of the signal with the beats of the clock. All sources that need the clock share it; no source has this
+#: name.
 CLOCK = "the clock"
 
 
@@ -26,7 +27,7 @@ class _AtEnd(Policy[None]):
 
 
 def policy_of(source: Source) -> Policy[Any]:
-    """Return how the frontier of a source moves."""
+    """Return the policy of a source: how its frontier moves."""
     match source.watermark:
         case AtEnd():
             return _AtEnd(source)
@@ -50,7 +51,10 @@ def policy_of(source: Source) -> Policy[Any]:
 
 
 def signals_of(flow: Plan) -> tuple[str, ...]:
-    """Return what moves frontiers beside the rows of sources: it is read by the same query, after all sources."""
+    """Return the names of the signals that move frontiers beside the rows of sources.
+
+    The same query reads them, after all sources.
+    """
     policies = list(map(policy_of, flow.sources))
     found = [policy.source.id for policy in policies if policy.told]
     return (*found, CLOCK) if any(policy.pulse is not None for policy in policies) else tuple(found)

@@ -1,4 +1,4 @@
-"""`bounded`: no row is more than a delay behind the greatest time; of all rows, or of each partition of them."""
+"""`bounded`: no row is more than a delay behind the greatest time so far, of all rows or of its partition."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from tidegate.time import Antichain, Inl, Inr, complete_times
 
 __all__ = ["ByPartition", "Delayed", "OnSides"]
 
-#: Of each time column, in units.
+#: The greatest value of each time column, in units.
 Greatest = tuple[int, ...]
 
 
 class Delayed(Policy[Greatest]):
-    """One bound for all rows; the greatest times are remembered, since delays may change."""
+    """One bound for all rows. The greatest times are remembered and not the bound, since delays may change."""
 
     def __init__(self, source: Source, bounded: Bounded) -> None:
         super().__init__(source)
         self.delays = bounded.delays
 
     def observes(self) -> dict[str, Call]:
-        """Look for the greatest times."""
+        """Return aggregates for the greatest times."""
         return self.greatest()
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
@@ -40,7 +40,7 @@ class Delayed(Policy[Greatest]):
         return replace(counts, greatest=next(map(self.greatest_of, parts), None))
 
     def after(self, memory: Greatest | None, frontier: Frontier, seen: Seen) -> tuple[Greatest | None, Frontier]:
-        """Move to the greatest times less the delays."""
+        """Move the frontier to the greatest times less the delays."""
         if seen.greatest is not None:
             memory = seen.greatest if memory is None else tuple(map(max, memory, seen.greatest))
         if memory is None:
@@ -59,10 +59,10 @@ class Delayed(Policy[Greatest]):
 
 
 class OnSides(Delayed):
-    """A bound for each side of a sum; what one side has seen says nothing of the other."""
+    """A bound for each side of a sum of orders. The rows of one side move only the bound of that side."""
 
     def observes(self) -> dict[str, Call]:
-        """Look for the greatest value of each side."""
+        """Return aggregates for the greatest value of each side."""
         timed, side = f"__kind IN ({ON_TIME}, {LATE})", quoted(self.schema.time[0])
         return {
             f"greatest{i}": call("max", f"IF({timed} AND {side} = {i}, {unit}, NULL)")
@@ -70,7 +70,7 @@ class OnSides(Delayed):
         }
 
     def greatest_of(self, part: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Return the greatest value that was seen of each side; None if it had none."""
+        """Return the greatest value of each side; None for a side without rows."""
         return part.get("greatest0"), part.get("greatest1")
 
     def after(self, memory: Greatest | None, frontier: Frontier, seen: Seen) -> tuple[Greatest | None, Frontier]:
@@ -82,7 +82,7 @@ class OnSides(Delayed):
         assert at is not None
         done = []
         for kind, greatest, delay, type_ in zip((Inl, Inr), found, self.delays, at.given.sides, strict=True):
-            # What is before the bound is complete, unless there is no such time.
+            # All times before the bound are complete, if the type has a time before it.
             if greatest is not None and within(last := greatest - delay - 1, type_) == last:
                 done.append(at.encode(kind(from_units(last, type_))))
         kept = cast("Greatest", found)
@@ -90,7 +90,7 @@ class OnSides(Delayed):
 
 
 class ByPartition(Policy[Partitions]):
-    """A bound for each value of a column; the slowest that is not silent holds the frontier."""
+    """A bound for each value of a column. The slowest partition that is not silent holds the frontier back."""
 
     def __init__(self, source: Source, bounded: Bounded, by: str) -> None:
         super().__init__(source)
@@ -100,24 +100,24 @@ class ByPartition(Policy[Partitions]):
         self.pulse = None if self.idle is None else max(1_000_000, period(self.idle))
 
     def apart(self) -> tuple[str, str]:
-        """Return the column."""
+        """Return the column that tells partitions apart."""
         return quoted(self.by.name), self.by.type or ""
 
     def observes(self) -> dict[str, Call]:
-        """Look for the greatest times of each partition."""
+        """Return aggregates for the greatest times of each partition."""
         return self.greatest()
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:
-        """Return the greatest times of each partition, and what the clock said."""
+        """Return the greatest times of each partition, and the beats of the clock."""
         greatest = tuple((part["part"], self.greatest_of(part)) for part in parts)
         return replace(counts, partitions=greatest, told=() if self.idle is None else tuple(beats))
 
     def start(self) -> Partitions:
-        """Return no partitions."""
+        """Return that no partition is known yet."""
         return Partitions()
 
     def after(self, memory: Partitions | None, frontier: Frontier, seen: Seen) -> tuple[Partitions, Frontier]:
-        """Move to what the slowest partition promises."""
+        """Move the frontier to the bound of the slowest partition."""
         schema, order = self.schema, self.schema.order
         beats = [Beat.parse(text) for text in seen.told]
         partitions = (memory or Partitions()).after(dict(seen.partitions), beats, self.idle)
@@ -125,7 +125,7 @@ class ByPartition(Policy[Partitions]):
         if not bounds:
             return partitions, frontier
         frontier = completed(schema, frontier, complete_times(order, Antichain.minimal(order, bounds)))
-        # A silent partition that is behind the frontier has nothing to add, whether it is remembered or not.
+        # A silent partition behind the frontier can't move it, so it can be forgotten.
         silent = set(partitions.members) - set(partitions.active(self.idle))
         behind = [
             member
@@ -135,11 +135,11 @@ class ByPartition(Policy[Partitions]):
         return partitions.without(behind), frontier
 
     def heard(self, memory: Partitions | None) -> Beat | None:
-        """Return the last beat that was heard."""
+        """Return the last beat that was received."""
         return memory.beat if memory else None
 
     def because(self, memory: Partitions | None) -> str:
-        """Return which partition is the slowest."""
+        """Return in words which partition is the slowest."""
         slowest = memory.slowest(self.idle) if memory else None
         if memory is None or slowest is None or len(memory.members) < 2:
             return ""

@@ -1,4 +1,4 @@
-"""By hand: whoever runs a flow says beside the rows which times are complete, as a test does."""
+"""By hand: whoever runs the flow, such as a test, says which times are complete, in lines beside the rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ByTelling", "line_of"]
 
 
 def line_of(schema: Schema, times: Iterable[Any]) -> str:
-    """Return the line that says that some times, and all at or below them, are complete; times as engines have them.
+    """Return the line that makes some times, and all at or below them, complete. Times are as engines keep them.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> from tidegate.time import TOP
@@ -40,21 +40,21 @@ def line_of(schema: Schema, times: Iterable[Any]) -> str:
 
 
 class ByTelling(Policy[None]):
-    """Nothing is remembered but the frontier. What is told takes effect after the rows of its step."""
+    """The frontier moves by such lines only, after the rows of the step that reads them."""
 
     extra = (STEP, TOLD)
     told = True
 
     def kinds(self) -> list[tuple[str, int]]:
-        """Tell lines from rows."""
+        """Return the condition that tells lines from rows."""
         return [(f"{TOLD} IS NOT NULL", SIGNAL)]
 
     def apart(self) -> tuple[str, str]:
-        """Look at the lines by themselves."""
+        """Return the column of steps, which such sources have as those of `ByPromises` do."""
         return STEP, "BIGINT"
 
     def observes(self) -> dict[str, Call]:
-        """Collect the lines, and count the rows besides them."""
+        """Return aggregates that collect the lines and count the rows."""
         return {"rows": call("count_if", f"__kind != {SIGNAL}"), "told": call("collect_list", TOLD)}
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
@@ -62,6 +62,6 @@ class ByTelling(Policy[None]):
         return replace(counts, told=tuple(text for part in parts for text in part["told"] or ()))
 
     def after(self, memory: None, frontier: Frontier, seen: Seen) -> tuple[None, Frontier]:
-        """Complete what was told."""
+        """Make the times of all lines complete."""
         done = [time_of(self.schema, element) for text in seen.told for element in json.loads(text)]
         return memory, completed(self.schema, frontier, done) if done else frontier

@@ -1,7 +1,8 @@
-"""Strategies by the clock: rows that arrive at what it shows, ticks, and bounds that move without rows.
+"""Strategies by the clock: rows timed by their arrival, ticks, and bounds that move without rows.
 
-What a clock shows reaches a step as a beat, or is read when the step begins, and is in the commit of that step: who
-goes on from there goes on from that. It never goes back: if the clock does, it stands until that has caught up.
+A time of the clock comes into a step as a beat, or is read when the step begins. It is written to the commit of that
+step, so that a restarted run continues from the same time. Time never goes back: if the machine's clock is set back, it
+stands still until the clock has caught up.
 """
 
 from __future__ import annotations
@@ -19,41 +20,41 @@ from tidegate.time import complete_times
 
 __all__ = ["BehindClock", "ByArrival", "ByTicks", "Heard"]
 
-#: How often a strategy wants to hear what the clock shows, at least, in microseconds.
+#: The shortest interval between beats that a strategy needs, in microseconds.
 _OFTEN = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """The last beat that was heard, the latest that the clock has shown, and what another strategy remembers."""
+    """The last beat that was received, the latest time of the clock, and what a wrapped strategy remembers."""
 
     beat: Beat | None = None
     latest: int | None = None
     memory: Any = None
 
     def after(self, beats: Sequence[Beat], *others: int) -> Heard:
-        """Return this after some beats, and other readings of the clock."""
+        """Return this after more beats, and other readings of the clock."""
         new = [beat for beat in beats if self.beat is None or beat.number > self.beat.number]
         shown = [*([self.latest] if self.latest is not None else []), *(beat.at for beat in new), *others]
         return replace(self, beat=max(new, default=self.beat), latest=max(shown, default=None))
 
     def coded(self) -> dict[str, Any]:
-        """Return it for a commit."""
+        """Return this as JSON for a commit."""
         return {"beat": self.beat and [self.beat.number, self.beat.at], "latest": self.latest}
 
     @classmethod
     def decode(cls, found: Mapping[str, Any]) -> Heard:
-        """Return what a commit holds."""
+        """Return this from a commit."""
         return cls(Beat(*found["beat"]) if found["beat"] else None, found["latest"])
 
 
 class _Listening(Policy[Heard]):
-    """A strategy that hears the clock."""
+    """A strategy that receives the beats of the clock."""
 
     pulse = _OFTEN
 
     def start(self) -> Heard:
-        """Return that nothing was heard."""
+        """Return that no beat was received yet."""
         return Heard()
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:
@@ -61,27 +62,27 @@ class _Listening(Policy[Heard]):
         return replace(counts, greatest=next(map(self.greatest_of, parts), None), told=tuple(beats))
 
     def heard(self, memory: Heard | None) -> Beat | None:
-        """Return the last beat that was heard."""
+        """Return the last beat that was received."""
         return memory.beat if memory else None
 
     def coded(self, memory: Heard | None) -> dict[str, Any]:
-        """Return what was heard."""
+        """Return the time of the clock that is remembered."""
         return {"clock": None if memory is None else memory.coded()}
 
     def decode(self, found: Mapping[str, Any]) -> Heard | None:
-        """Return what was heard."""
+        """Return the time of the clock that is remembered."""
         return Heard.decode(found["clock"]) if found.get("clock") else None
 
 
 class ByArrival(_Listening):
-    """`arrival`: all that arrives in later steps arrives later."""
+    """`arrival`: rows of later steps have later times, since they arrive later."""
 
     def observes(self) -> dict[str, Call]:
-        """Look at the time that rows were given."""
+        """Return an aggregate for the time that the rows of this step were given."""
         return self.greatest()
 
     def after(self, memory: Heard | None, frontier: Frontier, seen: Seen) -> tuple[Heard, Frontier]:
-        """Complete the time of the step, and what the clock has shown."""
+        """Make the time of the step complete, and all times that the clock has shown."""
         now = (memory or Heard()).after([Beat.parse(text) for text in seen.told], *(seen.greatest or ()))
         if now.latest is None:
             return now, frontier
@@ -89,10 +90,10 @@ class ByArrival(_Listening):
 
 
 class ByTicks(Policy[int]):
-    """`clock`: a tick completes its time; the last one is remembered."""
+    """`clock`: a tick makes its own time complete. The last tick is remembered."""
 
     def observes(self) -> dict[str, Call]:
-        """Look for the greatest tick."""
+        """Return an aggregate for the greatest tick."""
         return self.greatest()
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
@@ -100,7 +101,7 @@ class ByTicks(Policy[int]):
         return replace(counts, greatest=next(map(self.greatest_of, parts), None))
 
     def after(self, memory: int | None, frontier: Frontier, seen: Seen) -> tuple[int | None, Frontier]:
-        """Complete the ticks that came."""
+        """Make the times of the ticks complete."""
         if seen.greatest is None:
             return memory, frontier
         (tick,) = seen.greatest
@@ -118,7 +119,7 @@ class ByTicks(Policy[int]):
 
 
 class BehindClock(Policy[Heard]):
-    """Another strategy, and a bound that is so far behind the clock."""
+    """Another strategy, and a bound that stays a fixed distance behind the clock."""
 
     def __init__(self, source: Source, behind: int, other: Policy[Any]) -> None:
         super().__init__(source)
@@ -128,27 +129,27 @@ class BehindClock(Policy[Heard]):
         self.pulse = min(max(_OFTEN, behind // 4), other.pulse or 60 * _OFTEN)
 
     def kinds(self) -> list[tuple[str, int]]:
-        """Return what the other does."""
+        """Return the same as the other strategy."""
         return self.other.kinds()
 
     def apart(self) -> tuple[str, str] | None:
-        """Return what the other does."""
+        """Return the same as the other strategy."""
         return self.other.apart()
 
     def observes(self) -> dict[str, Call]:
-        """Return what the other does."""
+        """Return the same as the other strategy."""
         return self.other.observes()
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:
-        """Return what the other sees, and the beats."""
+        """Return what the other strategy finds, and the beats."""
         return replace(self.other.seen(counts, parts, beats), told=tuple(beats))
 
     def start(self) -> Heard:
-        """Return that nothing was heard."""
+        """Return that no beat was received yet."""
         return Heard(memory=self.other.start())
 
     def after(self, memory: Heard | None, frontier: Frontier, seen: Seen) -> tuple[Heard, Frontier]:
-        """Move to what the other promises, and to what the clock does."""
+        """Move the frontier to that of the other strategy, and to the bound behind the clock."""
         before = memory or self.start()
         remembered, frontier = self.other.after(before.memory, frontier, seen)
         now = replace(before.after([Beat.parse(text) for text in seen.told]), memory=remembered)
@@ -158,20 +159,20 @@ class BehindClock(Policy[Heard]):
         return now, completed(self.schema, frontier, complete_times(self.schema.order, [bound]))
 
     def because(self, memory: Heard | None) -> str:
-        """Return what the other says."""
+        """Return the reason of the other strategy."""
         return self.other.because(memory.memory if memory else None)
 
     def heard(self, memory: Heard | None) -> Beat | None:
-        """Return the last beat that was heard."""
+        """Return the last beat that was received."""
         found = [memory.beat, self.other.heard(memory.memory)] if memory else []
         return max((beat for beat in found if beat is not None), default=None)
 
     def coded(self, memory: Heard | None) -> dict[str, Any]:
-        """Return what was heard, beside what the other remembers."""
+        """Return the time of the clock, beside what the other strategy remembers."""
         return self.other.coded(memory and memory.memory) | {"clock": None if memory is None else memory.coded()}
 
     def decode(self, found: Mapping[str, Any]) -> Heard | None:
-        """Return what was heard, and what the other remembers."""
+        """Return the time of the clock, and what the other strategy remembers."""
         heard = Heard.decode(found["clock"]) if found.get("clock") else Heard()
         memory = self.other.decode(found)
         return replace(heard, memory=self.other.start() if memory is None else memory)

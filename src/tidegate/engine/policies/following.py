@@ -18,12 +18,12 @@ from tidegate.flow.watermarks import Published
 
 __all__ = ["TOLD", "ByPromises"]
 
-#: The column of a line that was told; null in rows.
+#: The column of the lines that are read beside rows; NULL in rows.
 TOLD = "__told"
 
 
 class ByPromises(Policy[Following]):
-    """A promise holds as soon as all rows that it counts were read."""
+    """A promise of the other flow is applied when all rows that it counts were read."""
 
     extra = (STEP, TOLD)
     told = True
@@ -33,24 +33,24 @@ class ByPromises(Policy[Following]):
         self.path = published.path
 
     def kinds(self) -> list[tuple[str, int]]:
-        """Tell lines from rows."""
+        """Return the condition that tells lines from rows."""
         return [(f"{TOLD} IS NOT NULL", SIGNAL)]
 
     def apart(self) -> tuple[str, str]:
-        """Count the rows of each step of the other flow."""
+        """Return the column with the step of the other flow that a row is from."""
         return STEP, "BIGINT"
 
     def observes(self) -> dict[str, Call]:
-        """Collect the lines."""
+        """Return aggregates that count the rows of each step and collect the lines."""
         return {"rows": call("count_if", f"__kind != {SIGNAL}"), "told": call("collect_list", TOLD)}
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
-        """Return how many rows there were of each step, and the lines."""
+        """Return the number of rows of each step, and the lines."""
         steps = tuple((int(part["part"]), part["rows"]) for part in parts if part["part"] is not None)
         return replace(counts, steps=steps, told=tuple(text for part in parts for text in part["told"] or ()))
 
     def after(self, memory: Following | None, frontier: Frontier, seen: Seen) -> tuple[Following, Frontier]:
-        """Move to the last promise all of whose rows were read."""
+        """Move the frontier to the last promise whose rows were all read."""
         try:
             promises = [Promise.parse(text) for text in seen.told]
             following, promise = (memory or Following()).after(dict(seen.steps), promises)
@@ -65,17 +65,17 @@ class ByPromises(Policy[Following]):
         return following, frontier
 
     def because(self, memory: Following | None) -> str:
-        """Return which promise waits for rows."""
+        """Return in words which promise waits for rows."""
         if memory is None or not memory.waiting:
             return ""
         step, rows = memory.missing
         return f"the frontier that step {step} of the other flow published waits for {rows} rows"
 
     def coded(self, memory: Following | None) -> dict[str, Any]:
-        """Return how far the other flow was read."""
+        """Return how far the output of the other flow was read."""
         return {"following": None if memory is None else memory.coded()}
 
     def decode(self, found: Mapping[str, Any]) -> Following | None:
-        """Return how far the other flow was read."""
+        """Return how far the output of the other flow was read."""
         following = found.get("following")
         return None if following is None else Following.decode(following)

@@ -1,4 +1,4 @@
-"""`punctuated`: rows that fulfil a condition are watermarks."""
+"""`punctuated`: rows that satisfy a condition are watermarks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tidegate.flow.watermarks import Punctuated
 
 __all__ = ["ByWatermarks"]
 
-#: Beyond all times of all types, in units.
+#: A number of units that is beyond all times of all types.
 _BEYOND = 2**70
 
 
 class ByWatermarks(Policy[None]):
-    """Nothing is remembered but the frontier."""
+    """The frontier moves by watermarks only, and nothing else is remembered."""
 
     def __init__(self, source: Source, punctuated: Punctuated) -> None:
         super().__init__(source)
@@ -31,16 +31,16 @@ class ByWatermarks(Policy[None]):
         self.condition = condition.sql if isinstance(condition, Expression) else condition
 
     def kinds(self) -> list[tuple[str, int]]:
-        """Tell watermarks from rows."""
+        """Return the condition that tells watermarks from rows."""
         found = [(self.condition, WATERMARK)]
         if len(self.schema.time) == 1 or self.schema.coordinates:
-            # On one time column there is no other that a null could stand for every value of.
+            # In one of several time columns, NULL stands for all values. With a single time column it says nothing.
             missing = f"({self.condition}) AND {quoted(self.schema.time[0])} IS NULL"
             found.insert(0, (missing, REJECTED))
         return found
 
     def observes(self) -> dict[str, Call]:
-        """Collect the watermarks."""
+        """Return aggregates that count and collect the watermarks."""
         times = f"IF(__kind = {WATERMARK}, array({', '.join(self.units)}), NULL)"
         return {"watermarks": call("count_if", f"__kind = {WATERMARK}"), "marks": call("collect_set", times)}
 
@@ -49,9 +49,9 @@ class ByWatermarks(Policy[None]):
         return replace(counts, marks=tuple(tuple(mark) for part in parts for mark in part.get("marks") or ()))
 
     def after(self, memory: None, frontier: Frontier, seen: Seen) -> tuple[None, Frontier]:
-        """Complete what the watermarks say."""
+        """Make all times at or below the watermarks complete."""
         schema = self.schema
-        # A watermark before the first time that there is completes nothing; one after the last completes everything.
+        # A watermark before the type's first time completes nothing; one after its last time completes everything.
         first = [within(-_BEYOND, c.type or "") for c in schema.times]
         marks = [m for m in seen.marks if all(p is None or p >= least for p, least in zip(m, first, strict=True))]
         if not marks:
