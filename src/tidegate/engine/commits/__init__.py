@@ -1,1 +1,1 @@
-"""Commits: what each step leaves behind, the directories of results that they name, and commits of earlier versions."""
+"""Commits: what each step records, the directories of results that they name, and upgrades of earlier formats."""

@@ -1,7 +1,7 @@
-"""Directories of results, with one directory ``step=N`` for each step that had rows: they are checked, then read.
+"""Directories of results, with a directory ``step=N`` for each step that had rows: they are checked, then read.
 
-Each has a manifest of its own, which outlives the commit of its step: which files it has, and how many rows the steps
-before it have. What all steps together have is in the last commit.
+Each step has its own manifest, which is kept longer than the commit of the step. It lists the step's files and counts
+the rows of all steps before it. The count of all steps together is in the last commit.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ __all__ = [
     "step_of",
 ]
 
-#: The list of files in the directory of a step. Spark overlooks names that begin so.
+#: The list of files in the directory of a step. Spark ignores names with an underscore at the start.
 MANIFEST = "_files.json"
-#: The directory of what is not published yet. Spark overlooks names that begin so.
+#: The directory of what is not published yet. Spark ignores it, too.
 PENDING = "_pending"
 _AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A step: where its files are, how many rows they have, and how many the steps before say that they have."""
+    """A step: the paths of its files, how many rows they have, and how many rows the steps before it should have."""
 
     step: int
     paths: list[str]
@@ -45,7 +45,7 @@ class _Found:
 
 
 def step_of(name: str) -> int | None:
-    """Return the step that a directory is of; None if it is of none.
+    """Return the number of the step that a directory belongs to; None if it is not the directory of a step.
 
     >>> step_of("late/s/step=12"), step_of("_pending"), step_of("step=²")
     (12, None, None)
@@ -56,17 +56,17 @@ def step_of(name: str) -> int | None:
 
 
 def directory_of(publication: Publication) -> str:
-    """Return the directory, below the root, that a step is published in."""
+    """Return the directory below the root to which a step is published."""
     return publication.name.rpartition("/")[0]
 
 
 def place_of(files: Files, publication: Publication) -> Files:
-    """Return where a publication is: rows set aside or handed over are in the checkpoint, wherever that is by now."""
+    """Return where a publication is. Rows set aside or handed over are in the checkpoint, which may have been moved."""
     return files if directory_of(publication) else files.at(publication.root)
 
 
 def check_none_after(files: Files, directory: str, last: int) -> None:
-    """Raise if a directory has a step that comes after the last commit: that is from an earlier moment."""
+    """Raise if a directory has a step after the last commit: the checkpoint is then older than its output."""
     steps = [step for name in files.names(directory) if (step := step_of(name)) is not None and step > last]
     if steps:
         raise BadCheckpoint(
@@ -77,20 +77,20 @@ def check_none_after(files: Files, directory: str, last: int) -> None:
 
 
 def manifest_of(step: int, before: int, entries: Sequence[FileEntry]) -> dict[str, Any]:
-    """Return what the directory of a step says about itself; ``before`` is how many rows the steps before it have."""
+    """Return the manifest of a step; ``before`` is the number of rows of the steps before it."""
     return {"step": step, "before": before, "files": [entry.coded() for entry in entries]}
 
 
 def checked_steps(
     files: Files, directory: str, last: int, pending: Mapping[str, Publication], total: int | None
 ) -> list[str]:
-    """Return the paths of what the steps up to ``last`` have written to a directory; raise if some of it is not there.
+    """Return the paths of the files of all steps up to ``last`` in a directory; raise if some are missing.
 
-    ``pending`` are the publications of the last step, by name, which may still be on their way; ``total`` is how many
-    rows there are in all, None if nobody knows.
+    ``pending`` are the publications of the last step, by name, which may not be in their place yet. ``total`` is the
+    number of rows of all steps, None if it is not known.
     """
     inside = f"{directory}/" if directory else ""
-    # Before the others are listed: what is moved meanwhile is in its place then.
+    # This comes first: what is moved while the others are listed is then found in its new place.
     moving = {name: _where(files, publication) for name, publication in pending.items()}
     steps = {step for name in files.names(directory) if (step := step_of(name)) is not None and step <= last}
     names = [f"{inside}step={step}" for step in sorted(steps)]
@@ -112,7 +112,7 @@ def _checked(files: Files, name: str) -> _Found:
     assert step is not None, "only directories of steps are listed"
     manifest = f"{name}/{MANIFEST}"
     if not files.exists(manifest):
-        # An earlier version wrote none; what is lost of it is missing in the sum.
+        # An earlier version wrote no manifest. Lost files show up in the total number of rows.
         return _Found(step, [files.path(name)], sum(entry.rows for entry in list_files(files, name)), None)
     found = files.read(manifest, "the files of a step", {"step": int, "before": int, "files": list}, required=True)
     if found["step"] != step:
@@ -123,7 +123,7 @@ def _checked(files: Files, name: str) -> _Found:
 
 
 def _where(files: Files, publication: Publication) -> _Found:
-    """Return where the files of a publication are: before or after they are moved, or some in each place."""
+    """Return where the files of a publication are: where they were staged, in their place, or some in each."""
     step = step_of(publication.name)
     assert step is not None, "what is published is of a step"
     staged, name = publication.staged, publication.name

@@ -1,4 +1,4 @@
-"""Commits: one file for each step that says all there is to know to go on after it."""
+"""Commits: one file for each step, with everything that is needed to continue after it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Commit", "Origin", "Publication", "write_commit"]
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A directory that becomes visible after the commit: moved to ``name``, or handed to the sink's function."""
+    """A directory of results that is published after the commit: moved to ``name``, or given to the sink's function."""
 
     root: str
     staged: str
@@ -31,28 +31,28 @@ class Publication:
 
     @property
     def rows(self) -> int:
-        """How many rows are in it."""
+        """The number of rows in it."""
         return sum(entry.rows for entry in self.files)
 
     def coded(self) -> dict[str, Any]:
-        """Return the publication as JSON has it."""
+        """Return the publication as JSON."""
         files = [entry.coded() for entry in self.files]
         return {"root": self.root, "staged": self.staged, "name": self.name, "call": self.call, "files": files}
 
     @classmethod
     def decode(cls, found: Mapping[str, Any]) -> Publication:
-        """Return the publication that JSON has."""
+        """Return the publication from JSON."""
         files = decode_files(found.get("files", ()))
         return cls(found["root"], found["staged"], found["name"], found["call"], files)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the rows of a step come from, in the words of the engine that ran it: only that one can go on."""
+    """Where the rows of a step came from, in terms of the engine that ran it. Only the same engine can continue."""
 
     engine: str = "spark"
-    #: Spark's number for the rows, None before the first; its id of the query; and a hash of where this batch begins
-    #: and ends in the sources.
+    #: Spark's number of the micro-batch, None before the first; the id of the query; and a hash of the offsets at which
+    #: this batch begins and ends.
     batch: int | None = None
     query: str = ""
     offsets: str = ""
@@ -60,7 +60,7 @@ class Origin:
     positions: Mapping[str, Any] = field(default_factory=dict)
 
     def coded(self) -> dict[str, Any]:
-        """Return the origin as JSON has it."""
+        """Return the origin as JSON."""
         return {
             "engine": self.engine,
             "batch": self.batch,
@@ -71,14 +71,14 @@ class Origin:
 
     @classmethod
     def decode(cls, found: Mapping[str, Any]) -> Origin:
-        """Return the origin that JSON has; commits of earlier formats were made on Spark."""
+        """Return the origin from JSON. Commits of earlier formats were all made on Spark."""
         positions = found.get("positions", {})
         return cls(found.get("engine", "spark"), found["batch"], found["query"], found["offsets"], positions)
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a step did."""
+    """What a step did, and where everything stands after it."""
 
     step: int
     origin: Origin
@@ -86,12 +86,12 @@ class Commit:
     state: Mapping[str, tuple[State, ...]]
     publish: tuple[Publication, ...]
     outputs: Mapping[str, int]
-    #: What the state belongs to: sources in order, and operators with state, by their fingerprints.
+    #: The flow that the state belongs to: its sources in order, and the fingerprints of its operators with state.
     flow: Mapping[str, Any]
     ended: bool = False
-    #: What is in the directories of sinks, and promised there.
+    #: How many rows are in the directories of sinks, and the frontiers published there.
     outlets: Mapping[str, Outlet] = field(default_factory=dict)
-    #: How many rows were set aside up to now, by their directory.
+    #: How many rows were set aside so far, by directory.
     aside: Mapping[str, int] = field(default_factory=dict)
     #: Its number in the log, and the run that made it.
     number: int = 0
@@ -99,16 +99,16 @@ class Commit:
 
     @property
     def parts(self) -> list[Part]:
-        """The parts of state that it names."""
+        """The parts of state that the commit names."""
         return [part for states in self.state.values() for state in states for part in state.parts]
 
     @property
     def paths(self) -> set[str]:
-        """The directories of state that it names."""
+        """The directories of state that the commit names."""
         return {part.path for part in self.parts}
 
     def coded(self, flow: Plan) -> dict[str, Any]:
-        """Return the commit as JSON has it."""
+        """Return the commit as JSON."""
         return {
             "format": FORMAT,
             "step": self.step,
@@ -125,11 +125,11 @@ class Commit:
 
     @classmethod
     def decode(cls, flow: Plan, found: Mapping[str, Any]) -> Commit:
-        """Return the commit that JSON has."""
+        """Return the commit from JSON."""
         return cls(
             found["step"],
             Origin.decode(found),
-            # By position: a source may have another name now.
+            # Sources are matched by position, since they may have been renamed.
             {s.id: Marks.decode(s, marks) for s, marks in zip(flow.sources, found["sources"].values(), strict=True)},
             {key: tuple(State.decode(state) for state in states) for key, states in found["state"].items()},
             tuple(map(Publication.decode, found["publish"])),
@@ -144,9 +144,9 @@ class Commit:
 
 
 def write_commit(files: Files, flow: Plan, commit: Commit, *, before: int, midway: Callable[[], None]) -> Commit:
-    """Write the commit of a step, once and for all; raise if another run has taken its number in the log.
+    """Write the commit of a step; raise if another run has taken its number in the log.
 
-    ``before`` is the number of the commit before it. Return the commit with the number that it was given.
+    ``before`` is the number of the previous commit. Return the commit with the number that it was given.
     """
     number = append(files, commit.number, commit.coded(flow), commit.token, before=before, midway=midway)
     if number is None:

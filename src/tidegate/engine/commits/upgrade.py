@@ -1,4 +1,4 @@
-"""Commits of earlier versions: what they do not say is looked up once, and taken as it is found."""
+"""Commits of earlier versions: what they do not contain is looked up on the disk once."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ __all__ = ["UPGRADES", "upgraded"]
 
 
 def upgraded(files: Files, commit: Commit, format_: int) -> Commit:
-    """Return a commit of an earlier format as one of today."""
+    """Return a commit of an earlier format in the current format."""
     for upgrade in UPGRADES[format_ - 1 :]:
         commit = upgrade(files, commit)
     return commit
 
 
 def _with_files(files: Files, commit: Commit) -> Commit:
-    """Add the files that a commit of the first format names, as they are now.
+    """Add the files of the directories that a commit of the first format names, as they are now.
 
-    Their rows are held against what the commit says. What was handed over left no record: if it is gone, it was.
+    Their rows are compared with the counts in the commit. There was no record of rows handed to a function: if their
+    files are gone, they were handed over.
     """
     publish = [_publication(files, commit, publication) for publication in commit.publish]
     kept = tuple(publication for publication in publish if publication.files or not publication.call)
@@ -44,7 +45,7 @@ def _publication(files: Files, commit: Commit, publication: Publication) -> Publ
     place = place_of(files, publication)
     rows = {outlet.root: commit.outputs.get(sink) for sink, outlet in commit.outlets.items()}
     expected = None if publication.call else rows.get(publication.root)
-    # Of a move that was cut, some are in each.
+    # If a move was interrupted, some files are in each directory.
     found = _listed(place, [publication.staged, publication.name], f"the output of step {commit.step}", expected)
     return replace(publication, files=found)
 
@@ -59,7 +60,7 @@ def _listed(files: Files, directories: list[str], what: str, rows: int | None) -
 
 
 def _set_aside(files: Files, directory: str, publish: tuple[Publication, ...]) -> int:
-    """Return how many rows of a source were set aside, those included that are about to be published."""
+    """Return how many rows of a source were set aside, including those that are about to be published."""
     pending = {p.name: p.rows for p in publish if directory_of(p) == directory}
     names = [f"{directory}/{name}" for name in files.names(directory) if step_of(name) is not None]
     published = sum(entry.rows for name in names if name not in pending for entry in list_files(files, name))
@@ -67,9 +68,9 @@ def _set_aside(files: Files, directory: str, publish: tuple[Publication, ...]) -
 
 
 def _of_spark(files: Files, commit: Commit) -> Commit:  # noqa: ARG001
-    """Return a commit of the second format: `Origin` has taken it for one of Spark, which it is."""
+    """Return a commit of the second format as it is: `Origin.decode` has already marked it as one of Spark."""
     return commit
 
 
-#: From the first format to the second, and so on: a new format adds what the one before lacks.
+#: The upgrades from the first format to the second, and so on. Each adds what the format before did not have.
 UPGRADES: tuple[Callable[[Files, Commit], Commit], ...] = (_with_files, _of_spark)

@@ -1,1 +1,1 @@
-"""What a run leaves on a disk: files that appear whole, parts of state, commits, and the lock of who may write."""
+"""What a run writes to disk: files that appear whole, parts of state, the log of commits, and the lock."""

@@ -1,4 +1,4 @@
-"""Small files on a disk of this machine: created whole and once, and on the disk before anyone counts on them."""
+"""Small files on a local disk: each is created whole and once, and is synced before anything relies on it."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from tidegate.engine.storage.errors import UnfitFileSystem
 
 __all__ = ["UNFINISHED", "create", "make", "sync", "write_hidden"]
 
-#: How the names of files end that are not whole yet.
+#: The suffix of the names of files that are not complete yet.
 UNFINISHED = ".tmp"
 
-# How many files are synced at a time: a disk makes one journey of several that wait.
+# How many files are synced at a time: a disk flushes several together in about the time of one.
 _AT_ONCE = 8
 
-# What file systems say that know no links.
+# The errors of file systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def create(place: Path, text: str, midway: Callable[[], None]) -> bool:
-    """Create a file, whole or not at all; return whether it was not there before.
+    """Create a file, whole or not at all; return False if it existed before.
 
-    ``midway`` is called when the content is written and the file is not there yet. Hadoop would run a program to set
-    the mode of each file, which takes longer than all the rest of it.
+    ``midway`` is called after the content is written and before the file appears. This does not go through Hadoop,
+    which runs a program to set the mode of each file, and that takes longer than everything else.
     """
     make(place.parent)
     hidden = write_hidden(place, text)
     try:
         midway()
-        # A link appears whole, and only if there is nothing of its name.
+        # A hard link appears at once, and only if the name is free.
         os.link(hidden, place)
     except FileExistsError:
-        # A server of NFS may have made the link and lost its answer: then the file has two names.
+        # An NFS server may have made the link although its reply was lost. The file then has two names.
         if not hidden.exists() or hidden.stat().st_nlink != 2:
             return False
     except OSError as error:
@@ -50,18 +50,18 @@ def create(place: Path, text: str, midway: Callable[[], None]) -> bool:
         ) from None
     finally:
         hidden.unlink(missing_ok=True)
-    # Not the content alone outlives a power cut, but the name too.
+    # The name has to survive a power cut, too, and not only the content.
     sync([place.parent])
     return True
 
 
 def write_hidden(place: Path, text: str) -> Path:
-    """Write the content of a file beside it, and return where."""
+    """Write the content of a file to a temporary file beside it; return the path of that file."""
     hidden = place.with_name(f".{place.name}.{uuid4().hex}{UNFINISHED}")
     try:
         with hidden.open("w", encoding="utf-8") as file:
             file.write(text)
-            # Not the name alone outlives a power cut.
+            # The content has to survive a power cut, and not only the name.
             file.flush()
             os.fsync(file.fileno())
     except BaseException:
@@ -71,7 +71,7 @@ def write_hidden(place: Path, text: str) -> Path:
 
 
 def make(directory: Path) -> None:
-    """Make a directory and those above it, and wait until each is on the disk."""
+    """Make a directory and its parents, and wait until each is on the disk."""
     if not directory.is_dir():
         make(directory.parent)
         directory.mkdir(exist_ok=True)
@@ -79,7 +79,7 @@ def make(directory: Path) -> None:
 
 
 def sync(paths: Iterable[Path]) -> None:
-    """Wait until files and directories are on the disk, all at a time: one after the other takes many times as long."""
+    """Wait until files and directories are on the disk. They are synced in parallel, which is many times as fast."""
     given = list(paths)
     if len(given) < 2:
         for path in given:
@@ -91,11 +91,11 @@ def sync(paths: Iterable[Path]) -> None:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Return the threads that sync: to start them takes longer than to sync a file."""
+    """Return the threads that sync. They are kept: starting them takes longer than syncing a file."""
     return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="tidegate sync")
 
 
-# A process that was forked has none of the threads.
+# A forked process does not have the threads.
 os.register_at_fork(after_in_child=lambda: _pool.cache_clear())
 
 
@@ -103,7 +103,7 @@ def _sync_one(path: Path) -> None:
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except PermissionError:
-        # A directory above ours that we may pass and not read: it was there before.
+        # A parent directory that we may pass through and not read. It existed before, so it need not be synced.
         return
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""What can go wrong with a running flow: one exception for each kind."""
+"""The errors of a running flow: one exception for each kind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CheckpointInUse(FlowError, RuntimeError):
 
 
 class FlowChanged(FlowError, ValueError):
-    """The flow is not the one that the checkpoint was made by."""
+    """The flow is not the one that made the checkpoint."""
 
 
 class LateRow(FlowError, ValueError):
@@ -41,9 +41,10 @@ class LateRow(FlowError, ValueError):
 
 
 class RunFailed(FlowError, RuntimeError):
-    """A run failed in Spark, or in a function of the user's; ``__cause__`` is the error as it came.
+    """A run failed in its engine, or in a function of the user. ``__cause__`` is the original error.
 
-    ``step`` is None if it was not in a step. ``operators`` are those that may have raised it: one if it is known which.
+    ``step`` is None if it did not fail in a step. ``operators`` are those that may have raised the error; there is one
+    if it is known which.
     """
 
     def __init__(self, what: str, *, operators: tuple[str, ...] = (), hint: str = "") -> None:
@@ -53,7 +54,7 @@ class RunFailed(FlowError, RuntimeError):
 
 
 class RunStopped(FlowError, RuntimeError):
-    """A run that was stopped is asked for what only one that goes on can do."""
+    """A run that was stopped is asked to do something that only a running one can do."""
 
 
 class RowRefused(FlowError, ValueError):
@@ -65,7 +66,7 @@ class SinkFailed(FlowError, RuntimeError):
 
 
 class Superseded(FlowError, RuntimeError):
-    """Another run has replaced this one, which can't commit any more, and has to stop."""
+    """Another run has replaced this one, which can't commit any more and has to stop."""
 
 
 class UnfitFileSystem(FlowError, ValueError):
@@ -73,4 +74,4 @@ class UnfitFileSystem(FlowError, ValueError):
 
 
 class PickleRefused(FlowError, PermissionError):
-    """A checkpoint holds pickled state, and the user has not allowed to read it."""
+    """A checkpoint has pickled state, and the user has not allowed to read pickles."""

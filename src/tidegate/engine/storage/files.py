@@ -1,4 +1,4 @@
-"""Small files and directories of a checkpoint, on a disk of this machine."""
+"""Small files and directories of a checkpoint, on a local disk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RESTORE = "the file was cut short or changed: restore it from a copy, or begin 
 
 
 class Files:
-    """A directory: all paths are below it, written with slashes. A backend may have others, as on HDFS."""
+    """A directory. All names are paths below it, with slashes. A backend may have a subclass, for example for HDFS."""
 
     #: The directory, with its scheme.
     root: str
@@ -30,9 +30,9 @@ class Files:
     def __init__(self, root: Path) -> None:
         self.here = root.absolute()
         self.root = f"file:{self.here}"
-        #: Directories that were synced, or are about to be: they are there.
+        #: Directories that exist and were synced, or are about to be.
         self._kept: set[Path] = set()
-        #: What was in growing directories the last time.
+        #: The files of growing directories at the last call of `unsynced`.
         self._grown: dict[str, set[Path]] = {}
 
     @property
@@ -41,13 +41,13 @@ class Files:
         return self.here
 
     def at(self, root: str) -> Files:
-        """Return another directory on a disk of this machine."""
+        """Return another directory on a local disk."""
         if "://" in root.removeprefix("file://"):
             raise NotSupported(f"expected a directory on a disk of this machine, got {root}")
         return Files(Path(root.removeprefix("file:")))
 
     def check_fit(self, path: str, what: str) -> None:
-        """Refuse a path for ``what`` where a run could not keep its promises; nothing of it is accessed."""
+        """Raise if a path is on a file system that is not fit for ``what``. Nothing is accessed."""
         if "://" in path.removeprefix("file://"):
             raise UnfitFileSystem(
                 f"expected {what} on a disk of this machine, got {path}",
@@ -67,16 +67,16 @@ class Files:
         return (self.here / name).is_dir()
 
     def names(self, name: str = "") -> list[str]:
-        """Return the names in a directory, hidden ones left out; none if it is not there."""
+        """Return the names in a directory except hidden ones; an empty list if it does not exist."""
         return sorted(self.sizes(name))
 
     def sizes(self, name: str = "") -> dict[str, int]:
-        """Return the bytes of each file in a directory, -1 for a directory; hidden ones are left out."""
+        """Return the size in bytes of each file in a directory, -1 for directories. Hidden names are left out."""
         found: dict[str, int] = {}
         try:
             with os.scandir(self.here / name) as entries:
                 for entry in entries:
-                    # One that was deleted since it was listed is not there. The others are.
+                    # A file may be deleted after it was listed. It is then left out.
                     with suppress(FileNotFoundError):
                         if not is_hidden(entry.name):
                             found[entry.name] = -1 if entry.is_dir() else entry.stat().st_size
@@ -85,13 +85,13 @@ class Files:
         return found
 
     def end(self, name: str, count: int) -> bytes:
-        """Return the last bytes of a file: so many, or all if it has fewer."""
+        """Return the last ``count`` bytes of a file, or all if it has fewer."""
         with (self.here / name).open("rb") as file:
             file.seek(-min(count, file.seek(0, os.SEEK_END)), os.SEEK_END)
             return file.read()
 
     def checksum(self, name: str) -> int | None:
-        """Return the CRC-32 of a file; None if it is not on a disk of this machine, and costs too much to read."""
+        """Return the CRC-32 of a file; None if it is not on a local disk, where reading it would cost too much."""
         found = 0
         with (self.here / name).open("rb", buffering=0) as file:
             while chunk := file.read(1 << 20):
@@ -99,20 +99,20 @@ class Files:
         return found
 
     def unsynced(self, directories: Iterable[str], growing: Iterable[str] = ()) -> set[Path]:
-        """Return directories, what is in them and the way to them, as far as it may not be on the disk yet.
+        """Return the files and directories that may not be on the disk yet: directories, their contents and parents.
 
-        Of ``growing`` directories, only what was not there the last time. If this is not a disk of this machine, there
-        is nothing to sync: a file that is closed is where the file system wants to keep it.
+        Of ``growing`` directories, only what is new since the last call is returned. On other file systems than local
+        disks there is nothing to sync: a closed file is where the file system keeps it.
         """
         paths: set[Path] = set()
         for name in directories:
             place = self.here / name
-            # The directory that it is in has one more entry now.
+            # The parent directory has one more entry now.
             paths |= {place, *_inside(place), place.parent}
             for above in place.parents:
                 if above in self._kept or not (above == self.here or self.here in above.parents):
                     break
-                # One that was made since is an entry of the one above it.
+                # A directory that is new is a new entry of its parent.
                 paths |= {above, above.parent} if above != self.here else {above}
                 self._kept.add(above)
         for name in growing:
@@ -120,12 +120,12 @@ class Files:
             there = set(place.iterdir()) if place.is_dir() else set()
             if new := there - self._grown.get(name, set()):
                 paths |= {place, *new}
-            # Only what is there now: Spark deletes old records, and the run goes on.
+            # Only what exists now is remembered: Spark deletes old records, so this stays small.
             self._grown[name] = there
         return paths
 
     def sync_names(self, directory: str) -> None:
-        """Wait until the names in a directory are on the disk, if it is one of this machine."""
+        """Wait until the names in a directory are on the disk, if it is a local one."""
         sync([self.here / directory])
 
     def numbers(self, name: str) -> list[int]:
@@ -133,33 +133,33 @@ class Files:
         return sorted((int(n) for n in self.names(name) if n.isascii() and n.isdecimal()), reverse=True)
 
     def create(self, name: str, content: Any, midway: Callable[[], None] = lambda: None) -> bool:
-        """Create a file of JSON, or of a text, whole or not at all; return whether it was not there before.
+        """Create a file from JSON or text, whole or not at all; return False if it existed before.
 
-        JSON has a checksum of itself. ``midway`` is called when the content is written and the file is not there yet.
+        JSON gets a checksum of itself. ``midway`` is called after the content is written and before the file appears.
         """
         return create(self.here / name, content if isinstance(content, str) else sealed(content), midway)
 
     def replace(self, name: str, content: Mapping[str, Any]) -> None:
-        """Write a file of JSON anew: whoever reads it finds the old content or the new, whole."""
+        """Replace a JSON file. Readers find the old content or the new content, never a mix."""
         hidden = write_hidden(self.here / name, sealed(content))
         hidden.replace(self.here / name)
         sync([(self.here / name).parent])
 
     def put(self, name: str, content: Mapping[str, Any]) -> None:
-        """Write a file of JSON into a directory that nobody looks into yet."""
+        """Write a JSON file into a directory that nothing reads yet."""
         (self.here / name).write_text(sealed(content), encoding="utf-8")
 
     def make(self, name: str) -> None:
-        """Make a directory, unless it is there."""
+        """Make a directory if it does not exist."""
         make(self.here / name)
 
     def read(
         self, name: str, what: str, keys: Mapping[str, Any], *, hint: str = _RESTORE, required: bool = False
     ) -> dict[str, Any]:
-        """Return the JSON object in a file, which is ``what`` and has values of these types; raise if it is not.
+        """Return the JSON object in a file; raise if it is not valid, or lacks one of the ``keys`` with its type.
 
-        It must be what was written, by its checksum; one that earlier versions wrote has none, unless it is
-        ``required``.
+        ``what`` names it in errors. Its checksum must be right. Files of earlier versions have none, which is an error
+        only if it is ``required``.
         """
         try:
             found = json.loads(self.text(name) or "null")
@@ -173,7 +173,7 @@ class Files:
         return dict(found)
 
     def expect(self, name: str, what: str, found: Any, keys: Mapping[str, Any], *, hint: str = _RESTORE) -> None:
-        """Raise if what was found in a file is not an object with values of these types."""
+        """Raise if the content of a file is not an object with values of these types."""
         if wrong := _difference(found, keys):
             raise self._not(name, what, keys, wrong, hint)
 
@@ -183,15 +183,15 @@ class Files:
         )
 
     def text(self, name: str) -> str:
-        """Return the content of a file as it is."""
+        """Return the content of a file as text."""
         return (self.here / name).read_text(encoding="utf-8")
 
     def verified_text(self, name: str) -> str:
-        """Return the content of a file as who wrote it reads it, where that knows a checksum of its own."""
+        """Return the content of a file, verified by the checksum that the writer's file system keeps, if it has one."""
         return self.text(name)
 
     def rename(self, name: str, to: str) -> bool:
-        """Move a file or a directory to a name that is free; return whether that was possible."""
+        """Move a file or directory to a name that is free; return whether that was possible."""
         if self.exists(to) or not self.exists(name):
             return False
         place = self.here / to
@@ -203,7 +203,7 @@ class Files:
         return True
 
     def delete(self, name: str) -> None:
-        """Delete a file, or a directory and all that is in it; nothing if there is none."""
+        """Delete a file, or a directory with its contents. If it does not exist, nothing happens."""
         place = self.here / name
         if place.is_dir():
             shutil.rmtree(place, ignore_errors=True)
@@ -211,12 +211,12 @@ class Files:
             place.unlink(missing_ok=True)
 
     def sweep(self, name: str, *, before: float) -> None:
-        """Delete what is left in a directory of files whose writers died before they were there.
+        """Delete the temporary files of writers that died before their file was complete.
 
-        Only what was written ``before`` a time: what is newer may be of a writer that lives.
+        Only those last written ``before`` a time are deleted: newer ones may belong to a writer that is still running.
         """
         for path in (self.here / name).glob(f".*{UNFINISHED}"):
-            # The writer may be done with it just now.
+            # The writer may have finished just now.
             with suppress(FileNotFoundError):
                 if path.stat().st_mtime < before:
                     path.unlink()
@@ -231,7 +231,7 @@ class Files:
 
 
 def _inside(place: Path) -> Iterator[Path]:
-    """Return what is in a directory, and in those in it."""
+    """Return the contents of a directory and of its subdirectories."""
     for path in place.iterdir():
         yield path
         if path.is_dir():
@@ -239,12 +239,12 @@ def _inside(place: Path) -> Iterator[Path]:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a name is one that readers overlook."""
+    """Whether readers such as Spark ignore a name."""
     return name.startswith((".", "_"))
 
 
 def _difference(found: Any, keys: Mapping[str, Any]) -> str:
-    """Return what is wrong with a value that should be an object with values of these types; nothing if it is one.
+    """Return in words how a value is not an object with values of these types; empty if it is one.
 
     >>> _difference({"id": 3}, {"id": str}), _difference(None, {"id": str}), _difference({"id": "a"}, {"id": str})
     ("3 (int) for 'id'", 'an empty file', '')

@@ -1,4 +1,4 @@
-"""The id of a checkpoint, by which outputs know whose they are."""
+"""The id of a checkpoint. Outputs name the checkpoint that they belong to by it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["checkpoint_id", "identify"]
 
 
 def identify(files: Files, flow: str) -> None:
-    """Give a checkpoint an id, unless it has one."""
+    """Write an id for a checkpoint that has none."""
     files.create("id", {"id": uuid4().hex, "flow": flow})
 
 

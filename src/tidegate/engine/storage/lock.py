@@ -1,21 +1,23 @@
-"""The lock of a checkpoint: one run at a time, and a dead one is replaced.
+"""The lock of a checkpoint: one run at a time holds it, and a dead run is replaced.
 
-Each run that takes the lock creates the next file ``locks/N``, which names it: the holder is the one of the greatest
-number. It gives the lock back by creating ``locks/N.released``. Why there is one holder:
+Each run that takes the lock creates the next file ``locks/N``, which names the run. The holder is the run of the
+greatest number. It releases the lock by creating ``locks/N.released``. Why there is only one holder:
 
-- A file is created only if there is none, so each number has one owner. Who starts reads the greatest number N and, if
-  N was given back or its owner is dead, creates N + 1: of several, one succeeds. The others are told who it is.
-- No number comes again. Holders delete old files, except those of the last few numbers. Whoever was so slow that the
-  number it creates was deleted already, or that it was replaced meanwhile, finds a greater one when it looks once more
-  before it does anything, and withdraws. If someone deletes the file of a run that lives, another may be given its
-  number; it names that one then, and the first one stops.
-- Only the owner marks its number as given back, and after that it can't commit: in its process, a commit and giving
-  back exclude each other.
-- An owner that did not give its number back may live although it seems dead: on a host that can't be reached, on a
-  machine that was suspended. So the next holder writes a fence into the log (`log.py`) before it looks once more. If it
-  dies before that, its own number is not given back either, and the one after it writes the fence.
+- A file is created only if it does not exist, so each number has one owner. A run that starts reads the greatest number
+  N. If N was released or its owner is dead, the run creates N + 1. If several runs try, one succeeds, and the others
+  get an error that names it.
+- Numbers are not used twice. Holders delete old files, except those of the last few numbers. A run may be so slow that
+  its number was deleted already when it creates it, or that it was replaced in the meantime. Before it does anything,
+  it lists the numbers again, finds a greater one, and withdraws. If someone deletes the file of a running run, another
+  run may get the same number. The file then names the other run, and the first one stops.
+- Only the owner marks its number as released, and after that it can't commit: within its process, a mutex separates
+  commits and the release.
+- An owner that did not release its number may be alive although it seems dead: on a host that can't be reached, or on a
+  machine that was suspended. So the next holder writes a fence into the log (`log.py`) before it lists the numbers
+  again. If it dies before that, its own number is not released either, and the holder after it writes the fence.
 - A run that was replaced sees the greater number at its next heartbeat, and when a step begins, commits and ends.
-  Between those, the fence stops it. What it may still delete, nobody needs: see `Engine`.
+  Between those, the fence stops it. It may still delete files, but only files that nobody needs: see
+  `steps/cleaning.py`.
 """
 
 from __future__ import annotations
@@ -40,20 +42,21 @@ __all__ = ["Holder", "Lock", "holder", "holding"]
 
 _BEAT = 10.0
 _STALE = 60.0
-#: How many numbers are kept that are not in use any more.
+#: How many files of earlier holders are kept.
 _KEPT = 10
 _DIRECTORY = "locks"
-#: The one file that earlier versions had, which they deleted to give it back.
+#: The lock file of earlier versions, which deleted it to release the lock.
 _SINGLE = "lock"
 _KEYS = {"host": str, "process": int}
-#: The locks that runs of this process hold.
+#: The ids of the locks that runs of this process hold.
 _OWN: set[str] = set()
 
 
 class Lock:
-    """A file that names its holder: host, boot, process, when that started, and the namespace that it is in.
+    """The lock of one run. Its file names the host, boot, process, start time of the process, and pid namespace.
 
-    Where the process of the holder can be seen, so can whether it lives. From elsewhere, its heartbeat must be stale.
+    If the process of the holder can be seen from here, it is known whether it is alive. Otherwise it counts as dead
+    when its heartbeat is stale.
     """
 
     def __init__(self, files: Files) -> None:
@@ -65,16 +68,19 @@ class Lock:
         self._stop = Event()
         #: When the lock was taken, by the clock of the checkpoint's file system.
         self.since = 0.0
-        #: What a heartbeat has found: the run that has replaced this one.
+        #: The error for this run, if a heartbeat has found that another run has replaced it.
         self.lost: Superseded | None = None
 
     @property
     def token(self) -> Token:
-        """Who this is, for the records that it writes."""
+        """The token of this run, for the records that it writes."""
         return Token(self._number, self._id)
 
     def acquire(self) -> None:
-        """Take the lock, or raise with the holder's name. A holder that has died is kept out for good."""
+        """Take the lock, or raise an error that names the holder.
+
+        A dead holder is fenced off, so it can't commit any more.
+        """
         files = self._files
         newest = _newest(files)
         died = not files.exists(_released(newest)) if newest else False
@@ -84,7 +90,7 @@ class Lock:
             self._refuse_alive(_SINGLE)
             died = True
         self._number = newest + 1
-        # Before the file is there: others in this process would take its owner for dead.
+        # This comes before the file is created: otherwise other runs in this process would take its owner for dead.
         _OWN.add(self._id)
         created = False
         try:
@@ -97,7 +103,8 @@ class Lock:
             self.since = files.written(_name(self._number))
             self._forget()
         except BaseException:
-            # The process goes on, and nobody should wait for it. A fence that was due is due for the next.
+            # This process stays alive, and other runs should not have to wait for it. If a fence was due, the next
+            # holder writes it.
             with suppress(Exception):
                 if created:
                     files.delete(_name(self._number))
@@ -107,7 +114,7 @@ class Lock:
         Thread(target=self._beat, name="tidegate lock", daemon=True).start()
 
     def release(self) -> None:
-        """Give the lock back; nothing if it is not held."""
+        """Release the lock, if it is held."""
         with self._mutex:
             if not self._held:
                 return
@@ -120,7 +127,7 @@ class Lock:
             _OWN.discard(self._id)
 
     def _is_own(self) -> bool:
-        """Whether the file of this number names this run, as far as it can be read; someone may have deleted it."""
+        """Whether the lock file of this number names this run. True if it can't be read; it may have been deleted."""
         try:
             found = self._files.read(_name(self._number), "the holder of a lock", {})
         except BadCheckpoint:
@@ -128,7 +135,7 @@ class Lock:
         return bool(found.get("token", self._id) == self._id)
 
     def check(self) -> None:
-        """Raise if this run was taken for dead, and another has replaced it."""
+        """Raise if this run was taken for dead and another has replaced it."""
         newest = _newest(self._files)
         if newest > self._number or (newest == self._number and not self._is_own()):
             raise Superseded(
@@ -142,7 +149,7 @@ class Lock:
             )
 
     def lost_by_now(self) -> TidegateError | None:
-        """Return why this run does not hold its lock any more; None if it does, or nobody can tell."""
+        """Return why this run does not hold its lock any more; None if it does, or if that can't be found out."""
         try:
             self.check()
         except TidegateError as error:
@@ -153,7 +160,7 @@ class Lock:
 
     @contextmanager
     def committing(self) -> Iterator[None]:
-        """Hold the lock for the time of a commit; raise if it was given back, or another run has it."""
+        """Keep the lock during a commit; raise if it was released, or if another run has it."""
         with self._mutex:
             if not self._held:
                 raise Superseded(
@@ -164,25 +171,25 @@ class Lock:
             yield
 
     def _look_again(self) -> None:
-        """Raise if there is a greater number by now: this one is taken back then."""
+        """Raise if another run has taken a greater number by now; the caller then withdraws."""
         newest = _newest(self._files)
         if newest > self._number:
             raise self._in_use(_name(newest))
 
     def _refuse_alive(self, name: str) -> None:
-        """Raise if the run that a file names lives, or may live."""
+        """Raise if the run that a lock file names is alive, or may be."""
         try:
             dead = self._dead(self._files.read(name, "the holder of a lock", _KEYS), name)
         except BadCheckpoint as error:
             if not self._files.exists(name):
-                # It was old when the names were listed, and a newer holder has deleted it.
+                # A newer holder has deleted this file after the names were listed.
                 raise self._in_use(_name(_newest(self._files))) from None
-            # A power cut may have left it so. Whoever lives touches its file.
+            # A power cut may have damaged the file. A run that is alive touches its file.
             if self._stale(name):
                 return
             raise CheckpointInUse(
                 f"{error.what}: so it can't be known whether a run works on {self._files.root}",
-                # Not to delete it: without it, nobody would write a fence.
+                # The hint does not say to delete the file: without it, the next run would not write a fence.
                 hint=f"start again in a minute: whoever lives touches {self._files.path(name)}, and one that nobody "
                 "has touched by then is replaced",
             ) from None
@@ -200,31 +207,33 @@ class Lock:
         if holder["host"] != here["host"]:
             return self._stale(name)
         if holder.get("boot") != here["boot"]:
-            # This machine was started again, or there is another of its name: that one has touched the file since.
+            # This machine was rebooted, or another one has the same name. If that one is alive, it has touched the file
+            # since.
             return self._stale(name, then=max(time.time() - _STALE, _booted()))
         if holder.get("space", here["space"]) != here["space"]:
-            # Containers share a machine and may share its name, and each has numbers of processes of its own.
+            # Containers on one machine may have the same host name, and each has its own process numbers.
             return self._stale(name)
         process = holder["process"]
         if process == here["process"] and holder.get("started") == here["started"]:
             return holder.get("token") not in _OWN
         if not here["started"] or not _read(f"/proc/{process}/stat"):
-            # Nothing tells when it was started. A number comes again, but whoever lives touches its file.
+            # The start time of the process is not known. Process numbers are reused, but a run that is alive touches
+            # its file.
             return not _lives(process) or self._stale(name)
         return _started(process) != holder.get("started")
 
     def _stale(self, name: str, *, then: float | None = None) -> bool:
-        """Whether nobody has touched a file since ``then``, a minute ago if it is not given."""
+        """Whether a file was not touched since ``then``, by default a minute ago."""
         try:
             return self._files.written(name) < (time.time() - _STALE if then is None else then)
         except Exception:
             if self._files.exists(name):
                 raise
-            # A newer holder has deleted it just now; the number that comes next is taken.
+            # A newer holder has just deleted it, so creating the next number will fail.
             return True
 
     def _forget(self) -> None:
-        """Delete what is left of runs long ago, and of earlier versions."""
+        """Delete the lock files of old runs and of earlier versions."""
         self._files.delete(_SINGLE)
         for name in self._files.names(_DIRECTORY):
             number = name.partition(".")[0]
@@ -234,10 +243,11 @@ class Lock:
 
     def _beat(self) -> None:
         while self.lost is None and not self._stop.wait(_BEAT):
-            # One that fails is made up for by the next. A run whose JVM is gone fails, and gives the lock back.
+            # If a touch fails, the next one follows soon. If the JVM is gone, the run itself fails and releases the
+            # lock.
             with suppress(Exception):
                 self._files.touch(_name(self._number))
-            # Also if there is nothing to touch: others that came after this run may have deleted its file.
+            # This is also done if the touch failed: runs that came later may have deleted the file.
             with suppress(Exception):
                 try:
                     self.check()
@@ -247,7 +257,7 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a lock: its number, who it is in words, and whether it lives; None if nobody can tell."""
+    """The run that holds a lock: its number, its process and host, and whether it is alive; None if not known."""
 
     number: int
     name: str
@@ -255,7 +265,7 @@ class Holder:
 
 
 def holding(files: Files) -> Holder | None:
-    """Return who holds the lock of a checkpoint; None if it was given back."""
+    """Return the run that holds the lock of a checkpoint; None if it was released."""
     newest = _newest(files)
     name = _name(newest) if newest and not files.exists(_released(newest)) else _SINGLE
     if not files.exists(name):
@@ -268,7 +278,7 @@ def holding(files: Files) -> Holder | None:
 
 
 def holder(files: Files) -> str:
-    """Return the process and host that hold the lock of a checkpoint, dead or alive; empty if it was given back."""
+    """Return the process and host that hold the lock of a checkpoint, dead or alive; empty if it was released."""
     found = holding(files)
     return found.name if found else ""
 
@@ -286,7 +296,7 @@ def _newest(files: Files) -> int:
 
 
 def _told(files: Files, name: str) -> str:
-    """Return who a file names, in words."""
+    """Return in words which run a lock file names."""
     try:
         found = files.read(name, "the holder of a lock", _KEYS)
     except BadCheckpoint:
@@ -305,7 +315,7 @@ def _here() -> dict[str, Any]:
 
 
 def _booted() -> float:
-    """Return when this machine was started, by its clock of now."""
+    """Return when this machine was booted, by its current clock."""
     return time.time() - time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -315,19 +325,19 @@ def _lives(process: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        # It is there, and someone else's.
+        # The process exists, and belongs to another user.
         return True
     return True
 
 
 def _started(process: int) -> str:
-    """Return when a process was started, in ticks since boot; empty if there is none."""
+    """Return when a process was started, in ticks since boot; empty if it does not exist."""
     stat = _read(f"/proc/{process}/stat")
-    # The name of the program, in parentheses, may contain anything.
+    # The name of the program, in parentheses, may contain any character.
     fields = stat.rpartition(")")[2].split()
     if len(fields) < 20:
         return ""
-    # A killed process that nobody has waited for yet does nothing any more.
+    # A zombie process does nothing any more.
     return "" if fields[0] == "Z" else fields[19]
 
 

@@ -1,12 +1,12 @@
 """The log of a checkpoint: numbered records, each created once and never changed. A record is a commit or a fence.
 
-A run that has read the log up to some number can write the next number only. Who takes over from a run that may still
-live writes a *fence* as the next number: if the other is first, that was its last commit, and the fence comes after it.
-From then on the other finds its number taken, and cannot commit; nothing that it has written will ever be named by a
-commit, and may be swept. A fence is never deleted: the run that it keeps out may sleep for as long as it likes.
+A run that has read the log up to some number can write only the next number. A run that takes over from one that may
+still be alive writes a *fence* as the next number. If the old run writes that number first, that was its last commit,
+and the fence follows it. From then on the old run finds its number taken and cannot commit. No commit will ever name
+what it writes after that, so it may be deleted. A fence is never deleted: the old run may wake up at any time.
 
-A commit is deleted when it is a hundred records behind. As long as there is no fence, the number of a commit is that of
-its step.
+A commit is deleted when it is a hundred records behind. As long as there is no fence, the number of a commit is the
+number of its step.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tidegate.engine.storage.files import Files
 __all__ = ["FORMAT", "NOBODY", "Log", "Token", "append", "last_commit", "read_log", "sweep_log", "write_fence"]
 
 _KEPT = 100
-#: The format that records are written in; earlier ones can be read (`upgrade.py`). Commits of the first format name
-#: directories, and not the files in them, and may have no checksum; those of the second are all of Spark, and do not
-#: say which engine made them.
+#: The format of new records. Earlier formats can be read (`upgrade.py`). Commits of the first format name directories
+#: and not the files in them, and may have no checksum. Those of the second were all made on Spark, and do not name
+#: their engine.
 FORMAT = 3
 _FENCE: dict[str, Any] = {"number": int, "token": dict}
 _COMMIT: dict[str, Any] = {
@@ -44,19 +44,19 @@ _COMMIT: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Who writes a record: the number of its lock, which grows with every run, and an id of its own."""
+    """The run that writes a record: the number of its lock, which grows with every run, and a unique id."""
 
     lock: int
     id: str
 
 
-#: Who works without a lock.
+#: The token of a run without a lock.
 NOBODY = Token(0, "")
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Where a log ends: the number and the writer of its last record, and its last commit, as JSON has it."""
+    """The end of a log: the number and the writer of its last record, and its last commit as JSON."""
 
     number: int = -1
     token: Token = NOBODY
@@ -64,7 +64,7 @@ class Log:
 
 
 def read_log(files: Files) -> Log:
-    """Return where the log of a checkpoint ends."""
+    """Return the end of the log of a checkpoint."""
     numbers = files.numbers("commits")
     token = NOBODY
     for number in numbers:
@@ -77,7 +77,7 @@ def read_log(files: Files) -> Log:
 
 
 def last_commit(files: Files) -> Mapping[str, Any] | None:
-    """Return the last commit as it is in its file, or None."""
+    """Return the last commit as JSON; None if there is none."""
     return read_log(files).commit
 
 
@@ -90,12 +90,13 @@ def append(
     before: int,
     midway: Callable[[], None] = lambda: None,
 ) -> int | None:
-    """Write a commit under the next number, once and for all; return its number, or None if another run is first.
+    """Write a commit under the next number. Return its number, or None if another run has written it first.
 
-    ``before`` is the number of the commit before it. Those that have fallen behind by a hundred records are deleted.
+    ``before`` is the number of the previous commit. Commits that are a hundred records behind are deleted.
     """
     while not files.create(f"commits/{number}", {**commit, "number": number, "token": asdict(token)}, midway):
-        # Who was replaced before it came to write its own fence may do so later: that keeps out nobody who came after.
+        # A run that was replaced before it wrote its fence may write it later. Such a fence does not stop runs that
+        # came after it.
         found = _record(files, number)
         if "fence" not in found or found["token"]["lock"] >= token.lock:
             return None
@@ -105,21 +106,21 @@ def append(
 
 
 def sweep_log(files: Files, last: int) -> None:
-    """Delete commits that fell behind the last one long ago, and that a run has left because it died."""
+    """Delete old commits that a run did not delete because it died."""
     _forget(files, [number for number in files.numbers("commits") if number <= last - _KEPT])
 
 
 def _forget(files: Files, numbers: Iterable[int]) -> None:
-    """Delete commits that nobody needs any more. A record that can't be read may be a fence, and stays."""
+    """Delete commits that are not needed any more. A record that can't be read may be a fence, and stays."""
     for number in numbers:
-        # Of what is wrong with such a record, nothing is worth failing for.
+        # A record that can't be deleted does no harm.
         with suppress(Exception):
             if files.exists(f"commits/{number}") and "fence" not in _record(files, number):
                 files.delete(f"commits/{number}")
 
 
 def write_fence(files: Files, token: Token) -> None:
-    """Write a fence as the next record, whatever another run writes at the same time."""
+    """Write a fence as the next record. If another run takes the number first, the one after it is used."""
     number = max(files.numbers("commits"), default=-1) + 1
     fence = {"format": FORMAT, "fence": True, "token": asdict(token)}
     while not files.create(f"commits/{number}", {**fence, "number": number}):
@@ -127,7 +128,7 @@ def write_fence(files: Files, token: Token) -> None:
 
 
 def _record(files: Files, number: int) -> dict[str, Any]:
-    """Return a record, checked as far as it can be without its flow."""
+    """Return a record, with the checks that need no flow."""
     name = f"commits/{number}"
     found = files.read(name, "a commit", {"format": int})
     if not 1 <= found["format"] <= FORMAT:
@@ -141,7 +142,7 @@ def _record(files: Files, number: int) -> dict[str, Any]:
     else:
         found = files.read(name, "a commit", keys, required=True)
     files.expect(name, "who wrote a commit", found.setdefault("token", asdict(NOBODY)), {"lock": int, "id": str})
-    # A commit from before there were fences has the number of its step.
+    # A commit of a version without fences has the number of its step.
     if found.setdefault("number", found.get("step")) != number:
         raise BadCheckpoint(
             f"expected record {number} in {files.path(name)}, got record {found['number']}",

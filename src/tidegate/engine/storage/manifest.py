@@ -1,9 +1,9 @@
-"""What is known of the Parquet files of a directory when they are written, and whether they are still what they were.
+"""Lists of the Parquet files of a directory, by which it is checked that they are still what was written.
 
-Spark reads what it finds: a file that is gone or empty has no rows for it, and nobody is told. So a commit names each
-file, its size, its rows and a checksum of its footer, where Parquet keeps what the file is made of; on a disk of this
-machine also a checksum of all of it. Sizes and footers are cheap to look at, and are whenever files are read; the whole
-is when a run begins.
+Spark reads what it finds: a file that is missing or empty has no rows for it, and there is no error. So a commit names
+each file with its size, its number of rows and a checksum of its footer, which describes the rest of the file. On a
+local disk it has a checksum of the whole file, too. Sizes and footers are cheap to check, and are checked whenever
+files are read. Whole files are checked when a run starts.
 """
 
 from __future__ import annotations
@@ -22,41 +22,41 @@ from tidegate.engine.storage.partitions import is_partition
 
 __all__ = ["FileEntry", "check_files", "damage", "damaged", "decode_files", "list_files", "located", "measured"]
 
-# What most footers fit into: one look is enough then.
+# Most footers fit into this many bytes, so one read is enough.
 _FOOTER = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A Parquet file: its name, how many bytes and rows it has, and the CRC-32 of its footer and of all of it.
+    """A Parquet file: its name, its number of bytes and rows, and the CRC-32 of its footer and of the whole file.
 
-    The name of a file in the directory of a partition has that of the directory before it.
+    The name of a file in a partition directory begins with that of the directory.
     """
 
     name: str
     bytes: int
     rows: int
     footer: int
-    #: None where files are far away: nobody reads them twice.
+    #: None on remote file systems, where files are not read a second time.
     whole: int | None = None
 
     def coded(self) -> list[Any]:
-        """Return the entry as JSON has it."""
+        """Return the entry as JSON."""
         return [self.name, self.bytes, self.rows, self.footer, self.whole]
 
 
 def decode_files(found: Iterable[Sequence[Any]]) -> tuple[FileEntry, ...]:
-    """Return the entries that JSON has."""
+    """Return the entries from JSON."""
     return tuple(FileEntry(*entry) for entry in found)
 
 
 def list_files(files: Files, directory: str) -> tuple[FileEntry, ...]:
-    """Return what is in a directory of Parquet files that was just written."""
+    """Return the entries of a directory of Parquet files that were just written."""
     return tuple(_measured(files, directory, name, size) for name, size in sorted(_sizes(files, directory).items()))
 
 
 def _sizes(files: Files, directory: str) -> dict[str, int]:
-    """Return the bytes of each file in a directory, and in those of partitions in it, by their paths from there."""
+    """Return the size of each file in a directory and in its partition directories, by relative path."""
     found: dict[str, int] = {}
     for name, size in files.sizes(directory).items():
         if size < 0 and is_partition(name):
@@ -67,7 +67,7 @@ def _sizes(files: Files, directory: str) -> dict[str, int]:
 
 
 def measured(files: Files, directory: str, rows: int) -> tuple[FileEntry, ...]:
-    """Return the files that Spark wrote to a directory; raise unless they have all rows that it says it wrote."""
+    """Return the entries of the files that Spark wrote; raise unless they have as many rows as it reported."""
     found = list_files(files, directory)
     seen = sum(entry.rows for entry in found)
     if seen != rows:
@@ -80,9 +80,9 @@ def measured(files: Files, directory: str, rows: int) -> tuple[FileEntry, ...]:
 
 
 def damage(files: Files, directory: str, entries: Iterable[FileEntry], *, whole: bool = False) -> list[str]:
-    """Return how the files of a directory differ from what they were, a text for each; none if they do not.
+    """Return how the files of a directory differ from what was written, a text for each difference.
 
-    ``whole`` looks at all of each file, where that is known of it.
+    ``whole`` checks the whole of each file that has such a checksum.
     """
     found = _sizes(files, directory)
     named = {entry.name: entry for entry in entries}
@@ -94,13 +94,13 @@ def damage(files: Files, directory: str, entries: Iterable[FileEntry], *, whole:
 
 
 def check_files(files: Files, directory: str, entries: Iterable[FileEntry], what: str, *, whole: bool = False) -> None:
-    """Raise if the files of a directory are not what they were; ``what`` says what they are."""
+    """Raise if the files of a directory are not what was written; ``what`` names them in the error."""
     if lines := damage(files, directory, entries, whole=whole):
         raise damaged(what, files.path(directory), lines)
 
 
 def damaged(what: str, place: str, lines: Sequence[str]) -> BadCheckpoint:
-    """Return the error for files that are not what they were."""
+    """Return the error for files that are not what was written."""
     more = f"; and {len(lines) - 5} more" if len(lines) > 5 else ""
     return BadCheckpoint(
         f"{what} in {place} is not what was written: {'; '.join(lines[:5])}{more}",
@@ -112,13 +112,13 @@ def damaged(what: str, place: str, lines: Sequence[str]) -> BadCheckpoint:
 def located(
     files: Files, entries: Sequence[FileEntry], first: str, second: str, what: str, *, whole: bool = False
 ) -> dict[str, list[FileEntry]]:
-    """Return which of two directories has each file as it was, the second if both have; raise if neither has one.
+    """Return which files are intact in which of two directories, the second if both; raise if one is in neither.
 
-    A file that is moved from the first to the second meanwhile is found.
+    A file that is moved from the first to the second in the meantime is found.
     """
     found, lines = _located(files, entries, first, second, whole=whole)
     if lines:
-        # What was listed in the first may have been moved before it was looked at.
+        # A file that was listed in the first directory may have been moved before it was checked.
         found, lines = _located(files, entries, first, second, whole=whole)
     if lines:
         raise damaged(what, files.path(first), lines)
@@ -147,7 +147,7 @@ def _located(
 
 
 def _difference(files: Files, path: str, entry: FileEntry, size: int | None, *, whole: bool) -> str:
-    """Return how a file differs from what it was; empty if it does not."""
+    """Return how a file differs from what was written; empty if it does not."""
     if size is None:
         return "is missing"
     if size != entry.bytes:
@@ -173,7 +173,7 @@ def _measured(files: Files, directory: str, name: str, size: int) -> FileEntry:
 
 
 def _footer(files: Files, path: str) -> bytes:
-    """Return the footer of a Parquet file, and behind it, its length and the mark that ends the file."""
+    """Return the footer of a Parquet file, followed by its length and the magic bytes that end the file."""
     found = files.end(path, _FOOTER)
     if found[-4:] != b"PAR1":
         raise ValueError("it does not end as a Parquet file does")

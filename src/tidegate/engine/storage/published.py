@@ -1,8 +1,8 @@
-"""Frontiers that a flow publishes beside its output, and that others follow: how flows compose across applications.
+"""Frontiers that a flow publishes beside its output, so that flows of other applications can follow it.
 
-A promise counts the rows of the steps that it speaks for. Whoever follows it applies it when it has read that many rows
-of those steps, and not before: whatever order rows and promises are listed, read and limited in, no row is late by a
-promise that was read ahead of it.
+A promise counts the rows of the steps that it covers. A follower applies it after it has read that many rows of those
+steps, and not before. So no row is late by a promise that was read ahead of it, in whatever order rows and promises are
+listed and read.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from tidegate.time import Antichain, Bound
 
 __all__ = ["PROMISES", "Following", "Outlet", "Promise", "check_promises", "final"]
 
-#: The directory of promises beside the rows. Spark overlooks it when it reads the output.
+#: The directory of promises beside the rows. Spark ignores it when it reads the output.
 PROMISES = "_frontier"
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is known after a step: so many rows came out up to it, and none below the frontier will follow."""
+    """A published frontier: this many rows came out up to a step, and none below the frontier will follow."""
 
     step: int
     rows: int
-    #: As `encoded` has it; none when the input has ended.
+    #: The frontier as `encoded` returns it; empty when the input has ended.
     frontier: tuple[tuple[Any, ...], ...]
 
     @classmethod
     def parse(cls, text: str) -> Promise:
-        """Return the promise that a line of JSON is.
+        """Return the promise from a line of JSON.
 
         >>> Promise.parse('{"step": 4, "rows": 17, "frontier": [[30]]}')
         Promise(step=4, rows=17, frontier=((30,),))
@@ -59,7 +59,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Outlet:
-    """A sink's directory: how many rows are in it so far, the frontier that it promises, and since which step."""
+    """A sink's directory: how many rows it has so far, the frontier published there, and by which step."""
 
     root: str
     rows: int = 0
@@ -67,14 +67,14 @@ class Outlet:
     step: int = -1
 
     def after(self, step: int, rows: int, schema: Schema, frontier: Frontier) -> Outlet:
-        """Return the outlet after a step; what was promised is not taken back."""
+        """Return the outlet after a step. A published frontier is never taken back."""
         grown = replace(self, rows=self.rows + rows)
         if self.goes_back(schema, frontier) or set(self._before(schema)) == set(frontier):
             return grown
         return replace(grown, frontier=_tuples(encoded(schema, frontier)), step=step)
 
     def goes_back(self, schema: Schema, frontier: Frontier) -> bool:
-        """Whether a frontier has times that were promised to be complete."""
+        """Whether a frontier contains times that were published as complete."""
         return not all(map(self._before(schema).reaches, frontier))
 
     def _before(self, schema: Schema) -> Frontier:
@@ -82,7 +82,7 @@ class Outlet:
 
     @property
     def promise(self) -> Promise:
-        """What is promised by now."""
+        """The promise that is in force."""
         return Promise(self.step, self.rows, self.frontier or ())
 
     def coded(self) -> dict[str, Any]:
@@ -91,13 +91,16 @@ class Outlet:
 
     @classmethod
     def decode(cls, found: Mapping[str, Any]) -> Outlet:
-        """Return the outlet that a commit holds."""
+        """Return the outlet from a commit."""
         frontier = found["frontier"]
         return cls(found["root"], found["rows"], None if frontier is None else _tuples(frontier), found["step"])
 
 
 def check_promises(files: Files) -> None:
-    """Refuse an output whose last frontier can't be read; Spark would take an empty file for read, and wait on."""
+    """Raise if the last frontier of an output can't be read.
+
+    Spark would treat an empty file as read, and wait forever.
+    """
     stems = [name.removesuffix(".json") for name in files.names(PROMISES)]
     steps = [int(stem) for stem in stems if stem.isascii() and stem.isdecimal()]
     if steps:
@@ -123,7 +126,7 @@ def final(operator: Operator, frontier: Frontier) -> Frontier:
     moved = []
     for f in frontier:
         parts = [
-            # Before the first time that there is, nothing may come either.
+            # No row can come before the first time of the type.
             from_units(within(units(part, type_) - lateness, type_), type_)
             if name == over and not isinstance(part, Bound)
             else part
@@ -135,7 +138,7 @@ def final(operator: Operator, frontier: Frontier) -> Frontier:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """How far the output of another flow was read, and the promises that wait for rows that were not.
+    """How far the output of another flow was read, and the promises that wait for more rows.
 
     >>> rows_5 = Promise(step=1, rows=5, frontier=((30,),))
     >>> behind, applied = Following().after({0: 3}, [rows_5])
@@ -154,7 +157,7 @@ class Following:
     waiting: tuple[Promise, ...] = ()
 
     def after(self, read: Mapping[int, int], told: Iterable[Promise]) -> tuple[Following, Promise | None]:
-        """Return where this is after more rows, by step, and more promises; and the promise that holds from now on."""
+        """Return this after more rows, counted by step, and more promises; and the promise that is now in force."""
         counts = dict(self.later)
         for step, rows in read.items():
             counts[step] = counts.get(step, 0) + rows
@@ -189,7 +192,7 @@ class Following:
 
     @classmethod
     def decode(cls, found: Mapping[str, Any]) -> Following:
-        """Return what a commit holds."""
+        """Return this from a commit."""
         waiting = tuple(Promise(step, rows, _tuples(frontier)) for step, rows, frontier in found["waiting"])
         return cls(found["step"], found["rows"], _tuples(found["later"]), waiting)
 

@@ -1,4 +1,4 @@
-"""Small JSON files that carry a checksum of their own content: one that was changed is told from one that was not."""
+"""Small JSON files with a checksum of their own content, by which a changed file is detected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CHECKSUM = "crc"
 
 
 def sealed(content: Mapping[str, Any]) -> str:
-    """Return content as JSON, a line for each of its keys, and a checksum of all of them.
+    """Return content as JSON, with a line for each key, and a checksum of all of them.
 
     >>> print(sealed({"step": 3, "rows": [1, 2]}))
     {
@@ -27,9 +27,9 @@ def sealed(content: Mapping[str, Any]) -> str:
 
 
 def unsealed(text: str, *, required: bool = True) -> dict[str, Any]:
-    """Return what was sealed; raise ValueError if it is not what it was.
+    """Return the content of a sealed file; raise ValueError if its checksum is wrong.
 
-    Without ``required``, content without a checksum is taken as it is: earlier versions wrote none.
+    If it is not ``required``, content without a checksum is accepted: earlier versions wrote none.
 
     >>> unsealed(sealed({"step": 3}).replace(": 3,", ": 4,"))
     Traceback (most recent call last):
@@ -43,7 +43,7 @@ def unsealed(text: str, *, required: bool = True) -> dict[str, Any]:
 
 
 def opened(found: Mapping[str, Any], *, required: bool = True) -> dict[str, Any]:
-    """Return what was sealed, from the object that JSON has; raise ValueError if it is not what it was."""
+    """Return the sealed content from a parsed JSON object; raise ValueError if its checksum is wrong."""
     content = {key: value for key, value in found.items() if key != _CHECKSUM}
     if _CHECKSUM not in found:
         if required:

@@ -1,11 +1,15 @@
-"""State: what an operator was given and may still need, in parts that a step adds to and does not touch again.
+"""State: what an operator was given and may still need, in parts.
 
-A part is a directory of Parquet files. A commit names the parts. One that holds nothing that is needed any more is left
-out of the next commit, without looking into it: a part knows its greatest time. It knows its least time too: where no
-part has an answer that a step completes, none is read. When the parts after one have grown
-beyond a quarter of it, and are several, they are written anew as one part of what is still needed; so there are few
-parts, a small step rewrites small ones only, and a row is rewritten a few times and not in every step. Rows that are
-needed no more give no answers that were not given before: the frontiers before and after a step cut those off.
+A step adds parts and does not change earlier ones.
+
+A part is a directory of Parquet files, and a commit names the parts. A part knows its greatest time. When nothing in it
+is needed any more, the next commit leaves it out, and it need not be read for that. A part also knows its least time.
+If no part can have an answer in a step, none is read.
+
+When there are several parts after one, and together they have more than a quarter of its rows, it and they are written
+as one new part, without the rows that are not needed any more. So there are few parts, small steps rewrite only small
+parts, and a row is rewritten a few times and not in every step. Rows that are not needed any more and still in a part
+do no harm: only answers between the frontiers before and after a step count.
 """
 
 from __future__ import annotations
@@ -19,43 +23,44 @@ from tidegate.engine.storage.manifest import FileEntry, check_files, decode_file
 
 __all__ = ["Part", "State", "check_part", "fold_from"]
 
-# Parts are not written anew for each small step.
+# Parts are merged only when at least this many follow one.
 _FEWEST = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A directory of Parquet files below the checkpoint, how many rows are in it, and where their times lie.
+    """A directory of Parquet files below the checkpoint, its number of rows, and the range of their times.
 
-    ``first`` and ``last`` are the least and the greatest value of each time column, in units; of an `accumulate`, those
-    of the rows that wait for their time to be complete. They are None if there are none, or if nobody asked.
+    ``first`` and ``last`` are the least and the greatest value of each time column, in units. For `accumulate`, only
+    the rows count that wait for their time to be complete. They are None if there are no such rows, or if the times
+    were not computed.
     """
 
     path: str
     rows: int
     last: tuple[int, ...] | None = None
     first: tuple[int, ...] | None = None
-    #: Its files; unknown, and so none, of a part that an earlier version wrote.
+    #: Its files. A part that an earlier version wrote has none listed.
     files: tuple[FileEntry, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The parts that hold the state of one input of an operator, in the order in which they were written."""
+    """The parts of one state of an operator, in the order in which they were written."""
 
     parts: tuple[Part, ...] = ()
 
     @property
     def rows(self) -> int:
-        """How many rows there are, those included that are needed no more."""
+        """The number of rows, including those that are not needed any more."""
         return sum(part.rows for part in self.parts)
 
     def grown(self, part: Part) -> State:
-        """Return the state with a part added; an empty one is left out."""
+        """Return the state with a part added, unless the part is empty."""
         return State((*self.parts, part)) if part.rows else self
 
     def without(self, done: Callable[[tuple[int, ...]], bool]) -> State:
-        """Return the state without the parts whose greatest time is done with."""
+        """Return the state without the parts whose greatest time is ``done``."""
         return State(tuple(part for part in self.parts if part.last is None or not done(part.last)))
 
     def coded(self) -> list[list[Any]]:
@@ -72,7 +77,7 @@ class State:
 
     @classmethod
     def decode(cls, found: Sequence[Sequence[Any]]) -> State:
-        """Return the state that a commit names; one of an earlier version knows no first times, or no files.
+        """Return the state from a commit. Those of earlier versions have no first times, or no files.
 
         >>> State.decode([["a", 2, [9]], ["b", 1, [7], [7], [["f", 90, 1, 12, 34]]]]).parts
         (Part(path='a', rows=2, last=(9,), first=None), Part(path='b', rows=1, last=(7,), first=(7,)))
@@ -85,7 +90,7 @@ class State:
 
 
 def fold_from(parts: Sequence[Part]) -> int:
-    """Return the first of the parts that should be written anew as one; how many there are, if none should.
+    """Return the index of the first part to merge with all later ones; the number of parts if none should be merged.
 
     >>> fold_from([Part("a", 100), *[Part("b", 6)] * 4]), fold_from([Part("a", 100), *[Part("b", 7)] * 4])
     (5, 0)
@@ -100,5 +105,5 @@ def fold_from(parts: Sequence[Part]) -> int:
 
 
 def check_part(files: Files, part: Part, *, whole: bool = False) -> None:
-    """Raise if the files of a part are not what they were when it was written."""
+    """Raise if the files of a part are not what was written."""
     check_files(files, part.path, part.files, "the state", whole=whole)
