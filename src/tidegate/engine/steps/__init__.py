@@ -1,1 +1,1 @@
-"""Steps of a running flow, each of which is committed whole or not at all; what runs them is an engine's own."""
+"""Steps of a running flow. Each is committed whole or not at all. What drives them differs from engine to engine."""

@@ -1,7 +1,8 @@
 """Deleting what no commit needs any more.
 
-A run that was taken for dead and lives can't commit any more, but it may still delete. What it sweeps when it starts is
-of earlier runs, never of the one that replaced it. What it deletes after a commit, no later commit can name.
+A run that was taken for dead may be alive. It can't commit any more, but it may still delete. What it sweeps when it
+starts belongs to earlier runs, never to the run that replaced it. What it deletes after a commit cannot be named by any
+later commit.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ __all__ = ["clean", "sweep", "sweep_attempts"]
 
 
 def clean(files: Files, before: Commit | None, commit: Commit, unneeded: Set[str]) -> None:
-    """Delete state that the last two commits do not name, and records that what was committed before is handed over.
+    """Delete state that the last two commits do not name, and the records of hand-overs of the commit before.
 
-    ``unneeded`` is what the commit before those named, and what this step wrote and folded at once.
+    ``unneeded`` are the paths that the commit before those two named, and those that this step wrote and merged again.
     """
     for path in unneeded - (before.paths if before else set()) - commit.paths:
         files.delete(path)
@@ -30,9 +31,10 @@ def clean(files: Files, before: Commit | None, commit: Commit, unneeded: Set[str
 
 
 def sweep(run: Prepared, commit: Commit, lock: int, before: float) -> None:
-    """Delete what the last commit does not name: of attempts that did not get so far, and of commits before it.
+    """Delete what the last commit does not name: leftovers of attempts that were not committed, and of older commits.
 
-    ``lock`` is the number of this run's lock; temporary files of commits are swept if they are from ``before``.
+    ``lock`` is the number of this run's lock. Temporary files of commits are deleted if they were written ``before`` a
+    time.
     """
     files = run.files
     files.sweep("commits", before=before)
@@ -42,8 +44,8 @@ def sweep(run: Prepared, commit: Commit, lock: int, before: float) -> None:
     for sink in files.names("output"):
         for name, size in files.sizes(f"output/{sink}").items():
             step = step_of(name)
-            # Records are files, and what is there besides is not ours. A run that has replaced this one has later
-            # records by now.
+            # Records are files; anything else in there is not ours. If another run has replaced this one, its records
+            # are of later steps.
             if size >= 0 and step is not None and step < commit.step:
                 files.delete(f"output/{sink}/{name}")
     for key in files.names("state"):
@@ -52,10 +54,10 @@ def sweep(run: Prepared, commit: Commit, lock: int, before: float) -> None:
 
 
 def sweep_attempts(files: Files, directory: str, lock: int, *, named: Set[str] = frozenset()) -> None:
-    """Delete what attempts of earlier runs have left in a directory, and the last commit does not name.
+    """Delete the leftovers of attempts of earlier runs in a directory, except what the last commit names.
 
-    No earlier run can commit any more; a later one, which has replaced this one, can. What is not named as an attempt
-    is named, by the number of its step first, is not ours.
+    Earlier runs can't commit any more. A later run, which has replaced this one, can, so its attempts stay. The name of
+    an attempt begins with the number of its step; anything else in the directory is not ours.
     """
     for name in files.names(directory):
         step, other = name.partition("-")[0], name.rpartition("-")[2].rpartition(".")[0]

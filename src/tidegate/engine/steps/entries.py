@@ -1,8 +1,8 @@
 """Entries: the inputs of operators with state that rows reach from their sources one by one.
 
-Whatever the frontiers, these inputs take all rows that are on time. So they are written before the frontiers are known,
-and the job that writes them sees, on the way, how many rows there are and how far their times go: no other pass over
-the new rows is needed.
+These inputs take all rows that are on time, whatever the frontiers are. So the rows are written before the new
+frontiers are known. The job that writes them also counts the rows and finds their greatest times, and no other pass
+over the new rows is needed.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from tidegate.flow.plan import Operator, Plan, Source
 
 __all__ = ["Entries", "entries"]
 
-#: Operators that read every row they are given.
+#: Operators that read every row of their input, row by row.
 _ROWWISE = (plan.Where, plan.Select, plan.Restored, plan.Explode, plan.Unfold, plan.MapBatches, plan.Union, plan.At)
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The inputs that are written first, by operator and number, and the sources that these see all rows of."""
+    """The inputs that are written first, by operator and port, and the sources all of whose rows are read for them."""
 
     inputs: frozenset[tuple[str, int]]
     sources: frozenset[str]
-    #: How many jobs of a step read the new rows.
+    #: The number of jobs in a step that read the new rows.
     passes: int
 
 
 def entries(flow: Plan, keepers: Mapping[str, Keeper[Any]], host: Host, shapes: Mapping[str, Any]) -> Entries:
-    """Return what can be written before the frontiers of a step are known."""
+    """Return the inputs that can be written before the frontiers of a step are known."""
     reached: dict[str, frozenset[str] | None] = {}
     for operator in flow:
         reached[operator.id] = _reached(operator, reached)
@@ -54,7 +54,7 @@ def entries(flow: Plan, keepers: Mapping[str, Keeper[Any]], host: Host, shapes: 
 
 
 def _reached(operator: Operator, reached: Mapping[str, frozenset[str] | None]) -> frozenset[str] | None:
-    """Return the sources whose rows come to an operator's output one by one; None if others do too."""
+    """Return the sources whose rows reach an operator's output one by one; None if it has rows of another kind."""
     if isinstance(operator, Source):
         return frozenset([operator.id]) if observable(operator) else None
     found = [sources for name in operator.inputs if (sources := reached[name]) is not None]
@@ -64,19 +64,19 @@ def _reached(operator: Operator, reached: Mapping[str, frozenset[str] | None]) -
 
 
 def _fed(flow: Plan, name: str) -> bool:
-    """Return whether rows of this step come to an operator's output without waiting in a state."""
+    """Whether rows of this step reach an operator's output without waiting in a state."""
     operator = flow[name]
     return isinstance(operator, Source) or (not operator.keeps_state and any(_fed(flow, i) for i in operator.inputs))
 
 
 def _observable(flow: Plan, host: Host, shapes: Mapping[str, Any], name: str, sources: frozenset[str]) -> bool:
-    """Whether all rows are read on their way, once each."""
-    # Rows that come by two ways, as where a stream is united with itself, would be seen twice.
+    """Whether all rows of the sources are read on the way to an operator's output, each once."""
+    # Rows that come on two paths would be counted twice, as in the union of a stream with itself.
     if any(_ways(flow, name, source) > 1 for source in sources):
         return False
     return host.sees_all(flow, name, sorted(sources), shapes)
 
 
 def _ways(flow: Plan, name: str, source: str) -> int:
-    """Return on how many ways rows of a source come to an operator."""
+    """Return the number of paths from a source to an operator."""
     return 1 if name == source else sum(_ways(flow, before, source) for before in flow[name].inputs)

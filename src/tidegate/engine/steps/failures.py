@@ -1,4 +1,4 @@
-"""What a run failed with: the engine's own error in one line, the operators that may have raised it, step and flow."""
+"""The error of a failed run: the engine's message in one line, the operators that may have raised it, step and flow."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PUBLISH = "the step is committed: the next start from this checkpoint publishes
 
 @contextmanager
 def at_operator(flow: Plan, operator: str, said: Speaks) -> Iterator[None]:
-    """Say of what fails inside that it did in an operator, or in one of those that run in the same jobs."""
+    """Add to errors raised inside the operator that they come from, or the operators that run in the same jobs."""
     try:
         yield
     except TidegateError as error:
@@ -36,7 +36,7 @@ def at_operator(flow: Plan, operator: str, said: Speaks) -> Iterator[None]:
 
 @contextmanager
 def in_step(flow: Plan, number: int, said: Speaks, committed: Callable[[], bool]) -> Iterator[None]:
-    """Say of what fails inside in which step it did, and what becomes of the step."""
+    """Add to errors raised inside the step that failed, and whether it will be run again or only published."""
     try:
         yield
     except TidegateError as error:
@@ -49,7 +49,7 @@ def in_step(flow: Plan, number: int, said: Speaks, committed: Callable[[], bool]
 
 
 def between_steps(flow: Plan, error: BaseException, said: Speaks, *, hint: str) -> BaseException:
-    """Return the error for what a run failed with outside of steps; one of ours is what it is."""
+    """Return the error of a run that failed outside of steps. Our own errors stay as they are."""
     if isinstance(error, TidegateError) and not any(place.startswith("flow ") for place in error.places):
         error.at(f"flow {flow.name!r}")
     if isinstance(error, TidegateError) or not isinstance(error, Exception):
@@ -82,7 +82,7 @@ def _locate(error: TidegateError, flow: Plan, number: int, *, committed: bool) -
 
 
 def _failed(flow: Plan, said: Said, nearby: Set[str]) -> RunFailed:
-    """Build the error, with the operators to blame: those that an error leads to, else those that were at work."""
+    """Return the error, with the operators that its message points to, or else those that were running."""
     blamed = {id_: text for id_, text in _blamed(flow, said).items() if id_ in nearby} or _blamed(flow, said)
     what = said.text
     if said.fragment and blamed:
@@ -102,7 +102,7 @@ def _failed(flow: Plan, said: Said, nearby: Set[str]) -> RunFailed:
 
 
 def _blamed(flow: Plan, said: Said) -> dict[str, str]:
-    """Return the operators that an error leads to, each with the expression that it is in."""
+    """Return the operators that an error points to, each with the expression that contains the failing piece."""
     if said.operator:
         return {said.operator: ""} if any(o.id == said.operator for o in flow) else {}
     if not said.fragment:
@@ -112,7 +112,7 @@ def _blamed(flow: Plan, said: Said) -> dict[str, str]:
 
 
 def _texts(value: Any) -> Iterator[tuple[str, str]]:
-    """Return the SQL in an operator as the engine is given it, and as the user wrote it."""
+    """Return the SQL texts of an operator, each as the engine is given it and as the user wrote it."""
     if isinstance(value, tuple):
         for part in value:
             yield from _texts(part)
@@ -124,7 +124,7 @@ def _texts(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _nearby(flow: Plan, id_: str) -> Set[str]:
-    """Return an operator and those before it that run in the same jobs: up to what is read from state."""
+    """Return an operator and the upstream operators that run in the same jobs: back to those that keep state."""
     found, waiting = {id_}, list(flow[id_].inputs)
     while waiting:
         operator: Operator = flow[waiting.pop()]

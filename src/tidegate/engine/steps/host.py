@@ -1,4 +1,4 @@
-"""What a run needs of the engine that it runs on, beside relations."""
+"""What a run needs from its engine, beside relations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tidegate.flow.schema import Column
 
 __all__ = ["Host", "Speaks"]
 
-#: Returns what an error of an engine says.
+#: A function that returns the message of an engine's error, in our form.
 Speaks = Callable[[BaseException], Said]
 
 
@@ -24,12 +24,12 @@ class Host(Protocol):
 
     @property
     def name(self) -> str:
-        """What commits call it: another engine can't go on from them."""
+        """The engine's name in commits. Another engine can't continue from them."""
         ...
 
     @property
     def backend(self) -> Backend:
-        """Where relations are computed that are no step's."""
+        """The backend for relations outside of steps."""
         ...
 
     @property
@@ -38,7 +38,7 @@ class Host(Protocol):
         ...
 
     def lowering(self, flow: Plan) -> AbstractContextManager[None]:
-        """Make ready for plans of a flow, which may be in another time zone."""
+        """Prepare the engine for evaluating a flow, which may be in another time zone."""
         ...
 
     def shape(self, columns: Sequence[Column]) -> Any:
@@ -46,21 +46,21 @@ class Host(Protocol):
         ...
 
     def fields(self, shape: Any) -> Fields:
-        """Return the columns of a shape, as outputs are told them."""
+        """Return the columns of a shape, in the form that outputs are given."""
         ...
 
     def results(self, files: Files, path: str) -> Results:
-        """Return the rows of a step, as they were written aside."""
+        """Return the rows of a step from the files where they were staged."""
         ...
 
     def records(self, files: Files) -> list[str]:
-        """Return the directories of a checkpoint in which the engine itself writes down what a commit depends on."""
+        """Return the directories of a checkpoint with records of the engine's own that a commit depends on."""
         ...
 
     def said(self, error: BaseException) -> Said:
-        """Return what an error says."""
+        """Return the message of an error, in our form."""
         ...
 
     def sees_all(self, flow: Plan, name: str, sources: Sequence[str], shapes: Any) -> bool:
-        """Whether who reads the output of an operator reads all rows of these sources, which come one by one."""
+        """Whether reading an operator's output reads all rows of these sources, whose rows reach it one by one."""
         ...

@@ -1,8 +1,8 @@
 """Late rows on their way to windows that take them.
 
-A row that is late at its source travels on, apart from those on time, through operators that look at one row at a time.
-A window with lateness takes it if its end and the lateness are not complete; nothing else does. What is late is decided
-by the frontiers before the step, as everywhere, so that a replay decides the same.
+A row that is late at its source is passed on, apart from the rows on time, through operators that look at one row at a
+time. A window with lateness takes it if the window's end plus the lateness is not complete. Nothing else takes late
+rows. Lateness is decided by the frontiers before the step, as everywhere, so that a replay decides the same.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def admit(
     taken: Mapping[str, Taken],
     old: Mapping[str, Frontier],
 ) -> tuple[dict[str, Taken], dict[str, dict[int, Relation]]]:
-    """Let late rows travel to windows that take them.
+    """Pass late rows on to the windows that take them.
 
-    The answer is what was taken from each source, where only rows are late that no window took; and for each operator
-    with windows that take some, those rows by the number of its input, once for each of its windows that admits them.
+    Return what was taken from each source, with only those rows as late that no window took. Also return the rows that
+    windows took, by operator and port; a row is there once for each window that admits it.
     """
     flow = step.flow
     windows = {id_: keeper for id_, keeper in keepers.items() if keeper.takes_late}
@@ -76,7 +76,7 @@ def admit(
 
 
 def _reaching(flow: Plan, windows: Collection[str]) -> set[str]:
-    """Return the operators from which late rows can reach a window that takes them, those windows included."""
+    """Return the operators from which late rows can reach a window that takes them, and those windows."""
     found: set[str] = set()
     for operator in reversed(flow.operators):
         passes = isinstance(operator, Source) or not operator.keeps_state
@@ -87,7 +87,10 @@ def _reaching(flow: Plan, windows: Collection[str]) -> set[str]:
 
 
 def _written(step: Attempt, taken: Taken, number: int) -> Relation:
-    """Return the late rows of a source, each with a number of its own; they are written down, so that it stays."""
+    """Return the late rows of a source, each with a unique number.
+
+    They are written, so that the numbers stay the same.
+    """
     rows = step.backend.numbered(taken.late_rows, ORIGIN)
     rows = rows.with_columns({ORIGIN: f"{ORIGIN} * {len(step.flow.sources)} + {number}"})
     return step.read([step.write("late", number, "candidates", rows)], rows.shape)
@@ -96,7 +99,7 @@ def _written(step: Attempt, taken: Taken, number: int) -> Relation:
 def _passed(
     step: Attempt, operator: Operator, late: Mapping[str, Relation], tables: Mapping[str, Relation]
 ) -> Relation:
-    """Return what an operator makes of late rows, each with the number of the row that it comes from."""
+    """Return the output of an operator for late rows, each with the number of the row that it comes from."""
     inputs = []
     for given in step.flow.inputs(operator):
         if given.schema.time:
@@ -116,14 +119,14 @@ def _passed(
 
 
 def _row_by_row(operator: plan.MapBatches) -> Callable[[Any], Any]:
-    """Return a function on batches that is given one row at a time: only so can it be told what became of a row."""
+    """Return the function on batches, called with one row at a time, so that the origin of each result row is known."""
     function, declared = operator.function, operator.schema.columns
 
     def one_by_one(batch: pa.RecordBatch) -> pa.Table:
         results = []
         for i in range(batch.num_rows):
             row = batch.slice(i, 1)
-            # Each result by itself, as types of columns may only follow from many rows.
+            # Each result is checked by itself: a type inferred from one row may differ from that of many.
             table = checked_result(function(row.drop_columns([ORIGIN])), declared, function)
             origin = pa.array([row.column(ORIGIN)[0].as_py()] * table.num_rows, pa.int64())
             results.append(table.append_column(ORIGIN, origin))

@@ -1,4 +1,4 @@
-"""Directories of results: whose they are, and which columns they have."""
+"""Directories of results: which sink owns them, and which columns they have."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _RESTORE = "restore the file from a copy; spark.read.parquet(path) reads what is
 
 
 def claim(files: Files, checkpoint: Files, sink: str, fields: Fields, times: Schema, *, exact: bool = False) -> None:
-    """Mark a directory as the output of a checkpoint's sink, or raise if it is someone else's.
+    """Mark a directory as the output of a checkpoint's sink, or raise if it belongs to another.
 
-    ``fields`` are the columns, ``times`` says which of them are time: others may follow the frontier of this output.
-    If the sink has other columns than it had, the directory has those of then and those of now. ``exact`` says whether
-    names that differ in their case are two.
+    ``fields`` are the columns. ``times`` has the time columns, for flows that follow this output's frontier. If the
+    sink's columns have changed, the directory has both the old and the new ones. ``exact`` says whether names that
+    differ only in case are different columns.
     """
     owner: dict[str, Any] = {
         "checkpoint": checkpoint.root,
@@ -61,7 +61,7 @@ def claim(files: Files, checkpoint: Files, sink: str, fields: Fields, times: Sch
 
 
 def owner_of(files: Files) -> dict[str, Any]:
-    """Return whose results are in a directory; raise if there are none."""
+    """Return the owner of a directory of results; raise if it has none."""
     if not is_owned(files):
         raise BadCheckpoint(
             f"expected the output of a flow in {files.root}, got none",
@@ -71,12 +71,12 @@ def owner_of(files: Files) -> dict[str, Any]:
 
 
 def is_owned(files: Files) -> bool:
-    """Whether a directory is some sink's output."""
+    """Whether a directory is the output of a sink."""
     return files.exists(_OWNER)
 
 
 def check_owned(files: Files) -> None:
-    """Raise if a directory of results is not there any more."""
+    """Raise if a directory of results does not exist any more."""
     if not is_owned(files):
         raise BadCheckpoint(
             f"{files.root} was the output of this run, and {_OWNER} is not there any more: it was deleted or moved",
@@ -87,14 +87,14 @@ def check_owned(files: Files) -> None:
 def _both(
     before: list[dict[str, Any]], now: list[dict[str, Any]], root: str, sink: str, *, exact: bool
 ) -> list[dict[str, Any]]:
-    """Return the columns of now, and behind them those that there are no more; raise if a type is another."""
+    """Return the current columns followed by those that were dropped; raise if the type of a column has changed."""
 
     def key(column: dict[str, Any]) -> str:
         return str(column["name"]) if exact else str(column["name"]).lower()
 
     known = {key(column): column for column in before}
     for column in now:
-        # Whether values may be missing is not a matter of files: they always may.
+        # Nullability is not compared: in files, all columns are nullable.
         old, new = (type_shown(c["type"]).upper() for c in (known.pop(key(column), column), column))
         if old != new:
             raise _changed(root, sink, f"column {column['name']} was {old}, and now is {new}")

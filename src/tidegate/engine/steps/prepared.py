@@ -1,4 +1,4 @@
-"""What stays the same from step to step of a run: the flow, what it reads and writes, and what its operators keep."""
+"""What stays the same through all steps of a run: the flow, its inputs and outputs, and its operators' keepers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Prepared:
     host: Host
     files: Files
     outputs: Mapping[str, Output]
-    #: As whom each sink writes to its output.
+    #: The identity under which each sink writes to its output.
     senders: Mapping[str, Sender]
     #: The shape of the output of each operator.
     shapes: Mapping[str, Any]
@@ -43,22 +43,22 @@ class Prepared:
     entries: Entries
     #: The names under which the checkpoint knows sources and tables.
     origins: Mapping[str, str]
-    #: What the state in the checkpoint belongs to.
+    #: The meaning of the flow that the state belongs to, by fingerprints.
     meaning: Mapping[str, Any]
-    #: Says which parts of a state are written anew as one.
+    #: Returns which parts of a state are merged into one; see `storage.state.fold_from`.
     fold_from: Callable[[Sequence[Part]], int]
     probe: Probe
-    #: The directories of rows that are set aside, by the source or the operator that they were given to.
+    #: The directories of rows that are set aside, by the source or operator that they were given to.
     asides: Mapping[str, str]
 
     @property
     def keepers(self) -> dict[str, Keeper[Any]]:
-        """What each operator with state keeps."""
+        """The keepers of the operators with state."""
         return {id_: own.keeper for id_, own in self.kept.items()}
 
     @property
     def directories(self) -> dict[str, Files]:
-        """The outputs in which the run itself publishes steps, by sink: each is a directory that files are moved to."""
+        """The directories of those outputs that the run itself publishes to by moving files, by sink."""
         return {name: self.files.at(o.directory) for name, o in self.outputs.items() if o.directory is not None}
 
     @property
@@ -67,7 +67,7 @@ class Prepared:
         return {name: place for name, place in self.asides.items() if not isinstance(self.flow[name], Source)}
 
     def late_rows(self, name: str) -> str:
-        """Return the directory of rows of a source that were late or had no time, or that an operator rejected."""
+        """Return the directory of the rows that were late or rejected at a source, or that an operator rejected."""
         return self.asides[name]
 
 
@@ -82,11 +82,11 @@ def prepared(
     fold_from: Callable[[Sequence[Part]], int],
     probe: Probe,
 ) -> Prepared:
-    """Make a flow ready; ``old`` is the meaning of the state in its checkpoint, None if there is none."""
+    """Return a flow that is ready to run. ``old`` is the meaning of the state in its checkpoint, if there is one."""
     origins = origins_of(flow, old)
     keepers = keepers_of(flow, allow_pickle=allow_pickle)
     keys = state_keys(flow, keepers, origins)
-    # On no rows: what the engine refuses is refused before anything runs.
+    # All operators are evaluated on empty relations, so that the engine refuses a bad flow before anything runs.
     inputs = {s.id: host.backend.nothing(host.shape(s.schema.columns)) for s in flow.sources}
     with host.lowering(flow):
         shapes = {id_: rows.shape for id_, rows in lower(flow, {**inputs, **host.tables}).items()}
@@ -124,7 +124,7 @@ def _asides(flow: Plan, origins: Mapping[str, str]) -> dict[str, str]:
     prints, seen = flow.fingerprints(origins), Counter[str]()
     for operator in flow:
         if isinstance(operator, At) and operator.rejects:
-            # By what it means, as state is: numbers of operators change with the flow.
+            # Named by its fingerprint, as state is, because the ids of operators change with the flow.
             mark = prints[operator.id]
             found[operator.id] = f"rejected/at-{mark}" + (f"-{seen[mark]}" if seen[mark] else "")
             seen[mark] += 1

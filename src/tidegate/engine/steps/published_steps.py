@@ -1,4 +1,4 @@
-"""What is committed of an output, and nothing else: for whoever reads it."""
+"""The committed steps of an output, for readers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["committed_steps"]
 
 
 def committed_steps(files: Files) -> tuple[str, list[str]]:
-    """Return the schema of an output, in JSON, and the directories of the steps that are committed, all seen whole.
+    """Return the schema of an output, as JSON, and the checked directories of its committed steps.
 
-    A step that is committed and was not moved to its place yet is where it was written.
+    A committed step that was not moved to its place yet is read from where it was written.
     """
     owner = owner_of(files)
     checkpoint = files.at(owner["checkpoint"])
@@ -35,6 +35,6 @@ def committed_steps(files: Files) -> tuple[str, list[str]]:
 
 
 def _is_in(files: Files, publication: Publication) -> bool:
-    """Whether a publication is of this directory, whose path may have been spelled otherwise when it was written."""
+    """Whether a publication is of this directory, whose path may be spelled in another way now."""
     own = not directory_of(publication)
     return own and (publication.root == files.root or files.exists(publication.staged))

@@ -1,4 +1,4 @@
-"""Publishing: what a commit names becomes visible, now or, after a crash, at the next start."""
+"""Publishing: making the results of a commit visible, right after it, or at the next start after a crash."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ __all__ = ["publish", "seal", "staged"]
 
 
 def staged(directory: str, step: Attempt) -> str:
-    """Return where the results of a step are written before its commit; readers overlook it."""
+    """Return where the results of a step are written before its commit. Readers ignore it."""
     return (
         f"{directory}/{PENDING}/{step.number}-{step.suffix}" if directory else f"{PENDING}/{step.number}-{step.suffix}"
     )
 
 
 def seal(files: Files, commit: Commit, before: Commit | None, *, growing: Sequence[str] = ()) -> None:
-    """Wait until all that a commit names, and the one before does not, is on the disk; raise if it is not there.
+    """Wait until everything that a commit names, and the one before did not, is on the disk; raise if some is missing.
 
-    ``growing`` are directories of which only what is new has to be there.
+    Of the ``growing`` directories only what is new has to be synced.
     """
     old = before.paths if before else set()
     new = [part for part in commit.parts if part.path not in old]
@@ -54,9 +54,11 @@ def publish(
     probe: Callable[[str], None] = lambda point: None,  # noqa: ARG005
     whole: bool = False,
 ) -> None:
-    """Make visible what a commit names; what is visible already stays as it is. Raise if some of it is nowhere.
+    """Make the results of a commit visible; raise if some of them are missing.
 
-    ``probe`` is called before each part, and when it is visible. ``whole`` looks at all of each file.
+    What is visible already stays as it is.
+
+    ``probe`` is called before each publication, and when it is visible. ``whole`` checks the whole of each file.
     """
     files = run.files
     roots = {place.root for place in run.directories.values()}
@@ -66,15 +68,15 @@ def publish(
         if place.root in roots:
             check_owned(place)
         elif place.root != files.root and not is_owned(place):
-            # The sink writes elsewhere now, and all that it wrote here is gone.
+            # The sink writes to another place now, and its directory here was deleted.
             continue
         if publication.call:
             _deliver(run, commit, publication, probe, whole=whole)
         else:
             _move(place, commit, publication, probe, whole=whole)
-        # All of it is in its place: what is left here is a copy, or nothing.
+        # Everything is in its place, so what is left here is a copy, or nothing.
         place.delete(publication.staged)
-    # Only now: who follows a promise should not have to wait for its rows.
+    # Promises come last, so that a follower does not have to wait for the rows of a promise.
     for outlet in commit.outlets.values():
         place = files.at(outlet.root)
         if outlet.step == commit.step and is_owned(place):
@@ -82,7 +84,7 @@ def publish(
 
 
 def _manifest(commit: Commit, publication: Publication) -> dict[str, Any]:
-    """Return which files a step has, and how many rows came before it."""
+    """Return the manifest of a step: its files, and how many rows came before it."""
     totals = {(outlet.root, ""): outlet.rows for outlet in commit.outlets.values()}
     totals |= {(publication.root, directory): rows for directory, rows in commit.aside.items()}
     before = totals[publication.root, directory_of(publication)] - publication.rows
@@ -90,7 +92,7 @@ def _manifest(commit: Commit, publication: Publication) -> dict[str, Any]:
 
 
 def _move(place: Files, commit: Commit, publication: Publication, probe: Callable[[str], None], *, whole: bool) -> None:
-    """Move what is staged to its place: all of it at once, or the rest of a move that was cut."""
+    """Move what is staged to its place: all of it at once, or the rest of a move that was interrupted."""
     name = publication.name
     what = f"step {commit.step} is committed, and its output"
     found = located(place, publication.files, publication.staged, name, what, whole=whole)
@@ -104,17 +106,17 @@ def _move(place: Files, commit: Commit, publication: Publication, probe: Callabl
     if waiting:
         check_files(place, name, publication.files, what)
     if not place.exists(f"{name}/{MANIFEST}"):
-        # An earlier version has committed this step.
+        # An earlier version, which wrote no manifests, has committed this step.
         place.create(f"{name}/{MANIFEST}", _manifest(commit, publication))
     place.sync_names(directory_of(publication))
     if waiting and not whole_move:
-        # Of a move that was cut, the rest came file by file.
+        # The rest of an interrupted move was moved file by file.
         sync(place.unsynced([name]))
     probe("handed over")
 
 
 def _rename(place: Files, name: str, to: str, step: int) -> None:
-    # A run that was taken for dead, and lives, may have moved it just now.
+    # A run that was taken for dead and is alive may have moved it just now.
     if not place.rename(name, to) and not place.exists(to):
         raise BadCheckpoint(
             f"step {step} is committed, and {place.path(name)} could not be moved to {place.path(to)}",
@@ -130,14 +132,14 @@ def _deliver(
     *,
     whole: bool,
 ) -> None:
-    """Hand over the rows of a step, unless there is a record that they were; then make that record."""
+    """Hand over the rows of a step, unless a record says that they were; then write the record."""
     files = run.files
     if files.exists(publication.name):
         return
     what = f"step {commit.step} is committed, and its output for sink {publication.call!r}"
     lines = damage(files, publication.staged, publication.files, whole=whole)
     if files.exists(publication.name):
-        # By a run that was taken for dead, and lives.
+        # A run that was taken for dead and is alive has done it.
         return
     if lines:
         raise damaged(what, files.path(publication.staged), lines)
@@ -147,7 +149,10 @@ def _deliver(
 
 
 def _hand_over(run: Prepared, commit: Commit, publication: Publication) -> None:
-    """Give the rows of a step to the sink that they were computed for; they are dropped if the flow has it no more."""
+    """Give the rows of a step to the sink that they were computed for.
+
+    If the flow does not have this sink any more, they are dropped.
+    """
     sink = publication.call
     if sink not in run.outputs:
         return

@@ -1,4 +1,4 @@
-"""Going on from the last commit: what it names is looked at, what it had to publish is published, the rest swept."""
+"""Continuing from the last commit: check what it names, publish what was not published, delete the rest."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tidegate.engine.zones import check_zones
 
 __all__ = ["RECOVERY", "recover"]
 
-#: The named points of a recovery: before what was committed is looked at, before it is published again, and before
+#: The named points of a recovery: before the commit's files are checked, before they are published again, and before
 #: leftovers are deleted.
 RECOVERY = ("checking", "recovering", "sweeping")
 
 
 def recover(run: Prepared, found: Mapping[str, Any], lock: Lock | None) -> Commit:
-    """Return the last commit, after what it had to publish is published and leftovers are gone."""
+    """Return the last commit, after publishing what was not published and deleting leftovers."""
     check_orders(run.flow, found["flow"])
     check_meaning(run.flow, found["flow"], run.meaning)
     commit = upgraded(run.files, Commit.decode(run.flow, found), found["format"])
@@ -49,7 +49,7 @@ def recover(run: Prepared, found: Mapping[str, Any], lock: Lock | None) -> Commi
 
 
 def _check(run: Prepared, commit: Commit) -> None:
-    """Raise if what a commit stands for is not there as it was, or is from another moment."""
+    """Raise if the state that a commit names is damaged, or if outputs have steps after it."""
     for part in commit.parts:
         check_part(run.files, part, whole=True)
     for directory in [*run.asides.values(), *(f"output/{sink.name}" for sink in run.flow.sinks)]:

@@ -1,4 +1,7 @@
-"""What a step writes besides state: rows for its sinks, and rows that are set aside. The commit publishes them."""
+"""What a step writes besides state: rows for its sinks, and rows that are set aside.
+
+They are published after the commit.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ __all__ = ["outlets", "refuse_late", "set_aside", "set_aside_so_far", "set_rejec
 
 
 def refuse_late(taken: Mapping[str, Taken], marks: Mapping[str, Marks]) -> None:
-    """Raise if rows are late at a source that must have none."""
+    """Raise if rows are late at a source with ``late="fail"``."""
     for found in taken.values():
         if found.source.late == "fail" and found.seen.late:
             bound = shown(found.source.schema, marks[found.source.id].frontier)
@@ -42,7 +45,7 @@ def refuse_late(taken: Mapping[str, Taken], marks: Mapping[str, Marks]) -> None:
 def set_aside(
     run: Prepared, step: Attempt, taken: Mapping[str, Taken], marks: Mapping[str, Marks]
 ) -> list[Publication]:
-    """Write the rows that came late or were rejected to where they can be read."""
+    """Write late and rejected rows to where they can be read."""
     written = []
     for found in taken.values():
         late = 0 if found.source.late == "drop" else found.seen.late
@@ -56,7 +59,7 @@ def set_aside(
 
 
 def set_rejected_aside(run: Prepared, step: Attempt, found: Mapping[str, Relation]) -> list[Publication]:
-    """Write the rows that operators rejected to where they can be read."""
+    """Write the rows that operators have rejected to where they can be read."""
     written = []
     for name, rows in found.items():
         directory = run.late_rows(name)
@@ -70,7 +73,7 @@ def set_rejected_aside(run: Prepared, step: Attempt, found: Mapping[str, Relatio
 
 
 def set_aside_so_far(last: Commit | None, publications: Sequence[Publication]) -> dict[str, int]:
-    """Return how many rows were set aside up to now, by their directory."""
+    """Return how many rows were set aside so far, by directory."""
     found = Counter(last.aside if last else {})
     for publication in publications:
         found[directory_of(publication)] += publication.rows
@@ -78,7 +81,7 @@ def set_aside_so_far(last: Commit | None, publications: Sequence[Publication]) -
 
 
 def write_results(run: Prepared, step: Attempt, found: Mapping[str, Rows]) -> tuple[dict[str, int], list[Publication]]:
-    """Write what goes to sinks to paths of this attempt; return how many rows each has, and what is to be published."""
+    """Write the rows for sinks to paths of this attempt; return the number of rows by sink, and the publications."""
     outputs, written = {}, []
     for place in run.directories.values():
         check_owned(place)
@@ -115,7 +118,7 @@ def _place(run: Prepared, step: Attempt, sink: str) -> tuple[Publication, Files]
 def outlets(
     run: Prepared, last: Commit | None, step: int, rows: Mapping[str, int], tracking: Tracking
 ) -> dict[str, Outlet]:
-    """Return what is in the directories of sinks after a step, and which frontiers they promise."""
+    """Return the outlets after a step: the rows in the directories of sinks, and the frontiers published there."""
     found = {}
     for sink in run.flow.sinks:
         operator = run.flow[sink.input]
@@ -130,9 +133,10 @@ def outlets(
 
 
 def _check_promise(run: Prepared, name: str, input_: str, outlet: Outlet, frontier: Frontier) -> None:
-    """Raise if a flow that was changed may give rows at times that its sink has promised to be complete.
+    """Raise if a changed flow may give rows at times that its sink has published as complete.
 
-    A frontier never goes back, and neither does what is made of it, unless the flow moves rows less far than before.
+    A frontier never goes back, and neither does one computed from it, unless the changed flow moves rows less far ahead
+    in time than before.
     """
     schema = run.flow[input_].schema
     if outlet.goes_back(schema, frontier) and not any(

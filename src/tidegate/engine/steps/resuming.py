@@ -1,4 +1,4 @@
-"""Going on from a checkpoint, or beginning one: what a run stands on is looked at, and its outputs become its own."""
+"""Continuing from a checkpoint, or starting a new one: what the run builds on is checked, and outputs are claimed."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ __all__ = ["begin_trace", "check_ends", "claim_outputs", "identified", "resumed"
 
 
 def check_ends(flow: Plan) -> None:
-    """Refuse a flow that nothing comes into, or leaves."""
+    """Raise if a flow has no sources or no sinks."""
     flow.check_sinks()
     if not flow.sources:
         raise BadInput("expected a flow with a source, got none", hint="a flow of tables alone: flow.compute(…)")
 
 
 def identified(flow: Plan, files: Files) -> None:
-    """Give a checkpoint that has no commits an id; raise if one that has commits has lost it."""
+    """Give a new checkpoint an id; raise if one with commits has lost its id."""
     if last_commit(files) is None:
         identify(files, flow.name)
-    # One with commits has had an id, by which outputs know it: another would make it a stranger to them.
+    # A checkpoint with commits had an id, and its outputs name it. With a new id they would refuse it.
     checkpoint_id(files)
 
 
@@ -55,7 +55,7 @@ def resumed(
     fold_from: Callable[[Sequence[Part]], int] = fold_from,
     probe: Probe = lambda point, step: None,  # noqa: ARG005
 ) -> tuple[Prepared, Log, Commit | None]:
-    """Return a flow that is ready to go on, the log of its checkpoint, and its last commit: None if there is none."""
+    """Return a flow that is ready to run, the log of its checkpoint, and its last commit, or None."""
     log = read_log(files)
     if lock and log.token.lock > lock.token.lock:
         lock.check()
@@ -70,7 +70,7 @@ def resumed(
 
 
 def claim_outputs(running: Running, lock: Lock | None, *, exact: bool = False) -> None:
-    """Make the outputs of all sinks their own; ``exact`` says whether the case of names matters."""
+    """Claim the outputs of all sinks; ``exact`` says whether the case of column names matters."""
     for sink in running.flow.sinks:
         _claim_output(running, sink, lock.token.lock if lock else 0, exact=exact)
 
@@ -85,7 +85,7 @@ def begin_trace(running: Running, given: Plan) -> None:
 
 
 def _claim_output(running: Running, sink: Sink, lock: int, *, exact: bool) -> None:
-    """Make the output of a sink its own; ``lock`` is the number of this run's lock."""
+    """Claim the output of a sink; ``lock`` is the number of this run's lock."""
     run, name = running.run, sink.name
     given = run.flow[sink.input]
     fields = run.host.fields(as_declared(given, run.host.backend.nothing(run.shapes[given.id])).shape)
@@ -93,7 +93,7 @@ def _claim_output(running: Running, sink: Sink, lock: int, *, exact: bool) -> No
         claim(place, run.files, name, fields, run.flow[sink.input].schema, exact=exact)
         _check_none_waits(running, name, place)
         _check_not_left(running, name, place)
-        # What the last commit names is published; the rest is of attempts that did not get so far.
+        # What the last commit names is published by now. The rest belongs to attempts that were not committed.
         sweep_attempts(place, PENDING, lock)
     try:
         run.outputs[name].claim(run.senders[name], fields)
@@ -102,7 +102,7 @@ def _claim_output(running: Running, sink: Sink, lock: int, *, exact: bool) -> No
 
 
 def _check_engine(host: Host, files: Files, found: Mapping[str, Any]) -> None:
-    """Refuse to go on from a commit of another engine, whose positions in the sources mean nothing to this one."""
+    """Raise if the commit is of another engine: its positions in the sources mean nothing to this one."""
     made_by = found.get("engine", "spark")
     if made_by != host.name:
         raise FlowChanged(
@@ -113,7 +113,7 @@ def _check_engine(host: Host, files: Files, found: Mapping[str, Any]) -> None:
 
 
 def _check_none_waits(running: Running, sink: str, place: Files) -> None:
-    """Refuse a directory with rows that are committed and not published: it had another path when they were written."""
+    """Raise if a directory has rows that are committed and not published: they were written under another path."""
     waiting = {p.staged: p.root for p in running.last.publish} if running.last else {}
     for name in place.names(PENDING):
         if root := waiting.get(f"{PENDING}/{name}"):
@@ -125,7 +125,7 @@ def _check_none_waits(running: Running, sink: str, place: Files) -> None:
 
 
 def _check_not_left(running: Running, sink: str, place: Files) -> None:
-    """Refuse a directory that the sink wrote to before it wrote elsewhere: its rows are not counted any more."""
+    """Raise if the sink wrote to this directory and then to another: the rows here are not counted any more."""
     last = running.last.outlets.get(sink) if running.last else None
     if (last is None or last.root != place.root) and any(name.startswith("step=") for name in place.names()):
         raise BadCheckpoint(

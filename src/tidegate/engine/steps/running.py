@@ -1,4 +1,4 @@
-"""A run of a flow: steps, each of which is committed whole or not at all."""
+"""A run of a flow: a series of steps, each committed whole or not at all."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ __all__ = ["Running", "told_if_replaced"]
 
 
 class Running:
-    """A run of a flow: its last commit, where its sources are, and how far everything is complete.
+    """A run of a flow: its last commit, the marks of its sources, and its frontiers.
 
-    What differs from engine to engine is in those that inherit from it: how rows come, and what an attempt is.
+    Engines inherit from this class. How rows come in, and what an attempt is, differs between them.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Running:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.run = run
-        #: What the clock of this machine shows, in seconds.
+        #: The clock of this machine, in seconds.
         self.clock = clock
         self.flow = run.flow
         self.files = run.files
@@ -60,34 +60,40 @@ class Running:
         self._report = report
         self._lock = lock
         self._token = lock.token if lock else NOBODY
-        #: What this run leaves for those who look on.
+        #: The record of this run's progress, for tools that show it.
         self.trace = Trace(run.files, self._token, every=0.5 if lock else 0.0)
-        #: What the names of all that this run writes end with: the number of its lock, and an id.
+        #: The suffix of the names of everything that this run writes: the number of its lock, and a random id.
         self.attempt = f"{self._token.lock}.{uuid4().hex[:8]}"
         #: The number of the last record in the log.
         self._number = log.number
-        #: State that the commit before the last one names.
+        #: The paths of the state that the commit before the last one names.
         self._older: set[str] = last.paths if last else set()
         self.marks = dict(last.marks) if last else {s.id: Marks.start(s) for s in run.flow.sources}
         frontiers = {source: marks.frontier for source, marks in self.marks.items()}
-        #: Where steps are: ahead of what can be read, while one is running.
+        #: The frontiers of the step that is running. They may be ahead of what can be read.
         self.tracking = Tracking(run.flow, frontiers)
-        #: What can be read by now, and is final.
+        #: The frontiers of the results that can be read, which are final.
         self.told = Tracking(run.flow, frontiers)
 
     @property
     def complete(self) -> bool:
-        """Whether no source can give rows any more; a finite order may have more elements in the next run."""
+        """Whether no source can have more rows.
+
+        False for a finite order, which may have more elements in the next run.
+        """
         open_ended = any(isinstance(s.schema.coordinates, PosetCoordinates) for s in self.flow.sources)
         return not open_ended and not any(mark.frontier for mark in self.marks.values())
 
     @property
     def heard(self) -> Beat | None:
-        """The last beat of the clock that anybody has heard: the next one has another number."""
+        """The last beat of the clock that any source has received; the next beat gets the next number."""
         return max(self._beats(self.marks), default=None)
 
     def heard_by_all(self, marks: Mapping[str, Marks]) -> Beat | None:
-        """Return the last beat that all who listen had heard by then."""
+        """Return the last beat that all sources with a clock have received, by these marks.
+
+        It is None if one of them has received none.
+        """
         known = self._beats(marks)
         return (
             min(known)
@@ -100,10 +106,10 @@ class Running:
         return [beat for beat in found if beat is not None]
 
     def arrives(self) -> int:
-        """Return the time of all rows that arrive in a step that begins now, in microseconds: no step had it before."""
+        """Return the arrival time of the rows of a step that begins now, in microseconds. No earlier step had it."""
         sources = [s for s in self.flow.sources if isinstance(s.watermark, Arriving)]
         before = [m.latest for s in sources if isinstance(m := self.marks[s.id].memory, Heard) and m.latest is not None]
-        # A source may have had another strategy, by which more is complete.
+        # The source may have had another strategy before, which has completed later times.
         open_from = [n for s in sources for (n,) in encoded(s.schema, self.marks[s.id].frontier) if isinstance(n, int)]
         return max([int(self.clock() * 1_000_000), *(latest + 1 for latest in before), *open_from])
 
@@ -113,7 +119,7 @@ class Running:
         return self.last.step + 1 if self.last else 0
 
     def in_step(self) -> AbstractContextManager[None]:
-        """Name the step that comes next in what fails inside, in our words."""
+        """Add the number of the next step to errors raised inside, in our form."""
         number = self.next
         return in_step(
             self.flow, number, self.run.host.said, lambda: self.last is not None and self.last.step == number
@@ -121,19 +127,19 @@ class Running:
 
     @contextmanager
     def replaceable(self) -> Iterator[None]:
-        """Raise if another run has replaced this one, before and after what is done inside."""
+        """Raise if another run has replaced this one. This is checked before and after the block."""
         with told_if_replaced(self._lock):
             if self._lock:
                 self._lock.check()
             yield
-            # Before anyone notes that the batch is done, and begins the next.
+            # This comes before the engine records that the batch is done and starts the next one.
             if self._lock:
                 self._lock.check()
 
     def go(self, step: Attempt, batch: Batch, *, began: float | None = None) -> None:
         """Run a step, commit it, publish its results, and delete what is not needed any more.
 
-        ``began`` is when it was begun, by the monotonic clock, if that was before.
+        ``began`` is the monotonic time at which it began, if that was earlier.
         """
         started = time.monotonic() if began is None else began
         number, probe = self.next, self.run.probe
@@ -171,20 +177,20 @@ class Running:
         del self.metrics[:-1000]
 
     def undone(self) -> None:
-        """Let go of what a step has left in memory that was not committed."""
+        """Free what a step that was not committed has left in memory."""
 
     def committed(self, before: Commit | None, commit: Commit) -> None:
-        """Do what an engine does when a step is committed, and not yet published."""
+        """Do what an engine has to do after a commit and before its results are published."""
 
     def turned(self, loop: Iterate, number: int, least: Least | None) -> None:
-        """Let the tracker know where a loop is."""
+        """Tell the tracker which round a loop is in."""
         self.tracking.begin_round(loop, least and time_of(loop.schema, least), number)
         self.trace.begin_round(self.next, loop.id, number, least)
         if least is not None:
             self.run.probe("round", self.next)
 
     def _commit(self, commit: Commit) -> Commit:
-        """Write a commit, while this run holds its lock; return it with its number in the log."""
+        """Write a commit while this run holds its lock; return the commit with its number in the log."""
         with self._lock.committing() if self._lock else nullcontext():
             written = write_commit(
                 self.files,
@@ -199,7 +205,7 @@ class Running:
 
 @contextmanager
 def told_if_replaced(lock: Lock | None) -> Iterator[None]:
-    """Say that another run has replaced this one, if it has, instead of what comes of that."""
+    """If another run has replaced this one, raise that instead of the error that it has caused here."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""One step: from new rows to a commit that is ready to be written. Nothing of it counts before it is."""
+"""One step: from new rows to a commit that is ready to be written. Nothing of it counts before the commit exists."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tidegate.engine.tracking import Tracking
 
 __all__ = ["POINTS", "Batch", "Done", "run_step"]
 
-#: The named points of a step, in order: what a crash test stops at. A loop has one more, "round", in each round.
+#: The named points of a step, in order, at which crash tests stop. A loop has one more, "round", in each round.
 POINTS = (
     "begin",
     "writing",
@@ -46,19 +46,19 @@ POINTS = (
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What comes in a step, nothing at the end of the input; where it comes from; and the beats of the clock."""
+    """The input of a step: its rows (none at the end of the input), their origin, and the beats of the clock."""
 
     taken: Mapping[str, Taken]
     origin: Origin
     beats: Relation | None = None
-    #: What the engine keeps of its own as state, by key.
+    #: State of the engine itself, by key.
     states: Mapping[str, tuple[State, ...]] = field(default_factory=dict)
     ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a step came to: the commit, which is to be written, and what was seen of each source."""
+    """The result of a step: the commit that is to be written, and what was found in the rows of each source."""
 
     commit: Commit
     seen: Mapping[str, Seen]
@@ -75,10 +75,10 @@ def run_step(
     number: int,
     token: Token,
 ) -> Done:
-    """Run a step after the commit ``last``, and see to it that all that its own commit names is on the disk.
+    """Run a step after the commit ``last``, and wait until everything that its own commit names is on the disk.
 
-    ``marks`` are those before the step; ``tracking`` moves to those after it. ``number`` is that of the commit in the
-    log, ``token`` says who writes it.
+    ``marks`` are those before the step. ``tracking`` is moved to the frontiers after it. ``number`` is the number of
+    the new commit in the log, and ``token`` names the run that writes it.
     """
     flow = run.flow
     work = Work(
@@ -100,7 +100,7 @@ def run_step(
         refuse_late(taken, marks)
         seen = {name: found.seen for name, found in taken.items()}
         if not batch.ended:
-            # Of some sources, nothing may have come.
+            # Some sources may have had no rows.
             seen = {s.id: seen.get(s.id) or Seen() for s in flow.sources}
         after = {s.id: marks[s.id].ended() if batch.ended else marks[s.id].after(s, seen[s.id]) for s in flow.sources}
         aside = set_aside(run, step, taken, marks)

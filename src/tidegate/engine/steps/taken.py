@@ -1,4 +1,4 @@
-"""What a step takes from a source: its rows, with the kind of each, and what was seen of them."""
+"""What a step takes from a source: its rows with their kinds, and what was found in them."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ from tidegate.flow.watermarks import Arriving
 
 __all__ = ["TEXT", "Taken", "diverted", "observable", "observe", "rejected_rows", "taken_of"]
 
-#: The text of a row that did not parse, in rows of a source that tells.
+#: The column with the text of a row that did not parse, if the source provides it.
 TEXT = "__text"
 _KIND = "__kind"
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a step took from a source: its rows, with the kind of each."""
+    """The rows that a step took from a source, with the kind of each."""
 
     source: Source
     limits: tuple[Limit, ...]
     rows: Relation
-    #: The rows, watched, and what tells what whoever has read all of `on_time` saw; None if someone has to look.
+    #: The watched rows, and the function that returns the aggregates over them once `on_time` was read; None if the
+    #: rows have to be observed by a query of their own.
     watched: tuple[Relation, Callable[[], Mapping[str, Any]]] | None = None
     seen: Seen = field(default_factory=Seen)
-    #: The rows that were late, if some of those that the batch has as late were taken after all.
+    #: The late rows, if windows took some of the rows that were late at the source.
     late: Relation | None = None
 
     @property
     def on_time(self) -> Relation:
-        """The rows that take part."""
+        """The rows that are on time."""
         return self._of_kind(ON_TIME, self.watched[0] if self.watched else self.rows)
 
     @property
@@ -51,7 +52,7 @@ class Taken:
 
     @property
     def rejected(self) -> Relation:
-        """The rows that have no time, or did not parse: then with their text."""
+        """The rows that have no time or did not parse, with their text if they did not parse."""
         text = TEXT if TEXT in self.rows.names else "CAST(NULL AS STRING)"
         return self._of_kind(REJECTED, self.rows, {TEXT: text})
 
@@ -64,7 +65,7 @@ class Taken:
 
 
 def observable(source: Source) -> bool:
-    """Whether what there is to see of a source can be seen by a job that does something else."""
+    """Whether the rows of a source can be observed by a job that reads them for another purpose."""
     return policy_of(source).apart() is None
 
 
@@ -78,10 +79,10 @@ def taken_of(
     observed: bool = False,
     arrived: int | None = None,
 ) -> Taken:
-    """Return what a step takes from a source; lateness is by the frontier before it.
+    """Return what a step takes from a source. Lateness is decided by the frontier before the step.
 
-    With ``observed``, nobody need look at the rows: who reads all that are on time has seen what there is. Rows that
-    have the time at which they arrive get that: ``arrived``, in microseconds.
+    With ``observed``, no query of its own is needed to observe the rows: the job that reads `on_time` does it. For a
+    source with arrival times, ``arrived`` is the time of all rows of this step, in microseconds.
     """
     if isinstance(source.watermark, Arriving):
         (column,) = source.schema.times
@@ -92,9 +93,9 @@ def taken_of(
 
 
 def observe(backend: Backend, taken: Mapping[str, Taken], beats: Relation | None = None) -> dict[str, Taken]:
-    """Return what was taken with what was seen of it, by one query for all that nobody else has read and counted.
+    """Return what was taken together with what was found in it, by one query for all rows not observed otherwise.
 
-    ``beats`` are those of the clock.
+    ``beats`` are the beats of the clock.
     """
     asked = {
         name: Asked(found.rows, _observes(found.source), policy_of(found.source).apart())
@@ -115,7 +116,7 @@ def observe(backend: Backend, taken: Mapping[str, Taken], beats: Relation | None
 
 
 def _kind(source: Source, bounds: Sequence[Limit], frontier: Frontier, *, torn: bool) -> str:
-    # Of a row that did not parse, what was made of its other values is not to be trusted.
+    # If a row did not parse, its other values can't be trusted.
     cases = [(f"{TEXT} IS NOT NULL", REJECTED)] if torn else []
     cases += policy_of(source).kinds()
     cases += [(untimed(bounds), REJECTED), (complete(source.schema, frontier), LATE)]
@@ -123,7 +124,10 @@ def _kind(source: Source, bounds: Sequence[Limit], frontier: Frontier, *, torn: 
 
 
 def _observes(source: Source) -> dict[str, Call]:
-    """Return what to look for in new rows. Each is computed for every row: what cannot be is not looked for."""
+    """Return the aggregates over new rows.
+
+    Each is computed for every row, so those that the source's strategy does not need are left out.
+    """
     kinds = {"late": LATE, "rejected": REJECTED}
     counts = {"rows": call("count", "*")} | {n: call("count_if", f"{_KIND} = {kind}") for n, kind in kinds.items()}
     return counts | policy_of(source).observes()
@@ -138,7 +142,7 @@ def _seen(source: Source, parts: Sequence[Mapping[str, Any]], beats: Sequence[st
 
 
 def diverted(taken: Taken, frontier: Frontier, step: int) -> Relation:
-    """Return the rows that did not take part: their time, source, step, the reason, and the bound that they missed."""
+    """Return the late and rejected rows with their time, source, step, the reason, and the bound that they missed."""
     schema = taken.source.schema
     rejected = f"coalesce(concat('does not parse: ', {TEXT}), {reason_of(taken.source, taken.limits)})"
     reason, bound = f"IF(__late, 'late', {rejected})", f"IF(__late, {literal(shown(schema, frontier))}, NULL)"
@@ -151,7 +155,7 @@ def diverted(taken: Taken, frontier: Frontier, step: int) -> Relation:
 
 
 def rejected_rows(operator: Operator, rows: Relation, step: int) -> Relation:
-    """Return rows that an operator rejected, which have the reason last, as those of sources are written."""
+    """Return rows that an operator rejected, in the form of those of sources; their last column is the reason."""
     return rows.select(_aside(operator, step, quoted(rows.names[-1]), "CAST(NULL AS STRING)"))
 
 

@@ -1,4 +1,4 @@
-"""The work of a step: the rows and states of all operators, first what needs no frontiers, then the rest."""
+"""The work of a step: the rows and states of all operators. First what does not depend on the new frontiers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Kept", "Rows", "Work"]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of a step; ``empty`` if it is known without looking that there are none."""
+    """Rows of a step. ``empty`` says that it is known, without reading them, that there are none."""
 
     relation: Relation
     empty: bool = False
@@ -35,7 +35,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What an operator keeps: how, under which name, and with which columns."""
+    """What an operator keeps: its keeper, the key of its state, and the shapes of its rows."""
 
     keeper: Keeper[Any]
     key: str
@@ -43,7 +43,7 @@ class Kept:
 
 
 class Work:
-    """What the operators of a step have made so far."""
+    """The rows and states that the operators of a step have made so far."""
 
     def __init__(
         self,
@@ -68,14 +68,14 @@ class Work:
         self._ended = ended
         self._fold_from = fold_from
         self._uses = Counter([i for o in self._flow for i in o.inputs] + [s.input for s in self._flow.sinks])
-        # What is moved is read once more, for the rows that are not.
+        # The input of an `at` that rejects rows is read once more, for the rejected rows.
         self._uses.update(o.inputs[0] for o in self._flow if isinstance(o, At) and o.rejects)
         self._cached: list[Cached] = []
         for id_, own in kept.items():
             self.states[id_] = before.get(own.key, (State(),) * own.keeper.ports)
 
     def begin(self, taken: Mapping[str, Taken], old: Mapping[str, Frontier]) -> None:
-        """Write the new rows that go into states whatever the frontiers will be."""
+        """Write the new rows that go into states whatever the new frontiers are."""
         for operator in self._flow:
             with at_operator(self._flow, operator.id, self._said):
                 if isinstance(operator, Table):
@@ -101,9 +101,9 @@ class Work:
         old: Mapping[str, Frontier],
         new: Mapping[str, Frontier],
     ) -> None:
-        """Let every operator answer for the times that became complete between two frontiers.
+        """Compute the answers of every operator for the times that became complete between two frontiers.
 
-        ``late`` are the late rows that operators take, by the number of the input.
+        ``late`` are the late rows that operators take, by port.
         """
         for operator in self._flow:
             with at_operator(self._flow, operator.id, self._said):
@@ -117,7 +117,7 @@ class Work:
                     self._lower(operator)
 
     def rejected(self) -> dict[str, Relation]:
-        """Return what operators reject of the rows of this step, with the reason, by operator."""
+        """Return the rows of this step that operators reject, with the reason, by operator."""
         return {
             operator.id: not_moved(operator, self.rows[operator.inputs[0]].relation)
             for operator in self._flow
@@ -125,7 +125,10 @@ class Work:
         }
 
     def folded(self, new: Mapping[str, Frontier]) -> dict[str, tuple[State, ...]]:
-        """Return the states for the commit, by key, without what is needed no more; after the end there is none."""
+        """Return the states for the commit, by key, without what is not needed any more.
+
+        After the end there are none.
+        """
         if self._ended:
             return {}
         found = {}
@@ -135,7 +138,7 @@ class Work:
         return found
 
     def _folded(self, id_: str, port: int, at: Frontier) -> State:
-        """Return a state without parts that are outlived; where parts have become many, they are written as one."""
+        """Return a state without parts that are not needed any more. If there are too many parts, they are merged."""
         keeper, held = self._kept[id_].keeper, self._held(id_)
         state = held.states[port].without(lambda last: keeper.outlived(port, last, at))
         first = self._fold_from(state.parts)
@@ -147,7 +150,7 @@ class Work:
         return State(state.parts[:first]).grown(held.write(port, "fold", rows, keeper.times(port)))
 
     def release(self) -> None:
-        """Let go of what is cached."""
+        """Free what is cached."""
         for cached in self._cached:
             cached.release()
 
@@ -164,7 +167,7 @@ class Work:
         self.rows[operator.id] = self._shared(operator, Rows(found, empty=empty))
 
     def _take_in(self, operator: Operator, port: int, old: Frontier, late: Relation | None = None) -> None:
-        """Add to a state what comes to its input."""
+        """Add the rows of an input to its state."""
         keeper, rows = self._kept[operator.id].keeper, self.rows[operator.inputs[port]]
         if not self._flow.inputs(operator)[port].schema.time:
             return
@@ -174,7 +177,7 @@ class Work:
             self.states[operator.id] = held.grown(port, held.write(port, "new", kept, keeper.times(port))).states
 
     def _advance(self, operator: Operator, moved: Moved, late: Mapping[int, Relation]) -> None:
-        """Let an operator with state answer, after it has taken in what it has not yet."""
+        """Compute the answers of an operator with state, after adding those input rows that were not added before."""
         for port in range(len(operator.inputs)):
             if (operator.id, port) not in self._entries.inputs:
                 self._take_in(operator, port, moved.old, late.get(port))
@@ -188,10 +191,10 @@ class Work:
         self.rows[operator.id] = none if rows is None else self._shared(operator, Rows(rows))
 
     def _due(self, keeper: Keeper[Any], held: Held, moved: Moved) -> bool:
-        """Whether there may be an answer by now; most small steps end no window."""
+        """Whether there may be answers. In most small steps no window ends, and there are none."""
         if (moved.old == moved.new and not held.late) or not any(state.rows for state in held.states):
             return False
-        # At the end, operators of the user's own may answer without rows.
+        # At the end of the input, a user's operator may answer without new rows.
         return (
             moved.ended
             or keeper.on_its_own
@@ -207,12 +210,12 @@ class Work:
         return Held(self._step, own.key, own.types, self.states[id_], self._tables_of(self._flow[id_]), late)
 
     def _tables_of(self, operator: Operator) -> dict[int, Relation]:
-        """Return the inputs of an operator that have no time, by number."""
+        """Return the inputs of an operator that are tables without times, by port."""
         inputs = self._flow.inputs(operator)
         return {port: self.rows[given.id].relation for port, given in enumerate(inputs) if not given.schema.time}
 
     def _shared(self, operator: Operator, rows: Rows) -> Rows:
-        """Keep rows that several will read."""
+        """Cache rows that are read more than once."""
         if self._uses[operator.id] < 2 or rows.empty:
             return rows
         cached = self._step.backend.cached(rows.relation)
