@@ -1,1 +1,1 @@
-"""Loops: facts with the time from which on they hold, and the rounds in which they are found."""
+"""Loops: facts, each with the time from which on it holds, and the rounds in which they are found."""

@@ -1,4 +1,4 @@
-"""What a loop answers in its versions, from the cells of what it knows."""
+"""The answers of a loop in its versions, from the cells of the facts it knows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["all_known", "new_or_better"]
 
 
 def all_known(operator: Iterate, cells: Relation, versions: Relation) -> Relation:
-    """Return what is known of every key in each of the versions."""
+    """Return what is known of every key, in each of the versions."""
     facts = Facts.of(operator)
     held = _own(facts, cells)
     at = held.join(versions.small(), _all([_below(c, t) for c, t in _times(facts)]))
@@ -20,17 +20,17 @@ def all_known(operator: Iterate, cells: Relation, versions: Relation) -> Relatio
 
 
 def new_or_better(operator: Iterate, cells: Relation, versions: Relation, all_versions: Relation) -> Relation:
-    """Return what is known in the versions, unless it is the merge of what was known in the versions strictly below.
+    """Return what is known in the versions, except where it equals the merge of what lower versions know.
 
-    ``all_versions`` has those of earlier steps, too. A cell counts for a version from the time of the cell on; it is
-    *covered* there if some version strictly below is at or above the cell.
+    Lower versions are those strictly below, of all steps: ``all_versions`` has them. A cell counts in a version that is
+    at or above the cell's time. It is *covered* there if some version strictly below is at or above the cell, too.
     """
     facts = Facts.of(operator)
     held = _own(facts, cells)
     uncovered = _uncovered(facts, held, versions, all_versions)
     same = _all([f"{c} <=> __u{i}" for i, (c, _) in enumerate(_times(facts))])
     renamed = {f"__k{i}": quoted(name) for i, name in enumerate(facts.key)}
-    # Only a key with a cell that is not covered can have an answer that is new.
+    # Only a key with an uncovered cell can have a new answer.
     asked = held.join(uncovered, same).select(renamed | as_they_are(facts.times)).distinct()
     of_key = [f"{quoted(name)} <=> __k{i}" for i, name in enumerate(facts.key)]
     found = asked.join(held, _all([*of_key, *(_below(c, t) for c, t in _times(facts))]))
@@ -43,7 +43,7 @@ def new_or_better(operator: Iterate, cells: Relation, versions: Relation, all_ve
 
 
 def _differing(facts: Facts, found: Relation) -> Relation:
-    """Return what is known at a key and time, unless covered facts say as much."""
+    """Return what is known at a key and time, except where the covered facts alone give the same."""
     covered = {f"__old_{v}": f"IF(__uncovered IS NULL, {quoted(v)}, NULL)" for v in facts.values}
     was = {"__was": call("bool_or", "__uncovered IS NULL")}
     values = facts.merged_beside(found.with_columns(covered), lambda name: f"__old_{name}", was)
@@ -52,10 +52,10 @@ def _differing(facts: Facts, found: Relation) -> Relation:
 
 
 def _uncovered(facts: Facts, held: Relation, versions: Relation, all_versions: Relation) -> Relation:
-    """Return pairs of a cell's time (``__u…``) and a version that is the first to know it, in its direction."""
+    """Return pairs of a cell's time (``__u…``) and a version in which it is not covered."""
     seen = all_versions.select({f"__s{i}": t for i, (_, t) in enumerate(_times(facts))})
     at = held.select({f"__u{i}": c for i, (c, _) in enumerate(_times(facts))}).distinct()
-    # A cell at a version is covered in all later ones, and only others have to be looked at.
+    # A cell whose time is a version is covered in all later versions, so only the other cells are compared.
     same = [f"__u{i} <=> __s{i}" for i in range(len(facts.times))]
     between = at.join(seen, _all(same), "anti")
     pairs = between.join(versions, _all([_below(f"__u{i}", t) for i, (_, t) in enumerate(_times(facts))]))
@@ -68,7 +68,7 @@ def _uncovered(facts: Facts, held: Relation, versions: Relation, all_versions: R
 
 
 def _own(facts: Facts, cells: Relation) -> Relation:
-    """Rename the times of cells, so that those of versions can stand beside them."""
+    """Return cells with their time columns renamed, so that those of versions can be joined to them."""
     times = {f"__c{i}": quoted(name) for i, name in enumerate(facts.times)}
     return cells.select(times | as_they_are((*facts.key, *facts.values)))
 
@@ -78,7 +78,7 @@ def _times(facts: Facts) -> list[tuple[str, str]]:
 
 
 def _below(cell: str, version: str) -> str:
-    """A cell without a time is below every version."""
+    """Return the SQL condition that a cell is at or below a version. A cell without a time is below every version."""
     return f"({cell} IS NULL OR {cell} <= {version})"
 
 

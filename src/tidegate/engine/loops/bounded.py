@@ -1,4 +1,4 @@
-"""A loop on bounded inputs: all rows are there, and every version is answered."""
+"""A loop on bounded inputs: all rows are given, and every version is answered."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["one_round", "run_loop"]
 
 
 def run_loop(operator: Iterate, *inputs: Relation) -> Relation:
-    """Go round until nothing changes, or as often as the loop says; answer for every version.
+    """Run rounds until nothing changes, or as many as the loop says, and return the answers of every version.
 
-    The rounds are run here and now; what comes out is held by the backend until nobody refers to it any more.
+    The rounds are run right away. The backend holds the result until nothing refers to it any more.
     """
     backend = inputs[0].backend
     with backend.in_rounds(), ExitStack() as held:
@@ -44,7 +44,7 @@ def run_loop(operator: Iterate, *inputs: Relation) -> Relation:
         held.callback(rounds.release)
         cells = backend.kept(rounds.run())
         if operator.emit == "update" and len(operator.schema.time) == 1:
-            # Along one column, each cell is at a version, and is what changes there.
+            # With one time column, each cell is at a version, and is exactly what changes there.
             timed_cells = cells.rows.where(f"{quoted(operator.schema.time[0])} IS NOT NULL")
             return timed_cells.select(as_they_are(operator.schema.names))
         held.callback(cells.release)
@@ -56,9 +56,9 @@ def run_loop(operator: Iterate, *inputs: Relation) -> Relation:
 
 
 def one_round(operator: Iterate, *inputs: Relation) -> Relation:
-    """Return what a loop answers, of the right columns, but after one round: what a backend refuses is refused by this.
+    """Return the answers of a loop after one round, in the right columns.
 
-    It computes nothing.
+    Nothing is computed. A backend refuses here what it would refuse in a run.
     """
     backend, given = inputs[0].backend, dict(zip(operator.names, inputs, strict=True))
     if operator.rounds is not None:

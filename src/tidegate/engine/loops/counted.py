@@ -1,4 +1,4 @@
-"""Loops of a given number of rounds: each version from the beginning, on the rows at or below it."""
+"""Loops with a given number of rounds: each version is computed from the start, from the rows at or below it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Version = tuple[int, ...]
 
 
 def kept(operator: Iterate, facts: Relation) -> Relation:
-    """Return what is kept of facts: one row for each key."""
+    """Return one row for each key of the facts, as the loop's rules keep it."""
     key = as_they_are(operator.key)
     results = facts.group(key, named_calls(operator.keep), order=facts.order)
     return results.select(key | {output.name: output.finish for output in operator.keep.outputs})
@@ -28,7 +28,7 @@ def kept(operator: Iterate, facts: Relation) -> Relation:
 
 @dataclass(slots=True)
 class Counted:
-    """A loop with ``rounds``, and what is known in the versions that were worked out."""
+    """A loop with ``rounds``, and the facts of the versions computed so far."""
 
     operator: Iterate
     backend: Backend
@@ -37,13 +37,13 @@ class Counted:
     known: dict[Version, Kept] = field(default_factory=dict)
 
     def at(self, version: Version) -> Relation:
-        """Return what is known in a version, after all rounds."""
+        """Return the facts of a version after all rounds."""
         if version not in self.known:
             self.known[version] = self._worked_out(version)
         return self.known[version].rows
 
     def release(self) -> None:
-        """Give back what is held."""
+        """Free what is held."""
         for block in self.known.values():
             block.release()
         self.known.clear()
@@ -55,7 +55,8 @@ class Counted:
         with ExitStack() as held:
             once, step = operator.step.hoisted()
             begun, start = operator.start.hoisted()
-            # What start defines like step is asked for both, unless a name means something else in one of them.
+            # Subqueries that both start and step define are computed once for both, unless a name means different
+            # things in them.
             both = {**begun, **once}
             shared = given.keys().isdisjoint(both) and all(both[name] == query for name, query in begun.items())
             for name, query in (both if shared else once).items():
@@ -86,7 +87,7 @@ class Counted:
 
 
 def answers_of_versions(loop: Counted, versions: list[Version], all_versions: list[Version]) -> Relation | None:
-    """Return what a loop says in some versions: all that is known, or what differs from a version just below."""
+    """Return the answers in some versions: all facts, or those that differ from a version just below."""
     found = []
     for version in sorted(versions):
         known = loop.at(version)
@@ -101,7 +102,7 @@ def answers_of_versions(loop: Counted, versions: list[Version], all_versions: li
         columns = {f"__{i}": sql for i, sql in enumerate(as_they_are(known.names).values())}
         same = " AND ".join(f"{sql} <=> {name}" for name, sql in columns.items())
         differing = united([known.join(loop.at(s).select(columns), same, "anti") for s in latest])
-        # Rows of one key are the same here, whichever version they differ from.
+        # The rows of one key are equal, whichever version they differ from.
         values = {name: call("first", sql) for name, sql in as_they_are(known.names).items()}
         once = differing.group(
             as_they_are(loop.operator.key), {n: v for n, v in values.items() if n not in loop.operator.key}

@@ -1,14 +1,14 @@
-"""Facts with times: of all that was found for a key, what is known from which time on, and what of it is new.
+"""Facts with times: what is known of a key from which time on, and which of it is new.
 
-A fact holds from its time on; one without a time (NULL) has always held. What is known of a key at a time is the merge
-of its facts at or below it. So facts are kept in *cells*: the times at which what is known of a key changes. With one
-time column, that is a running merge along it; with several, one along each column of the grid of a key's times. If all
-facts hold from one time on, each key has one cell, and nothing runs along. A cell goes if what is known there is known
-just before it already, in some column: where values have a total order, the cells of a key are the Pareto-minimal
-pairs of value and time.
+A fact holds from its time on. One without a time (NULL) has always held. What is known of a key at a time is the merge
+of its facts at or below that time. So facts are kept in *cells*: the times at which what is known of a key changes.
+With one time column, cells are a running merge along it. With several, they are a running merge along each column of
+the grid of a key's times. If all facts hold from one time on, each key has one cell, and there is no running merge. A
+cell is dropped if the same is known just before it in some column. If values have a total order, the cells of a key are
+the Pareto-minimal pairs of value and time.
 
-Many columns stand for a finite order alone, and there a grid would have as many cells as its elements to the power of
-the columns: the facts of a key are compared in pairs instead.
+A finite order can have many time columns, its coordinates. A grid would then have as many cells as there are elements
+to the power of the columns, so the facts of a key are compared in pairs instead.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tidegate.flow.sqltypes import quoted
 
 __all__ = ["FOUND", "HERE", "KNOWN_BEFORE", "Facts"]
 
-#: On more columns than so many, a grid has too many cells.
+#: With more time columns than this, a grid has too many cells.
 _GRIDS = 2
-#: Where a fact comes from: it was known before this step, was found in a round of it before, or is found now.
+#: The origin of a fact: known before this step, found in an earlier round of it, or found in this round.
 KNOWN_BEFORE, HERE, FOUND = 0, 1, 2
 
 
@@ -46,7 +46,7 @@ class Facts:
 
     @classmethod
     def of(cls, operator: Iterate, *, one_time: bool = False) -> Facts:
-        """Return the shape of what a loop knows."""
+        """Return the shape of the facts of a loop."""
         schema = operator.schema
         in_pairs = isinstance(schema.coordinates, PosetCoordinates) and len(schema.time) > _GRIDS
         return cls(schema.time, operator.key, operator.rules, one_time, in_pairs)
@@ -62,7 +62,7 @@ class Facts:
         return (*self.times, *self.key, *self.values)
 
     def renamed(self, name: Callable[[str], str]) -> tuple[Rule, ...]:
-        """Return the same rules for values under other names."""
+        """Return the rules for values that have other names."""
         return tuple(Rule(name(rule.name), rule.function, rule.by and name(rule.by)) for rule in self.rules)
 
     def merged(self, rows: Relation) -> Relation:
@@ -73,11 +73,11 @@ class Facts:
     def merged_beside(
         self, rows: Relation, name: Callable[[str], str], more: Mapping[str, Call] = MappingProxyType({})
     ) -> Relation:
-        """Return one fact for each key and time, with its values under other names merged beside it, and more calls."""
+        """Return one fact for each key and time. Values under other names are merged beside it, with more calls."""
         return _Merges.of(self.rules, self.renamed(name)).grouped(rows, (*self.key, *self.times), more)
 
     def cells(self, rows: Relation) -> Relation:
-        """Return the cells of what is known, with ``__fresh`` if that was not known there, ``__here`` since this step.
+        """Return the cells: ``__fresh`` if a value was not known before this round, ``__here`` if not before this step.
 
         ``rows`` are facts with a column ``__from``: `KNOWN_BEFORE`, `HERE` or `FOUND`.
         """
@@ -93,7 +93,7 @@ class Facts:
         )
 
     def _along_time(self, cells: Relation) -> Relation:
-        """Return cells with all that is known there, those alone at which it changes."""
+        """Return the cells at which what is known changes, each with everything that is known there."""
         if len(self.times) > 1:
             cells = self._on_grid(cells)
         cells = cells.with_columns({"__n": "IF(__was IS NULL, 0, 1)"})
@@ -107,9 +107,9 @@ class Facts:
         return cells.where(" AND ".join(["__n > 0", *changed]))
 
     def _compared(self, cells: Relation) -> Relation:
-        """Return the same as `_along_time`, at the times of facts and, of each two, at the least at or above both.
+        """Return the same as `_along_time`, at the times of facts, and at the join of the times of each two facts.
 
-        Of more than two it is found in the next round: what is new at that of two is fresh.
+        Joins of more than two times are found in the next round, because what is new at the join of two is fresh.
         """
         listed = self._listed(cells)
         least = listed.explode("__a", "__cells").explode("__b", "__cells")
@@ -120,7 +120,7 @@ class Facts:
         held = [name for name in cells.names if name not in (*self.key, *self.times, *self.values)]
         columns = {name: f"__t{i}" for i, name in enumerate(self.times)} | {v: f"__c.{quoted(v)}" for v in self.values}
         columns |= {name: f"IF({own}, __c.{quoted(name)}, NULL)" for name in held}
-        # One of those below is the fact at the time itself, if there is one: what else is in it is as it was.
+        # One of the cells below may be at the time itself. Its other columns stay as they are.
         kept = {name: call("first", name, ignore_nulls=True) for name in held}
         known = _Merges.of(self.rules).grouped(
             below.select(as_they_are(self.key) | columns), (*self.key, *self.times), kept
@@ -128,7 +128,7 @@ class Facts:
         return self._changing(known.select(as_they_are(cells.names)))
 
     def _changing(self, cells: Relation) -> Relation:
-        """Return the cells at which more is known than at each other that is below it."""
+        """Return the cells at which more is known than at every cell below."""
         now = cells.with_columns({"__now": self._known(self.values, "true")})
         each = self._listed(now).explode("__x", "__cells")
         same = " AND ".join(f"__c.{quoted(name)} <=> __x.{quoted(name)}" for name in self.times)
@@ -137,7 +137,7 @@ class Facts:
         return found.select({name: quoted(name) if name in self.key else f"__x.{quoted(name)}" for name in cells.names})
 
     def _at_or_below(self, cell: str, *, at_most: str) -> str:
-        """Return the condition that a cell is at or below a time; one without a time is below all."""
+        """Return the SQL condition that a cell is at or below a time. A cell without a time is below all times."""
         bounds = [f"{at_most}{i}" if at_most == "__t" else f"{at_most}{quoted(n)}" for i, n in enumerate(self.times)]
         pairs = zip(map(quoted, self.times), bounds, strict=True)
         return " AND ".join(f"({cell}.{name} IS NULL OR {cell}.{name} <= {bound})" for name, bound in pairs)
@@ -148,7 +148,7 @@ class Facts:
         return cells.group(as_they_are(self.key), {"__cells": call("collect_list", f"struct({fields})")})
 
     def _on_grid(self, cells: Relation) -> Relation:
-        """Return a row for each combination of the values that a key's times have; most of them are no cells yet."""
+        """Return a row for each combination of the values in a key's time columns; most of these are not cells yet."""
         data = [c for c in cells.names if c not in self.key]
         grid = self._listed(cells)
         for i, name in enumerate(map(quoted, self.times)):
@@ -164,7 +164,7 @@ class Facts:
 
     @staticmethod
     def _known(values: tuple[str, ...], where: str) -> str:
-        """Return what is known as one value, NULL where nothing is."""
+        """Return SQL for all values as one struct, NULL where nothing is known."""
         fields = ["'is', true", *(f"'v{i}', {quoted(name)}" for i, name in enumerate(values))]
         return f"IF({where}, named_struct({', '.join(fields)}), NULL)"
 
@@ -175,14 +175,14 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class _Merges:
-    """Rules as calls over many facts, and what is made of the results of the calls."""
+    """The rules as aggregate calls over facts, and the expressions that are applied to the results of the calls."""
 
     calls: dict[str, Call]
     then: dict[str, str]
 
     @classmethod
     def of(cls, *sets: tuple[Rule, ...]) -> _Merges:
-        """Return the merges of some sets of rules, whose values have different names."""
+        """Return the merges of several sets of rules, whose values have different names."""
         found = {
             rule.name: wrapped(rule.merge(rules), f"__m{n}_{i}")
             for n, rules in enumerate(sets)
@@ -192,11 +192,11 @@ class _Merges:
         return cls(calls, {name: then for name, (_, own, then) in found.items() if then != own})
 
     def grouped(self, rows: Relation, by: tuple[str, ...], more: Mapping[str, Call] = MappingProxyType({})) -> Relation:
-        """Return the merge of the facts that are equal in some columns, with more calls beside it."""
+        """Return the merge of the facts that have equal columns ``by``, with more calls beside it."""
         return self._finished(rows.group(as_they_are(by), {**self.calls, **more}))
 
     def along(self, cells: Relation, by: list[str], time: str, more: Mapping[str, Call]) -> Relation:
-        """Return the merge of the facts up to each, along a time column."""
+        """Return, for each fact, the merge of all facts up to it along a time column."""
         return self._finished(cells.over({**self.calls, **more}, by, [quoted(time)], so_far=True))
 
     def _finished(self, results: Relation) -> Relation:

@@ -1,8 +1,8 @@
-"""The queries of a loop on relations: what follows from new rows and new facts, and from nothing that is old only.
+"""The queries of a loop on relations: what follows from new rows and new facts, and not from old ones alone.
 
-What follows from old rows and old facts alone is known. So each branch of a query is asked once for each relation that
-has something new: that relation gives what is new, the others all that they have (semi-naive evaluation). Some facts
-are found twice by that; facts are sets.
+What follows from old rows and old facts alone is known already. So each branch of a query is evaluated once for each
+relation that has something new: with only what is new of that relation, and everything of the others (semi-naive
+evaluation). Some facts are found twice by this, which does no harm, because facts are sets.
 """
 
 from __future__ import annotations
@@ -30,28 +30,29 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """``start`` and ``step`` of a loop, on the rows that are given to it."""
+    """``start`` and ``step`` of a loop, on the rows of its inputs."""
 
     operator: Iterate
     backend: Backend
     given: Mapping[str, Given]
-    #: When facts hold that come of tables alone, as SQL: in the first version, or if it is None, without a time.
+    #: The time, as SQL, of facts that follow from tables alone: that of the first version. None means that they have no
+    #: time.
     beginning: str | None = None
 
     def begin(self) -> list[Relation]:
-        """Return facts that follow from new rows by ``start``; of rows that it does not read, no facts."""
+        """Return the facts that follow from new rows by ``start``. If it reads none of them, the result has no rows."""
         first = self.operator.start.branches[0]
         none = {r.alias: self.given[r.name].rows for r in first.relations}
         found = self._from_new_rows(self.operator.start.branches, None)
         return found or [self._facts(first, none).where("false")]
 
     def go_on(self, known: Relation | None) -> list[Relation]:
-        """Return facts that follow by ``step`` from new rows and from what was known before them."""
+        """Return the facts that follow by ``step`` from new rows and the facts known before."""
         branches = self.operator.step.branches
         return self._from_new_rows([b for b in branches if known is not None or not b.known], known)
 
     def follow(self, fresh: Relation) -> list[Relation]:
-        """Return facts that follow by ``step`` from fresh facts."""
+        """Return the facts that follow by ``step`` from fresh facts."""
         found = []
         for branch in self.operator.step.branches:
             if branch.known:
@@ -64,7 +65,7 @@ class Queries:
         for branch in branches:
             others = [r for r in branch.relations if r.alias != branch.known]
             if not others:
-                # It reads known alone: new rows mean nothing to it.
+                # The branch reads only the known facts, and no rows.
                 continue
             tables = {r.alias: self.given[r.name].rows for r in others}
             if branch.known and known is not None:
@@ -96,7 +97,7 @@ class Queries:
 
 
 def check_types(known: Schema, begun: Relation, then: Relation) -> None:
-    """Raise unless ``start`` and ``step`` give facts of the same types; a backend alone would convert one of them."""
+    """Raise unless ``start`` and ``step`` give facts of the same types. A backend would silently convert them."""
     first, later = (Schema(facts.columns) for facts in (begun, then))
     for column in known.columns:
         a, b = first[column.name].type, later[column.name].type

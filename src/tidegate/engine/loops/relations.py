@@ -1,4 +1,4 @@
-"""The relations that a loop reads: their columns that it needs, and the versions that their rows make."""
+"""The relations that a loop reads: the columns that it needs, and the versions that their rows make."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["extent", "first_version", "least_version", "needed", "one_time", "un
 
 
 def needed(operator: Iterate, name: str, rows: Relation) -> Relation:
-    """Return the rows of a relation with the columns that the queries read, and times."""
+    """Return the rows of a relation with the columns that the queries read, and the time columns."""
     queries = (operator.start, operator.step)
     if any(name in query.relations and not query.branches for query in queries):
         return rows
@@ -28,18 +28,18 @@ def needed(operator: Iterate, name: str, rows: Relation) -> Relation:
 
 
 def versions_of(operator: Iterate, timed: Sequence[Relation]) -> Relation:
-    """Return the times at which there is a row, each once."""
+    """Return the distinct times of the rows."""
     return united([rows.select(as_they_are(operator.schema.time)) for rows in timed]).distinct()
 
 
 def units_of_versions(operator: Iterate, versions: Relation) -> list[tuple[int, ...]]:
-    """Return versions as units since the epoch, sorted; this computes them."""
+    """Compute the versions, as units since the epoch, and return them sorted."""
     units = versions.select({f"__{i}": units_of(operator.schema, name) for i, name in enumerate(operator.schema.time)})
     return sorted(zip(*(map(int, column.to_pylist()) for column in units.fetch().columns), strict=True))
 
 
 def extent(operator: Iterate, timed: Sequence[Relation]) -> list[tuple[int, int]]:
-    """Return the least and the greatest unit in each time column, nothing without rows; this computes them."""
+    """Compute the least and the greatest unit in each time column; an empty list if there are no rows."""
     times = {f"__{i}": units_of(operator.schema, name) for i, name in enumerate(operator.schema.time)}
     ends: dict[str, Call] = {}
     for name in times:
@@ -50,15 +50,15 @@ def extent(operator: Iterate, timed: Sequence[Relation]) -> list[tuple[int, int]
 
 
 def least_version(operator: Iterate, timed: Sequence[Relation]) -> str | None:
-    """Return `first_version`; the rows are looked at only if there is one to find."""
+    """Return `first_version`. The rows are read only if it is needed."""
     wanted = len(operator.schema.time) == 1 and _some_untimed(operator)
     return first_version(operator, extent(operator, timed)) if wanted else None
 
 
 def first_version(operator: Iterate, found: Sequence[tuple[int, int]]) -> str | None:
-    """Return, with one time column, the first version as SQL, where facts come of tables alone; else None.
+    """Return the first version as SQL, with one time column and if some facts come from tables alone; else None.
 
-    Those hold from the beginning, and so they are new in the first version. ``found`` is the `extent` of the rows.
+    Such facts hold from the beginning, so they are new in the first version. ``found`` is the `extent` of the rows.
     """
     if len(found) != 1 or not _some_untimed(operator):
         return None
@@ -67,12 +67,12 @@ def first_version(operator: Iterate, found: Sequence[tuple[int, int]]) -> str | 
 
 
 def one_time(operator: Iterate, found: Sequence[tuple[int, int]]) -> bool:
-    """Whether all facts hold from the same time on, as all rows have one time; ``found`` is their `extent`."""
+    """Whether all facts hold from the same time on, because all rows have one time; ``found`` is their `extent`."""
     same = bool(found) and all(least == greatest for least, greatest in found)
     return same and (len(found) == 1 or not _some_untimed(operator))
 
 
 def _some_untimed(operator: Iterate) -> bool:
-    """Whether some facts come of tables alone."""
+    """Whether some facts come from tables alone."""
     branches = [*operator.start.branches, *(b for b in operator.step.branches if not b.known)]
     return not all(any(r.timed for r in branch.relations) for branch in branches)

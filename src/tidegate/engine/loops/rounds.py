@@ -1,9 +1,10 @@
-"""The rounds of a loop, until nothing changes: what is fresh leads to more, and what of that was not known is fresh.
+"""The rounds of a loop, until nothing changes. What follows from fresh facts, and was not known, is fresh next.
 
-While much changes, a round is one job over all that is known. Once little does, what was known stays where it is: the
-few facts that are found look up what is known of their keys, and what is fresh is laid on top. Either way a round
-leaves rows behind, and no plan: the time that it takes follows what changed, not how many rounds there were. A backend
-that can repeat a query by itself does all rounds in which little changes in one computation.
+While many facts change, a round is one job over everything that is known. When only a few change, the known facts stay
+where they are: the new facts are joined with what is known of their keys, and what is fresh is kept in a block on top.
+After either kind of round the rows are computed and no query plan is left over. So the time of a round depends on how
+much changed, and not on the number of rounds before it. A backend that supports recursive queries runs all rounds with
+few changes in one computation.
 """
 
 from __future__ import annotations
@@ -22,57 +23,59 @@ from tidegate.time import BOTTOM
 
 __all__ = ["Least", "Rounds", "Watch", "shared", "unwatched"]
 
-#: The units of a time in each column, or the name of a bound.
+#: A time as units in each column, or the names of bounds.
 Least = tuple[int | str, ...]
-#: Called after each round with its number and a lower bound of the times of what is fresh; None: nothing is.
+#: Called after each round with its number and a lower bound of the times of fresh facts; None if there are none.
 Watch = Callable[[int, Least | None], None]
 
-# So many facts are few: a backend may send them to wherever they are needed.
+# Up to this many facts are few, and a backend may broadcast them.
 _FEW = 10_000
-# So many facts of one round are held where the engine runs, at most: a few can lead to very many, as those of a hub do.
+# At most this many facts of one round are held in the engine's own process: a few facts can lead to very many, if a
+# node has many edges.
 _HELD = 20_000
-# If more is known, it is not looked at as a whole for a few facts.
+# If more facts are known, they are not all read to merge a few new ones.
 _MANY = 20_000
-# So many rounds before the limit are run one by one: how many facts change in them is told if they are too many.
+# The last rounds before the limit are run one by one, so that the error can say how many facts still change in them.
 _TOLD = 10
-# Before all times that there are, in units.
+# A number of units that is before all times.
 _BEGINNING = -(2**63) + 1
 
 
 def unwatched(number: int, least: Least | None) -> None:
-    """Do nothing: nobody wants to know how far a loop is."""
+    """Do nothing. It is the watch of a loop whose progress is not followed."""
 
 
 def shared(kept: Kept) -> Relation:
-    """Return rows that are worked out; if they are few, the backend is told so."""
+    """Return computed rows; if they are few, as a relation that the backend may broadcast."""
     return kept.rows.small() if kept.size <= _FEW else kept.rows
 
 
 @dataclass(slots=True)
 class Rounds:
-    """A loop that goes round: what it knew before, and what it has found since."""
+    """The rounds of a loop: what it knew before, and what it has found since."""
 
     queries: Queries
-    #: What was known before, in cells, or None: then all rows are new.
+    #: The cells known before this step; None if there are none, and all rows are new.
     before: Relation | None = None
     before_rows: int = 0
     watch: Watch = unwatched
     #: Whether all facts hold from the same time on.
     one_time: bool = False
-    #: How many facts were fresh after each round; the first is the number before the first round. Of rounds that the
-    #: backend repeated, it is how many of them no later round has bettered.
+    #: How many facts were fresh after each round, beginning with the number before the first round. For rounds that the
+    #: backend repeated by itself, facts that a later round has replaced are not counted.
     changed: list[int] = field(default_factory=list)
-    #: What was known before, by key, once it had to be moved; all that was found, and on top of it what is found since.
+    #: Blocks of facts: those known before, partitioned by key, if that was needed; all that were found; and the latest
+    #: ones on top.
     _before: Kept | None = None
     _found: Kept | None = None
     _top: Kept | None = None
-    #: What was fresh in the last round, where it was laid on top.
+    #: The fresh facts of the last round, if they were put on top.
     _last: Kept | None = None
 
     def run(self) -> Relation:
-        """Go round until nothing is fresh; answer the cells that were found, each once, with what is known there.
+        """Run rounds until no fact is fresh. Return the cells that were found, each once, with what is known there.
 
-        They are made of what is held until `release`.
+        They are valid until `release`.
         """
         limit = self.queries.operator.limit
         begun = [*self.queries.begin(), *self.queries.go_on(self.before)]
@@ -108,15 +111,17 @@ class Rounds:
         return Facts.of(self.queries.operator, one_time=self.one_time)
 
     def _followed(self, fresh: Relation) -> list[Relation]:
-        """Return what follows from what is fresh; where facts are compared in pairs, with itself, to be compared again.
+        """Return what follows from fresh facts.
 
-        What two facts say together may say more together with a third.
+        If facts are compared in pairs, it includes the fresh facts themselves.
+
+        They have to be compared again: two facts together may give more with a third one.
         """
         found = self.queries.follow(fresh)
         return [*found, fresh] if self._facts.in_pairs else found
 
     def _merged(self, found: list[Relation]) -> Relation:
-        """Put what is found together with all that is known; return what is fresh. One computation."""
+        """Merge found facts with everything that is known, in one computation; return what is fresh."""
         backend = self.queries.backend
         if self.before is not None and self._before is None:
             self._before = backend.kept(self._by_key(self.before))
@@ -134,7 +139,7 @@ class Rounds:
         return self._fresh(block)
 
     def _looked_up(self, found: list[Relation]) -> Relation:
-        """Look up what is known of the keys that something is found for; return what is fresh, which is laid on top."""
+        """Compare found facts with what is known of their keys; return what is fresh, which is put on top."""
         backend = self.queries.backend
         candidates = backend.kept(united(found))
         try:
@@ -150,7 +155,7 @@ class Rounds:
         return self._fresh(block)
 
     def _repeated(self, fresh: Relation) -> Relation | None:
-        """Let the backend go round by itself while little changes; return what is fresh then. None if it cannot."""
+        """Let the backend run the rounds with few changes by itself; return what is fresh then. None if it can't."""
         backend, facts = self.queries.backend, self._facts
         left = self.queries.operator.limit - len(self.changed) + 1
         if self.watch is not unwatched or left <= _TOLD:
@@ -177,33 +182,36 @@ class Rounds:
         return found.where("__fresh").select(as_they_are(facts.columns))
 
     def _unknown(self, found: Relation, *more: Relation) -> Relation:
-        """Return the cells with what was not known of a few facts, in blocks or in ``more``."""
+        """Return the fresh cells of a few facts: what is not known in the blocks, before this step, or in ``more``."""
         facts = self._facts
         keys = {f"__k{i}": quoted(name) for i, name in enumerate(facts.key)}
         same = " AND ".join(f"{sql} <=> {name}" for name, sql in keys.items())
         known = [self._tagged(rows, HERE) for rows in (*(block.rows for block in self._blocks), *more)]
         known += [] if self.before is None else [self._tagged(self.before, KNOWN_BEFORE)]
         known = [united(known).join(found.select(keys).small(), same, "semi")] if known else []
-        # They are few: in one place, they need not move twice.
+        # They are few. In one partition, they are shuffled only once.
         together = united([*known, self._tagged(found, FOUND)]).together([])
         return facts.cells(together).where("__fresh")
 
     def _lay(self, block: Kept) -> None:
-        """Lay what is fresh on top of what was found before."""
+        """Put a block of fresh facts on top of those found before."""
         self._top = self.queries.backend.laid_on(self._top, block)
         if self._last is not None:
-            # What was fresh before has led to what is fresh now.
+            # What follows from the facts that were fresh before has been computed.
             self._last.release()
         self._last = block
 
     def _all_found(self) -> Relation:
-        """Put the blocks together. None of them holds what was known before, and so that need not be looked at."""
+        """Return the blocks merged. What was known before the step is in none of them, so it is not read."""
         if len(self._blocks) == 1 and self._top is None:
             return self._blocks[0].rows
         return self._facts.cells(united(self._here()))
 
     def _here(self) -> list[Relation]:
-        """Return what was found in this step, by key; what is not held at hand lies so, and stays where it is."""
+        """Return the facts found in this step, partitioned by key.
+
+        Blocks that are not held in the engine's own process are partitioned so already, and stay as they are.
+        """
         return [self._tagged(self._by_key(b.rows) if b.few else b.rows, HERE) for b in self._blocks]
 
     def _rows(self) -> int:
@@ -220,7 +228,8 @@ class Rounds:
 
     def _counts(self) -> dict[str, Call]:
         schema = self.queries.operator.schema
-        # A fact without a time holds from the beginning; a lower bound in each column is one of all.
+        # A fact without a time holds from the beginning. The least values of the columns together are a lower bound of
+        # all times.
         times = {
             f"__{i}": f"coalesce({units_of(schema, c.name)}, {number(_BEGINNING, c.type or '')})"
             for i, c in enumerate(schema.times)
