@@ -1,8 +1,7 @@
-"""The lowering: from relations to a relation, one function for each operator but loops. Only `unfold` may
-compute something.
+"""The lowering: one function for each operator except loops, from its input relations to its output relation.
 
-Operators are apart by what they need to know: `rowwise` ones look at a row, `per_time` ones at one time, and
-`windows`, `accumulate` and `across_time` look across times.
+Only `unfold` may compute something. Modules are divided by what operators look at: `rowwise` at one row, `per_time` at
+one time, and `windows`, `accumulate` and `across_time` across times.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _LOWERINGS: dict[type[plan.Operator], Callable[..., Relation]] = {
 
 
 def lower_operator(operator: plan.Operator, *inputs: Relation) -> Relation:
-    """Return the output of one operator, as if all of time were complete."""
+    """Return the output of an operator, as if all times were complete."""
     lowering = _LOWERINGS.get(type(operator))
     if lowering is None:
         raise NotSupported(f"there is no rule for what {operator.verb} computes")
@@ -62,7 +61,7 @@ def lower_operator(operator: plan.Operator, *inputs: Relation) -> Relation:
 
 
 def lower_by(lowering: Callable[..., Relation], operator: plan.Operator, *inputs: Relation) -> Relation:
-    """Return the output of one operator by a function for its kind; what a backend refuses is told in our words."""
+    """Return the output of an operator by a function for its kind. Errors of the backend are raised in our form."""
     backend = inputs[0].backend
     try:
         with backend.quiet():

@@ -1,9 +1,9 @@
-"""`accumulate`: aggregates over all rows at or below a time, by running windows, never by pairs of times.
+"""`accumulate`: aggregates over all rows at or below a time, by running windows and not by joining times with times.
 
-On a total order, one running window over the rows themselves. On d time columns, the partial aggregates of each time
-are put on each group's grid (every combination of the values that its times have), and d running windows, one along
-each column, add up everything at or below each cell: each cell counts once. A finite order is the exception: it has few
-elements, and many axes may stand for it.
+On a total order, it is one running window over the rows themselves. With d time columns, the partial aggregates of each
+time are put on the grid of the group (every combination of the values of its time columns). Then d running windows, one
+along each column, add up everything at or below each cell, and each cell counts once. Finite orders are the exception:
+they have few elements and maybe many axes, so their elements are joined in pairs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["accumulate", "answers_of", "cells_of", "counted_at", "merged_cells"]
 
 
 def accumulate(operator: plan.Accumulate, rows: Relation) -> Relation:
-    """Return, per group, aggregates over all rows at or below a time."""
+    """Return, for each group, aggregates over all rows at or below a time."""
     calls = operator.aggregation.calls
     along_rows = len(operator.schema.time) == 1 and operator.emit == "update" and not operator.every
     if along_rows and all(map(runs_along, calls)):
@@ -34,14 +34,14 @@ def accumulate(operator: plan.Accumulate, rows: Relation) -> Relation:
 
 
 def _running(operator: plan.Accumulate, rows: Relation) -> Relation:
-    """Run along the rows of each group, and answer at the last row of each time."""
+    """Return the answers by a running window over the rows of each group; the last row of each time has the answer."""
     aggregation, time = operator.aggregation, quoted(operator.schema.time[0])
     keys = {f"__k{i}": e.sql for i, e in enumerate(aggregation.by)}
     keyed, groups = rows.with_columns(keys), list(keys)
     if operator.forget is not None:
         at = units_of(operator.schema, operator.schema.time[0])
         keyed, groups = remembered(keyed, at, operator.forget, groups), [*groups, UNTIL]
-    # Sorting by all columns costs, and only matters to those that see the order.
+    # Sorting by all columns is expensive, and only calls that depend on the order of rows need it.
     ordered = any(call.order_sensitive for call in aggregation.calls)
     order = rows.order if ordered else [time]
     calls_and_next = named_calls(aggregation) | {"__next": call("lead", time)}
@@ -53,7 +53,7 @@ def _running(operator: plan.Accumulate, rows: Relation) -> Relation:
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """What is kept in each cell: its columns, how they are computed of rows, how merged, and what is done after it."""
+    """The columns of cells: how they are computed from rows, how they are merged, and what is computed from them."""
 
     of_rows: dict[str, Call]
     merged: dict[str, Call]
@@ -61,27 +61,31 @@ class _Cells:
 
 
 def _on_grid(operator: plan.Accumulate, rows: Relation) -> Relation:
-    """Keep partial aggregates in cells, and run along the cells of each group, once for each time column."""
+    """Return the answers by partial aggregates in cells, and a running window over them along each time column."""
     return answers_of(operator, cells_of(operator, rows).with_columns({"__here": "__n"}), rows)
 
 
 def cells_of(operator: plan.Accumulate, rows: Relation) -> Relation:
-    """Return a cell for each group and time: the group ``__k…``, the time ``__t…``, the parts, and how many rows."""
+    """Return a cell for each group and time.
+
+    It has the group ``__k…``, the time ``__t…``, the partial aggregates, and the number of rows.
+    """
     keys, times = _axes(operator)
     return rows.group(keys | times, _kept(operator, rows).of_rows | {"__n": call("count", "*")})
 
 
 def merged_cells(operator: plan.Accumulate, cells: Relation, rows: Relation, *apart: str) -> Relation:
-    """Return cells of which none are of the same group and time, and ``apart``; ``__here`` is merged as well."""
+    """Return cells with those merged that have the same group, time and columns ``apart``; ``__here`` is added up."""
     keys, times = _axes(operator)
     counts = {name: call("sum", name) for name in ("__n", "__here")}
     return merged(cells, [*keys, *times, *apart], cell_merges(operator.aggregation, rows) | counts)
 
 
 def answers_of(operator: plan.Accumulate, found: Relation, rows: Relation) -> Relation:
-    """Return what is accumulated at each cell with rows of its own: ``__here`` says how many.
+    """Return the answers at each cell with rows of its own, which ``__here`` counts.
 
-    With ``emit="complete"``, for every group at each time that has such a cell. ``rows`` gives the types.
+    With ``emit="complete"``, there is an answer for every group at each time with such a cell. ``rows`` gives the
+    types.
     """
     keys, times = (list(names) for names in _axes(operator))
     kept = _kept(operator, rows)
@@ -97,7 +101,7 @@ def answers_of(operator: plan.Accumulate, found: Relation, rows: Relation) -> Re
         cells = _grid(operator, found, keys, times)
     for name in times:
         others = [*keys, *(other for other in times if other != name)]
-        # A sum of decimals would widen from window to window.
+        # Each sum of decimals would have a wider type than the one before, so the type is kept.
         cells = cells.over(merges, others, [name], so_far=True, like=None if kept.then else found.shape)
         cells = cells.with_columns(kept.then).select(as_they_are([*keys, *times, "__here", *merges]))
     answers = cells.where("__here > 0" if operator.emit == "update" else "__n > 0")
@@ -110,16 +114,16 @@ def answers_of(operator: plan.Accumulate, found: Relation, rows: Relation) -> Re
 
 
 def _with_outputs(operator: plan.Accumulate, answers: Relation, rows: Relation, groups: list[str]) -> Relation:
-    """Return the answers, of cells that have all that they are computed from."""
+    """Return the answers from cells that are fully accumulated."""
     if mergeable(operator.aggregation):
         return _finished(operator, with_results(operator.aggregation, answers, rows))
     return _finished(operator, _recomputed(operator, rows, answers, groups))
 
 
 def _by_pairs(operator: plan.Accumulate, found: Relation, keys: list[str], times: list[str], kept: _Cells) -> Relation:
-    """Return cells with all that is at or below them: of few elements, by pairs of them.
+    """Return accumulated cells by joining elements with elements, of which there are few.
 
-    A grid would have as many cells as elements to the power of the axes.
+    A grid would have as many cells as there are elements to the power of the axes.
     """
     own = [] if operator.emit == "complete" else keys
     asked = found.where("__here > 0").select({f"{name}x": name for name in (*own, *times)}).distinct()
@@ -148,7 +152,7 @@ def _kept(operator: plan.Accumulate, rows: Relation) -> _Cells:
 
 
 def counted_at(operator: plan.Accumulate | plan.Top) -> list[str]:
-    """Return the time columns from which on a row counts: its time, or the last unit of its period."""
+    """Return SQL for the time from which on a row counts: its own time, or the last unit of its period."""
     found, periods = [], dict(operator.every)
     for name in operator.schema.time:
         if name not in periods:
@@ -160,23 +164,24 @@ def counted_at(operator: plan.Accumulate | plan.Top) -> list[str]:
 
 
 def _collected(aggregation: Aggregation, rows: Relation) -> _Cells:
-    """Keep the rows, to compute the calls from them at the end."""
+    """Return cells that keep the rows themselves, from which the calls are computed at the end."""
     fields = ", ".join(f"{literal(name)}, {quoted(name)}" for name in _read(aggregation, rows)) or "'__row', 1"
     listed = {"__rows": call("collect_list", f"named_struct({fields})")}
     return _Cells(listed, {"__rows": call("collect_list", "__rows")}, {"__rows": "flatten(__rows)"})
 
 
 def _read(aggregation: Aggregation, rows: Relation) -> list[str]:
-    """Return the columns that calls need of rows: all, if the order of rows matters to one."""
+    """Return the columns that the calls need; all of them if a call depends on the order of rows."""
     read = {name for call in aggregation.calls for name in call.columns}
     ordered = any(call.definition.sees_order for call in aggregation.calls)
     return [name for name in rows.names if ordered or name in read]
 
 
 def _grid(operator: plan.Accumulate, found: Relation, keys: list[str], times: list[str]) -> Relation:
-    """Return the cells of each group's grid: with ``update``, of the values that its own times have."""
+    """Return the cells of each group's grid. With ``update``, it is made of the values of the group's own times."""
     if operator.schema.coordinates is not None:
-        # On two sides of a sum there is nothing between the times that there are.
+        # In a sum of orders, the join of two times, if there is one, is one of the two. So the grid has no further
+        # cells.
         if operator.emit == "update":
             return found
         places = [found.select(as_they_are(axis)).distinct() for axis in (keys, times) if axis]
@@ -191,13 +196,13 @@ def _grid(operator: plan.Accumulate, found: Relation, keys: list[str], times: li
     grid = grid.select(as_they_are([*keys, *times]))
     data = [name for name in found.names if name not in (*keys, *times)]
     empty = grid.with_columns(dict.fromkeys(data, "NULL"), like=found.shape)
-    # One row of a cell at most has data; this is a join without comparing keys, which may be null.
+    # At most one row of a cell has data. Grouping takes the place of a join here, because keys may be NULL.
     only = {name: call("first", name, ignore_nulls=True) for name in data}
     return found.union(empty).group(as_they_are([*keys, *times]), only)
 
 
 def _recomputed(operator: plan.Accumulate, rows: Relation, answers: Relation, groups: list[str]) -> Relation:
-    """Compute the calls from the rows that each answer has collected."""
+    """Return the calls, computed from the rows that each answer has collected."""
     fields = _read(operator.aggregation, rows)
     each = answers.explode("__row", "__rows")
     spread = each.select(as_they_are(groups) | {name: f"__row.{quoted(name)}" for name in fields})

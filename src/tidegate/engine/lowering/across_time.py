@@ -1,4 +1,4 @@
-"""Other operators that look across times: deduplication, joins as of a time, and operators of the user's own."""
+"""Other operators that look across times: deduplication, as-of joins, and the user's own operators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["answer_columns", "by_key", "declared", "deduplicate", "join_asof", "
 
 
 def deduplicate(operator: plan.Deduplicate, rows: Relation) -> Relation:
-    """Keep the least row per key, and again ``within`` after the last one kept."""
+    """Return the first row of each key; with ``within``, also each row that is so long after the last one returned."""
     keys = {f"__k{i}": e.sql for i, e in enumerate(operator.by)}
     keys |= {f"__o{i}": quoted(name) for i, name in enumerate(operator.schema.time) if name != operator.over}
     names = rows.names
@@ -31,7 +31,7 @@ def deduplicate(operator: plan.Deduplicate, rows: Relation) -> Relation:
     if operator.within is None:
         least = rows.group(keys, {"__row": call("first", whole)}, order=order)
         return least.select({name: f"__row.{quoted(name)}" for name in names})
-    # One pass over the sorted rows of a key; only kept rows are copied.
+    # This is one pass over the sorted rows of a key, and only the rows that are kept are copied.
     found = rows.group(keys, {"__rows": call("collect_list", f"struct({at} AS at, {whole} AS row)")}, order=order)
     nothing = "named_struct('last', CAST(NULL AS BIGINT), 'kept', slice(__rows, 1, 0))"
     fresh = f"__a.last IS NULL OR __r.at >= __a.last + {operator.within}L"
@@ -42,19 +42,19 @@ def deduplicate(operator: plan.Deduplicate, rows: Relation) -> Relation:
 
 
 def join_asof(operator: plan.JoinAsof, left: Relation, right: Relation) -> Relation:
-    """Pair each left row with the latest right row at or below it."""
+    """Return each left row with the latest right row at or below it."""
     same_types(operator, left, right, operator.on)
     schema, over = operator.schema, operator.over
     keys = {f"__k{i}": quoted(name) for i, name in enumerate(operator.on)}
     keys |= {f"__o{i}": quoted(name) for i, name in enumerate(schema.time) if name != over}
     keyed = keys | {"__at": quoted(over)}
     own = {f"__l{i}": quoted(name) for i, name in enumerate(operator.left_columns)}
-    # Of several at one time, the greatest counts.
+    # If several right rows are at one time, the greatest counts.
     carried = ", ".join(f"{literal(name)}, {quoted(name)}" for name in (over, *operator.right_columns))
     ties = _ties(right, operator.right_columns)
     rights = right.select(keyed | {"__found": f"named_struct({carried})"} | ties)
     found = left.select(keyed | own).as_of(rights, list(keys), "__at", "__found", list(ties) or ["__found"])
-    # What is NULL equals nothing.
+    # A NULL key matches nothing.
     allowed = [f"__k{i} IS NOT NULL" for i in range(len(operator.on))]
     if operator.within is not None:
         type_ = schema[over].type or ""
@@ -71,7 +71,7 @@ def join_asof(operator: plan.JoinAsof, left: Relation, right: Relation) -> Relat
 
 
 def _ties(rows: Relation, names: Sequence[str]) -> dict[str, str]:
-    """Return columns to sort by where the carried value itself has no order, as maps have none."""
+    """Return columns to sort by if the carried value itself has no order, as maps do."""
     chosen = [sql for name, sql in zip(rows.names, rows.order, strict=True) if name in names]
     if chosen == [quoted(name) for name in rows.names if name in names]:
         return {}
@@ -79,7 +79,10 @@ def _ties(rows: Relation, names: Sequence[str]) -> dict[str, str]:
 
 
 def process(operator: plan.Process, rows: Relation) -> Relation:
-    """Run one copy of the user's operator for each key, over the rows of the key in an order that extends time's."""
+    """Return the answers of the user's operator.
+
+    There is one copy for each key, and it is given the rows of the key in an order that extends the order of time.
+    """
     check_given(rows.columns)
     keys = {f"__k{i}": e.sql for i, e in enumerate(operator.by)}
     keyed, groups = rows.with_columns(keys), list(keys)
@@ -93,7 +96,7 @@ def process(operator: plan.Process, rows: Relation) -> Relation:
 
 
 def by_key(rows: Relation, keys: Sequence[str], order: Sequence[str]) -> Relation:
-    """Bring the rows of a key together, in some order; `ORDER` counts them."""
+    """Return rows with those of a key together, in the given order; the column `ORDER` numbers them."""
     return rows.over({ORDER: call("row_number")}, keys, order)
 
 
@@ -103,12 +106,12 @@ def declared(operator: plan.Process) -> list[Column]:
 
 
 def same_as_given(operator: plan.Process) -> list[str]:
-    """Return the columns that come from Python as they were given to it: time, and key."""
+    """Return the columns that the Python function returns as they were given to it: time and key."""
     return [*operator.schema.time, *(f"__k{i}" for i in range(len(operator.by)))]
 
 
 def answer_columns(operator: plan.Process) -> dict[str, str]:
-    """Return the columns of the result, from what comes from Python."""
+    """Return SQL for the columns of the result, from what the Python function returns."""
     columns = as_they_are(operator.schema.time)
     columns |= {e.name: f"__k{i}" for i, e in enumerate(operator.by)}
     return columns | as_they_are(operator.columns)

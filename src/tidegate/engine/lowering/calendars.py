@@ -1,4 +1,4 @@
-"""Days and months in Spark SQL: which one a time is in, and when it begins; by arithmetic, and the table of a zone."""
+"""Days and months in Spark SQL: which one a time is in, and when it begins, by arithmetic and tables of zones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tidegate.flow.calendars import BUCKET, DAY, SECOND, Calendar, ZoneTable, ca
 from tidegate.flow.plan import CalendarFrame
 from tidegate.flow.schema import Schema
 
-#: Further than all times are from 1970, in microseconds.
+#: More microseconds than any time is away from 1970.
 _FAR = 4 * 10**17
 
 __all__ = ["calendar_in", "with_beginnings", "with_index"]
@@ -22,7 +22,7 @@ def calendar_in(frame: CalendarFrame, schema: Schema) -> Calendar:
 
 
 def with_index(calendar: Calendar, rows: Relation, name: str, at: str) -> Relation:
-    """Add a column that says which day or month a time is in, which is given in units."""
+    """Return rows with the number of the day or month that a time, given in units, is in."""
     rows = rows.with_columns({"__at": at})
     if calendar.table is None:
         rows = rows.with_columns({"__day": _floor("__at", calendar.day)})
@@ -44,8 +44,8 @@ def with_index(calendar: Calendar, rows: Relation, name: str, at: str) -> Relati
 
 
 def with_beginnings(calendar: Calendar, rows: Relation, indices: Mapping[str, str]) -> Relation:
-    """Add columns that say, in units, when days or months begin."""
-    # All are read before the first is replaced.
+    """Return rows with the beginnings of days or months, in units."""
+    # All columns are read before the first one is replaced.
     given = {f"__i{n}": sql for n, sql in enumerate(indices.values())}
     rows = rows.with_columns(given)
     for column, name in zip(given, indices, strict=True):
@@ -74,10 +74,11 @@ def _begin(calendar: Calendar, rows: Relation, name: str, index: str) -> Relatio
 def _looked_up(
     rows: Relation, sorted_: Sequence[int], after: str, length: int, low: int, key: str, *, strictly: bool
 ) -> Relation:
-    """Add ``__j``: the number of the last of some sorted numbers that is at or below a key, or strictly below it.
+    """Return rows with ``__j``: the index of the last of some sorted numbers at or below a key, or strictly below it.
 
-    ``after`` is how far the key is after the first, ``low``. So many, ``length``, are looked up together: the last one
-    at the beginning of those is known, and there are few in between.
+    ``low`` is the lower end of the numbers, and ``after`` is the distance of the key from it. The range is divided into
+    buckets of ``length``. For each bucket, the index at its beginning is known, and only the few numbers in the bucket
+    are compared.
     """
     firsts, j = [], 0
     count = (sorted_[-1] - low) // length + 2
@@ -87,7 +88,7 @@ def _looked_up(
             j += 1
         firsts.append(j)
     most = max((b - a for a, b in pairwise(firsts)), default=0)
-    # After the last there is nothing more to find.
+    # After the last bucket, the last index is the result.
     bucket_of = f"least({_floor(f'greatest({after}, 0L)', length)}, {count - 1}L)"
     rows = rows.with_columns({"__f": _nth(firsts, bucket_of)})
     sign = "<" if strictly else "<="
@@ -98,7 +99,7 @@ def _looked_up(
 
 
 def _offset(table: ZoneTable, index: str) -> str:
-    # Whole seconds are small numbers, of which arrays are quick to read.
+    # In whole seconds, the offsets are small numbers, and their arrays are quick to read.
     return f"{_nth([n // SECOND for n in table.offsets], index)} * {SECOND}L"
 
 
@@ -107,24 +108,24 @@ def _nth(numbers: Sequence[int], index: str) -> str:
 
 
 def _array(numbers: Sequence[int]) -> str:
-    """Return numbers as an array of one type; those that are large are a BIGINT without saying so."""
+    """Return numbers as an SQL array of one type. Large literals are BIGINT without a suffix."""
     small = all(-(2**31) <= n < 2**31 for n in numbers)
     return f"array({', '.join(f'{n}L' if not small and abs(n) < 2**31 else str(n) for n in numbers)})"
 
 
 def _floor(value: str, length: int) -> str:
-    """Return how often a length is in a number, rounded down: the number is written once, as it may be long."""
+    """Return SQL for the floor of a number divided by a length. The number occurs once in it, since it may be long."""
     if length == 1:
         return value
-    # No time, and no day or month that follows from one, is so far before 1970.
+    # No time, day or month is that far before 1970, so the dividend is not negative.
     more = _FAR // length + 1
     return f"(({value} + {more * length}L) DIV {length}L - {more}L)"
 
 
 def _fixed(rows: Relation, name: str, sql: str) -> Relation:
-    """Add a column that is computed here, whatever is asked of it later.
+    """Return rows with a column that is computed at this point of the plan, whatever is done with it later.
 
-    Spark puts what a column is computed from into every condition on it, again and again; of long ones it makes
-    expressions that have no end. It does not look through what is made of a list.
+    Spark copies the expression of a column into every condition on it, again and again, and long ones grow without end.
+    It does not do that with an expression over an array.
     """
     return rows.explode(name, f"array({sql})")

@@ -1,4 +1,4 @@
-"""Cells: the partial aggregates of one group in one place of time; computed, merged and finished."""
+"""Cells: the partial aggregates of one group at one place in time. They are computed, merged and finished."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ def mergeable(aggregation: Aggregation) -> bool:
 
 
 def cell_columns(aggregation: Aggregation, rows: Relation) -> dict[str, Call]:
-    """Return the columns of a cell besides its place, by how they are computed of rows."""
+    """Return the columns of a cell besides its place, each with the call that computes it from rows."""
     return {
         name: call for part in _parts(aggregation, rows) for name, call in zip(part.columns, part.of_rows, strict=True)
     }
 
 
 def cell_merges(aggregation: Aggregation, rows: Relation) -> dict[str, Call]:
-    """Return the columns of a cell besides its place, by how they are computed of those of other cells."""
+    """Return the columns of a cell besides its place, each with the call that merges it."""
     return {
         name: call for part in _parts(aggregation, rows) for name, call in zip(part.columns, part.merged, strict=True)
     }
 
 
 def merged(cells: Relation, places: Sequence[str], merges: Mapping[str, Call]) -> Relation:
-    """Return one cell for each place: ``places`` are the columns that say where a cell is."""
-    # A sum of decimals would widen each time.
+    """Return one cell for each place. ``places`` are the columns that say where a cell is."""
+    # Each sum of decimals would have a wider type, so the type is kept.
     return cells.group(as_they_are(places), merges, like=cells.shape)
 
 
 def with_results(aggregation: Aggregation, cells: Relation, rows: Relation) -> Relation:
-    """Add the results of calls, of the types that the calls themselves have on ``rows``."""
+    """Return cells with the results of calls, in the types that the calls have on ``rows``."""
     calls = aggregation.calls
     typed = rows.backend.once(
         ("types", aggregation, str(rows.shape)), lambda: rows.group({}, named_calls(aggregation)).shape

@@ -1,4 +1,4 @@
-"""Rows that follow each other closely: until when a group is remembered, by what comes after each of its rows."""
+"""Chains of rows that follow each other closely, and until when their group is remembered."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from tidegate.engine.relation import Relation
 
 __all__ = ["UNTIL", "remembered"]
 
-#: From when on a group is forgotten that a row is in, in units: it tells what began anew from what was before.
+#: The column with the time, in units, at which the group of a row is forgotten. Rows of one group in different chains
+#: have different values.
 UNTIL = "__until"
 
 
 def remembered(rows: Relation, at: str, span: int, groups: Sequence[str]) -> Relation:
-    """Add `UNTIL`: ``span`` units after the last of the rows that come, from a row on, less than that after each other.
+    """Return rows with `UNTIL`: ``span`` units after the last row of their chain.
 
-    ``at`` is the time in units.
+    A chain is rows of a group of which each comes less than ``span`` units after the one before. ``at`` is SQL for the
+    time in units.
     """
     rows = rows.with_columns({"__at": at}).over({"__then": call("lead", "__at")}, groups, ["__at"])
     rows = rows.with_columns({"__ends": f"coalesce(__then - __at >= {span}L, true)"})
-    # Of rows at one time one is the last, and comes first here.
+    # Of the rows at one time, the one that ends a chain comes first in this descending order.
     last = {UNTIL: call("min", f"IF(__ends, __at + {span}L, NULL)")}
     found = rows.over(last, groups, ["__at", "__ends"], so_far=True, descending=True)
     return found.without("__at", "__then", "__ends")

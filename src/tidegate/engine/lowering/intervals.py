@@ -1,7 +1,8 @@
-"""Joins of rows that are so far apart: pairs, and rows that meet no other.
+"""Interval joins: the pairs, and the rows without a match.
 
-With both bounds, time is cut into pieces: what a row may meet is in one piece or in two, and rows meet by their piece
-as well as by their key. How many rows are compared does not grow with the length of a stream, however few its keys.
+If the interval has both bounds, time is divided into pieces. The rows that a row can match are in one piece or in two,
+and rows are joined by piece as well as by key. So the number of rows that are compared does not grow with the length of
+the stream, even with few keys.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from tidegate.flow.substitute import from_pack
 
 __all__ = ["alone", "interval_join", "pairs"]
 
-#: How many times as long as what a row may meet a piece is: most rows then look into one piece only.
+#: A piece is this many times as long as the interval, so that most rows look into one piece only.
 _LONGER = 4
 _ALL = 2**50
 _AT, _PIECE, _NUMBER = "__at", "__piece", "__number"
 
 
 def interval_join(operator: plan.IntervalJoin, left: Relation, right: Relation) -> Relation:
-    """Return all pairs, and what meets no other."""
+    """Return all pairs, and the rows without a match if the kind of join wants them."""
     same_types(operator, left, right, operator.on)
     found = [] if operator.how == "anti" else [pairs(operator, left, right)]
     if operator.how in ("left", "full", "anti"):
@@ -38,7 +39,7 @@ def interval_join(operator: plan.IntervalJoin, left: Relation, right: Relation) 
 
 
 def pairs(operator: plan.IntervalJoin, left: Relation, right: Relation) -> Relation:
-    """Return the pairs of rows that match; with ``semi``, left rows at their first match."""
+    """Return the pairs of rows that match. With ``semi``, return left rows at the time of their first match."""
     if operator.how == "semi":
         return _first_matches(operator, left, right)
     near, mine, theirs = _near(operator, 0, left, right), _timed(operator, left), _timed(operator, right)
@@ -54,7 +55,7 @@ def pairs(operator: plan.IntervalJoin, left: Relation, right: Relation) -> Relat
 
 
 def alone(operator: plan.IntervalJoin, port: int, rows: Relation, others: Relation) -> Relation:
-    """Return the rows of one input that meet none of the other, at the time at which that is known."""
+    """Return the rows of one input without a match, at the time at which that is certain."""
     near, mine, theirs = _near(operator, port, rows, others), _timed(operator, rows), _timed(operator, others)
     width = _width(operator)
     if width is None:
@@ -81,8 +82,9 @@ def _unmatched(rows: Relation, others: Relation, near: Sequence[str]) -> Relatio
 
 
 def _first_matches(operator: plan.IntervalJoin, left: Relation, right: Relation) -> Relation:
-    """Return the left rows that match something, at the first time at which they do."""
-    # Not by pieces: if rows meet by their key alone, all that a row meets is in one place, and so is its number.
+    """Return the left rows that have a match, at the time of the first one."""
+    # This is not done by pieces: if rows are joined by key alone, all matches of a row are in one partition, and so is
+    # its number.
     near, mine, theirs = _near(operator, 0, left, right), _timed(operator, left), _timed(operator, right)
     own = [*operator.schema.time, *operator.on, *operator.left_columns]
     packed = ", ".join(f"{literal(name)}, {quoted(name)}" for name in own)
@@ -102,12 +104,12 @@ def _first_matches(operator: plan.IntervalJoin, left: Relation, right: Relation)
 
 
 def _timed(operator: plan.IntervalJoin, rows: Relation) -> Relation:
-    """Return rows with their time in units, if it is looked at."""
+    """Return rows with their time in units, if the join compares times."""
     return rows if operator.over is None else rows.with_columns({_AT: units_of(operator.schema, operator.over)})
 
 
 def _near(operator: plan.IntervalJoin, port: int, rows: Relation, others: Relation) -> list[str]:
-    """Return the conditions that rows of an input meet others; they are ``left`` there, and the others ``right``."""
+    """Return the conditions that a row of an input matches one of the other, as SQL over ``left`` and ``right``."""
     same = [*operator.on, *(name for name in operator.schema.time if operator.over not in (None, name))]
     found = [f"`left`.{quoted(name)} = `right`.{quoted(name)}" for name in same]
     mine, theirs = (LEFT, RIGHT) if port == 0 else (RIGHT, LEFT)
@@ -121,8 +123,8 @@ def _near(operator: plan.IntervalJoin, port: int, rows: Relation, others: Relati
 
 
 def _exchanged(where: Expression, left: Relation, right: Relation) -> Expression:
-    """Return a condition with its sides exchanged."""
-    # By way of a third name, so that none is taken for another.
+    """Return a condition with left and right exchanged."""
+    # A third name is used in between, so that the two are not confused.
     for old, new, rows in ((LEFT, "__third", left), (RIGHT, LEFT, right), ("__third", RIGHT, left)):
         fields = {
             name.lower(): Expression(name, f"`{new}`.{quoted(name)}", None, (f"{new}.{name}",)) for name in rows.names
@@ -134,11 +136,11 @@ def _exchanged(where: Expression, left: Relation, right: Relation) -> Expression
 
 
 def _width(operator: plan.IntervalJoin) -> int | None:
-    """Return how long pieces of time are, in units; None if there are none."""
+    """Return the length of pieces in units; None if time is not divided."""
     if operator.lower is None or operator.upper is None:
         return None
     width = _LONGER * (operator.upper - operator.lower + 1)
-    # What reaches over all of time has nothing to gain from pieces of it.
+    # An interval that covers all of time gains nothing from pieces.
     return width if width < _ALL else None
 
 
@@ -148,7 +150,7 @@ def _piece(at: str, width: int) -> str:
 
 
 def _later(operator: plan.IntervalJoin, name: str) -> str:
-    """Return a time column of a pair: of those that are equal, one."""
+    """Return SQL for a time column of a pair: the later of two times. In columns other than ``over`` they are equal."""
     if operator.over is not None and quoted(operator.over) != name:
         return f"`left`.{name}"
     return f"greatest(`left`.{name}, `right`.{name})"

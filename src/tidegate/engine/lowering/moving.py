@@ -1,4 +1,4 @@
-"""`at`: rows at other times, and those that have no time to be moved to, with the reason."""
+"""`at`: rows moved to other times, and the rows that can't be moved, with the reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REASON = "__reason"
 
 
 def at(operator: plan.At, rows: Relation) -> Relation:
-    """Move the rows that have a time to be moved to."""
+    """Return the rows that can be moved, at their new times."""
     moved = _with_new_times(operator, rows)
     if operator.rejects:
         moved = moved.where(f"{_reason(operator)} IS NULL")
@@ -25,14 +25,14 @@ def at(operator: plan.At, rows: Relation) -> Relation:
 
 
 def not_moved(operator: plan.At, rows: Relation) -> Relation:
-    """Return the rows that have no time to be moved to, as they were given, each with the ``reason``."""
+    """Return the rows that can't be moved, as they were given, each with the ``reason``."""
     reason = "__reason" if "reason" in operator.schema else "reason"
     found = _with_new_times(operator, rows).with_columns({_REASON: _reason(operator)}).where(f"{_REASON} IS NOT NULL")
     return found.select(as_they_are(rows.names) | {reason: _REASON})
 
 
 def _with_new_times(operator: plan.At, rows: Relation) -> Relation:
-    """Add the times that rows are moved to, which have the types of the time columns."""
+    """Return rows with their new times, in the types of the time columns."""
     moved = rows.with_columns({f"__to{i}": e.sql for i, e in enumerate(operator.moves)})
     types = {c.name: c.type for c in moved.columns}
     casts = {}

@@ -23,10 +23,10 @@ def joined(
     times: Mapping[str, str],
     placed: Callable[[Relation], Relation] = lambda side: side,
 ) -> Relation:
-    """Join two sides on the columns ``equal`` (by their SQL on either side), on ``on``, and on the condition.
+    """Return the join of two sides on the columns ``equal`` (SQL on either side), on ``on``, and on the condition.
 
-    ``times`` are the time columns of the result: SQL over ``equal``, or over the left side. They and ``on`` come from
-    the side that has the row, so that they are never null for want of a partner. ``placed`` puts a side into windows.
+    ``times`` are the time columns of the result, as SQL over ``equal`` or over the left side. They and ``on`` are taken
+    from the side that has a row, so they are never NULL in an outer join. ``placed`` puts a side into windows.
     """
     names = _names(operator, left, right)
     left, right = placed(left), placed(right.renamed(names))
@@ -41,9 +41,9 @@ def joined(
 
 
 def _names(operator: Join | WindowJoin, left: Relation, right: Relation) -> Mapping[str, str]:
-    """Return what to call the columns of the right side: as those of the left, where both have the same types.
+    """Return new names for the columns of the right side: those of the left, if both sides have the same types.
 
-    The sides of a stream that is joined with itself then differ in nothing, and a backend may compute one of them only.
+    If a stream is joined with itself, both sides are then the same relation, and a backend may compute it once.
     """
     own = {name: name for name in right.names}
     shared = {name.lower() for name in (*operator.on, *operator.schema.time)}
@@ -54,7 +54,7 @@ def _names(operator: Join | WindowJoin, left: Relation, right: Relation) -> Mapp
 
 
 def _respelled(where: Expression | None, names: Mapping[str, str]) -> Expression | None:
-    """Return a condition that calls the columns of the right side by other names."""
+    """Return a condition with the columns of the right side renamed."""
     if where is None or all(old == new for old, new in names.items()):
         return where
     fields = {
@@ -67,7 +67,7 @@ def _respelled(where: Expression | None, names: Mapping[str, str]) -> Expression
 
 
 def _implied(operator: Join | WindowJoin, where: Expression, left: Relation, right: Relation) -> tuple[str, ...]:
-    """Return conditions on one side that backends do not find: they infer them from equal columns only."""
+    """Return conditions on one side alone that follow from the join condition, and that backends do not infer."""
     schemas = operator.schema.of(left.columns), Schema(right.columns)
     return implied(where, operator.on, *schemas)
 

@@ -1,8 +1,8 @@
 """Aggregates at times and in windows, from cells: the partial aggregates of each group in each pane.
 
-A pane is a time, or the longest stretch of time that every window has all of or nothing: windows that overlap share
-panes, and a row is in one pane only. The time of a cell is the first of its pane, so that a cell is in the windows that
-its rows are in, and is complete, late and needed as a row of that time would be.
+A pane is one time, or the longest stretch of time that every window contains completely or not at all. Overlapping
+windows share panes, and a row is in one pane only. The time of a cell is the first time of its pane. So a cell is in
+the same windows as its rows, and is complete, late or needed like a row at that time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Paned: TypeAlias = plan.Aggregate | plan.WindowAggregate
 
 
 def cells_in_panes(operator: Paned, rows: Relation) -> Relation:
-    """Return a cell for each group and pane that has rows: time columns, groups, parts."""
+    """Return a cell for each group and pane with rows: time columns, groups, partial aggregates."""
     aggregation, schema = operator.aggregation, operator.schema
     places = times_of(schema)
     if isinstance(operator, plan.WindowAggregate) and isinstance(operator.frame, WindowFrame):
@@ -40,7 +40,7 @@ def cells_in_panes(operator: Paned, rows: Relation) -> Relation:
 
 
 def first_of_pane(frame: WindowFrame, schema: Schema) -> str:
-    """Return the first time of the pane that a row is in, in units."""
+    """Return SQL for the first time of a row's pane, in units."""
     at, pane = units_of(schema, frame.over), gcd(frame.size, frame.every)
     return f"({at} - pmod({at} - {frame.offset}L, {pane}L))"
 
@@ -56,13 +56,13 @@ def _cells_by_calendar(operator: plan.WindowAggregate, frame: CalendarFrame, row
 
 
 def merged_panes(operator: Paned, cells: Relation, rows: Relation) -> Relation:
-    """Return cells of which no two are of the same group and pane; ``rows`` gives the types."""
+    """Return cells merged into one for each group and pane; ``rows`` gives the types."""
     places = [*operator.schema.time, *(e.name for e in operator.aggregation.by)]
     return merged(cells, places, cell_merges(operator.aggregation, rows))
 
 
 def pane_answers(operator: Paned, cells: Relation, rows: Relation) -> Relation:
-    """Return what the operator answers, of cells instead of rows; ``rows`` gives the types."""
+    """Return the operator's answers from cells; ``rows`` gives the types."""
     aggregation, schema = operator.aggregation, operator.schema
     merges, groups = cell_merges(aggregation, rows), [e.name for e in aggregation.by]
     if isinstance(operator, plan.WindowAggregate) and not isinstance(operator.frame, SessionFrame):

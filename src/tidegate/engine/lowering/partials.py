@@ -1,6 +1,6 @@
-"""Partial aggregates: what to keep of the rows of one cell of a grid, and how two cells are put together.
+"""Partial aggregates: what is kept of the rows of one cell, and how two cells are merged.
 
-Where a function has no partial form here, the rows themselves are kept, and it is computed from them at the end: any
+If a function has no partial form here, the rows themselves are kept, and it is computed from them at the end. So any
 aggregate can be accumulated.
 """
 
@@ -17,7 +17,7 @@ __all__ = ["Partial", "partial"]
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """The parts of one call: for each, a column of the cell, how it is computed of rows, how of other parts.
+    """The partial form of a call: the columns of a cell, how each is computed from rows, and how it is merged.
 
     ``finish`` is the result, as SQL over the columns.
     """

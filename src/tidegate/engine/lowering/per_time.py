@@ -1,4 +1,4 @@
-"""Operators that look at one time at a time: what they answer at a time depends on the rows at that time only."""
+"""Operators that look at one time only: their answers at a time depend on the rows at that time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["aggregate", "distinct", "gate", "join"]
 
 
 def gate(operator: plan.Gate, rows: Relation) -> Relation:  # noqa: ARG001
-    """Let rows through: what is handed to the lowering is complete."""
+    """Return the rows as they are: the lowering is given complete rows only."""
     return rows
 
 
 def distinct(operator: plan.Distinct, rows: Relation) -> Relation:  # noqa: ARG001
-    """Keep each row once."""
+    """Return each row once."""
     return rows.distinct()
 
 
@@ -33,7 +33,7 @@ def aggregate(operator: plan.Aggregate, rows: Relation) -> Relation:
 
 
 def _embed(operator: plan.Aggregate, rows: Relation) -> Relation:
-    """Return lists that are only unfolded."""
+    """Return lists of an Aggregate whose lists are only unfolded again."""
     aggregation, times = operator.aggregation, times_of(operator.schema)
     rows, calls = listing(aggregation, rows)
     keys = [e.name for e in aggregation.by]
@@ -42,18 +42,18 @@ def _embed(operator: plan.Aggregate, rows: Relation) -> Relation:
     (output,) = aggregation.outputs
     (listed,) = output.calls
     if {*times, *keys} >= set(listed.columns) and exact([Column(e.name, e.type) for e in aggregation.by]):
-        # Rows of a group are equal in all that is listed: it is enough to count them, which is much faster.
+        # All listed columns are in the group, so rows need only be counted, which is much faster.
         counted = rows.gather([*times, *keys], {"__copies": call("count", "*")})
         copies = f"array_repeat({listed.arguments[0]}, CAST(__copies AS INT))"
         return counted.select(times | {output.name: copies})
-    # Which rows share a list does not matter, as long as identical ones can: the key need not be compared in full.
+    # It does not matter which rows share a list, as long as identical ones do. So a hash of the key is enough.
     whole = ", ".join(e.sql for e in aggregation.by)
     keyed = rows.with_columns({"__key": f"xxhash64({whole})" if whole else "0"})
     return keyed.gather([*times, "__key"], calls).select(times | {output.name: output.finish})
 
 
 def join(operator: plan.Join, left: Relation, right: Relation) -> Relation:
-    """Pair rows of equal times, or with a table at every time."""
+    """Return the pairs of rows at equal times, or of rows and a table, which holds at every time."""
     same_types(operator, left, right, operator.on)
     times = times_of(operator.schema)
     return joined(operator, left, right, {} if operator.with_table else times, times)

@@ -12,12 +12,12 @@ __all__ = ["chosen_columns", "first_of_each"]
 
 
 def first_of_each(operator: Ranked, rows: Relation, groups: Sequence[str], own: Relation) -> Relation:
-    """Return the first rows of each group, and as ``__nth`` their number; ``own`` has the columns of the input."""
+    """Return the first rows of each group, with their rank as ``__nth``; ``own`` has the columns of the input."""
     order: list[str] = []
     down: list[bool] = []
     for e, descending, nulls_first in zip(operator.order, operator.descending, operator.nulls_first, strict=True):
         if nulls_first == descending:
-            # By itself, NULL is the least.
+            # Without this, NULL would be the least value.
             order.append(f"({e.sql}) IS NULL")
             down.append(nulls_first)
         order.append(f"({e.sql})")
@@ -28,7 +28,7 @@ def first_of_each(operator: Ranked, rows: Relation, groups: Sequence[str], own: 
 
 
 def chosen_columns(operator: Ranked, own: Relation) -> dict[str, str]:
-    """Return the columns of the result besides time, of rows that were chosen and have their group ``__k…``."""
+    """Return SQL for the columns of the result besides time, over rows that have their group in ``__k…``."""
     groups = {e.name: f"__k{i}" for i, e in enumerate(operator.by)}
     rest = [name for name in own.names if name not in operator.schema.time and name not in groups]
     return groups | as_they_are(rest) | ({"rank": "__nth"} if operator.ranked else {})

@@ -1,4 +1,4 @@
-"""Operators that look at one row, or one batch of rows, at a time: the time of a row does not change."""
+"""Operators that look at one row or one batch at a time. The time of a row does not change."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["explode", "map_batches", "select", "union", "where"]
 
 
 def where(operator: plan.Where, rows: Relation) -> Relation:
-    """Keep the rows that satisfy the condition."""
+    """Return the rows that satisfy the condition."""
     return rows.where(operator.condition.sql)
 
 
 def select(operator: plan.Select | plan.Restored, rows: Relation) -> Relation:
-    """Compute all columns of the result from each row."""
+    """Return the rows with all columns of the result computed."""
     return rows.select({e.name: e.sql for e in operator.outputs})
 
 
 def explode(operator: plan.Explode | plan.Unfold, rows: Relation) -> Relation:
-    """Make a row of each element; none if the array is null or empty."""
+    """Return a row for each element, and none if the array is NULL or empty."""
     column = next(c for c in rows.columns if c.name == operator.column)
     if not (column.type or "").startswith("ARRAY"):
         raise BadArgument(f"expected an array column, got {column}", hint="explode takes a column of arrays")
@@ -31,13 +31,16 @@ def explode(operator: plan.Explode | plan.Unfold, rows: Relation) -> Relation:
 
 
 def map_batches(operator: plan.MapBatches, rows: Relation) -> Relation:
-    """Let the user's function turn Arrow batches into others."""
+    """Return the result of the user's function on Arrow batches."""
     check_given(rows.columns)
     return rows.map_arrow(mapped(operator), operator.schema.columns)
 
 
 def union(operator: plan.Union, first: Relation, *others: Relation) -> Relation:
-    """Put the rows of all together; some backends would find a common type where two differ, so they are compared."""
+    """Return the rows of all inputs.
+
+    Their types are compared first, since some backends would convert them silently.
+    """
     found = first
     for rows in others:
         same_types(operator, first, rows, first.names)

@@ -1,9 +1,10 @@
-"""`top`, `last` and `latest`: of all rows at or below a time the first of each group, never by pairs of times.
+"""`top`, `last` and `latest`: the first of all rows at or below a time, without joining times with times.
 
-At or below a time are the rows of all places up to it, a place being one of the values that a time column has. The
-first so many places fall apart into blocks: 13 into 8, then 4, then 1. Each block has its first rows, and a time has
-those of its blocks to choose from: of m places, no more than log m blocks. On several time columns, blocks are
-products. Finite orders are the exception.
+The values that occur in a time column are numbered, and these numbers are called places. The rows at or below a time
+are those of all places up to it. The first n places are divided into blocks with sizes of powers of two: 13 into 8,
+then 4, then 1. For each block, its first rows are computed once. A time chooses from the first rows of its blocks,
+which are no more than log m for m places. With several time columns, blocks are products. Finite orders are the
+exception: their elements are joined in pairs.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from tidegate.flow.orders import PosetCoordinates
 
 __all__ = ["placed", "top", "top_answers"]
 
-#: The sizes of blocks: there are fewer places than the last has.
+#: The sizes of blocks. The last is greater than any number of places.
 _SIZES = f"array({', '.join(f'{2**i}L' for i in range(48))})"
 
 
 def top(operator: plan.Top, rows: Relation) -> Relation:
-    """Return, per group, the first of all rows at or below a time."""
+    """Return, for each group, the first of all rows at or below a time."""
     return top_answers(operator, placed(operator, rows), rows)
 
 
@@ -37,9 +38,10 @@ def placed(operator: plan.Top, rows: Relation) -> Relation:
 
 
 def top_answers(operator: plan.Top, found: Relation, own: Relation) -> Relation:
-    """Return the answers at each time and group with a row that is ``__here``, of rows that are `placed`.
+    """Return the answers at each time and group that has a row with ``__here`` > 0, from rows that are `placed`.
 
-    With ``emit="complete"``, for every group at each time that has such a row. ``own`` has the columns of the input.
+    With ``emit="complete"``, there are answers for every group at each time with such a row. ``own`` has the columns of
+    the input.
     """
     numbers = range(len(operator.schema.time))
     keys = [f"__k{i}" for i in range(len(operator.by))]
@@ -76,7 +78,7 @@ def top_answers(operator: plan.Top, found: Relation, own: Relation) -> Relation:
 def _by_pairs(
     operator: plan.Top, found: Relation, own: Relation, keys: Sequence[str], times: Sequence[str]
 ) -> Relation:
-    """Return the answers on a finite order, by pairs of elements: they are few, and may have many axes."""
+    """Return the answers on a finite order by joining elements with elements: they are few, and may have many axes."""
     complete = operator.emit == "complete"
     wanted = [*times, *([] if complete else keys)]
     asked = found.where("__here > 0").select({f"{name}x": name for name in wanted}).distinct()
@@ -91,9 +93,9 @@ def _by_pairs(
 
 
 def _with_places(rows: Relation, times: Sequence[str], apart: Sequence[str]) -> Relation:
-    """Add the place ``__p…`` of each row in each time column, counted from 1, and how many there are, ``__m…``."""
+    """Return rows with their place ``__p…`` in each time column, from 1 on, and the number of places ``__m…``."""
     for i, name in enumerate(times):
-        # Of the rows of a place, the first counts.
+        # Only the first row of each place is counted.
         rows = rows.over({"__more": call("row_number")}, [*apart, name], [name])
         rows = rows.with_columns({"__more": "IF(__more = 1, 0L, 1L)"})
         rows = rows.over({f"__p{i}": call("sum", "1L - __more")}, apart, [name, "__more"], so_far=True)

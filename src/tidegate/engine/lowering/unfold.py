@@ -1,8 +1,8 @@
-"""X, the loop that unfolds lists: in one go, or as a loop that the engine runs, to know what that costs.
+"""X, the operator that unfolds lists: directly, or as a loop that the engine runs, to measure what that costs.
 
-As a loop, a round is one Aggregate: tuples meet by all their attributes, each gives one element out, and comes round
-with an index that is one higher (Listing 3, mended). There are as many rounds as the longest list has elements. This
-is the one place where the lowering computes something: how many rounds there are depends on the rows.
+As a loop, each round is one Aggregate: tuples are grouped by all their attributes, each gives out one element, and is
+sent back with an index that is one higher (Listing 3, corrected). There are as many rounds as the longest list has
+elements. This is the only place where the lowering computes something: the number of rounds depends on the rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["unfold"]
 
 
 def unfold(operator: plan.Unfold, rows: Relation) -> Relation:
-    """Make a row of each element; none if the array is null or empty."""
+    """Return a row for each element, and none if the array is NULL or empty."""
     if not operator.looped:
         return explode(operator, rows)
     return _counted(operator, rows) if exact(rows.columns) else _listed(operator, rows)
@@ -28,14 +28,14 @@ def unfold(operator: plan.Unfold, rows: Relation) -> Relation:
 
 def _counted(operator: plan.Unfold, rows: Relation) -> Relation:
     carried = quoted(operator.column)
-    # Identical tuples share an instance. They are counted, so that each of them is unfolded.
+    # Identical tuples are one group. They are counted, so that each of them is unfolded.
     met = rows.where(f"size({carried}) > 0").group(as_they_are(rows.names), {"__copies": call("count", "*")})
     element = as_they_are(rows.names) | {operator.column: f"{carried}[__index % size({carried})]"}
     return _rounds(operator, rows, met, element, f"__copies * size({carried})", lambda met: met.distinct())
 
 
 def _listed(operator: plan.Unfold, rows: Relation) -> Relation:
-    # As a key, -0.0 is 0.0: so tuples with fractions are carried in a list beside their key, and not by it.
+    # As keys, -0.0 and 0.0 are equal. So tuples with fractions are kept in a list beside the key, which is a hash.
     carried = quoted(operator.column)
     fields = {name: quoted(name) for name in rows.names} | {operator.column: "__element"}
     tuples = f"transform({carried}, __element -> struct({', '.join(f'{v} AS {quoted(n)}' for n, v in fields.items())}))"
@@ -47,7 +47,7 @@ def _listed(operator: plan.Unfold, rows: Relation) -> Relation:
 
 
 def _first_of_each(rows: Relation) -> Relation:
-    """Let tuples meet by key and index."""
+    """Return tuples grouped by key and index."""
     met = rows.gather(["__key", "__index"], {"__tuples": call("collect_list", "__tuples")})
     return met.with_columns({"__tuples": "__tuples[0]"})
 
@@ -60,7 +60,7 @@ def _rounds(
     size: str,
     aggregate: Callable[[Relation], Relation],
 ) -> Relation:
-    """Give one element of each tuple out, and send it round with the next index while that is below its size."""
+    """Return all elements: in each round one of each tuple, which is sent back with the next index until its end."""
     looping = met.with_columns({"__index": "0"})
     first = as_they_are(rows.names) | {operator.column: f"{quoted(operator.column)}[0]"}
     out = [rows.where("false").select(first)]

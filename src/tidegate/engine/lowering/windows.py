@@ -1,4 +1,4 @@
-"""Windows and sessions: rows are put into them, and each is answered at the time of its last unit."""
+"""Windows and sessions: rows are placed in them, and each window is answered at its last unit of time."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ __all__ = [
 
 Frame: TypeAlias = WindowFrame | CalendarFrame | SessionFrame
 
-# Rows that are in windows already have these: where their window begins, and how often it was answered before.
+# Columns of rows that are placed already: the start of their window, and how often it was answered before.
 _PLACED = ("__start", "__revision")
 
 
 def in_windows(frame: WindowFrame | CalendarFrame, schema: Schema, rows: Relation) -> Relation:
-    """Add ``__start``, in units, or in those of the calendar: a row comes once for each window that it is in."""
+    """Return a row for each window that a row is in, with ``__start`` in units, or in units of the calendar."""
     at, size, every = units_of(schema, frame.over), frame.size, frame.every
     if isinstance(frame, CalendarFrame):
         placed = with_index(calendar_in(frame, schema), rows, "__index", at)
@@ -47,7 +47,7 @@ def in_windows(frame: WindowFrame | CalendarFrame, schema: Schema, rows: Relatio
 
 
 def _spread(at: str, size: int, every: int, offset: int, rows: Relation) -> Relation:
-    # The last window that has begun by then; the first is the earliest whose end is still ahead.
+    # The last window that has begun at this time. The first is the earliest one that has not ended.
     last = f"({at} - pmod({at} - {offset}L, {every}L))"
     if size == every:
         return rows.with_columns({"__start": last})
@@ -56,7 +56,7 @@ def _spread(at: str, size: int, every: int, offset: int, rows: Relation) -> Rela
 
 
 def _ended(frame: WindowFrame | CalendarFrame, schema: Schema, rows: Relation) -> Relation:
-    """Add ``__end`` to rows that have ``__start``, both in units."""
+    """Return rows that have ``__start`` with ``__end``, both in units."""
     end = f"__start + {frame.size}L"
     if isinstance(frame, CalendarFrame):
         return with_beginnings(calendar_in(frame, schema), rows, {"__start": "__start", "__end": end})
@@ -68,12 +68,12 @@ def _placed(frame: WindowFrame | CalendarFrame, schema: Schema, rows: Relation) 
 
 
 def in_sessions(frame: SessionFrame, schema: Schema, rows: Relation, groups: Sequence[str]) -> Relation:
-    """Add ``__session``, a number that tells the sessions of a group apart, and ``__at``, the time in units."""
+    """Return rows with ``__session``, a number for each session of a group, and ``__at``, the time in units."""
     rows = rows.with_columns({"__at": units_of(schema, frame.over)})
     rows = rows.over({"__before": call("lag", "__at")}, groups, ["__at"])
     begins = f"CAST(coalesce(__at - __before >= {frame.gap}L, true) AS BIGINT)"
     rows = rows.with_columns({"__begins": begins})
-    # Of rows at one time one begins a session, and it has to be the first of them here, too.
+    # Of the rows at one time, the one that begins a session has to come first here, too.
     order, descending = ["__at", "__begins"], [False, True]
     numbered = rows.over({"__session": call("sum", "__begins")}, groups, order, so_far=True, descending=descending)
     return numbered.without("__before", "__begins")
@@ -92,7 +92,7 @@ def window_aggregate(operator: plan.WindowAggregate, rows: Relation) -> Relation
         bounds = {"__start": call("min", "__at"), "__last": call("max", "__at")}
         results = framed.group(groups | {"__session": "__session"}, bounds | calls, order=order)
         return window_answers(operator, results.with_columns({"__end": f"__last + {frame.gap}L"}))
-    # Rows that are listed meet by key before they are copied into windows, so that each of them travels once.
+    # Rows are shuffled by key before they are copied into windows, so that each is sent once.
     met = rows.together(list(groups)) if operator.embeds and groups else rows
     framed = _placed(frame, schema, met)
     keys = as_they_are([name for name in _PLACED if name in framed.names]) | groups
@@ -100,11 +100,11 @@ def window_aggregate(operator: plan.WindowAggregate, rows: Relation) -> Relation
 
 
 def window_answers(operator: plan.WindowAggregate, results: Relation) -> Relation:
-    """Return the rows that the operator gives, of the results of calls for each window and group."""
+    """Return the operator's answers from the results of calls for each window and group."""
     aggregation, schema, frame = operator.aggregation, operator.schema, operator.frame
     if not isinstance(frame, SessionFrame):
         results = _ended(frame, schema, results)
-    # What is computed at the end may read the bounds of the window.
+    # The final expressions may read the bounds of the window.
     bounded = results.with_columns({_name(frame): _bounds(frame, schema)})
     columns = _times(frame, schema) | {_name(frame): quoted(_name(frame))} | finished(aggregation)
     return bounded.select(columns | _revision(frame, results))
@@ -113,9 +113,9 @@ def window_answers(operator: plan.WindowAggregate, results: Relation) -> Relatio
 def window_apply(
     operator: plan.WindowApply, rows: Relation, only: Callable[[Sequence[str]], str] | None = None
 ) -> Relation:
-    """Let the user's function turn the rows of each window or session and group into others.
+    """Return the result of the user's function on the rows of each window or session and group.
 
-    With ``only``, which is a condition on times, the function is given nothing else.
+    With ``only``, a condition on times, the function is given only those windows.
     """
     frame, schema = operator.frame, operator.schema
     given = framed_rows(frame, schema, operator.by, rows)
@@ -127,7 +127,7 @@ def window_apply(
     names = [*keys, "__frame", *by, *(name for name in rows.names if name == "__revision")]
     rows = rows.without(*_PLACED)
     check_given(rows.columns)
-    # The order is settled here, where it is the same for all types; Arrow only has to follow a number.
+    # The order is fixed here, where it is the same for all types. Arrow then sorts by a number only.
     given = given.over({ORDER: call("row_number")}, names, rows.order)
     given = given.select(as_they_are([*names, *rows.names, ORDER]))
     function = applied(operator, rows.names, _key(operator, names))
@@ -137,7 +137,7 @@ def window_apply(
 
 
 def framed_rows(frame: Frame, schema: Schema, by: Sequence[Expression], rows: Relation) -> Relation:
-    """Return rows in their windows or sessions, from ``__start`` to ``__end``, with their group ``__k…``."""
+    """Return rows in their windows or sessions, with ``__start``, ``__end`` and their group ``__k…``."""
     keys = {f"__k{i}": e.sql for i, e in enumerate(by)}
     given = rows.with_columns(keys)
     if not isinstance(frame, SessionFrame):
@@ -154,26 +154,26 @@ def window_top(operator: plan.WindowTop, rows: Relation) -> Relation:
     given, own = framed_rows(frame, schema, operator.by, rows), rows.without(*_PLACED)
     by = [f"__k{i}" for i in range(len(operator.by))]
     groups = [name for name in _PLACED if name in given.names] + [*_others(frame, schema).values(), *by]
-    # Where a zone left out a day, windows of two beginnings begin at one instant.
+    # If a zone has skipped a day, two windows can begin at the same instant. Their ends differ.
     groups += ["__end"] if isinstance(frame, CalendarFrame) else []
     columns = _times(frame, schema) | {_name(frame): _bounds(frame, schema)} | chosen_columns(operator, own)
     return first_of_each(operator, given, groups, own).select(columns | _revision(frame, rows))
 
 
 def window_join(operator: plan.WindowJoin, left: Relation, right: Relation) -> Relation:
-    """Pair rows once for each window that both are in."""
+    """Return the pairs of rows, once for each window that both are in."""
     same_types(operator, left, right, operator.on)
     frame, schema = operator.frame, operator.schema
     equal = {"__start": "__start"} | _others(frame, schema)
     times = {name: "__start" if name == frame.over else quoted(name) for name in schema.time}
-    # The last unit of a window follows from where it begins: that is all that has to travel.
+    # Only the start of a window has to be shuffled. Its last unit follows from it.
     last = from_units(f"{quoted(frame.over)} + {frame.size}L - 1L", schema[frame.over].type or "")
     pairs = joined(operator, left, right, equal, times, partial(_placed, frame, schema))
     return pairs.with_columns({frame.over: last} | _revision(frame, pairs))
 
 
 def _key(operator: plan.WindowApply, names: list[str]) -> dict[str, str]:
-    """Return which of the grouping columns a function of two parameters is given, and under which names."""
+    """Return the names under which a function with two parameters is given the grouping columns, and those columns."""
     inner = [_name(operator.frame), *(e.name for e in operator.by)]
     return dict(zip(inner, names[len(operator.schema.time) :], strict=False))
 
@@ -192,7 +192,7 @@ def _bounds(frame: Frame, schema: Schema) -> str:
 
 
 def _times(frame: Frame, schema: Schema) -> dict[str, str]:
-    """Return the time columns of the result: the last unit of the window, and the others as they are."""
+    """Return SQL for the time columns of the result: the last unit of the window, and the others as they are."""
     last = from_units("__end - 1L", schema[frame.over].type or "")
     return {name: last if name == frame.over else quoted(name) for name in schema.time}
 
