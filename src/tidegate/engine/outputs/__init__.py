@@ -1,4 +1,4 @@
-"""Where results go, one module for each kind of output; what a user may give as one is said here alone."""
+"""Where results go, one module for each kind of output. Only this module says what a user may give as an output."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PLACES = "tg.parquet(path), tg.postgres(…), tg.delta(path), tg.foreach(functi
 
 
 def checked_outputs(flow: Plan, outputs: Any) -> dict[str, Output]:
-    """Return the output of each sink, from what a user gave; raise if one is missing or is none."""
+    """Return the output of each sink from the user's argument; raise if one is missing or is not an output."""
     if not isinstance(outputs, Mapping):
         raise BadArgument(
             f"expected outputs as a mapping from sink to place, got {type(outputs).__name__}",

@@ -28,27 +28,27 @@ if TYPE_CHECKING:
 __all__ = ["Delta", "delta"]
 
 _PREFIX = "written by tidegate: "
-#: What deltalake takes for a part of a URL, or refuses, in the path of a table.
+#: Characters in the path of a table that deltalake refuses, or takes for a part of a URL.
 _SPECIAL = "[]%\\\n\r\t\0"
 
 
 @dataclass(frozen=True, slots=True)
 class Delta(Output):
-    """A Delta table. What it takes to reach its store is not shown: there may be a secret in it."""
+    """A Delta table. Its storage options are not shown, as there may be a secret in them."""
 
     path: str
     options: Mapping[str, str] = field(repr=False)
-    #: For whom `claim` has made the table ready.
+    #: The senders for which `claim` has prepared the table.
     _claimed: set[Sender] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def check(self, checkpoint: Files, sink: str) -> None:
-        """Raise if the table is on a disk of this machine, where the checkpoint would sweep it away."""
+        """Raise if the table is in a local directory of the checkpoint, which would delete it."""
         path = self.path.removeprefix("file://")
         if "://" not in path:
             check_outside(checkpoint, sink, self.path, f"file:{os.path.abspath(path)}")
 
     def claim(self, sender: Sender, fields: Fields) -> None:
-        """Make the table if it is not there, or see that it is this sender's and has the columns, with their types."""
+        """Create the table if it does not exist; else check that it is this sender's and that its columns fit."""
         from deltalake import DeltaTable
 
         wanted = _in_delta(fields)
@@ -74,7 +74,7 @@ class Delta(Output):
                 hint="choose another path: a table that is not there is made",
             )
         for name, type_ in _types(wanted).items():
-            # deltalake would convert values, and make 1 of 1.7.
+            # deltalake would convert values, for example 1.7 to 1.
             if type_ != types[name]:
                 found, got = (type_shown(one).upper() for one in (types[name], type_))
                 raise BadCheckpoint(
@@ -84,15 +84,15 @@ class Delta(Output):
         self._claimed.add(sender)
 
     def deliver(self, sender: Sender, rows: Results, step: int) -> None:
-        """Add the rows of a step as one version of the table; nothing if the step is there already."""
+        """Add the rows of a step as one version of the table, unless the step is in it already."""
         from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
         if sender not in self._claimed:
-            # A start hands over what is left of the last step first, and the sink may have another table now.
+            # At a start, the rows left from the last step are delivered first. The sink may have another table now.
             self.claim(sender, rows.fields)
         kept = "the rows are kept: they are written when the flow is started again"
         with self._told("did not take the rows", hint=kept):
-            # Another writer of the same steps makes the version that is written from here on a conflict.
+            # If another writer adds the same step, the version written from here on conflicts with it.
             table = DeltaTable(self.path, storage_options=self._storage)
             last = table.transaction_version(_app(sender))
             if last is not None and last >= step:
@@ -112,13 +112,13 @@ class Delta(Output):
 
     @contextmanager
     def _told(self, what: str, *, hint: str) -> Iterator[None]:
-        """Tell what goes wrong in deltalake without what it takes to reach the store."""
+        """Raise errors of deltalake without the storage options in their text."""
         from deltalake.exceptions import DeltaError
 
         try:
             yield
         except Exception as error:
-            # Not all of its errors have a class; what has another class is not deltalake's.
+            # Some errors of deltalake are plain `Exception`. Any other class is not from deltalake.
             if not isinstance(error, DeltaError | OSError | ValueError) and type(error) is not Exception:
                 raise
             said = _in_a_line(str(error))
@@ -139,7 +139,7 @@ def delta(path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | 
 
 
 def _owner(sender: Sender) -> str:
-    """Return the description of a table, from which readers and other runs see whose it is."""
+    """Return the description of a table, which names its owner for readers and other runs."""
     return f"{_PREFIX}sink {sender.sink} of flow {sender.flow}, checkpoint {sender.checkpoint}"
 
 
@@ -148,7 +148,7 @@ def _app(sender: Sender) -> str:
 
 
 def _in_a_line(text: str) -> str:
-    r"""Return what deltalake says, which may be coloured and on several lines, without the stack behind it.
+    r"""Return the message of deltalake, which can be coloured and have several lines, without the stack trace.
 
     >>> _in_a_line("Schema error\n  \x1b[31m↳\x1b[0m no such type\n   0: <unknown>\n   1: <unknown>")
     'Schema error ↳ no such type'
@@ -158,13 +158,13 @@ def _in_a_line(text: str) -> str:
 
 
 def _in_delta(fields: Fields) -> Schema:
-    """Return a schema in Delta's words; raise if there is a type that it has none for."""
+    """Return a schema as Delta's; raise if Delta has no such type."""
     from deltalake import Schema
 
     whole = json.loads(fields.json, object_hook=_relaxed)
     for column in whole["fields"]:
         try:
-            # deltalake makes a table with such a column, and then takes no row for it.
+            # deltalake would create a table with such a column, and then refuse every row.
             known = not any("interval" in leaf for leaf in _leaves(column["type"]))
             Schema.from_json(json.dumps(whole | {"fields": [column]}))
         except ValueError:
@@ -178,7 +178,7 @@ def _in_delta(fields: Fields) -> Schema:
 
 
 def _leaves(type_: Any) -> Iterator[str]:
-    """Yield the types that a type is made of, as they stand in JSON."""
+    """Yield the types that a type consists of, as in JSON."""
     if isinstance(type_, str):
         yield type_
         return
@@ -189,7 +189,7 @@ def _leaves(type_: Any) -> Iterator[str]:
 
 
 def _types(schema: Schema) -> dict[str, Any]:
-    """Return the types of columns as they stand in JSON, whether values may be missing or not, and without comments."""
+    """Return the types of columns as in JSON, with all of them nullable and without comments."""
 
     def bare(part: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in _relaxed(part).items() if name != "metadata"}

@@ -13,7 +13,7 @@ from tidegate.printable import printable
 
 __all__ = ["Foreach", "console", "foreach", "foreach_batch", "memory"]
 
-#: Names that engines take for a temporary view, with backquotes and without.
+#: Names of temporary views that engines accept, with backquotes or without.
 _VIEW = re.compile(r"`(?:[^`]|``)+`|(?!\d+$)\w+", re.ASCII)
 
 
@@ -32,7 +32,7 @@ class Foreach(Output):
 
 @dataclass(frozen=True, slots=True)
 class _Shown(Output):
-    """What is done with the rows of a step for readers at this machine."""
+    """Showing the rows of a step on this machine."""
 
     show: Callable[[Results, int], None]
 

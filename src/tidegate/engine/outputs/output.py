@@ -1,8 +1,8 @@
-"""An output: a place for the results of a sink, and the protocol that every kind of place follows.
+"""An output: where the results of a sink go, and the protocol that every kind of output follows.
 
-The results of a step are written aside and committed; then they are published, in one of two ways. In a `directory`,
-the run moves their files to where readers look. To any other output it hands them over: `claim` once at the start,
-then `deliver` for each step that has rows.
+The results of a step are written to a temporary place and committed. Then they are published in one of two ways. If the
+output has a `directory`, the run moves their files there. To any other output it hands them over: `claim` is called
+once at the start, and then `deliver` for each step that has rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Fields", "Output", "Results", "Sender"]
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Whose rows they are: a sink of a flow with this checkpoint; the first columns are the times."""
+    """The sender of rows: a sink of the flow with this checkpoint. The first columns are the times."""
 
     checkpoint: str
     flow: str
@@ -32,7 +32,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The columns of results: in Tidegate's words, in those of the engine that users see, and as Spark writes them."""
+    """The columns of results: as Tidegate's columns, in the engine's own form, and as Spark's JSON."""
 
     columns: tuple[Column, ...]
     #: A StructType on Spark, an Arrow schema locally.
@@ -51,57 +51,57 @@ class Results(Protocol):
 
     @property
     def fields(self) -> Fields:
-        """Their columns."""
+        """The columns of the rows."""
         ...
 
     @property
     def native(self) -> Any:
-        """The rows as users are given them: a DataFrame on Spark, an Arrow table locally."""
+        """The rows in the form that users get: a DataFrame on Spark, an Arrow table locally."""
         ...
 
     def batches(self, *, as_json: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Return the rows in batches that are not all in memory at once; some columns as texts of JSON."""
+        """Return the rows in batches, which are not all in memory at once; some columns as JSON strings."""
         ...
 
     def shown(self, rows: int) -> str:
-        """Return the first rows as a table for readers."""
+        """Return the first rows as a printable table."""
         ...
 
     def collected(self) -> Any:
-        """Return all rows, as `remember` takes them."""
+        """Return all rows, in the form that `remember` takes."""
         ...
 
     def remember(self, name: str, collected: Sequence[Any]) -> None:
-        """Let users read what was collected as a table of that name."""
+        """Make the collected rows readable as a table of that name."""
         ...
 
 
 class Output:
-    """A place that takes every row and does nothing with it, and what others change of it."""
+    """The base of all outputs. As it is, it takes every row and does nothing with it."""
 
     __slots__ = ()
 
-    #: Whether rows come to it through Spark's Python workers.
+    #: Whether rows reach it through Spark's Python workers.
     needs_workers = True
 
     @property
     def directory(self) -> str | None:
-        """The directory in which the run publishes steps, by moving their files; None if rows are handed over."""
+        """The directory to which the run moves the files of steps; None if rows are handed over."""
         return None
 
     def check(self, checkpoint: Files, sink: str) -> None:
-        """Raise if results cannot be there. Nothing was read or written yet."""
+        """Raise if results can't be written here. It is called before anything is read or written."""
 
     def claim(self, sender: Sender, fields: Fields) -> None:
-        """Make ready for rows of a sender, or raise if they do not fit or the place is someone else's."""
+        """Prepare for the rows of a sender; raise if they do not fit, or if the place belongs to another sender."""
 
     def refuses(self, fields: Fields) -> Sequence[Refusal]:  # noqa: ARG002
-        """Return which values of these columns it cannot take: a step with such rows fails before its commit."""
+        """Return which values of these columns can't be written. A step with such rows fails before its commit."""
         return ()
 
     def partitions(self, fields: Fields) -> Sequence[str]:  # noqa: ARG002
-        """Return the columns whose values have directories of their own, in a `directory`."""
+        """Return the columns by whose values files are partitioned, for an output with a `directory`."""
         return ()
 
     def deliver(self, sender: Sender, rows: Results, step: int) -> None:
-        """Write the rows of a step; nothing if the step is there already. A step may come twice, after a crash."""
+        """Write the rows of a step, unless the step is there already. After a crash a step may come twice."""

@@ -1,4 +1,4 @@
-"""Places in directories that a checkpoint keeps for itself: results would be swept away there."""
+"""Paths inside of the directories that a checkpoint uses itself: results would be deleted there."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from tidegate.flow.errors import BadArgument
 
 __all__ = ["check_outside"]
 
-#: What a checkpoint keeps, and deletes when it is not needed any more.
+#: The directories that a checkpoint uses, and deletes from when something is not needed any more.
 _OWN = ("clock", "commits", "id", "late", "lock", "locks", "output", "spark", "state", "ticks")
 
 
 def check_outside(checkpoint: Files, sink: str, path: str, root: str) -> None:
-    """Raise if an output is in a directory that the checkpoint keeps; ``root`` is its path with the scheme."""
+    """Raise if an output is in a directory that the checkpoint uses; ``root`` is its path with the scheme."""
     inside = root.removeprefix(f"{checkpoint.root}/")
     if inside != root and inside.partition("/")[0] in _OWN:
         raise BadArgument(

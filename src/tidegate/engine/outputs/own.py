@@ -1,4 +1,4 @@
-"""An output of the user's own: any object that has `claim` and `deliver`, and perhaps `refuses`."""
+"""The user's own output: any object that has `claim` and `deliver`, and maybe `refuses`."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ __all__ = ["Own", "Transactional"]
 class Transactional(Protocol):
     """A place that stores the number of a step together with its rows, so that no step is written twice.
 
-    On Spark, it is given the schema as a StructType and rows as a DataFrame; locally an Arrow schema and table.
+    On Spark, it is given the schema as a StructType and the rows as a DataFrame; locally, as an Arrow schema and table.
     """
 
     def claim(self, sender: Sender, schema: Any) -> None:
-        """Make ready for rows of a sender, or raise if they do not fit or the place is someone else's."""
+        """Prepare for the rows of a sender; raise if they do not fit, or if the place belongs to another sender."""
         ...
 
     def deliver(self, sender: Sender, rows: Any, step: int) -> None:
-        """Write the rows of a step and its number in one transaction; nothing if the step is there already."""
+        """Write the rows of a step and its number in one transaction, unless the step is there already."""
         ...
 
 
 @runtime_checkable
 class _Refusing(Protocol):
-    """A place that cannot take every value."""
+    """A place that can't take every value."""
 
     def refuses(self, schema: Any) -> Sequence[Refusal]:
-        """Return which values of these columns it cannot take."""
+        """Return which values of these columns can't be written."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Own(Output):
-    """An output that passes on what it is asked to an object of the user's."""
+    """An output that passes all calls on to the user's object."""
 
     place: Transactional
 
     def claim(self, sender: Sender, fields: Fields) -> None:
-        """Let the object make ready."""
+        """Let the object prepare for rows."""
         self.place.claim(sender, fields.native)
 
     def refuses(self, fields: Fields) -> Sequence[Refusal]:
-        """Return what the object refuses; it need not refuse anything."""
+        """Return what the object refuses; nothing if it has no `refuses`."""
         return self.place.refuses(fields.native) if isinstance(self.place, _Refusing) else ()
 
     def deliver(self, sender: Sender, rows: Results, step: int) -> None:

@@ -1,4 +1,4 @@
-"""Results in a directory of Parquet files, which the run fills by itself: a step becomes visible by a rename."""
+"""Results in a directory of Parquet files. The run moves them there itself: a step becomes visible by a rename."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tidegate.flow.sqltypes import quoted
 
 __all__ = ["Parquet", "parquet"]
 
-#: Types whose values make names of directories that all engines write alike.
+#: Types whose values have the same directory names on all engines.
 _NAMED = (*sqltypes.INTEGERS, "STRING", "BOOLEAN", "DATE")
 
 
@@ -40,12 +40,12 @@ class Parquet(Output):
         return self.path
 
     def check(self, checkpoint: Files, sink: str) -> None:
-        """Raise if files cannot be moved there in one operation, or the checkpoint would sweep them away."""
+        """Raise if files can't be renamed there atomically, or if the checkpoint would delete them."""
         checkpoint.check_fit(self.path, f"the output of sink {sink!r}")
         check_outside(checkpoint, sink, self.path, checkpoint.at(self.path).root)
 
     def claim(self, sender: Sender, fields: Fields) -> None:  # noqa: ARG002
-        """Raise if rows cannot be put apart by the columns that were named."""
+        """Raise if rows can't be partitioned by the named columns."""
         for column in self._columns(fields):
             if column.type not in _NAMED:
                 by_day = f'day="CAST({quoted(column.name)} AS DATE)"' if "TIMESTAMP" in str(column.type) else ""
@@ -56,15 +56,15 @@ class Parquet(Output):
                 )
 
     def partitions(self, fields: Fields) -> Sequence[str]:
-        """Return the columns that were named."""
+        """Return the columns of ``partition_by``."""
         return [column.name for column in self._columns(fields)]
 
     def refuses(self, fields: Fields) -> Sequence[Refusal]:
-        """Return which texts are no names of directories."""
+        """Return which values can't be names of directories."""
         return [found for column in self._columns(fields) for found in _no_names(column)]
 
     def deliver(self, sender: Sender, rows: Results, step: int) -> None:  # noqa: ARG002
-        """Raise: a step that is to be handed over was written for another output, which the sink had before."""
+        """Raise: rows that are handed over were written for another output, which the sink had before."""
         raise BadCheckpoint(
             f"rows of step {step} were to be handed over, and the output is a directory now",
             hint="start once more with the output that it had, so that nothing is lost; then change it",

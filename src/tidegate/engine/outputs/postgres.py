@@ -1,4 +1,4 @@
-"""Results in a table of PostgreSQL: the rows of a step and its number are written in one transaction."""
+"""Results in a PostgreSQL table: the rows of a step and its number are written in one transaction."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NULL_KEYS = 150_000  # PostgreSQL 15 can take a null for a value in a key
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of a table: whether it takes no null, and its type as PostgreSQL writes it."""
+    """A column of a table: whether it is NOT NULL, and its type as PostgreSQL writes it."""
 
     filled: bool
     type: str
@@ -36,19 +36,19 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class Postgres(Output):
-    """A table of PostgreSQL. What it takes to connect is not shown: there may be a password in it."""
+    """A PostgreSQL table. Connection parameters are not shown, as there may be a password in them."""
 
     table: str
     key: tuple[str, ...]
     dsn: str = field(repr=False)
     password: str | Callable[[], str] | None = field(repr=False)
-    #: For whom `claim` has made the table ready.
+    #: The senders for which `claim` has prepared the table.
     _claimed: set[Sender] = field(default_factory=set, init=False, repr=False, compare=False)
-    #: Columns of the key in which the table takes no null: `claim` has seen them.
+    #: Columns of the key that are NOT NULL in the table, as `claim` has found.
     _filled: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def claim(self, sender: Sender, fields: Fields) -> None:
-        """See that the table is there and fits, make it if it is not, and note that it is this sender's."""
+        """Check that the table fits, create it if it does not exist, and record that it is this sender's."""
         from psycopg import sql
 
         missing = [name for name in self.key if name not in fields.names]
@@ -58,7 +58,7 @@ class Postgres(Output):
             )
         wanted = {column.name: column_type(column) for column in fields.columns}
         with self._transaction(rows=False) as connection:
-            # A null group is a group: it must be possible as a part of a key.
+            # A group may be NULL, so NULL must be possible in a key.
             nulls = connection.info.server_version >= _NULL_KEYS
             columns = self._columns(connection)
             _check_lengths(connection, [*wanted, *(() if columns else self._parts)])
@@ -88,7 +88,7 @@ class Postgres(Output):
         self._claimed.add(sender)
 
     def refuses(self, fields: Fields) -> list[Refusal]:
-        """Return the values that PostgreSQL has no form for, that Python cannot hand over, or that no key may have."""
+        """Return the values that PostgreSQL can't represent, that Python can't pass on, or that a key can't have."""
         nulls = [
             Refusal(name, f"{quoted(name)} IS NULL", "NULL in the key", f"coalesce({quoted(name)}, …)")
             for name in self.key
@@ -97,16 +97,16 @@ class Postgres(Output):
         return [*nulls, *(found for column in fields.columns for found in refused(column))]
 
     def deliver(self, sender: Sender, rows: Results, step: int) -> None:
-        """Write the rows of a step and its number in one transaction; nothing if the step is there already."""
+        """Write the rows of a step and its number in one transaction, unless the step is there already."""
         from psycopg import sql
 
         if sender not in self._claimed:
-            # A start hands over what is left of the last step first, and the sink may have another table now.
+            # At a start, the rows left from the last step are delivered first. The sink may have another table now.
             self.claim(sender, rows.fields)
         names = rows.fields.names
         nested = [column.name for column in rows.fields.columns if column_type(column) == "jsonb"]
         with self._transaction(rows=True) as connection:
-            # The lock on this row also keeps a run out that was taken for dead.
+            # The lock on this row also stops a run that was taken for dead.
             noted = connection.execute(
                 sql.SQL(
                     "UPDATE {} SET step = %s WHERE target = %s AND checkpoint = %s AND sink = %s AND step < %s"
@@ -131,9 +131,9 @@ class Postgres(Output):
     def _merge(self, source: Identifier, columns: Sequence[str], time: Sequence[str]) -> Composed:
         """Return the statement that keeps, for each key, the row with the greatest time.
 
-        Of rows with the same time it is that of the last revision, and then the last by all columns: so the table is
-        the same wherever steps begin and end. On several time columns the first counts most, which agrees with the
-        order of times.
+        Of rows with the same time, it is the one with the last revision, and of those the last by all columns. So the
+        table does not depend on where steps begin and end. With several time columns the first counts most, which
+        agrees with the order of times.
         """
         from psycopg import sql
 
@@ -144,7 +144,7 @@ class Postgres(Output):
             keys=_names(self.key), columns=_names(columns), source=source, latest=latest
         )
         changes = [sql.SQL("{0} = EXCLUDED.{0}").format(sql.Identifier(name)) for name in rest]
-        # Records are compared as ORDER BY compares: a null is greater than all else, and equal to itself.
+        # Records compare as in ORDER BY: NULL is greater than everything else, and equal to itself.
         new, old = (
             sql.SQL("(SELECT __row FROM (SELECT {}) AS __row)").format(
                 sql.SQL(", ").join(sql.Identifier(of, name) for name in order)
@@ -168,9 +168,9 @@ class Postgres(Output):
 
     @property
     def _steps(self) -> Identifier:
-        """The table of steps is in the schema of the table that they were written to.
+        """The table of steps, which is in the same schema as the table of results.
 
-        It is for statements that are executed with parameters, perhaps none: there, a percent sign is written twice.
+        It is for statements executed with parameters, maybe none, in which a percent sign is doubled.
         """
         from psycopg.sql import Identifier
 
@@ -186,10 +186,10 @@ class Postgres(Output):
         return {name: _Column(filled, type_) for name, filled, type_ in found}
 
     def _has_key(self, connection: Connection[Any], *, nulls: bool) -> bool:
-        """Whether there is an index that ON CONFLICT takes for the key, and that has no two nulls."""
+        """Whether the table has a unique index that ON CONFLICT can use for the key, and that treats NULLs as equal."""
         alike = "i.indnullsnotdistinct" if nulls else "false"
         found = connection.execute(
-            # What an index only includes is behind its key. An expression in it has no column.
+            # Included columns come after the key columns of an index. An expression in an index has no column.
             "SELECT array_agg(a.attname::text) FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid "
             "AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1]) WHERE i.indrelid = to_regclass(%s) "
             "AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL "
@@ -199,7 +199,7 @@ class Postgres(Output):
         return any(set(names) == set(self.key) for (names,) in found)
 
     def _without_key(self, nullable: Sequence[str], *, nulls: bool) -> BadCheckpoint:
-        """Build the error for a table without an index for the key, with the statements that mend it."""
+        """Return the error for a table without an index for the key, with the SQL that adds it."""
         table, key = _shown(*self._parts), ", ".join(map(_shown, self.key))
         index = f"CREATE UNIQUE INDEX ON {table} ({key})"
         if nulls:
@@ -213,7 +213,7 @@ class Postgres(Output):
         )
 
     def _would_change(self, column: str, wanted: str, found: str) -> BadCheckpoint:
-        """Build the error for a column that does not take values as they are, with the statement that mends it."""
+        """Return the error for a column that would change values, with the SQL that changes its type."""
         alter = f"ALTER TABLE {_shown(*self._parts)} ALTER {_shown(column)} TYPE {wanted}"
         return BadCheckpoint(
             f"expected column {column} of {self.table} to take every {wanted} as it is, got {found}",
@@ -256,9 +256,9 @@ class Postgres(Output):
 
     @contextmanager
     def _transaction(self, *, rows: bool) -> Iterator[Connection[Any]]:
-        """Connect, and commit at the end. What goes wrong is told without what it takes to connect.
+        """Connect, and commit at the end. Errors are raised without connection parameters in their text.
 
-        ``rows`` says whether there are rows to be written, which are kept if it goes wrong.
+        ``rows`` says whether there are rows to write. They are kept if it fails.
         """
         import psycopg
         from psycopg.conninfo import make_conninfo
@@ -289,7 +289,7 @@ class Postgres(Output):
         try:
             return str(self.password())
         except Exception as error:
-            # Its text may be about the password.
+            # The text of the error may contain the password.
             raise SinkFailed(f"the function that gives the password failed with {type(error).__name__}") from None
 
     def _without_secrets(self, text: str, password: str) -> str:
@@ -338,7 +338,7 @@ def postgres(
     except (ProgrammingError, TypeError):
         hosts = "@"
     if "@" in hosts.removeprefix("@/"):
-        # Not quoted here: a part of the password may have been taken for the host.
+        # The text is not quoted here: a part of the password may have been parsed as the host.
         raise BadArgument(
             "expected a URL or settings that libpq can read in postgres(…, dsn=…), got something else",
             hint="postgresql://user@host:5432/database, with %40 for @ in a password",
@@ -347,7 +347,7 @@ def postgres(
 
 
 def _check_lengths(connection: Connection[Any], names: Sequence[str]) -> None:
-    """Raise if a name is longer than the server's may be: it would be cut, and be another one."""
+    """Raise if a name is longer than the server allows: it would be truncated to another name."""
     (most,) = connection.execute("SELECT current_setting('max_identifier_length')::int").fetchone() or (63,)
     for name in names:
         if (length := len(name.encode())) > most:
@@ -364,6 +364,6 @@ def _names(names: Sequence[str]) -> Composed:
 
 
 def _shown(*parts: str) -> str:
-    """Return a name as it stands in SQL of PostgreSQL."""
+    """Return a name as it is written in PostgreSQL's SQL."""
     doubled = (part.replace('"', '""') for part in parts)
     return ".".join(f'"{part}"' for part in doubled)

@@ -1,4 +1,4 @@
-"""Values of Spark as PostgreSQL takes them: types of columns, nested values as JSON, and what it cannot take."""
+"""Spark's values in PostgreSQL: types of columns, nested values as JSON, and values that can't be written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegate.flow.sqltypes import quoted
 
 __all__ = ["column_type", "fits", "refused"]
 
-#: Types of columns as those of PostgreSQL.
+#: Spark's types as PostgreSQL's.
 _TYPES = {
     "BOOLEAN": "boolean",
     "TINYINT": "smallint",
@@ -54,7 +54,7 @@ def column_type(column: Column) -> str:
     )
 
 
-#: Of these, Spark would write as the key of a map where in memory the value is, which is another each time.
+#: As keys of a map in JSON, Spark writes such values by their memory address, which changes every time.
 _KEYLESS = ("BINARY", "ARRAY", "MAP", "STRUCT")
 
 
@@ -75,7 +75,7 @@ def _keys(type_: str) -> Iterator[str]:
         yield from _keys(value)
 
 
-#: Other types that take all values of a type as they are.
+#: Wider types that take all values of a type unchanged.
 _WIDER = {
     "smallint": {"integer", "bigint", "numeric", "real", "double precision"},
     "integer": {"bigint", "numeric", "double precision"},
@@ -88,9 +88,9 @@ _LONG = {"timestamptz": "timestamp with time zone", "timestamp": "timestamp with
 
 
 def fits(wanted: str, found: str) -> bool:
-    """Whether a column that a table has takes all values of the type that it would be made with, as they are.
+    """Whether an existing column takes all values of the wanted type unchanged.
 
-    Into others, PostgreSQL rounds, cuts off, or fails when a step is committed already.
+    Otherwise PostgreSQL would round or truncate values, or fail after the step was committed.
 
     >>> fits("numeric(10,2)", "numeric(12,3)"), fits("numeric(10,2)", "numeric(12,1)"), fits("text", "uuid")
     (True, False, False)
@@ -108,7 +108,7 @@ def fits(wanted: str, found: str) -> bool:
 
 
 def refused(column: Column) -> Iterator[Refusal]:
-    """Yield which values of a column cannot be written: PostgreSQL, or Python on the way to it, does not have them."""
+    """Yield which values of a column can't be written, because PostgreSQL or Python does not have them."""
     name, type_ = quoted(column.name), column.type or ""
     if column_type(column) == "jsonb":
         what, hint = "U+0000 in a text", "leave it out, or cast the column to BINARY"
@@ -122,7 +122,7 @@ def refused(column: Column) -> Iterator[Refusal]:
 
 
 def _has_nul(sql: str, type_: str, depth: int = 0) -> str:
-    """Return the condition that a text somewhere in a value has a character that JSON in PostgreSQL cannot have.
+    """Return the SQL condition that some string in a value has a NUL character, which JSON in PostgreSQL can't have.
 
     >>> _has_nul("x", "STRUCT<a: INT, b: ARRAY<STRING>>")
     'exists(x.b, e0 -> contains(e0, chr(0)))'
@@ -144,7 +144,7 @@ def _has_nul(sql: str, type_: str, depth: int = 0) -> str:
 
 
 def _refused_values(type_: str) -> list[tuple[str, str, str]]:
-    """Return conditions on values of a type, what they say, and what to do."""
+    """Return conditions on values of a type, each with a description of the values and a hint."""
     if type_ == "STRING":
         return [
             ("contains({}, chr(0))", "U+0000 in a text", "replace({}, chr(0), '')"),

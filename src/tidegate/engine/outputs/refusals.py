@@ -1,4 +1,4 @@
-"""Rows that an output cannot take: known before their step is committed, when the flow can still be changed."""
+"""Rows that an output can't take: they are found before their step is committed, when the flow can still be changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Refusal", "watched"]
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Values of a column that a place cannot take: the condition, as Spark SQL; what they are; and what to do."""
+    """Values of a column that an output can't take: the SQL condition, what they are, and a hint."""
 
     column: str
     condition: str
@@ -23,9 +23,9 @@ class Refusal:
 
 
 def watched(rows: Relation, refusals: Sequence[Refusal]) -> tuple[Relation, Callable[[], None]]:
-    """Return rows that are counted, while they are written, where an output cannot take them.
+    """Return rows, and a check of how many of them an output can't take.
 
-    What is returned beside them raises, once they are written, if there were such rows.
+    They are counted while the rows are written. The check is called after that, and raises if there were any.
     """
     if not refusals:
         return rows, lambda: None
