@@ -1,4 +1,4 @@
-"""The engine: what gives a flow its meaning on rows, written once, against the protocols of `relation`.
+"""The engine: how a flow is evaluated on rows. It is written once, against the protocols in `relation`.
 
-A backend brings rows and computes: `spark` is one, `local` another. Nothing here knows which.
+A backend reads and writes rows and computes: there is one for Spark and one for DuckDB. Nothing here depends on which.
 """

@@ -17,7 +17,7 @@ __all__ = ["NOTHING", "Attempt", "Parts", "Watch"]
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
-#: Called by a loop after each round, with its number and the least time of what is fresh; None: nothing is.
+#: Called by a loop after each round, with its number and the least time of fresh facts; None if there are none.
 Watch: TypeAlias = Callable[[Iterate, int, Least | None], None]
 
 
@@ -25,7 +25,7 @@ class Parts(Protocol):
     """How parts of state are written and read."""
 
     def read(self, parts: Sequence[Part], shape: Any, *, coalesced: bool = False) -> Relation:
-        """Return the rows of some parts; ``coalesced`` says that they are few, and best in one place."""
+        """Return the rows of some parts; ``coalesced`` says that they are few, and best in one partition."""
         ...
 
     def read_cached(self, parts: Sequence[Part], shape: Any) -> Relation:
@@ -35,15 +35,15 @@ class Parts(Protocol):
     def write(
         self, files: Files, path: str, rows: Relation, times: Sequence[str] = (), by: Mapping[str, str] = NOTHING
     ) -> Part:
-        """Write rows under a path that nobody else writes to; count them, and see where ``times`` lie.
+        """Write rows to a path that nothing else writes to; count them, and find the range of ``times``.
 
-        ``by`` are columns that are not written: each has texts of another, whose values get directories of their own.
+        ``by`` maps columns, which are not written, to the columns they have as text. Rows are partitioned by them.
         """
         ...
 
 
 class Attempt:
-    """An attempt at a step. The names of all that it writes end with ``suffix``: no other attempt has that."""
+    """One try at a step. The names of everything that it writes end with ``suffix``, which no other attempt has."""
 
     def __init__(
         self,
@@ -69,21 +69,21 @@ class Attempt:
         #: The rows of the flow's tables.
         self.tables = tables
         self._parts = parts
-        #: The directories that it has written; those that its commit does not name can go.
+        #: The directories that it has written. Those that its commit does not name can be deleted.
         self.made: set[str] = set()
 
     def nothing(self, operator: str) -> Relation:
-        """Return no rows, of the output of an operator."""
+        """Return an empty relation with the columns of an operator's output."""
         return self.backend.nothing(self.shapes[operator])
 
     def write(self, key: str, port: int, kind: str, rows: Relation, times: Sequence[str] = ()) -> Part:
-        """Write rows as a part of a state; ``times`` are looked at on the way."""
+        """Write rows as a part of a state, and find the range of ``times``."""
         path = f"state/{key}/{port}/{self.number}-{kind}-{self.suffix}"
         self.made.add(path)
         return self._parts.write(self.files, path, rows, times)
 
     def write_rows(self, files: Files, path: str, rows: Relation, by: Sequence[str] = ()) -> Part:
-        """Write rows that are no state, to a path that nobody else writes to; by the values of some columns apart."""
+        """Write rows that are not state to a path that nothing else writes to, partitioned by some columns."""
         if not by:
             return self._parts.write(files, path, rows)
         texts = text_columns(by, rows.names)

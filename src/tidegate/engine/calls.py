@@ -1,4 +1,4 @@
-"""Calls over many rows: those of a flow's aggregates, and those that the engine makes for its own ends."""
+"""Calls of aggregate and window functions: those of a flow, and those that the engine makes for itself."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WINDOW_FUNCTIONS = ("lag", "lead", "row_number")
 
 
 def call(function: str, *arguments: str, ignore_nulls: bool = False) -> Call:
-    """Return a call of the engine's own.
+    """Return a call that the engine makes for itself.
 
     >>> call("last", "x", ignore_nulls=True).sql
     'last(x) IGNORE NULLS'
@@ -47,7 +47,7 @@ def call(function: str, *arguments: str, ignore_nulls: bool = False) -> Call:
 
 @lru_cache(maxsize=1024)
 def call_of(sql: str) -> Call:
-    """Return the call that a text is.
+    """Return the call from its SQL.
 
     >>> found = call_of("sum(x + 1) FILTER (WHERE y > 2)")
     >>> found.function, found.arguments, found.where
@@ -67,7 +67,7 @@ def call_of(sql: str) -> Call:
 
 @lru_cache(maxsize=1024)
 def wrapped(sql: str, name: str) -> tuple[Call, str, str]:
-    """Return the call of an aggregate function that a text has, the name, and the text with the name in its place.
+    """Return the aggregate call inside an SQL expression, the name, and the expression with the call replaced by it.
 
     >>> found, name, then = wrapped("array_sort(flatten(collect_list(xs)))", "n")
     >>> found.sql, then
@@ -79,12 +79,12 @@ def wrapped(sql: str, name: str) -> tuple[Call, str, str]:
 
 
 def named_calls(aggregation: Aggregation) -> dict[str, Call]:
-    """Return all calls by the names that their results go under."""
+    """Return all calls by the names of their results."""
     return {call.name: call for call in aggregation.calls}
 
 
 def listing(aggregation: Aggregation, rows: Relation) -> tuple[Relation, dict[str, Call]]:
-    """Return what an Aggregate that embeds works on: the rows that are listed anywhere, and calls that do not sort."""
+    """Return the rows that any list of an embedding Aggregate contains, and the calls, which do not sort."""
     calls = aggregation.calls
     conditions = dict.fromkeys(call.where for call in calls)
     if None in conditions:
@@ -92,7 +92,7 @@ def listing(aggregation: Aggregation, rows: Relation) -> tuple[Relation, dict[st
     chosen = rows.where(" OR ".join(f"({where})" for where in conditions))
     if len(conditions) > 1:
         return chosen, named_calls(aggregation)
-    # What all lists ask for is asked of rows already.
+    # All lists have the same condition, and the rows are filtered by it already.
     return chosen, {one.name: call(one.function, *one.arguments) for one in calls}
 
 
@@ -103,7 +103,7 @@ def finished(aggregation: Aggregation) -> dict[str, str]:
 
 
 def placeholders(call: Call, order: str) -> dict[str, str]:
-    """Return what the templates of an aggregate function are filled with; ``order`` is a value that sorts rows."""
+    """Return the values for the templates of an aggregate function; ``order`` is an expression that sorts rows."""
     x, y, *_ = (*call.arguments, "''", "''")
     ignores = "ignore" in call.rest.lower() or (len(call.arguments) == 2 and call.arguments[1].lower() == "true")
     return {
@@ -127,5 +127,5 @@ def times_of(schema: Schema) -> dict[str, str]:
 
 
 def as_one_value(order: Sequence[str]) -> str:
-    """Return one value that sorts rows as some columns do, in turn."""
+    """Return SQL for one value that sorts rows as some columns in turn do."""
     return f"struct({', '.join(order)})"

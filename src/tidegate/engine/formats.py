@@ -1,4 +1,4 @@
-"""Formats of files of rows: Parquet, CSV and JSON, told apart by the end of the name."""
+"""Formats of data files: Parquet, CSV and JSON, recognised by the end of the name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["ENDINGS", "checked_input", "checked_output", "data_files", "file_for
 
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 _COMPRESSED = (".gz", ".bz2", ".snappy", ".zst", ".lz4", ".deflate")
-#: The ends of names by which formats are known, for messages.
+#: The file name endings of all formats, for messages.
 ENDINGS = ", ".join(_FORMATS)
 
 
 def file_format(path: str) -> str:
-    """Return the format of a file or directory, by the end of its name; without one it is Parquet.
+    """Return the format of a file or directory by the end of its name; Parquet if it has none.
 
     >>> file_format("in/clicks.csv"), file_format("out/hourly")
     ('csv', 'parquet')
@@ -30,9 +30,9 @@ def file_format(path: str) -> str:
 
 
 def input_format(path: str) -> str:
-    """Return the format of what is read: of a directory or a pattern, that of the files in it, if it is one.
+    """Return the format of an input: for a directory or a pattern, the format of its files, if they all have one.
 
-    Where there is nothing to see yet, the name decides, as it does for what is written.
+    If there are no files yet, the name decides, as it does for outputs.
     """
     place = Path(path)
     if _ending(place) in _FORMATS:
@@ -64,7 +64,7 @@ def checked_input(name: str, path: str) -> str:
 
 
 def data_files(path: str) -> list[str]:
-    """Return the files that a path, a directory or a pattern on this machine means, those that are hidden left out."""
+    """Return the files that a local path, directory or pattern stands for, without hidden ones."""
     if "://" in path:
         raise BadInput(f"expected a path on this machine, got {path}", hint="run it on Spark, which reads from there")
     place = Path(path)
@@ -78,17 +78,17 @@ def data_files(path: str) -> list[str]:
 
 
 def _is_data(path: Path) -> bool:
-    """Whether Spark would read a file: it overlooks names that begin with a dot or an underscore."""
+    """Whether Spark would read a file. It ignores names that begin with a dot or an underscore."""
     return path.is_file() and not path.name.startswith((".", "_"))
 
 
 def _ending(path: Path) -> str:
-    """Return how the name of a file ends, without that of a compression."""
+    """Return the ending of a file name, without that of a compression."""
     return next((s for s in reversed([s.lower() for s in path.suffixes]) if s not in _COMPRESSED), "")
 
 
 def checked_output(path: str, *, overwrite: bool) -> str:
-    """Return the format of an output, or raise if something is there already that may not be replaced."""
+    """Return the format of an output; raise if something exists there that may not be replaced."""
     kind = file_format(path)
     if "://" not in path and Path(path).exists() and not overwrite:
         raise BadArgument(f"{path} is there already", hint="choose another place, or pass --overwrite")

@@ -1,6 +1,6 @@
-"""Python functions of users on Arrow data: how they are called, what they are given, what they may return.
+"""Users' Python functions on Arrow data: how they are called, what they are given, and what they may return.
 
-Workers of a backend run them: what is here is sent there as it is.
+The backend's workers run them, so this code is sent to the workers as it is.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ ORDER = "__order"
 
 
 def check_given(columns: Sequence[Column]) -> None:
-    """Raise if a function cannot be given columns, for want of a type in Arrow."""
+    """Raise if a function can't be given some columns, because Arrow has no such type."""
     for column in columns:
         arrow_type(column.type or "")
 
 
 @contextmanager
 def running(place: str) -> Iterator[None]:
-    """Name the operator in whatever error comes out of a user's function: users are shown the text of it."""
+    """Add the operator to errors that come out of a user's function. Users see the text of these errors."""
     try:
         yield
     except TidegateError as error:
@@ -44,7 +44,7 @@ def running(place: str) -> Iterator[None]:
 
 
 def mapped(operator: MapBatches) -> Batches:
-    """Return a user's function on batches as a backend calls it, with its results checked."""
+    """Return a user's function on batches, in the form that a backend calls, with checks of its results."""
     function, declared, time = operator.function, operator.schema.visible, operator.schema.user_time
     at = operator.schema.coordinates
     place = f"{operator.verb}(…), {operator.id}"
@@ -64,11 +64,11 @@ def mapped(operator: MapBatches) -> Batches:
 
 
 def _same_times(given: pa.Table, returned: pa.Table, time: Sequence[str], function: Any) -> None:
-    """Raise unless every time that was returned was given."""
+    """Raise unless every returned time is one that was given."""
     if not time or not returned.num_rows:
         return
     if any(pa.types.is_nested(returned.schema.field(name).type) for name in time):
-        # Arrow joins by plain values only.
+        # Arrow can't join by nested values.
         known = set(map(repr, rows_of(given.select(time))))
         found = [tuple(row.values()) for row in rows_of(returned.select(time)) if repr(row) not in known]
     else:
@@ -84,7 +84,7 @@ def _same_times(given: pa.Table, returned: pa.Table, time: Sequence[str], functi
 
 
 def with_points(at: Coordinates, table: pa.Table) -> pa.Table:
-    """Return rows with the points of their times, which are in the user's columns."""
+    """Return rows with the points of their times. The user's columns have the times."""
     rows = rows_of(table.select(list(at.given.columns)))
     values = [at.given.time_of(*row.values()) for row in rows]
     if None in values:
@@ -102,10 +102,10 @@ def with_points(at: Coordinates, table: pa.Table) -> pa.Table:
 
 
 def applied(operator: WindowApply, data: Sequence[str], key: dict[str, str]) -> Groups:
-    """Return a user's function on the rows of a window as a backend calls it.
+    """Return a user's function on the rows of a window, in the form that a backend calls.
 
-    ``data`` are the columns that it is given, ``key`` maps the names that a function of two parameters gets to columns.
-    The others are those of the group, which come first in the result.
+    ``data`` are the columns that it is given. ``key`` maps the names of the key that a function with two parameters
+    gets to columns. All other columns are those of the group, and come first in the result.
     """
     function = operator.function
     declared = [operator.schema[name] for name in operator.columns]
@@ -127,12 +127,12 @@ def applied(operator: WindowApply, data: Sequence[str], key: dict[str, str]) -> 
 
 
 def _beside(key: dict[str, pa.ChunkedArray], result: pa.Table) -> pa.Table:
-    """Return a table with the columns of a group, which are the same in all rows, put before its own."""
+    """Return a table with the columns of a group, which are equal in all rows, put before its own."""
     nth = pa.array([0] * result.num_rows, pa.int64())
     before = {name: column.take(nth) for name, column in key.items()}
     return _table(before | dict(zip(result.column_names, result.columns, strict=True)))
 
 
 def _table(columns: dict[str, pa.ChunkedArray]) -> pa.Table:
-    """Return a table of some columns; unlike `pyarrow.table` it keeps them as they are."""
+    """Return a table of some columns. Unlike `pyarrow.table`, it leaves them as they are."""
     return pa.Table.from_arrays(list(columns.values()), names=list(columns))

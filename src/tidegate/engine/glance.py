@@ -1,4 +1,4 @@
-"""A glance at results: a few rows of each sink, for whoever shows them in a notebook without asking for all of them."""
+"""A glance at results: a few rows of each sink, for notebooks that show them without computing everything."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tidegate.printable import printable
 
 __all__ = ["ROWS", "Glance", "Look", "glances_html", "not_at_a_glance"]
 
-#: How many rows are shown of each sink.
+#: How many rows of each sink are shown.
 ROWS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """Some rows, whether there are more; or, if they were not computed, why."""
+    """Some rows, and whether there are more; or why they were not computed."""
 
     names: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
@@ -29,16 +29,16 @@ class Glance:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A glance at each sink; and for each source how many rows were rejected, as far as they were counted."""
+    """A glance at each sink, and the number of rejected rows of each source, if they were counted."""
 
     sinks: Mapping[str, Glance]
     rejected: Mapping[str, int] = field(default_factory=dict)
 
 
 def not_at_a_glance(flow: Plan, needed: str) -> str:
-    """Return why an operator's rows are not computed for a glance, whatever that costs; nothing if they may be.
+    """Return why an operator's rows are not computed for a glance; empty if they may be.
 
-    A function of the user's may do anything, as often as it is called, and a loop goes round until it is done.
+    A user's function may have effects whenever it is called, and a loop may take long.
     """
     upstream = flow.upstream(needed) | {needed}
     for operator in flow:
@@ -50,7 +50,7 @@ def not_at_a_glance(flow: Plan, needed: str) -> str:
 
 
 def glances_html(flow: Plan, look: Look) -> str:
-    """Return what was seen of the results of a flow, for a notebook."""
+    """Return the glances at the results of a flow as HTML, for a notebook."""
     parts = [f"<div>results of flow <b>{escape(printable(flow.name))}</b></div>"]
     for sink in flow.sinks:
         found = look.sinks[sink.name]

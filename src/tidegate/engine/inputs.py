@@ -1,4 +1,4 @@
-"""Rows of sources as they come in: those that have a time take part, the others are set aside with the reason."""
+"""Rows of sources as they come in: those with a usable time take part, the others are set aside with the reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEP = "__step"
 
 
 def check_names(flow: Plan, inputs: Any, what: str, example: str) -> None:
-    """Raise unless there is one input for each source and table of a flow; ``what`` it should be, as in an example."""
+    """Raise unless there is one input for each source and table of a flow; ``what`` and ``example`` describe it."""
     declared = [operator.id for operator in (*flow.sources, *flow.tables)]
     if not isinstance(inputs, Mapping):
         raise BadInput(
@@ -48,9 +48,9 @@ def check_columns(
     selected: Callable[[Sequence[str]], str],
     cast: Callable[[Column], str],
 ) -> list[str]:
-    """Return the names that an input has for the declared columns, or raise if it has other columns or types.
+    """Return the input's names for the declared columns; raise if it has other columns or types.
 
-    ``selected`` and ``cast`` say, for hints, how a user selects columns and casts one.
+    ``selected`` and ``cast`` return, for hints, how a user selects columns and casts one.
     """
     declared = operator.schema
     found = {c.name.lower(): c for c in given}
@@ -78,7 +78,7 @@ def check_columns(
 
 
 def on_points(source: Source, rows: Relation) -> Relation:
-    """Return the rows of a source with the points of their times, where times are not ordered by their values."""
+    """Return the rows of a source with the points of their times, if times are not ordered by their values."""
     at = source.schema.coordinates
     if at is None:
         return rows
@@ -90,28 +90,28 @@ def on_points(source: Source, rows: Relation) -> Relation:
 
 
 def with_time(source: Source, rows: Relation, limits: Sequence[Limit]) -> Relation:
-    """Return the rows of a source that have a time, within its limits, and are no watermarks."""
+    """Return the rows of a source that have a time within its limits and are not watermarks."""
     whole = [f"{quoted(name)} IS NOT NULL" for name in source.schema.time]
     inside = [f"NOT ({_outside(limit)})" for limit in limits if not limit.whole]
     return _data(source, on_points(source, rows)).where(" AND ".join([*whole, *inside]))
 
 
 def without_time(source: Source, rows: Relation, limits: Sequence[Limit]) -> Relation:
-    """Return the rows of a source that lack a time, or have one beyond its limits, each with the ``reason``."""
+    """Return the rows of a source without a time or with one beyond its limits, each with the ``reason``."""
     bad = _data(source, on_points(source, rows)).where(untimed(limits))
     told = bad.with_columns({"__reason" if "reason" in source.schema else "reason": reason_of(source, limits)})
     return told.without(*source.schema.time) if source.schema.coordinates else told
 
 
 def untimed(limits: Sequence[Limit]) -> str:
-    """Return the condition that a row lacks a time, or has one beyond its limits."""
+    """Return the SQL condition that a row has no time, or one beyond its limits."""
     return " OR ".join(
         f"{quoted(limit.column)} IS NULL" + ("" if limit.whole else f" OR {_outside(limit)}") for limit in limits
     )
 
 
 def reason_of(source: Source, limits: Sequence[Limit]) -> str:
-    """Return SQL for the reason for which a row of a source that is `untimed` is rejected."""
+    """Return SQL for the reason why an `untimed` row of a source is rejected."""
     if at := source.schema.coordinates:
         some, lacking = _lacking(at.given.columns)
         return f"IF({some}, {lacking}, {literal(at.given.name + NOT_IN_ORDER)})"
@@ -123,14 +123,17 @@ def reason_of(source: Source, limits: Sequence[Limit]) -> str:
 
 
 def _lacking(names: Sequence[str]) -> tuple[str, str]:
-    """Return the condition that one of some columns is NULL, and which are, as a reason."""
+    """Return the SQL condition that one of some columns is NULL, and SQL for a reason that names those."""
     empty = [f"IF({quoted(name)} IS NULL, {literal(name)}, NULL)" for name in names]
     some = " OR ".join(f"{quoted(name)} IS NULL" for name in names)
     return some, f"concat('null time in ', concat_ws(', ', {', '.join(empty)}))"
 
 
 def _outside(limit: Limit) -> str:
-    """Return the condition that a time is beyond its limits, as values of its type, so that files can be skipped."""
+    """Return the SQL condition that a time is beyond its limits.
+
+    It compares values of the column's own type, so that files can be skipped.
+    """
     if limit.low > limit.high:
         return f"{quoted(limit.column)} IS NOT NULL"
     low, high = (from_units(f"{bound}L", limit.type) for bound in (limit.low, limit.high))
@@ -138,7 +141,10 @@ def _outside(limit: Limit) -> str:
 
 
 def _data(source: Source, rows: Relation) -> Relation:
-    """Return the rows that are no watermarks; one may lack a time column, which means every value of it."""
+    """Return the rows that are not watermarks.
+
+    In a watermark, a time column may be NULL, which means all its values.
+    """
     if not isinstance(source.watermark, Punctuated):
         return rows
     return rows.where(f"NOT {_is_mark(source.watermark)}")

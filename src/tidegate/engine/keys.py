@@ -1,4 +1,4 @@
-"""Values of a column as texts that tell them apart as keys do, and that a commit can hold, whatever their type."""
+"""Values of a column as text for commits: different keys have different texts, whatever their type."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from tidegate.flow import sqltypes
 
 __all__ = ["key_text", "told_apart"]
 
-#: What a text cannot say is written as the bytes that it has, as Spark writes them.
+#: Strings that are not valid text are written as hexadecimal bytes, in the form that Spark reads.
 _BYTES = "concat('X\\'', hex({}), '\\'')"
-#: What stands for bytes that are no text, whichever they are.
+#: The character that replaces bytes that are not UTF-8, whichever they are.
 _NOT_UTF8 = "\ufffd"
 _OPTIONS = (
     "map('ignoreNullFields', 'false', 'timeZone', 'UTC', "
     "'timestampFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSSXXX', "
     "'timestampNTZFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS')"
 )
-#: Types whose text, as Spark casts it, is different for different values; so are decimals.
+#: Types for which Spark's cast to STRING is different for different values. Decimals are such, too.
 _PLAIN = (*sqltypes.INTEGERS, *sqltypes.FRACTIONS, "BOOLEAN", "DATE", "TIMESTAMP_NTZ")
 _TEXTS = tuple(exp.DataType.Type[name] for name in ("TEXT", "VARCHAR", "CHAR"))
 
 
 def key_text(sql: str, type_: str) -> str:
-    """Return SQL for the text of a value that was grouped by: different for different keys, NULL for NULL.
+    """Return SQL for the text of a grouping value: different for different keys, NULL for NULL.
 
     >>> key_text("k", "INT")
     'CAST(k AS STRING)'
@@ -37,7 +37,7 @@ def key_text(sql: str, type_: str) -> str:
 
 
 def told_apart(text: str | None, type_: str) -> bool:
-    r"""Whether a text of an earlier version, which was cast from a value, is the `key_text` of one value only.
+    r"""Whether a text of an earlier version, made by a cast to STRING, stands for one value only.
 
     >>> told_apart("pump 1", "STRING"), told_apart("\ufffd", "STRING"), told_apart("{1, 2}", "STRUCT<a: INT, b: INT>")
     (True, False, False)
@@ -46,7 +46,7 @@ def told_apart(text: str | None, type_: str) -> bool:
         return True
     if sqltypes.tree_of(type_).this in _TEXTS:
         return _NOT_UTF8 not in text and not text.startswith("X'")
-    # As keys, -0.0 and 0.0 are one.
+    # As keys, -0.0 and 0.0 are equal.
     return _is_plain(type_) and text != "-0.0"
 
 
@@ -55,17 +55,17 @@ def _is_plain(type_: str) -> bool:
 
 
 def _written(sql: str, tree: exp.DataType, depth: int = 0) -> str:
-    """Return SQL for a value as JSON can hold it without loss; ``depth`` keeps names of elements apart."""
+    """Return SQL for a value that JSON can represent without loss; ``depth`` makes names of elements unique."""
     kinds = exp.DataType.Type
     if tree.this == kinds.BINARY:
         return _BYTES.format(sql)
     if tree.this in _TEXTS:
-        # A text that looks like bytes is written as bytes too, so that no two values have one text.
+        # A string that looks like written bytes is written as bytes, too, so that no two values have the same text.
         plain = f"is_valid_utf8({sql}) AND NOT startswith({sql}, 'X\\'')"
         return f"IF({plain}, {sql}, {_BYTES.format(f'CAST({sql} AS BINARY)')})"
     if tree.this == kinds.STRUCT:
         fields = [(part.name, part.args["kind"]) for part in tree.expressions]
-        # Fields are known by their place: their names are of no use here, and may be anything.
+        # Fields are identified by position, because their names may be anything.
         parts = [
             f"'{i}', {_written(f'{sql}.{sqltypes.quoted(name)}', kind, depth)}" for i, (name, kind) in enumerate(fields)
         ]

@@ -1,4 +1,4 @@
-"""What the state in a checkpoint means, and whether a flow that goes on with it takes it for the same."""
+"""What the state in a checkpoint means, and whether a flow may continue with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["check_meaning", "meaning", "origins_of", "state_keys"]
 
 
 def origins_of(flow: Plan, old: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return the names under which a checkpoint knows sources and tables: their own, or the first that they had."""
+    """Return the names by which a checkpoint knows sources and tables: their own, or their first ones if renamed."""
     known = old["origins"] if old else {}
     named: list[Source | Table] = [*flow.sources, *flow.tables]
     return {o.id: known.get(o.id) or known.get(o.was) or o.id for o in named}
@@ -24,10 +24,11 @@ def origins_of(flow: Plan, old: Mapping[str, Any] | None) -> dict[str, str]:
 def state_keys(
     flow: Plan, keepers: Mapping[str, Keeper[Any]], origins: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return a name for the state of each operator, that says what it means and not what it is called.
+    """Return a key for the state of each operator, made of what the operator means and not of its id.
 
-    Operators that mean the same and read the same hold the same rows: which of them has which state is all one. If they
-    only look the same, because functions share a name, nobody could tell after a change whose state is whose.
+    Operators with the same meaning and the same inputs hold the same rows, so it does not matter which of them gets
+    which state. If they only look the same, because two functions have the same name, it could not be told after a
+    change of the flow which state belongs to which. That is an error.
     """
     prints, exact = flow.fingerprints(origins), flow.fingerprints(origins, exact=True)
     seen: dict[str, list[str]] = {}
@@ -51,7 +52,7 @@ def state_keys(
 def meaning(
     flow: Plan, keepers: Mapping[str, Keeper[Any]], keys: Mapping[str, str], origins: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return what the state of a flow depends on: its sources in order, and the operators that have state."""
+    """Return what the state of a flow depends on: its sources in order, and its operators with state."""
     prints = flow.fingerprints(origins)
     return {
         "name": flow.name,
@@ -64,16 +65,16 @@ def meaning(
 
 
 def check_meaning(flow: Plan, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    """Raise unless the state of a checkpoint means what the flow takes it for."""
+    """Raise unless the state of a checkpoint has the meaning that the flow expects."""
     _refuse_pickles(flow, old["state"], new["state"])
     lines = _sources(old["sources"], new["sources"])
     if old["signals"] != new["signals"]:
-        # Each is a source of Spark's query, whose positions are by number.
+        # Each signal is a source of Spark's query, and Spark records positions by the number of the source.
         before, now = (", ".join(found["signals"]) or "none" for found in (old, new))
         lines.append(f"sources with a frontier from elsewhere were {before}, and now are {now}")
-    # If the sources differ, all that comes after them does.
+    # If sources differ, everything after them differs, too.
     lines = lines or _state(old["state"], new["state"])
-    # A commit of an earlier version does not say what is kept.
+    # Commits of earlier versions do not say what is kept.
     for key, kept in old.get("kept", {}).items():
         if key in new["kept"] and new["kept"][key] != kept:
             text, now = new["state"][key], new["kept"][key]

@@ -1,7 +1,7 @@
-"""What goes on in a notebook: something is shown in a cell, and shown again there whenever it has changed.
+"""Live output in a notebook: something is shown in a cell, and updated there whenever it has changed.
 
-IPython can replace what it displayed under an id. A thread does that while what is shown goes on; so nothing has to be
-installed, and what was shown last stays in the notebook when its kernel is gone.
+IPython can replace what was displayed under an id. A thread does that as long as the thing goes on. So no extension has
+to be installed, and the last state stays in the notebook when its kernel is gone.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ __all__ = ["Cell", "Forms", "follow", "notebook_display"]
 
 _LOG = logging.getLogger("tidegate")
 
-#: What is shown, by its MIME type.
+#: The content to show, by MIME type.
 Forms: TypeAlias = Mapping[str, str]
 
-#: How often it is looked whether something has changed, in seconds.
+#: How often changes are looked for, in seconds.
 EVERY = 1.0
 
 
 def follow(
     render: Callable[[], Forms], publish: Callable[[Forms], None], over: Callable[[float], bool], shown: Forms
 ) -> None:
-    """Publish what is rendered whenever it is not what is shown already, until it is over; then a last time.
+    """Publish what is rendered whenever it differs from what is shown, until it is over; then once more.
 
-    ``over`` waits for so many seconds at most, and says whether it is.
+    ``over`` waits for at most the given number of seconds, and returns whether it is over.
     """
     ended = False
     while not ended:
@@ -50,19 +50,21 @@ def notebook_display() -> Any | None:
 
 
 class Cell:
-    """Something that is shown in one cell or in several, and goes on there."""
+    """Something that is shown in one or more cells, and updated there."""
 
     def __init__(self, name: str, render: Callable[[], Forms], over: Callable[[float], bool]) -> None:
         self._name = name
         self._render = render
         self._over = over
-        #: By it, IPython finds all places where this is shown.
+        #: The id by which IPython finds all places where this is shown.
         self._id = uuid4().hex
         self._lock = Lock()
         self._thread: Thread | None = None
 
     def show(self, display: Any | None = None) -> None:
-        """Show it here, too. Raise NotImplementedError outside of a notebook: then IPython takes the text instead.
+        """Show it here, too.
+
+        Raise NotImplementedError outside of a notebook, so that IPython shows the text instead.
 
         ``display`` has IPython's functions for that; by default, those of the notebook that this process serves.
         """
@@ -85,5 +87,5 @@ class Cell:
         try:
             follow(self._render, publish, self._over, first)
         except Exception:
-            # Nobody waits for this thread, and what it tells of goes on without it.
+            # Nothing waits for this thread, and the run continues without it.
             _LOG.warning("flow %r: what the notebook shows is not updated any more", self._name, exc_info=True)

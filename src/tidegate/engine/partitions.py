@@ -1,7 +1,8 @@
-"""Promises by partition: a bound for each value of a column, and a clock that lets the silent ones go.
+"""Watermarks by partition: a bound for each value of a column, and a clock by which silent partitions are released.
 
-The clock comes in as rows of the query, so that a replay decides the same. It counts the time that passes while a run
-listens: what it shows is not trusted, only how far it moved from one beat to the next, and that within limits.
+Beats of the clock come in as rows of the query, so that a replay decides the same. They measure the time that passes
+while a run is active. The absolute time of the clock is not used, only the distance from one beat to the next, and that
+is limited.
 """
 
 from __future__ import annotations
@@ -17,25 +18,28 @@ from tidegate.flow.schema import Column
 
 __all__ = ["UNHEARD", "Beat", "Partition", "Partitions", "period"]
 
-#: What to do about a beat that can't be read.
+#: The hint for a beat that can't be read.
 UNHEARD = "restore the file, or empty it: a beat that is not heard lets silent partitions go later, and nothing else"
 
 
 def period(idle: int) -> int:
-    """Return how far apart beats are, for partitions that are let go after so long a silence."""
+    """Return the time between beats, for partitions that are released after ``idle`` without rows."""
     return max(idle // 4, 1)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Beat:
-    """What the clock showed: beats are numbered, since it may jump. ``at`` is in microseconds since the epoch."""
+    """A beat: the time of the clock.
+
+    Beats are numbered, since the clock may jump. ``at`` is microseconds since the epoch.
+    """
 
     number: int
     at: int
 
     @classmethod
     def parse(cls, text: str) -> Beat:
-        """Return the beat that a line of JSON is; one that an earlier version wrote has no checksum."""
+        """Return the beat from a line of JSON. Those of earlier versions have no checksum."""
         try:
             found = unsealed(text, required=False)
             return cls(int(found["beat"]), int(found["at"]))
@@ -52,7 +56,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition: its value as `key_text` writes it, its greatest times, in units, and when it was heard last."""
+    """A partition: its value as `key_text`, its greatest times in units, and when it last had rows."""
 
     value: str | None
     greatest: tuple[int, ...]
@@ -61,7 +65,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """The partitions of a source that were seen, the last beat of the clock, and how much time has passed.
+    """The known partitions of a source, the last beat of the clock, and how much time has passed.
 
     >>> delays = (10,)
     >>> found = Partitions().after({"a": (100,), "b": (50,)}, [Beat(0, 0)], idle=40)
@@ -80,7 +84,7 @@ class Partitions:
     def after(
         self, seen: Mapping[str | None, tuple[int, ...] | None], beats: Iterable[Beat], idle: int | None
     ) -> Partitions:
-        """Return the partitions after a step: the greatest times that it saw of some, and the beats that it heard."""
+        """Return the partitions after a step, from the greatest times that it found by partition, and its beats."""
         elapsed, beat = self.elapsed, self.beat
         if idle is not None:
             passed = 0
@@ -88,7 +92,7 @@ class Partitions:
                 if beat is None or new.number > beat.number:
                     passed += max(0, new.at - beat.at) if beat else 0
                     beat = new
-            # A clock that jumps ahead, a run that was down, a long step: none of them is silence of a partition.
+            # A clock that jumps ahead, a run that was down or a long step must not count as silence of a partition.
             elapsed += min(passed, max(idle // 2, 1))
         members = {member.value: member for member in self.members}
         for value, greatest in seen.items():
@@ -101,15 +105,18 @@ class Partitions:
         return Partitions(tuple(members.values()), beat, elapsed)
 
     def active(self, idle: int | None) -> tuple[Partition, ...]:
-        """Return the partitions that were not silent for so long; when one was heard is known to within a beat."""
+        """Return the partitions that were not silent for ``idle``.
+
+        One beat is added, as times are only known to within a beat.
+        """
         if idle is None:
             return self.members
         return tuple(member for member in self.members if self.elapsed - member.heard < idle + period(idle))
 
     def bounds(self, delays: tuple[int, ...], idle: int | None) -> list[tuple[int, ...]]:
-        """Return the least times that may still appear, by partition, in units.
+        """Return the least times that may still come, by partition, in units.
 
-        If all are silent, nothing holds back what any of them has promised: the bounds are joined.
+        If all partitions are silent, none of them holds back the others, and the greatest bound counts.
         """
         active = self.active(idle)
         bounds = [tuple(g - d for g, d in zip(m.greatest, delays, strict=True)) for m in active or self.members]
@@ -118,16 +125,16 @@ class Partitions:
         return [tuple(map(max, *bounds)) if len(bounds) > 1 else bounds[0]]
 
     def slowest(self, idle: int | None) -> Partition | None:
-        """Return a partition that holds the others back, by the first time column; None if all are silent."""
+        """Return the slowest partition that is not silent, by the first time column; None if all are silent."""
         return min(self.active(idle), key=lambda member: (member.greatest, str(member.value)), default=None)
 
     def without(self, forgotten: Iterable[Partition]) -> Partitions:
-        """Return all partitions but some."""
+        """Return the partitions without some of them."""
         gone = set(forgotten)
         return replace(self, members=tuple(member for member in self.members if member not in gone))
 
     def coded(self, by: str) -> dict[str, Any]:
-        """Return the partitions for a commit: values of the column ``by``."""
+        """Return the partitions as JSON for a commit; ``by`` is the name of their column."""
         return {
             "by": by,
             "members": [[member.value, member.greatest, member.heard] for member in self.members],
@@ -137,10 +144,10 @@ class Partitions:
 
     @classmethod
     def decode(cls, found: Mapping[str, Any], by: Column) -> Partitions:
-        """Return the partitions that a commit holds; values of another column than ``by`` are left out.
+        """Return the partitions from a commit, or none if they are values of another column than ``by``.
 
-        An earlier version did not say which column it was, and wrote values down as Spark casts them to text: those go
-        on if no two values can have had one text.
+        An earlier version did not write the column, and wrote values as Spark casts them to STRING. Those are used if
+        no two values can have the same text.
         """
         members = tuple(Partition(value, tuple(greatest), heard) for value, greatest, heard in found["members"])
         if "by" not in found and not all(told_apart(member.value, by.type or "") for member in members):

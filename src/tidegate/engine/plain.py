@@ -1,4 +1,4 @@
-"""Plain values as text and back: JSON, with a mark where JSON has no such type. Reading runs no code."""
+"""Plain values as JSON text and back, with marks for types that JSON does not have. Reading runs no code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["plain_text", "plain_value"]
 
 _AS_THEY_ARE = (bool, int, float, str, type(None))
 
-#: Types that JSON has not: what marks them, how they are written, how they are read.
+#: Types that JSON does not have: their marks, how they are written, and how they are read.
 _MARKED: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
     datetime: ("instant", datetime.isoformat, datetime.fromisoformat),
     date: ("date", date.isoformat, date.fromisoformat),
@@ -36,7 +36,7 @@ _READ = {mark: read for mark, _, read in _MARKED.values()}
 
 
 def plain_text(value: Any) -> str:
-    """Return a plain value as text: numbers, texts, instants, and lists, tuples, sets and dicts of such.
+    """Return a plain value as text: numbers, strings, dates and instants, and lists, tuples, sets and dicts of these.
 
     >>> plain_text({"n": 2, "last": [1.5, None]})
     '{"n": 2, "last": [1.5, null]}'
@@ -47,7 +47,7 @@ def plain_text(value: Any) -> str:
 
 
 def plain_value(text: str) -> Any:
-    """Return the value that a text stands for."""
+    """Return the value from its text."""
     return _decoded(json.loads(text))
 
 

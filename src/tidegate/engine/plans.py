@@ -1,4 +1,4 @@
-"""Whole plans on relations: every operator by the lowering, and loops in rounds."""
+"""Evaluation of whole plans on relations: every operator by the lowering, and loops in rounds."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["lower"]
 def lower(
     flow: Plan, inputs: Mapping[str, Relation], *, upto: str | None = None, run: bool = False
 ) -> dict[str, Relation]:
-    """Return the output of every operator, from the rows of sources and tables, as if all of time were complete.
+    """Return the output of every operator, from the rows of sources and tables, as if all times were complete.
 
-    ``inputs`` may hold other outputs, too. With ``upto``, there is only what this operator needs. Loops go round with
-    ``run``; else they give the right columns, and rows that are of no use.
+    ``inputs`` may contain outputs of other operators, too. With ``upto``, only what this operator needs is returned.
+    Loops are run only with ``run``; otherwise they have the right columns, and rows that must not be used.
     """
     relations = dict(inputs)
     wanted = None if upto is None else flow.upstream(upto)

@@ -1,7 +1,7 @@
-"""Operators of the user's own: one copy for each key, given the complete times of the key in order.
+"""The user's own operators: one copy for each key, which is given the complete times of the key in order.
 
-Rows come sorted by key, in batches: a batch is cut at the keys, without copying.
-Handing over each key by itself would cost more than most operators do.
+Rows come sorted by key, in batches. A batch is sliced at the keys, without copying. Calling Python for each key
+separately would cost more than most operators do.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ __all__ = ["Copies", "bounds", "processed", "whole_keys"]
 
 
 def processed(operator: Process, given: Sequence[Column], declared: Sequence[Column]) -> Batches:
-    """Return a user's operator as a backend calls it, on the rows of whole keys.
+    """Return a user's operator in the form that a backend calls, on the rows of whole keys.
 
     An operator with ``apply_batch(rows)`` is given the rows of all times at once, as an Arrow table sorted by time and
-    then by all columns, and answers ``(operator, table)``, the table with time columns and declared columns.
+    then by all columns. It returns ``(operator, table)``, where the table has time columns and declared columns.
     """
     copies = Copies(operator, given, declared)
 
@@ -56,7 +56,7 @@ def processed(operator: Process, given: Sequence[Column], declared: Sequence[Col
 
 
 def whole_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Return the rows of batches again, cut where a key begins: no key is in two tables."""
+    """Return the rows of batches as tables that end between keys: no key is in two tables."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         starts = pc.indices_nonzero(pc.equal(batch.column(ORDER), 1))
@@ -76,7 +76,7 @@ def bounds(chunk: pa.Table) -> list[tuple[int, int]]:
     """Return where the rows of each key begin and end."""
     starts = pc.indices_nonzero(pc.equal(chunk.column(ORDER), 1)).to_pylist()
     ends = [*starts[1:], chunk.num_rows]
-    # The sizes of keys follow from their numbers: rows of another order would be another answer.
+    # The numbers of rows give the size of each key. Rows in another order would give wrong answers.
     assert chunk.column(ORDER).take(pa.array([end - 1 for end in ends])).to_pylist() == [
         end - start for start, end in zip(starts, ends, strict=True)
     ], "rows did not come sorted by key"
@@ -84,7 +84,7 @@ def bounds(chunk: pa.Table) -> list[tuple[int, int]]:
 
 
 class Copies:
-    """How the copies of an operator are called, and what becomes of their answers."""
+    """How the copies of an operator are called, and how their answers become rows."""
 
     def __init__(self, operator: Process, given: Sequence[Column], declared: Sequence[Column]) -> None:
         self.operator = operator
@@ -102,21 +102,24 @@ class Copies:
         self.forget = operator.forget
 
     def rows(self, chunk: pa.Table) -> pa.Table:
-        """Return what operators are given of rows: no keys and no numbers."""
+        """Return the columns of rows that operators are given: without keys and numbers."""
         return chunk.select(list(self.schema.names)).combine_chunks()
 
     def fresh(self) -> Any:
-        """Return a copy for a key: one that changes itself, rather than to answer another, changes for no other key."""
+        """Return a new copy for a key.
+
+        If it changes itself, instead of returning another one, no other key is affected.
+        """
         return deepcopy(self.original)
 
     def timers(self, complete: Callable[[Any], bool], waiting: Iterable[Any] = ()) -> Timers | None:
-        """Return the timers of a copy, of which some wait; None if the operator has none."""
+        """Return the timers of a copy, with those that wait already; None if the operator has none."""
         if not self.timed:
             return None
         return Timers(self.schema, self.name, complete, waiting)
 
     def given(self, copy: Any, rows: pa.Table, timers: Timers | None = None) -> tuple[Any, list[pa.Table]]:
-        """Return a copy after it was given rows, and called where timers are due; and tables of what it answered."""
+        """Return a copy after it was given rows and called for its due timers; and the tables of its answers."""
         if timers is None and not rows.num_rows:
             return copy, []
         if self._batched:
@@ -132,7 +135,7 @@ class Copies:
         return copy, [self._table(found)] if found else []
 
     def _called(self, copy: Any, t: Any, rows: list[Any], timers: Timers | None, found: list[tuple[Any, Any]]) -> Any:
-        """Return a copy after a call at a time; what it answered is added to what was found."""
+        """Return a copy after a call at a time; its answers are added to ``found``."""
         if timers is not None:
             timers.called(t)
         told = self._told(t)
@@ -149,25 +152,25 @@ class Copies:
 
     @property
     def _of_user(self) -> Schema:
-        """The times as the operator knows them."""
+        """The schema with the times as the user's operator knows them."""
         assert self._at is not None
         return Schema(self._at.user, self._at.given.columns, self._at.given)
 
     def _told(self, t: Any) -> Any:
-        """Return a time as the operator knows it."""
+        """Return a time as the user's operator knows it."""
         return t if self._at is None else self._at.time_of_user(t)
 
     def _heard(self, t: Any) -> Any:
-        """Return a time that the operator says, as engines have it; None if it is no time of the order.
+        """Return a time given by the user's operator in the engine's form; None if it is not a time of the order.
 
-        A number may be the place of another time on an axis: only what the operator can know is a time.
+        A number could also be a coordinate of another time, so the order of the user decides what is a time.
         """
         if self._at is None:
             return t
         return self._at.time_on_axes(t) if self._at.given.contains(t) else None
 
     def _shown(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return a row as the operator is given it."""
+        """Return a row as the user's operator is given it."""
         return row if self._at is None else {n: value for n, value in row.items() if n not in self._at.names}
 
     def exits(
@@ -177,9 +180,9 @@ class Copies:
         *,
         check: Callable[[Any], None] = lambda t: None,  # noqa: ARG005
     ) -> list[pa.Table]:
-        """Return tables of what a copy gives at the end; ``last`` is the time that it was given before, if it is known.
+        """Return tables of a copy's answers at its exit; ``last`` is the last time that it was given, if that is known.
 
-        ``check`` raises if there can be no answer at a time any more.
+        ``check`` raises if a time is complete, and there can be no answer at it any more.
         """
         found = []
         for answer in copy.exit():
@@ -194,20 +197,23 @@ class Copies:
         return [self._table(found)] if found else []
 
     def exit_time(self, rows: pa.Table) -> Any:
-        """Return the first time that a copy may answer at its exit: its last, or the last before it is forgotten."""
+        """Return the first time at which a copy may answer at its exit.
+
+        That is the time of its last row, or the last time before it is forgotten.
+        """
         last = self.schema.time_of(rows_of(rows.slice(rows.num_rows - 1))[0])
         if self.forget is None:
             return last
         return self.time_before(units(last, self.schema.times[0].type or "") + self.forget)
 
     def time_before(self, count: int) -> Any:
-        """Return the time one unit before so many."""
+        """Return the time one unit before a number of units."""
         return from_units(count - 1, self.schema.times[0].type or "")
 
     def answers(
         self, chunk: pa.Table, starts: Sequence[int], tables: Sequence[Sequence[pa.Table]]
     ) -> Iterator[pa.RecordBatch]:
-        """Return what the copies of some keys gave as rows: time, key, and what was declared."""
+        """Return the answers of the copies of some keys as rows: time, key, and declared columns."""
         whole = [table for of_key in tables for table in of_key]
         if not whole:
             return
@@ -224,7 +230,7 @@ class Copies:
         yield from pa.Table.from_arrays(arrays, names=names).combine_chunks().to_batches()
 
     def beside(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
-        """Return rows that have a key, and nothing where the answers of copies are."""
+        """Return rows with the given columns, such as a key, and NULL in the columns of answers."""
         types = {c.name: arrow_type(c.type or "") for c in self._columns}
         names = [*self.schema.time, *self.keys, *self._names[len(self.schema.time) :]]
         nulls = {name: pa.nulls(rows, types[name]) for name in self._names}
@@ -232,7 +238,7 @@ class Copies:
         return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
     def marked(self, batch: pa.RecordBatch, *, timer: bool) -> pa.RecordBatch:
-        """Return rows that say whether they are timers, if the operator has some; else as they are."""
+        """Return rows with a column that says whether they are timers, if the operator has timers."""
         if not self.timed:
             return batch
         return batch.append_column("__timer", pa.array([timer] * batch.num_rows, pa.bool_()))
@@ -256,13 +262,13 @@ class Copies:
         return checked_result(returned, self._columns, self.original.apply_batch)
 
     def _as_declared(self, schema: pa.Schema) -> bool:
-        """Return whether a table is what was declared, to the letter: then no column has to be looked at."""
+        """Whether a table has exactly the declared columns and types. Its columns then need no check."""
         return schema.names == self._names and all(
             c.type and f.type == arrow_type(c.type) for f, c in zip(schema, self._columns, strict=True)
         )
 
     def _table(self, answers: Iterable[tuple[Any, Any]]) -> pa.Table:
-        """Return a table of what an operator put out, each with the time that it was given before; checked."""
+        """Return a checked table of an operator's answers, each with the last time that the operator was given."""
         name, names, out = self.name, {c.name for c in self._declared}, self.operator.out
         order, time = self.schema.order, self.schema.time
         rows = []

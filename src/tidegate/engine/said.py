@@ -1,4 +1,4 @@
-"""What an error says, in one line, and where it leads: to an expression, to a function, to an operator."""
+"""The message of an engine's error in one line, and where it points: to an expression, a function or an operator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Said", "plainly"]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What an error says, in one line, and what of it leads to an operator: a piece of an expression, or its name."""
+    """The message of an error, and what points to an operator: a piece of an expression, or the operator's name."""
 
     text: str
     hint: str = ""

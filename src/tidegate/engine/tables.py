@@ -1,4 +1,4 @@
-"""What a bounded run gives: rows for each sink, and those that could not take part, as the engine has them."""
+"""The results of a bounded run: rows for each sink, and rejected rows, in the engine's own form."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 
 def as_declared(operator: Operator, rows: Relation) -> Relation:
-    """Return the rows of an operator as a user knows them: without the points of their times."""
+    """Return the rows of an operator as a user knows them, without the points of their times."""
     return rows.without(*operator.schema.time) if operator.schema.coordinates else rows
 
 
 class Sinks(Mapping[str, T], Generic[T]):
-    """The sinks of a flow; what one of them needs is lowered, and loops in it go round, when it is asked for."""
+    """The sinks of a flow. What a sink needs is lowered, and its loops are run, when its rows are requested."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Sinks(Mapping[str, T], Generic[T]):
         return self._result(self.relation(sink))
 
     def relation(self, sink: str) -> Relation:
-        """Return the rows of a sink as the engine has them."""
+        """Return the rows of a sink as a relation."""
         wanted = self._inputs[sink]
         return as_declared(self._flow[wanted], self._rows(wanted))
 
@@ -57,7 +57,7 @@ class Sinks(Mapping[str, T], Generic[T]):
         return self._relations[wanted]
 
     def rejected(self) -> dict[str, Callable[[], T]]:
-        """Return, for each operator that may reject rows, what gives those; then what it needs is lowered."""
+        """Return, for each operator that may reject rows, a function that returns those. It lowers what they need."""
         return {o.id: partial(self._not_moved, o) for o in self._flow if isinstance(o, At) and o.rejects}
 
     def _not_moved(self, operator: At) -> T:
@@ -66,7 +66,7 @@ class Sinks(Mapping[str, T], Generic[T]):
             return self._result(not_moved(operator, rows))
 
     def upstream(self, sink: str) -> Iterator[tuple[Operator, Relation]]:
-        """Return the operators that a sink needs, in order, with their rows; what runs when it is asked for, runs."""
+        """Return the operators that a sink needs, in order, with their rows. Loops among them are run."""
         wanted = self._inputs[sink]
         with self._around():
             found = lower(self._flow, self._relations, upto=wanted, run=True)
@@ -74,7 +74,7 @@ class Sinks(Mapping[str, T], Generic[T]):
         return ((operator, found[operator.id]) for operator in self._flow if operator.id in needed)
 
     def __contains__(self, sink: object) -> bool:
-        # That of `Mapping` would ask for the rows, and so run the loop.
+        # The method of `Mapping` would request the rows, and so run loops.
         return sink in self._inputs
 
     def __iter__(self) -> Iterator[str]:
@@ -85,9 +85,10 @@ class Sinks(Mapping[str, T], Generic[T]):
 
 
 class Rejected(Mapping[str, T], Generic[T]):
-    """For each source, the rows that were rejected, with a column ``reason``; read when they are asked for.
+    """The rejected rows of each source, with a column ``reason``. They are read when they are requested.
 
-    Operators that move rows have some, too, under their own names; ``moved`` tells which, once they are asked for.
+    Operators that move rows may have rejected rows, too, under their own names; ``moved`` has functions that return
+    them.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Rejected(Mapping[str, T], Generic[T]):
         return self._frames[source]()
 
     def __contains__(self, source: object) -> bool:
-        # That of `Mapping` would ask for the rows.
+        # The method of `Mapping` would request the rows.
         return source in self._frames
 
     def __iter__(self) -> Iterator[str]:
@@ -116,12 +117,12 @@ class Rejected(Mapping[str, T], Generic[T]):
         return f"Rejected({', '.join(self._frames)})"
 
     def counts(self) -> dict[str, int]:
-        """Count the rejected rows of each source; this reads the inputs."""
+        """Return the number of rejected rows of each source. This reads the inputs."""
         return {source: self._count(self[source]) for source in self}
 
 
 class Tables(Mapping[str, T], Generic[T], ABC):
-    """The rows of each sink, evaluated lazily; ``rejected`` has those that could not take part."""
+    """The rows of each sink, evaluated lazily; ``rejected`` has the rejected rows."""
 
     def __init__(self, flow: Plan, frames: Mapping[str, T], rejected: Rejected[T]) -> None:
         self._flow = flow
@@ -139,7 +140,7 @@ class Tables(Mapping[str, T], Generic[T], ABC):
     def get(self, sink: str, default: Any = None) -> Any:
         """Return the rows of a sink, or the default if there is no such sink.
 
-        That of `Mapping` takes every KeyError for a missing name, also one from a loop that is run here.
+        The method of `Mapping` would take every KeyError for a missing name, even one from a loop that is run here.
         """
         if sink not in self:
             return default
@@ -159,7 +160,7 @@ class Tables(Mapping[str, T], Generic[T], ABC):
 
     @abstractmethod
     def _look(self) -> Look:
-        """Return a few rows of each sink, as far as a glance at them may ask for their computation."""
+        """Return a few rows of each sink, if they may be computed for a glance."""
 
 
 def _same(value: T) -> T:
@@ -167,7 +168,7 @@ def _same(value: T) -> T:
 
 
 class UnknownName(BadInput, KeyError):
-    """A result was asked for under a name that the flow does not have."""
+    """A result was requested under a name that the flow does not have."""
 
 
 def _unknown(what: str, name: object, known: list[str]) -> UnknownName:

@@ -15,7 +15,7 @@ __all__ = ["parse_time"]
 
 
 def parse_time(schema: Schema, given: Any) -> Any:
-    """Return a time that is given as a value or as text; with several time columns, as a tuple of those.
+    """Return a time from a value or a text; with several time columns, from a tuple of those.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> parse_time(parse_schema("day DATE, n INT", time=("day", "n")), ("2026-01-01", 3))
@@ -36,7 +36,7 @@ def parse_time(schema: Schema, given: Any) -> Any:
 
 
 def _in_order(at: Coordinates, given: Any) -> Any:
-    """Return a time of another order: an element, as it is or as text, or of a sum a side and a value."""
+    """Return a time of the user's own order: an element, as it is or as text; in a sum, a side and a value."""
     if isinstance(at, PackedCoordinates):
         parts = given if isinstance(given, tuple | list) else (given,)
         if len(parts) != len(at.given.columns):
@@ -66,7 +66,7 @@ def _in_order(at: Coordinates, given: Any) -> Any:
 
 
 def _example(type_: str) -> str:
-    """Return a time of a type as a user may write it."""
+    """Return an example of a time of a type, as a user may write it."""
     value = from_units(0, type_)
     return str(value) if isinstance(value, int) else f'"{value}"'
 
@@ -78,7 +78,7 @@ def _value(part: Any, type_: str) -> Any:
         example = from_units(0, type_)
         if isinstance(example, datetime):
             instant = datetime.fromisoformat(part)
-            # All instants are in UTC here, without saying so.
+            # All instants are in UTC here, and have no time zone attached.
             return instant if instant.tzinfo is None else instant.astimezone(UTC).replace(tzinfo=None)
         return date.fromisoformat(part) if isinstance(example, date) else int(part)
     except (ValueError, OverflowError):

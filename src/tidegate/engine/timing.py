@@ -1,4 +1,4 @@
-"""Timers of `process`: the times at which a copy is to be called, and which of them are due."""
+"""Timers of `process`: the times at which a copy is to be called, and which are due."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Timers", "complete_by"]
 
 
 class Timers:
-    """The times at which the copy of one key is to be called; ``complete`` says whether a time has come."""
+    """The times at which the copy of one key is to be called; ``complete`` returns whether a time is complete."""
 
     def __init__(
         self,
@@ -32,25 +32,25 @@ class Timers:
         self.last: Any = None
 
     def called(self, t: Any) -> None:
-        """Take note that there is a call at a time."""
+        """Record that the copy is called at a time."""
         self.waiting.discard(t)
         self.last = t
 
     def ask(self, timer: Timer, at: Any, *, alone: bool) -> None:
-        """Take note that a call at a time asks for another; ``alone`` if it had no rows."""
+        """Record the timer that a call at a time has set; ``alone`` if the call had no rows."""
         self.waiting.add(checked_timer(self._schema, timer, at, self._name, alone=alone))
 
     def before(self, t: Any) -> list[Any]:
-        """Return the times strictly below one that has come, in an order that extends theirs."""
+        """Return the due times strictly below a time, in an order that extends the order of time."""
         return sorted((w for w in self.waiting if w != t and self._order.le(w, t)), key=self._order.key)
 
     def due(self) -> list[Any]:
-        """Return the times that have come, in an order that extends theirs."""
+        """Return the due times, in an order that extends the order of time."""
         return sorted(filter(self._complete, self.waiting), key=self._order.key)
 
 
 def complete_by(order: Order[Any], frontier: Frontier) -> Callable[[Any], bool]:
-    """Return what says whether a time is complete by a frontier."""
+    """Return a function that returns whether a time is complete by a frontier."""
     elements = list(frontier)
 
     def complete(t: Any) -> bool:

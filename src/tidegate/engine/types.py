@@ -1,4 +1,4 @@
-"""Types that only show when a flow meets its inputs: what both sides of an operator have in common."""
+"""Types that are known only when a flow is run on its inputs: both sides of an operator must agree on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["same_types"]
 
 
 def same_types(operator: Operator, left: Relation, right: Relation, names: Sequence[str]) -> None:
-    """Raise unless both sides have the same types in these columns; a backend alone would convert one of them."""
+    """Raise unless both sides have the same types in these columns. A backend would silently convert one of them."""
     types = [{column.name.lower(): column.type for column in side.columns} for side in (left, right)]
     for name in names:
         a, b = (side[name.lower()] for side in types)

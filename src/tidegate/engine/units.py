@@ -1,4 +1,4 @@
-"""The time columns of a stream as whole units since the epoch, in Spark SQL: 1, a day, or a microsecond."""
+"""Time columns as whole units since the epoch, in Spark SQL. A unit is 1, a day, or a microsecond."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ __all__ = ["from_units", "number", "to_units", "units_of"]
 
 
 def units_of(schema: Schema, name: str) -> str:
-    """Return a time column of a stream in units since the epoch."""
+    """Return SQL for a time column in units since the epoch."""
     return to_units(quoted(name), schema[name].type or "")

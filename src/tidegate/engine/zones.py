@@ -1,7 +1,7 @@
-"""Time zones in a checkpoint: when days begin may change with the machine's data; open windows must not move.
+"""Time zones in a checkpoint: a machine's zone data may change when days begin, but open windows must not move.
 
-A commit says which version of the data it was made with, and for each year what tells whether its days still begin when
-they did. State of windows by the calendar of a zone is gone on with if nothing changed in the years that it is about.
+A commit contains the version of the data it was made with, and for each year a digest of when its days begin. State of
+calendar windows in a zone can be used again if nothing has changed in the years that it covers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DIGITS = 6
 
 
 def zones_of(flow: Plan) -> dict[str, dict[str, str]]:
-    """Return what a commit says of the zones that windows of a flow are in: the version of the data, and the years."""
+    """Return what a commit records of the zones of a flow's windows: the version of the data, and digests of years."""
     zones = {f.zone for o in flow if isinstance(f := getattr(o, "frame", None), CalendarFrame) and f.zone != "UTC"}
     return {zone: {"version": data_version(), "years": _years(zone)} for zone in sorted(zones)}
 
@@ -36,7 +36,7 @@ def _years(zone: str) -> str:
 
 
 def check_zones(run: Prepared, commit: Commit, old: Mapping[str, Any]) -> None:
-    """Raise if a day or month begins at another time now, in years of which a commit holds open windows."""
+    """Raise if a day or month begins at another time than before, in years with open windows in the commit."""
     for id_, own in run.kept.items():
         frame = getattr(run.flow[id_], "frame", None)
         if not isinstance(frame, CalendarFrame) or frame.zone not in old:
@@ -58,7 +58,7 @@ def check_zones(run: Prepared, commit: Commit, old: Mapping[str, Any]) -> None:
 
 
 def _open_years(run: Prepared, commit: Commit, id_: str, key: str, frame: CalendarFrame) -> set[int]:
-    """Return the years in which windows may begin or end that an operator holds something of."""
+    """Return the years in which windows with state of an operator may begin or end."""
     schema = run.flow[id_].schema
     type_, over = schema[frame.over].type or "", schema.time.index(frame.over)
     calendar = calendar_of(frame.unit, frame.zone, type_)

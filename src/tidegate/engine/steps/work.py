@@ -155,7 +155,10 @@ class Work:
             cached.release()
 
     def _lower(self, operator: Operator) -> None:
-        """Let an operator without state make its rows, unless it has; say if it is known now that there are none."""
+        """Compute the rows of an operator without state, if that was not done.
+
+        Also note whether it is known that there are none.
+        """
         given = [self.rows[name] for name in operator.inputs]
         streams = [rows for rows, i in zip(given, self._flow.inputs(operator), strict=True) if i.schema.time]
         empty = bool(streams) and all(rows.empty for rows in streams)
