@@ -1,1 +1,1 @@
-"""The local engine: the same flows in this process, without a JVM; DuckDB computes."""
+"""The local engine: the same flows in this process, without a JVM. DuckDB computes."""

@@ -1,4 +1,4 @@
-"""Which expressions the local engine takes: those that are known to mean what they mean in Spark."""
+"""Which expressions the local engine accepts: those that are known to mean the same as in Spark."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_expressions(flow: Plan) -> None:
                 raise error.at(f"{operator.verb}(…), {operator.id}") from None
 
 
-#: Functions of DuckDB that users have replaced where our queries would find theirs.
+#: The query for DuckDB's functions that users have replaced by macros which our queries would call.
 _REPLACED = """
 SELECT lower(function_name) AS name FROM duckdb_functions() GROUP BY name
 HAVING bool_or(internal)
@@ -40,7 +40,7 @@ ORDER BY name
 
 
 def check_macros(connection: duckdb.DuckDBPyConnection) -> None:
-    """Raise if a connection has macros with names of DuckDB's functions: expressions would mean something else."""
+    """Raise if a connection has macros named like DuckDB's functions: they would change what expressions mean."""
     found = [name for (name,) in connection.execute(_REPLACED).fetchall()]
     if found:
         raise NotSupported(
@@ -60,6 +60,6 @@ def _texts(operator: Operator) -> Iterator[str]:
             if isinstance(part, Expression | Query):
                 yield part.sql
             elif isinstance(part, Aggregation) and not getattr(operator, "rules", ()):
-                # The rules of a loop are texts of the engine's own.
+                # The rules of a loop are SQL of the engine itself.
                 yield from (e.sql for e in part.by)
                 yield from (e.sql for e in part.outputs)

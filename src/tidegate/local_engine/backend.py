@@ -1,4 +1,4 @@
-"""DuckDB as a backend of the engine: where relations come from, are worked out and held."""
+"""DuckDB as a backend of the engine: how relations are made, computed and held."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from tidegate.local_engine.types import spark_type
 __all__ = ["LocalBackend"]
 
 T = TypeVar("T")
-#: All names that are made in a connection begin so.
+#: The prefix of all names that are made in a connection.
 _PREFIX = "__tidegate_"
 _NUMBERS = count(1)
-#: How many types of expressions are remembered from step to step.
+#: How many types of expressions are cached from step to step.
 _REMEMBERED = 4096
 _TEMPORARY = f"SELECT table_name FROM duckdb_tables() WHERE temporary AND starts_with(table_name, '{_PREFIX}')"
 _ROUND = '"__round"'
@@ -47,10 +47,10 @@ class LocalBackend:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
         self._made: dict[Any, Any] = {}
-        #: What has a name in the connection that no other connection knows.
+        #: Objects registered by name in this connection only, which other connections do not see.
         self._registered: dict[str, Any] = {}
 
-    # Where relations come from.
+    # How relations are made.
 
     def rows(self, batches: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> LocalRelation:
         """Return rows of Arrow data as a relation."""
@@ -61,18 +61,18 @@ class LocalBackend:
         return self.table(pa.concat_tables(tables) if tables else schema.empty_table(), columns)
 
     def table(self, rows: Any, columns: Sequence[Column]) -> LocalRelation:
-        """Return what DuckDB can read as a relation with declared columns."""
+        """Return anything that DuckDB can read, as a relation with declared columns."""
         name = self.fresh_name()
         self.register(name, rows)
         return self._read(name, columns)
 
     def register(self, name: str, rows: Any) -> None:
-        """Give what DuckDB can read a name."""
+        """Register anything that DuckDB can read under a name."""
         self.connection.register(name, rows)
         self._registered[name] = rows
 
     def nothing(self, shape: tuple[Column, ...]) -> LocalRelation:
-        """Return no rows, of a shape."""
+        """Return an empty relation of a shape."""
         nulls = [f"{_null(c.type)} AS {duckdb_name(c.name)}" for c in shape]
         return LocalRelation(self, self.fresh_name(), f"SELECT {', '.join(nulls)} WHERE false", tuple(shape))
 
@@ -83,23 +83,23 @@ class LocalBackend:
     # How they are computed.
 
     def run(self, sql: str) -> duckdb.DuckDBPyRelation:
-        """Return what a query gives, lazily."""
+        """Return the result of a query, lazily."""
         return self.connection.sql(sql)
 
     def result(self, sql: str) -> duckdb.DuckDBPyRelation:
-        """Return what a query gives, lazily, on a connection of its own: several results may be read side by side."""
+        """Return the result of a query, lazily, on its own connection, so that several can be read at the same time."""
         own = utc_cursor(self.connection)
         held = {name for (name,) in self.connection.execute(_TEMPORARY).fetchall()}
         for name in dict.fromkeys(re.findall(rf"\b{_PREFIX}\d+\b", sql)):
             if name in held:
-                # What was worked out is known to one connection alone.
+                # Registered tables are visible in one connection only.
                 own.register(name, self.connection.sql(f"SELECT * FROM {name}").to_arrow_table())
             elif name in self._registered:
                 own.register(name, self._registered[name])
         return own.sql(sql)
 
     def fresh_name(self) -> str:
-        """Return a name that nothing else has in any connection of this process."""
+        """Return a name that is unique in all connections of this process."""
         return f"{_PREFIX}{next(_NUMBERS)}"
 
     def scope(self, rows: LocalRelation) -> Scope:
@@ -107,7 +107,7 @@ class LocalBackend:
         return Scope({"": _types_of(rows)}, self._type_of)
 
     def _type_of(self, text: str, tables: Mapping[str, Mapping[str, str | None]]) -> str:
-        """Ask DuckDB for the type of an expression, on no rows."""
+        """Return the type that DuckDB finds for an expression, on no rows."""
         known = tuple((alias, *columns.items()) for alias, columns in tables.items())
         return self.once(("type", text, known), lambda: self._described(text, tables))
 
@@ -127,7 +127,7 @@ class LocalBackend:
         columns: Mapping[str, str],
         types: Mapping[str, str | None] = MappingProxyType({}),
     ) -> LocalRelation:
-        """Return rows of tables that are joined one after the other."""
+        """Return the join of tables, one after the other."""
         tables, found = hoisted(tables, conditions)
         scope = Scope({alias: _types_of(rows) for alias, rows in tables.items()}, self._type_of)
         picked = {name: scope.typed(sql, types.get(name)) for name, sql in columns.items()}
@@ -161,7 +161,7 @@ class LocalBackend:
         return nullcontext()
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """Make something, unless it was made under this key before."""
+        """Return the value for a key; it is made the first time only."""
         if key not in self._made:
             self._made[key] = make()
         found: T = self._made[key]
@@ -172,11 +172,11 @@ class LocalBackend:
         return nullcontext()
 
     def held(self, rows: Relation) -> str:
-        """Work out rows into a table, and return its name; it stays until it is dropped."""
+        """Compute rows into a table, and return its name. The table exists until it is dropped."""
         return self.held_rows(rows)[0]
 
     def held_rows(self, rows: Relation) -> tuple[str, int]:
-        """Work out rows into a table, and return its name, and how many there are."""
+        """Compute rows into a table; return its name and the number of rows."""
         name = self.fresh_name()
         found = self.connection.execute(f"CREATE TEMP TABLE {name} AS {local(rows).sql}").fetchone()
         return name, int(found[0]) if found else 0
@@ -192,11 +192,11 @@ class LocalBackend:
         return int(found[0]) if found else 0
 
     def picked(self, rows: LocalRelation, columns: str, *, most: int | None) -> duckdb.DuckDBPyRelation:
-        """Return some columns of rows, lazily, and at most so many rows."""
+        """Return some columns of rows, lazily, and at most ``most`` rows."""
         return self.run(self._picked(rows, columns) + ("" if most is None else f" LIMIT {most}"))
 
     def fetched(self, rows: LocalRelation, columns: str, *, most: int) -> list[tuple[Any, ...]]:
-        """Return some columns of rows as Python has them, and at most so many rows."""
+        """Return some columns of rows as Python values, and at most ``most`` rows."""
         return self.connection.execute(f"{self._picked(rows, columns)} LIMIT {most}").fetchall()
 
     def _picked(self, rows: LocalRelation, columns: str) -> str:
@@ -208,17 +208,17 @@ class LocalBackend:
         self.connection.execute(f"DROP TABLE IF EXISTS {name}")
 
     def hold(self, rows: pa.Table) -> str:
-        """Give rows in memory a name that they keep from step to step, until it is let go."""
+        """Register rows in memory under a name that stays from step to step, until it is released."""
         name = self.fresh_name()
         self.connection.register(name, rows)
         return name
 
     def let_go_of(self, name: str) -> None:
-        """Let go of rows that are held in memory."""
+        """Release rows that are held in memory."""
         self.connection.unregister(name)
 
     def release_all(self) -> None:
-        """Let go of what was registered, and of types of expressions that no step will ask for again."""
+        """Release what was registered, and the cached types of expressions that no later step needs."""
         for name in self._registered:
             self.connection.unregister(name)
         self._registered.clear()
@@ -226,18 +226,18 @@ class LocalBackend:
             self._made = {key: made for key, made in self._made.items() if key[0] == "view"}
 
     def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> Kept:
-        """Work out rows into a table, which is dropped when they are released."""
+        """Compute rows into a table, which is dropped when they are released."""
         name = self.held(rows)
         held = self._read(name, rows.columns)
         seen = held.group({}, {"rows": call("count", "*"), **counts}).few()
         return Kept(held, lambda: self.drop(name), seen[0] if seen else {"rows": 0, **_of_none(counts)})
 
     def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[Relation, Callable[[], Mapping[str, Any]]]:
-        """Return the same rows, and what looks at them."""
+        """Return the same rows, and a function that computes the calls over them."""
         return rows, lambda: next(iter(self._observed(Asked(rows, calls))), _of_none(calls))
 
     def observed(self, asked: Mapping[str, Asked]) -> dict[str, list[Mapping[str, Any]]]:
-        """See one after the other."""
+        """Compute one after the other."""
         return {name: self._observed(one) for name, one in asked.items()}
 
     def _observed(self, asked: Asked) -> list[Mapping[str, Any]]:
@@ -246,11 +246,11 @@ class LocalBackend:
         return [row | {"part": _key_text(row.get("__part"))} for row in found]
 
     def numbered(self, rows: Relation, name: str) -> LocalRelation:
-        """Return rows with a number of their own each."""
+        """Return the rows, each with a unique number."""
         return local(rows).numbered(name)
 
     def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> Kept | None:
-        """Work out a few rows; None if there are more."""
+        """Compute a few rows; return None if there are more than ``at_most``."""
         kept = self.kept(rows, counts)
         if kept.size <= at_most:
             return kept
@@ -274,12 +274,15 @@ class LocalBackend:
         rounds: int,
         at_most: int,
     ) -> Kept | None:
-        """Work out rows by a recursive query; by its own name it reads the last round, ``recurring`` has all rows."""
+        """Compute all rounds by a recursive query.
+
+        In it, its own name stands for the rows of the last round, and ``recurring`` has all rows so far.
+        """
         first, name, number = local(begun), self.fresh_name(), self.fresh_name()
         columns = ", ".join(duckdb_name(c.name) for c in first.columns)
         going_on = f"HAVING count(*) <= {at_most} AND max({_ROUND}) < {rounds}"
         this = LocalRelation(self, number, f"SELECT max({_ROUND}) + 1 AS {_ROUND} FROM {name} {going_on}", ())
-        # Without a number of this round, nothing is read, and the query ends.
+        # If this round has no number, nothing is read, and the query ends.
         read = f"SELECT {columns} FROM {name} SEMI JOIN {number} ON true"
         last = LocalRelation(self, self.fresh_name(), read, first.columns, (this,))
         then = local(step(last, LocalRelation(self, f"recurring.{name}", "", first.columns)))
@@ -293,13 +296,13 @@ class LocalBackend:
         return self.kept(LocalRelation(self, self.fresh_name(), body, (*first.columns, Column("__round", "INT"))))
 
     def cached(self, rows: Relation) -> Kept:
-        """Work out rows: they are read more than once."""
+        """Compute rows that are read more than once."""
         return self.kept(rows)
 
     def query(
         self, query: Query, tables: Mapping[str, Relation], views: Mapping[str, str] = MappingProxyType({})
     ) -> LocalRelation:
-        """Return what a query of any form gives on tables."""
+        """Return the result of any SQL query on tables."""
         given = {name: local(tables[name]) for name in query.relations if name not in views}
         read = {**views, **{name: rows.name for name, rows in given.items()}}
         columns = {rows.name: rows.columns for rows in given.values()}
@@ -340,7 +343,7 @@ class LocalBackend:
         where: str | None,
         columns: Mapping[str, tuple[str, str | None]],
     ) -> LocalRelation:
-        """Return rows of several tables that belong together."""
+        """Return the join of several tables."""
         given = {alias: local(rows) for alias, rows in tables.items()}
         texts = {name: sql for name, (sql, _) in columns.items()}
         types = {name: type_ for name, (_, type_) in columns.items()}
@@ -356,10 +359,10 @@ def _types_of(rows: LocalRelation) -> dict[str, str | None]:
 
 
 def _of_none(calls: Mapping[str, Call]) -> dict[str, Any]:
-    """Return what calls give over no rows."""
+    """Return the results of calls over no rows."""
     return {name: 0 if one.function.startswith("count") else None for name, one in calls.items()}
 
 
 def _key_text(value: Any) -> str | None:
-    """Return a text of a value that no other value has; NULL is none."""
+    """Return a text that is different for different values; None for NULL."""
     return value if value is None or isinstance(value, str) else repr(value)

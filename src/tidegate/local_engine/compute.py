@@ -32,7 +32,7 @@ __all__ = ["LocalTables", "check_operators", "compute"]
 
 
 class LocalTables(Tables[duckdb.DuckDBPyRelation]):
-    """The rows of each sink as relations of DuckDB, which runs them when it is asked for rows."""
+    """The rows of each sink as relations of DuckDB, which computes them when rows are requested."""
 
     def __init__(
         self,
@@ -51,10 +51,10 @@ class LocalTables(Tables[duckdb.DuckDBPyRelation]):
         return look(self._flow, self._sinks, self._rejects, self._backend, seconds=PATIENCE)
 
     def failing(self, sink: str) -> str | None:
-        """Return the first operator before a sink whose rows cannot be computed, and why; None if all can.
+        """Return the first operator before a sink whose rows can't be computed, and why; None if all can.
 
-        What fails while rows are read is an error of DuckDB's, which knows no operators. This computes one after the
-        other, and so takes as long as that.
+        An error while rows are read is DuckDB's, which knows nothing of operators. This computes the operators one
+        after the other, and takes as long as that takes.
         """
         if sink not in self:
             self[sink]
@@ -69,9 +69,10 @@ class LocalTables(Tables[duckdb.DuckDBPyRelation]):
 
 
 def compute(flow: Plan, session: Local | duckdb.DuckDBPyConnection, inputs: Mapping[str, Any]) -> LocalTables:
-    """Return a relation of DuckDB for each sink; nothing is computed before one of them is asked for.
+    """Return a relation of DuckDB for each sink; nothing is computed before one is requested.
 
-    What comes after a Python function or a loop is computed when the sink is asked for, all else when its rows are.
+    What comes after a Python function or a loop is computed when the sink is requested, everything else when its rows
+    are.
     """
     try:
         flow.check_sinks()
@@ -80,7 +81,7 @@ def compute(flow: Plan, session: Local | duckdb.DuckDBPyConnection, inputs: Mapp
         check_names(flow, inputs, "rows", "table")
         connection = cursor_of(session)
         if not isinstance(session, Local):
-            # It takes a few milliseconds; nobody else has the DuckDB of a session of our own.
+            # This takes a few milliseconds. Nobody else can add macros to the DuckDB of our own session.
             check_macros(connection)
         backend = LocalBackend(connection)
     except TidegateError as error:
@@ -116,7 +117,7 @@ def _tables(
 
 
 def check_operators(flow: Plan, backend: LocalBackend, given: Mapping[str, Relation]) -> None:
-    """Raise if DuckDB refuses an operator, on no rows: before anything is computed."""
+    """Raise if DuckDB refuses an operator on no rows, before anything is computed."""
     found = lower(flow, {name: backend.nothing(rows.shape) for name, rows in given.items()})
     for operator in flow:
         try:

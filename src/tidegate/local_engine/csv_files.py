@@ -1,4 +1,4 @@
-"""Rows of CSV files as Spark reads them, one in a line; lines that do not parse are set aside."""
+"""Rows of CSV files as Spark reads them, one in each line. Lines that do not parse are set aside."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from tidegate.local_engine.texts import text_value, tried
 
 __all__ = ["csv_rows"]
 
-# A field is in quotes, or begins with some and goes on behind them, or has none at its beginning.
+# A field is in quotes; or begins with a quoted part and continues after it; or has no quote at its beginning.
 _QUOTED = '"(?:[^"]|"")*"'
 _FIELDS = f'({_QUOTED}|{_QUOTED}[^,]+|[^",][^,]*|),'
-#: Endings of files that DuckDB unpacks.
+#: Endings of compressed files that DuckDB can read.
 _PACKED = (".gz", ".zst")
 _CHUNK = 1 << 20
-#: What does not divide a line.
+#: The bytes that can be inside of a plain field.
 _INSIDE = bytes(set(range(256)) - set(b',"\0\r\n'))
 
 
 def csv_rows(
     backend: LocalBackend, operator: Source | Table, place: str, files: Sequence[str], *, by_line: bool = False
 ) -> InputRows:
-    """Return the rows of CSV files with a header; those with another order of columns are read by it.
+    """Return the rows of CSV files with a header, which may have the columns in another order.
 
-    DuckDB divides the lines of regular files, unless each is to be divided ``by_line``, which is slower.
+    DuckDB splits the lines of regular files. With ``by_line`` each line is split by a pattern, which is slower.
     """
     headers: dict[tuple[tuple[str, ...], bool], list[str]] = {}
     for file in files:
@@ -45,7 +45,7 @@ def csv_rows(
 
 
 def _header(backend: LocalBackend, file: str) -> tuple[str, ...]:
-    """Return the names in the first line of a file; none if there is no line."""
+    """Return the names in the first line of a file; none if it is empty."""
     with Path(file).open("rb") as opened:
         if opened.read(1) in (b"\n", b"\r"):
             raise BadInput(f"expected names of columns in the first line of {file}, got an empty line")
@@ -54,7 +54,7 @@ def _header(backend: LocalBackend, file: str) -> tuple[str, ...]:
 
 
 def _regular(file: str, fields: int) -> bool:
-    r"""Whether each line of a file has so many fields, two or more, and there is no quote in it and no NUL.
+    r"""Whether each line of a file has the given number of fields, two or more, without any quote or NUL in it.
 
     >>> from tempfile import NamedTemporaryFile
     >>> with NamedTemporaryFile() as file:
@@ -78,12 +78,12 @@ def _regular(file: str, fields: int) -> bool:
             if not left.startswith(line * whole):
                 return False
             left = left[whole * len(line) :]
-    # The last line may have no end.
+    # The last line may have no line break.
     return left in (b"", line[:-1])
 
 
 def _order(operator: Source | Table, place: str, header: tuple[str, ...]) -> list[int]:
-    """Return which field, from 1, each declared column is."""
+    """Return the number of the field, from 1, of each declared column."""
     known = {name.lower(): i + 1 for i, name in enumerate(header)}
     declared = operator.schema.names
     if len(known) < len(header) or known.keys() != {name.lower() for name in declared}:
@@ -99,7 +99,7 @@ def _divided(operator: Source | Table, order: Sequence[int], files: Sequence[str
     fields = [f"__f{i}" for i in sorted(order)]
     columns = ", ".join(f"'{field}': 'VARCHAR'" for field in fields)
     options = f"header = false, auto_detect = false, columns = {{{columns}}}, strict_mode = false"
-    # Nothing stands for NULL: no field has the end of a line in it.
+    # No text stands for NULL here: no field can contain a line break.
     options += ", delim = ',', quote = '', escape = '', nullstr = '\n', skip = 1"
     rows = f"SELECT * FROM read_csv({file_list(files)}, {options})"
     return _parsed(operator, [f"__f{i}" for i in order], rows, "true", f"concat_ws(',', {', '.join(fields)})")
@@ -112,7 +112,7 @@ def _lines(operator: Source | Table, order: Sequence[int], files: Sequence[str])
 
 
 def _fields(line: str) -> str:
-    """Return the fields of a line of CSV, without the quotes around them; none if one of them is not closed."""
+    """Return SQL for the fields of a CSV line, without their quotes; NULL if a quote is not closed."""
     inside = "replace(f[2:-2], '\"\"', '\"')"
     bare = f"CASE WHEN left(f, 1) = '\"' AND regexp_full_match(f, '{_QUOTED}') THEN {inside} ELSE f END"
     written = f"[regexp_extract_all({line} || ',', '{_FIELDS}', 1)]"
@@ -122,11 +122,11 @@ def _fields(line: str) -> str:
 
 
 def _parsed(operator: Source | Table, fields: Sequence[str], rows: str, whole: str, line: str) -> str:
-    """Return a query for the values of rows, of which the fields are given in the order of columns."""
+    """Return a query for the values of rows. Their fields are given in the order of the columns."""
     texts, casts, values, fits = [], [], [], [whole]
     for i, (c, field) in enumerate(zip(operator.schema.columns, fields, strict=True)):
         type_, name = c.type or "", duckdb_name(c.name)
-        # What is empty is nothing, with quotes too.
+        # An empty field is NULL, even in quotes.
         texts.append(f"nullif({field}, '') AS __s{i}")
         casts.append(f"{tried(f'__s{i}', type_)} AS __v{i}")
         values.append(f"{text_value(f'__s{i}', type_, f'__v{i}')} AS {name}")

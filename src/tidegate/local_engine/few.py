@@ -1,4 +1,4 @@
-"""Few rows of a query as an Arrow table, by way of Python: for Arrow itself, DuckDB would plan the query twice."""
+"""A few rows of a query as an Arrow table, by way of Python: DuckDB would plan the query twice for Arrow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidegate.flow.translate import duckdb_name
 
 __all__ = ["as_numbers", "table_of_few"]
 
-#: Types of columns whose values Python has as DuckDB has them, and their types in Arrow.
+#: Types whose values are the same in Python as in DuckDB, and their Arrow types.
 _SAME: Mapping[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
     "TINYINT": pa.int8(),
@@ -22,7 +22,7 @@ _SAME: Mapping[str, pa.DataType] = {
     "DOUBLE": pa.float64(),
     "STRING": pa.string(),
 }
-#: Types of times, which Python has only up to the year 9999: here they are numbers.
+#: Types of times, which are fetched as numbers, since Python's go only up to the year 9999.
 _TIMES: Mapping[str, pa.DataType] = {
     "DATE": pa.date32(),
     "TIMESTAMP": pa.timestamp("us", "UTC"),
@@ -32,7 +32,7 @@ _LAST = 2**63 - 1
 
 
 def as_numbers(columns: Sequence[Column]) -> str | None:
-    r"""Return what to select of columns for `table_of_few`; None if some have types that are not as simple.
+    r"""Return the SELECT list of columns for `table_of_few`; None if a type is not simple enough.
 
     >>> as_numbers([Column("n", "INT"), Column("d", "DATE")])
     '"n", "d" - DATE \'1970-01-01\''
@@ -53,7 +53,7 @@ def as_numbers(columns: Sequence[Column]) -> str | None:
 
 
 def table_of_few(rows: Sequence[Sequence[Any]], columns: Sequence[Column]) -> pa.Table:
-    """Return rows that were fetched as a table, with the types that DuckDB would give it."""
+    """Return fetched rows as a table, with the types that DuckDB would give it."""
     arrays = []
     for i, column in enumerate(columns):
         values, type_ = [row[i] for row in rows], column.type or ""

@@ -1,4 +1,4 @@
-"""Results in files, for the command line: a directory with one file, as Spark writes directories of several."""
+"""Results in files, for the command line: a directory with one file, where Spark writes several."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _COPY = {"parquet": "FORMAT parquet", "csv": "FORMAT csv, HEADER true", "json": 
 
 
 def write_rows(rows: duckdb.DuckDBPyRelation, path: str, *, overwrite: bool = False) -> int:
-    """Write rows to a directory; return how many. What is there stays, unless it may be overwritten."""
+    """Write rows to a directory; return their number. Existing files are replaced only with ``overwrite``."""
     if "://" in path:
         raise BadArgument(f"expected a path on this machine, got {path}", hint="run it on Spark, which writes there")
     kind = checked_output(path, overwrite=overwrite)
     place = Path(path).absolute()
-    # Only what is whole takes the place of what was there.
+    # Existing files are replaced only when the new ones are complete.
     waiting, old = (place.with_name(f".{place.name}.{word}-{uuid4().hex}") for word in ("unfinished", "old"))
     try:
         waiting.mkdir(parents=True)
@@ -51,7 +51,7 @@ def _copied(rows: duckdb.DuckDBPyRelation, directory: Path, kind: str) -> int:
 
 
 def _flat(rows: duckdb.DuckDBPyRelation) -> list[str]:
-    """Return columns as CSV can hold them: fields of structs as columns of their own, other nested values as JSON."""
+    """Return columns in a form for CSV: fields of structs as columns, other nested values as JSON."""
     columns = []
     for name, type_ in zip(rows.columns, rows.types, strict=True):
         quoted = duckdb_name(name)
@@ -64,7 +64,7 @@ def _flat(rows: duckdb.DuckDBPyRelation) -> list[str]:
 
 
 def _value(sql: str, type_: Any) -> str:
-    """Return an instant as the text that Spark writes, a nested value as JSON, and others as they are."""
+    """Return SQL for a value in CSV: an instant as text like Spark's, a nested value as JSON, others as they are."""
     if type_.id in ("struct", "list", "map", "array"):
         return f"to_json({sql})"
     if type_.id not in ("timestamp", "timestamp with time zone"):

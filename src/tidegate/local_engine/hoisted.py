@@ -1,8 +1,9 @@
-"""What the condition of a join computes of one row alone: once for each row, and not for each pair that it is in.
+"""Expressions in join conditions that depend on one row only: computed once for each row, not for each pair.
 
-What cannot fail, DuckDB computes before rows meet by itself. What may fail has to wait for the conditions before it: a
-pair that they rule out must not fail. So it is tried beforehand, for the rows that conditions on them alone let pass.
-Where that gave values, a pair is decided by these; where it did not, by the condition as it was written.
+DuckDB itself moves expressions that can't fail below the join. Expressions that may fail have to wait for the
+conditions before them, because a pair that those exclude must not fail. So they are tried before the join, for the rows
+that pass the conditions on that table alone. If this gives values, a pair is decided by these. If not, it is decided by
+the condition as it was written.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["On", "conditions_of", "hoisted"]
 
 @dataclass(frozen=True, slots=True)
 class On:
-    """The condition of a join: as it was written; its parts that read no columns of ours, those that do, and these."""
+    """A join condition: as written; its parts that read no hoisted columns; those that do; and these columns."""
 
     written: str
     rest: str = ""
@@ -35,7 +36,7 @@ class On:
     columns: tuple[str, ...] = ()
 
     def sql(self, translated: Callable[[str], str]) -> str:
-        """Return it in DuckDB's SQL; ``translated`` does that for a condition of Spark's."""
+        """Return it in DuckDB's SQL; ``translated`` translates a condition from Spark's."""
         if not self.columns:
             return translated(self.written)
         known = " AND ".join(f"{column} IS NOT NULL" for column in self.columns)
@@ -45,7 +46,7 @@ class On:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A value of the rows of a table: its column, and how DuckDB computes it where rows have the table's name."""
+    """A hoisted value: its table and column, and its expression in DuckDB's SQL."""
 
     table: str
     column: Column
@@ -53,12 +54,12 @@ class _Value:
 
     @property
     def text(self) -> str:
-        """Return how a condition reads it."""
+        """Return the column as a condition refers to it."""
         return f"{quoted(self.table)}.{quoted(self.column.name)}"
 
     @property
     def in_duckdb(self) -> str:
-        """Return how DuckDB reads it."""
+        """Return the column as DuckDB's SQL refers to it."""
         return f"{duckdb_name(self.table)}.{duckdb_name(self.column.name)}"
 
 
@@ -69,7 +70,7 @@ _Shapes: TypeAlias = tuple[tuple[str, tuple[Column, ...]], ...]
 def hoisted(
     tables: Mapping[str, LocalRelation], conditions: Sequence[str | None]
 ) -> tuple[dict[str, LocalRelation], list[On]]:
-    """Return tables with columns for what may fail in the conditions of their joins, and conditions that read these."""
+    """Return tables with hoisted columns, and the conditions that read them."""
     shapes = tuple((name, rows.columns) for name, rows in tables.items())
     values: list[_Value] = []
     read: list[On] = []
@@ -89,14 +90,16 @@ def hoisted(
 
 @lru_cache(maxsize=1024)
 def _on(condition: str, tables: _Shapes, first: int, _elsewhere: bool) -> tuple[On, tuple[_Value, ...]]:
-    """Return a condition that reads calls which may fail from columns, numbered from ``first`` on, and these.
+    """Return a condition whose calls that may fail are replaced by hoisted columns, and these columns.
+
+    They are numbered from ``first`` on.
 
     >>> sides = ("l", (Column("a", "STRING"),)), ("r", (Column("b", "STRING"),))
     >>> on, _ = _on("l.a = r.b AND lower(l.a) <> lower(r.b)", sides, 0, False)
     >>> on.rest, on.reading
     ('l.a = r.b', 'l.__once0 <> r.__once1')
     """
-    # A parameter of a function may have the name of a table.
+    # A parameter of a lambda may have the name of a table.
     if any(token.kind == TokenType.ARROW for token in Sql.of(condition).tokens):
         return On(condition), ()
     values: dict[str, _Value] = {}
@@ -118,7 +121,7 @@ def _on(condition: str, tables: _Shapes, first: int, _elsewhere: bool) -> tuple[
 
 
 def _parts(condition: str) -> Iterator[str]:
-    """Yield the parts of a condition that all have to hold, also those in parentheses."""
+    """Yield the parts of a condition that are joined by AND, also those in parentheses."""
     for part in Sql.of(condition).conjuncts():
         own = Sql.of(part)
         if len(own) > 2 and own.tokens[0].kind == TokenType.L_PAREN and own.closing(0) == len(own) - 1:
@@ -130,11 +133,11 @@ def _parts(condition: str) -> Iterator[str]:
 def _calls(
     part: str, tables: _Shapes, parts: Sequence[str], values: dict[str, _Value], first: int
 ) -> Iterator[tuple[Sql, _Value]]:
-    """Yield the outermost calls that may fail and read one table; those that are new are added to ``values``."""
+    """Yield the outermost calls that may fail and read one table only; new ones are added to ``values``."""
     end = -1
     for call in Sql.of(part).calls():
         if call.sql.span[1] <= end:
-            # It is in another one.
+            # It is inside of another call.
             continue
         text = str(call.sql)
         value = values.get(text) or _value(text, tables, parts, f"__once{first + len(values)}")
@@ -144,7 +147,7 @@ def _calls(
 
 
 def _value(text: str, tables: _Shapes, parts: Sequence[str], name: str) -> _Value | None:
-    """Return a call as a value of the rows of a table, if it may fail, and reads the columns of no other table."""
+    """Return a call as a hoisted value, if it may fail and reads the columns of one table only."""
     for table, columns in tables:
         types = {f"{table}.{column.name}": column.type for column in columns}
         found = _compiled(text, types)
@@ -158,7 +161,7 @@ def _value(text: str, tables: _Shapes, parts: Sequence[str], name: str) -> _Valu
 
 
 def conditions_of(condition: str, table: str, columns: Sequence[Column]) -> str:
-    """Return the parts of a condition on rows of one table alone that do not fail, in DuckDB's SQL; or nothing.
+    """Return the parts of a condition that read one table only and can't fail, in DuckDB's SQL; or an empty text.
 
     >>> conditions_of("l.a > 2 AND l.a = r.a AND r.a < 9", "l", [Column("a", "INT")])
     '((CAST("l"."a" > CAST(2 AS INT) AS BOOLEAN)))'
@@ -172,7 +175,7 @@ def _own_conditions(parts: Sequence[str], types: Mapping[str, str | None]) -> st
 
 
 def _compiled(text: str, types: Mapping[str, str | None], *, condition: bool = False) -> Value | None:
-    """Return the translation of a text over some columns, or None if it reads others."""
+    """Return the translation of an expression over some columns; None if it reads others."""
     try:
         return (compiled_condition if condition else compiled)(text, types, engine=True)
     except Refused:

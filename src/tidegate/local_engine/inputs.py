@@ -1,4 +1,4 @@
-"""What a flow is given to run on locally: tables in memory and files, with the columns that were declared."""
+"""Inputs of flows on the local engine: tables in memory and files, with the declared columns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HINT = "an Arrow table, a relation of DuckDB, a frame of pandas or polars, or t
 
 
 def given_as(backend: LocalBackend, operator: Source | Table, given: Any) -> InputRows:
-    """Return an input with the declared columns, in the declared order; or raise."""
+    """Return an input with the declared columns in the declared order, or raise."""
     try:
         if isinstance(given, str | os.PathLike):
             return _files(backend, operator, os.fspath(given))
@@ -57,7 +57,7 @@ def _of_kind(backend: LocalBackend, operator: Source | Table, kind: str, place: 
         return csv_rows(backend, operator, place, files)
     if kind == "json":
         return json_rows(backend, operator, files)
-    # DuckDB would cast what the others have to what the first file has.
+    # DuckDB would cast the columns of all files to the types of the first.
     alike: dict[str, list[str]] = {}
     for file in files:
         alike.setdefault(_schema_of(file), []).append(file)
@@ -81,12 +81,12 @@ def _parquet(backend: LocalBackend, operator: Source | Table, files: Sequence[st
 
 
 def rows_in_memory(backend: LocalBackend, source: Source, given: pa.Table) -> LocalRelation:
-    """Return the rows of a table with the declared columns, in the declared order; or raise."""
+    """Return the rows of a table with the declared columns in the declared order, or raise."""
     return given_as(backend, source, given).rows
 
 
 def rows_of_files(backend: LocalBackend, source: Source, kind: str, files: Sequence[str]) -> LocalRelation:
-    """Return the rows of files with the declared columns; those that do not parse have their text in one more."""
+    """Return the rows of files with the declared columns. Rows that do not parse have their text in one more column."""
     try:
         found = _of_kind(backend, source, kind, os.path.dirname(files[0]), files)
     except duckdb.InterruptException:
@@ -98,13 +98,13 @@ def rows_of_files(backend: LocalBackend, source: Source, kind: str, files: Seque
 
 
 def _types(backend: LocalBackend, table: str) -> dict[str, str]:
-    """Return the types that DuckDB finds in what it reads under a name or with a function."""
+    """Return the types that DuckDB finds for the columns of a table or a table function."""
     rows = backend.run(f"SELECT * FROM {table}")
     return dict(zip(rows.columns, map(str, rows.types), strict=True))
 
 
 def _declared(backend: LocalBackend, operator: Source | Table, table: str, types: Mapping[str, str]) -> LocalRelation:
-    """Return the declared columns of what DuckDB reads under a name or with a function."""
+    """Return the declared columns of a table or a table function."""
     columns = operator.schema.columns
     found = [Column(name, _declared_if_same(spark_type(type_), name, columns)) for name, type_ in types.items()]
     names = check_columns(
@@ -121,26 +121,26 @@ def _declared(backend: LocalBackend, operator: Source | Table, table: str, types
 
 
 def _declared_if_same(type_: str, name: str, columns: tuple[Column, ...]) -> str:
-    """Return the declared type if what was found fits: instants look the same with a zone and without."""
+    """Return the declared type if the found one fits. Instants look the same with a zone and without."""
     declared = next((c.type or "" for c in columns if c.name.lower() == name.lower()), "")
     same = declared.replace("TIMESTAMP_NTZ", "TIMESTAMP") == type_
     return declared if same else type_
 
 
 def _micros(sql: str, type_: str) -> tuple[str, str]:
-    """Return a column and its type, without nanoseconds if they have a zone: DuckDB casts these to nothing else."""
+    """Return a column and its type, in microseconds if it has nanoseconds and a zone, as DuckDB can't cast those."""
     zoned = "TIMESTAMP WITH TIME ZONE"
     return (f"CAST({sql} AS TIMESTAMPTZ)", zoned) if type_ == "TIMESTAMPTZ_NS" else (sql, type_)
 
 
 def _in_memory(given: Any) -> pa.Table:
-    """Return rows in memory as a table, which is read as often as results are."""
+    """Return rows in memory as a table, which can be read more than once."""
     if isinstance(given, duckdb.DuckDBPyRelation):
-        # In its own connection: names in it, transactions and settings mean what they mean there.
+        # It is read in its own connection, whose names, transactions and settings it depends on.
         return given.to_arrow_table()
     try:
         if type(given).__module__.startswith("pandas."):
-            # Its own stream would have the index as a column.
+            # The Arrow stream of pandas would have the index as a column.
             return pa.Table.from_pandas(given, preserve_index=False)
         if hasattr(given, "__arrow_c_stream__"):
             return pa.table(given)

@@ -1,8 +1,8 @@
-"""Pairs of rows whose texts are looked up when they are written: a text that is in many pairs is written once.
+"""Pairs of rows whose strings are looked up when they are written: a string in many pairs is written once.
 
-A join gives a pair for every two rows that match, with copies of what both have. Instead, both sides are held in
-tables, and the join gives the numbers of two rows in them. A Parquet file has the texts of a column once, and numbers
-for them, so that nothing else has to be found of a pair.
+A join gives a pair for every two rows that match, with copies of the columns of both. Here, both sides are held in
+tables instead, and the join gives the row numbers of both. A Parquet file can have the strings of a column once, in a
+dictionary, with a number for each row. So the strings need not be copied for each pair.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from tidegate.local_engine.relation import LocalRelation
 
 __all__ = ["Late", "Place", "Side", "late_pairs"]
 
-#: Types of columns that are worth it.
+#: Types of columns that are looked up late.
 _TEXTS = ("STRING", "BINARY")
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A side of a join: its rows, and the table that is to hold them, in which they have numbers."""
+    """A side of a join: its rows, and the table that will hold them, in which they have row numbers."""
 
     rows: LocalRelation
-    #: What the join calls it, and its condition.
+    #: Its alias in the join, and the condition of the join.
     alias: str
     on: str
     table: str
-    #: The column of pairs that has the number of the row.
+    #: The column of the pairs with the row number of this side.
     number: str
 
     @property
     def query(self) -> str:
-        """Return the rows that the condition does not rule out by themselves."""
+        """Return the query for the rows that pass the conditions on this side alone."""
         own = conditions_of(self.on, self.alias, self.rows.columns)
         rows = f"SELECT * FROM ({self.rows.sql}) AS {duckdb_name(self.alias)}"
         return f"{rows} WHERE {own}" if own else rows
@@ -46,7 +46,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the values of a column are: the side of the join, and the column there."""
+    """Where the values of a column come from: the side of the join, and the column there."""
 
     side: int
     column: str
@@ -54,14 +54,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """Pairs of rows with the numbers of both in the tables of their sides, and where the other columns are."""
+    """Pairs of rows as row numbers of both sides, and where the columns that are looked up come from."""
 
     pairs: LocalRelation
     sides: tuple[Side, ...]
     columns: Mapping[str, Place]
 
     def select(self, columns: Mapping[str, str]) -> Late | None:
-        """Return these columns alone, or None if one is made of what is looked up."""
+        """Return these columns only; None if one is computed from a column that is looked up late."""
         kept = {name: self.columns[sql.strip("`")] for name, sql in columns.items() if sql.strip("`") in self.columns}
         others = {name: sql for name, sql in columns.items() if name not in kept}
         try:
@@ -71,7 +71,7 @@ class Late:
         return replace(self, pairs=pairs, columns=kept)
 
     def where(self, condition: str) -> Late | None:
-        """Return the pairs that satisfy a condition, or None if it reads what is looked up."""
+        """Return the pairs that satisfy a condition; None if it reads a column that is looked up late."""
         try:
             return replace(self, pairs=self.pairs.where(condition))
         except NotSupported:
@@ -79,7 +79,7 @@ class Late:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold both sides in their tables."""
+        """Hold both sides in their tables, until the context ends."""
         backend = self.pairs.backend
         try:
             for side in self.sides:
@@ -97,9 +97,9 @@ def late_pairs(
     columns: Mapping[str, str],
     picked: Mapping[str, tuple[str, str]],
 ) -> Late | None:
-    """Return the pairs of an inner join of two tables, or None if it has no texts.
+    """Return the pairs of an inner join of two tables; None if no column is looked up late.
 
-    ``condition`` is that of the join in DuckDB's SQL, and ``picked`` is how it finds the columns.
+    ``condition`` is the join condition in DuckDB's SQL, and ``picked`` says which side and column each column is.
     """
     found: dict[str, Place] = {}
     for i, (alias, rows) in enumerate(tables.items()):
@@ -123,5 +123,5 @@ def late_pairs(
 
 
 def _written(alias: str) -> set[str]:
-    """Return how a name of a table is written."""
+    """Return the ways in which the name of a table can be written."""
     return {quoted(alias), f"`{alias}`"}

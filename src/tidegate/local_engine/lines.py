@@ -1,4 +1,4 @@
-"""Rows of JSON files, line by line as Spark reads them; lines of any file that do not parse are set aside."""
+"""Rows of JSON files, line by line as Spark reads them. Lines of any file that do not parse are set aside."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from tidegate.local_engine.texts import Json, json_fits, json_path, json_value
 
 __all__ = ["FITS", "LINE", "UNPARSED", "InputRows", "apart", "json_rows", "line_query"]
 
-#: What the reason of a row that does not parse begins with; its text follows.
+#: The beginning of the reason of a row that does not parse. Its text follows.
 UNPARSED = "does not parse: "
 #: The line of a row, and whether all of it parses.
 LINE, FITS = "__line", "__fits"
 
-#: JSON has no comma behind the last one of several; DuckDB reads over it. Texts are left out of what is looked at.
+#: A comma after the last element is not valid JSON, but DuckDB accepts it. Strings are removed before it is looked for.
 _LAST_COMMA, _JSON_TEXT = r",\s*[\]}]", r'"(?:[^"\\]|\\.)*"'
 
 
 @dataclass(frozen=True, slots=True)
 class InputRows:
-    """The rows of an input, and those of files that do not parse: without values, but with their text as the reason.
+    """The rows of an input, and the rows of files that do not parse, which have no values but their text as reason.
 
-    ``every`` has both: in one column more, it has the text of those that do not parse.
+    ``every`` has both, with one more column: the text of those that do not parse.
     """
 
     rows: LocalRelation
@@ -38,7 +38,7 @@ class InputRows:
 
 
 def json_rows(backend: LocalBackend, operator: Source | Table, files: Sequence[str]) -> InputRows:
-    """Return the rows of JSON files: one object in a line, or several in an array."""
+    """Return the rows of JSON files: one object in each line, or several in an array."""
     columns = operator.schema.columns
     values, fits = [], []
     for i, c in enumerate(columns, 1):
@@ -48,11 +48,11 @@ def json_rows(backend: LocalBackend, operator: Source | Table, files: Sequence[s
     suspect = f"regexp_matches(line, '{_LAST_COMMA}')"
     torn = f"{suspect} AND regexp_matches(regexp_replace(line, '{_JSON_TEXT}', '', 'g'), '{_LAST_COMMA}')"
     several = "CASE json_type(whole) WHEN 'ARRAY' THEN json_extract(whole, '$[*]') ELSE [whole] END"
-    # Spark takes the last of two values of one name, and DuckDB the first. If there are as many names as values of
-    # columns, then none of them is there twice; to compare them all takes longer.
+    # If a name occurs twice, Spark takes its last value, and DuckDB the first. If there are as many names as values of
+    # columns, no name occurs twice. Comparing all names takes longer.
     present = " + ".join(f"(__kinds[{i + 1}] IS NOT NULL)::INT" for i in range(len(columns)))
     once = f"CASE WHEN len(__names) = {present} THEN true ELSE len(__names) = list_unique(__names) END"
-    # A line is parsed once for all columns.
+    # A line is parsed once, for all columns together.
     paths = ", ".join(json_path(c.name) for c in columns)
     taken = f"json_extract(j, [{paths}]) AS __values, json_type(j, [{paths}]) AS __kinds, "
     taken += f"json_extract_string(j, [{paths}]) AS __texts, json_type(j) AS __kind, json_keys(j) AS __names"
@@ -71,14 +71,14 @@ def json_rows(backend: LocalBackend, operator: Source | Table, files: Sequence[s
 def line_query(files: Sequence[str], *, skip: int = 0) -> str:
     """Return a query for the lines of files that are not empty."""
     options = "header = false, auto_detect = false, columns = {'line': 'VARCHAR'}, strict_mode = false"
-    # Nothing divides a line, and nothing stands for NULL.
+    # No character splits a line into fields, and no text stands for NULL.
     options += f", delim = '', quote = '', escape = '', nullstr = '\x02', skip = {skip}"
     read = f"SELECT line FROM read_csv({file_list(files)}, {options})"
     return f"{read} WHERE regexp_matches(line, '[^\\x{{00}}-\\x{{20}}]')"
 
 
 def apart(backend: LocalBackend, operator: Source | Table, parts: Sequence[str]) -> InputRows:
-    """Return the rows that fit, and those that do not."""
+    """Return the rows that parse, and those that do not."""
     columns = operator.schema.columns
     if not parts:
         return InputRows(backend.nothing(columns))
@@ -87,7 +87,8 @@ def apart(backend: LocalBackend, operator: Source | Table, parts: Sequence[str])
     text = f"CASE WHEN NOT {FITS} THEN {LINE} END AS {TEXT}"
     every = f"SELECT {', '.join([*values, text])} FROM ({' UNION ALL '.join(parts)})"
     whole = LocalRelation(backend, backend.fresh_name(), every, (*columns, Column(TEXT, "STRING")))
-    # As one value that is unpacked: else DuckDB would parse again for each condition on a column.
+    # All columns are packed into one value and unpacked: otherwise DuckDB would parse again for each condition on a
+    # column.
     packed = ", ".join(f"{name} := {name}" for name in [*names, TEXT])
     rows = f"SELECT unnest([struct_pack({packed})]) AS r FROM {whole.name}"
     both = LocalRelation(backend, backend.fresh_name(), f"SELECT r.* FROM ({rows})", whole.columns, (whole,))

@@ -1,4 +1,4 @@
-"""A glance at results in this process: a few rows of each sink, and no longer than a moment."""
+"""A glance at results on the local engine: a few rows of each sink, with a time limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidegate.local_engine.said import said
 
 __all__ = ["PATIENCE", "look"]
 
-#: How many seconds a glance at results takes at most.
+#: The time limit of a glance, in seconds.
 PATIENCE = 1.0
 
 
@@ -30,9 +30,9 @@ def look(
     *,
     seconds: float,
 ) -> Look:
-    """Return some rows of each sink, and how many of each source were rejected, as far as that takes so many seconds.
+    """Return some rows of each sink and the number of rejected rows of each source, within a time limit.
 
-    DuckDB stops early where it need not read everything for some rows; where it does, it is broken off in time.
+    DuckDB stops early if it need not read everything for a few rows. Otherwise it is interrupted at the limit.
     """
     with _interrupted(backend.connection, seconds) as time_is_up:
         found = {sink.name: _glance(flow, sink, sinks, backend, time_is_up, seconds) for sink in flow.sinks}
@@ -69,21 +69,21 @@ def _counts(rejected: Mapping[str, Relation], backend: LocalBackend, time_is_up:
             if not time_is_up():
                 [(counts[source],)] = backend.run(f"SELECT count(*) FROM ({local(rows).sql})").fetchall()
         except duckdb.Error:
-            # What cannot be read is told where a sink is asked for.
+            # An input that can't be read is reported when a sink is requested.
             continue
     return counts
 
 
 @contextmanager
 def _interrupted(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[Callable[[], bool]]:
-    """Break off the queries of a connection after so many seconds; what is given says whether they are over."""
+    """Interrupt the queries of a connection after some seconds; yield a function that returns whether time is up."""
     done, up = Event(), Event()
 
     def watch() -> None:
         if done.wait(seconds):
             return
         up.set()
-        # Again and again: a query may begin between a look at the time and the first of these.
+        # This is repeated, because a query may begin after the first interrupt.
         while not done.wait(0.01):
             connection.interrupt()
 

@@ -1,4 +1,4 @@
-"""Paths of this machine, as DuckDB takes them, and as users write them."""
+"""Local paths, as DuckDB takes them and as users write them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 __all__ = ["file_list", "parquet_files", "place_of"]
 
-#: What DuckDB takes for a part of a pattern, and how it is written so that it is not.
+#: Characters that are special in DuckDB's patterns, and how they are escaped.
 _SPECIAL = str.maketrans({"[": "[[]", "*": "[*]", "?": "[?]", "'": "''"})
 
 
 def file_list(files: Iterable[str | Path]) -> str:
-    """Return the names of files as DuckDB takes them: each is one file, whatever characters it has.
+    """Return a list of files in DuckDB's SQL. Each is one file, whatever characters its name has.
 
     >>> file_list(["a.csv", "it's [1].csv"])
     "['a.csv', 'it''s [[]1].csv']"
@@ -22,10 +22,10 @@ def file_list(files: Iterable[str | Path]) -> str:
 
 
 def parquet_files(files: Iterable[str | Path], *, by_name: bool = False) -> str:
-    """Return what reads the rows of Parquet files, of the columns that they have; ``by_name`` if these differ.
+    """Return the table function that reads Parquet files; with ``by_name``, their columns may differ.
 
-    Names of directories are no columns. What Arrow writes of the least and greatest value of a column leaves NaN out:
-    DuckDB must not take it that there is none.
+    Names of directories are not read as columns. Arrow leaves NaN out of the minimum and maximum of a column, and
+    DuckDB must not conclude from them that there is none.
 
     >>> parquet_files(["a.parquet"])
     "read_parquet(['a.parquet'], hive_partitioning = false, can_have_nan = true)"
@@ -35,7 +35,7 @@ def parquet_files(files: Iterable[str | Path], *, by_name: bool = False) -> str:
 
 
 def place_of(path: str | os.PathLike[str]) -> Path:
-    """Return a path of this machine, which may have been written with a scheme.
+    """Return a local path, which may have been written with a scheme.
 
     >>> str(place_of("file:///data/in")), str(place_of("data"))
     ('/data/in', 'data')

@@ -1,4 +1,4 @@
-"""What errors of DuckDB say, in one line."""
+"""The messages of DuckDB's errors, in one line."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tidegate.engine.said import Said, plainly
 
 __all__ = ["said"]
 
-#: What fails on purpose, as Spark would, is a text that is no number: the text says why.
+#: Where Spark would fail, our SQL casts a text that is not a number, so that it fails, too. The text is the reason.
 _ON_PURPOSE = re.compile(r"Could not convert string '([^']*)' to INT32")
 _VALUES = "let the expression take such values, as try_divide and try_cast do, or leave the rows out before it"
 
 
 def said(error: BaseException) -> Said:
-    """Return what an error says, in one line.
+    """Return the message of an error in one line.
 
     >>> said(duckdb.ConversionException("Conversion Error: Could not convert string 'division by zero' to INT32")).text
     'an expression failed: division by zero'

@@ -1,4 +1,4 @@
-"""A session of the local engine: a DuckDB in this process, set so that expressions mean what they mean in Spark."""
+"""A session of the local engine: a DuckDB in this process, set so that expressions mean the same as in Spark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidegate.flow.errors import BadArgument, NotSupported
 
 __all__ = ["Local", "cursor_of", "is_local", "local", "utc_cursor"]
 
-#: Settings that hold for all of a DuckDB, and what they have to be: with others, expressions mean something else.
+#: Global settings of a DuckDB, and their required values: with others, expressions would mean something else.
 _GLOBAL = {"default_collation": "", "error_on_division_by_zero": "true", "integer_division": "false"}
 
 _SESSIONS = count(1)
@@ -63,10 +63,10 @@ def local(*, threads: int | None = None, memory: str | None = None) -> Local:
 
 @cache
 def _overflow(process: int) -> str:
-    """Return a directory for what does not fit into the memory of this process, which is gone when it ends.
+    """Return a directory for data that does not fit into memory; it is deleted when this process ends.
 
-    DuckDB's own is in the working directory, and who is killed would leave it there. One for each session is made
-    inside when it is needed, and nobody else may read it.
+    DuckDB's default is in the working directory, where a killed process would leave it. Each session makes its own
+    directory inside when it needs one, and other users can't read it.
     """
     found = tempfile.mkdtemp(prefix="tidegate-")
     atexit.register(_remove, found, process)
@@ -74,13 +74,13 @@ def _overflow(process: int) -> str:
 
 
 def _remove(directory: str, process: int) -> None:
-    """Remove a directory when the process ends whose it is; copies of that process know of it too."""
+    """Remove a directory when the process that owns it ends. Forked processes know of it, too, and do nothing."""
     if os.getpid() == process:
         rmtree(directory, ignore_errors=True)
 
 
 def is_local(session: object) -> bool:
-    """Whether flows run on a session locally: it is a `Local`, or a connection to DuckDB."""
+    """Whether a session is one of the local engine: a `Local`, or a connection to DuckDB."""
     return isinstance(session, Local | duckdb.DuckDBPyConnection)
 
 
@@ -103,7 +103,7 @@ def cursor_of(session: Local | duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConn
 
 
 def utc_cursor(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """Return another connection to the same DuckDB; instants are in UTC inside."""
+    """Return another connection to the same DuckDB, with UTC as its time zone."""
     cursor = connection.cursor()
     cursor.execute("SET TimeZone = 'UTC'")
     return cursor

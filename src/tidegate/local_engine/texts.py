@@ -1,6 +1,6 @@
-"""Values in texts: SQL that reads those of CSV and JSON as Spark does, and gives NULL for what does not parse.
+"""Values as text: SQL that parses values of CSV and JSON as Spark does, and gives NULL if they do not parse.
 
-What Spark reads by guessing is left out, and so does not parse: an hour without a day, the name of a region.
+Forms that Spark reads by guessing do not parse here: a time of day without a date, or a zone by the name of a region.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tidegate.flow.translate import duckdb_name, duckdb_type
 
 __all__ = ["Json", "json_fits", "json_path", "json_value", "text_value", "tried"]
 
-# Java trims what is not printed from numbers and times.
+# Java trims control characters and spaces from numbers and times.
 _SPACE = r"[\x{00}-\x{20}]*"
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _DOUBLE = rf"{_SPACE}({_NUMBER}[dDfF]?|[+-]?(NaN|Infinity)){_SPACE}"
@@ -21,7 +21,7 @@ _ZONE = r"Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?"
 _CLOCK = r"[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?)?"
 _INSTANT = rf"\A{_SPACE}([0-9]{{4}})(?:-([0-9]{{1,2}})(?:-([0-9]{{1,2}})(?:{_CLOCK} ?({_ZONE})?)?)?)?{_SPACE}\z"
 _DATE = rf"\A{_SPACE}([0-9]{{4,5}})(?:-([0-9]{{1,2}})(?:-([0-9]{{1,2}})(?:[ T](?s:.*))?)?)?{_SPACE}\z"
-#: Of what most files have, DuckDB makes the same as Spark, and faster.
+#: For the most common form, DuckDB gives the same result as Spark, and faster.
 _PLAIN_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _PLAIN_INSTANT = rf"{_PLAIN_DATE}[ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{{1,6}})?"
 
@@ -30,10 +30,10 @@ _WORDS = "('NaN', 'INF', '+INF', '-INF', 'Infinity', '+Infinity', '-Infinity')"
 
 
 def text_value(text: str, type_: str, cast: str | None = None) -> str:
-    """Return a text of a CSV file as a value of a type; NULL if it is none.
+    """Return SQL for the value of a type from a text of a CSV file; NULL if it does not parse.
 
-    ``cast`` is a column with what DuckDB makes of the text. If the same text is written of that, there is no need for
-    a pattern, which takes longer.
+    ``cast`` is a column with DuckDB's cast of the text. If that, written as text again, is the same text, no pattern is
+    needed, which would take longer.
 
     >>> text_value("x", "BOOLEAN")
     "CASE lower(x) WHEN 'true' THEN true WHEN 'false' THEN false END"
@@ -54,7 +54,7 @@ def text_value(text: str, type_: str, cast: str | None = None) -> str:
     if type_ == "BOOLEAN":
         return f"CASE lower({text}) WHEN 'true' THEN true WHEN 'false' THEN false END"
     if type_.startswith("DECIMAL"):
-        # Spark reads over the commas between thousands.
+        # Spark ignores commas between thousands.
         digits = f"replace({text}, ',', '')"
         return f"CASE WHEN regexp_full_match({digits}, '{_NUMBER}') THEN {tried(digits, type_)} END"
     if type_ in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
@@ -65,7 +65,7 @@ def text_value(text: str, type_: str, cast: str | None = None) -> str:
 
 
 def tried(text: str, type_: str) -> str:
-    """Return what DuckDB makes of a text, which is more than Spark does; NULL if it is nothing."""
+    """Return SQL for DuckDB's cast of a text, which accepts more than Spark; NULL if it fails."""
     return f"TRY_CAST({text} AS {duckdb_type(type_)})"
 
 
@@ -78,7 +78,7 @@ def _moment(text: str, type_: str, cast: str | None) -> str:
         plain, pattern = _PLAIN_INSTANT, _INSTANT
         length, again = 26, f"strftime({cast}, '%Y-%m-%dT%H:%M:%S.%f')"
         whole = _instant(text, zoned=type_ == "TIMESTAMP")
-    # The length and the first digit leave out years before the first, those after 9999, and infinity.
+    # The length and the first digit exclude years before 1 or after 9999, and infinity.
     same = f"WHEN strlen({text}) = {length} AND {text} >= '0' AND {again} = {text} THEN {cast} " if cast else ""
     return (
         f"CASE {same}WHEN regexp_full_match({text}, '{plain}') THEN {cast or tried(text, type_)} "
@@ -87,17 +87,17 @@ def _moment(text: str, type_: str, cast: str | None) -> str:
 
 
 def _parts(text: str, pattern: str, count: int) -> list[str]:
-    """Return the first groups of a pattern as numbers; where there is none, a month or a day is the first."""
+    """Return the first groups of a pattern as numbers. A missing month or day is 1."""
     found = [f"regexp_extract({text}, '{pattern}', {i + 1})" for i in range(count)]
     return [f"CAST(CASE {part} WHEN '' THEN '{int(i < 3)}' ELSE {part} END AS INT)" for i, part in enumerate(found)]
 
 
 def _instant(text: str, *, zoned: bool) -> str:
-    """Return an instant in UTC; one that has a zone is none without."""
+    """Return SQL for an instant in UTC. With ``zoned`` false, a text with a zone does not parse."""
     numbers = _parts(text, _INSTANT, 6)
     fraction, zone = (f"regexp_extract({text}, '{_INSTANT}', {i})" for i in (7, 8))
     micros = f"CAST(rpad(left({fraction}, 6), 6, '0') AS BIGINT)"
-    # DuckDB would go on to the next day or minute.
+    # DuckDB would carry such values over to the next day or minute.
     usual = f"{numbers[3]} < 24 AND {numbers[4]} < 60 AND {numbers[5]} < 60"
     at = f"TRY(make_timestamp({', '.join(numbers)})) + to_microseconds({micros})"
     if not zoned:
@@ -114,7 +114,7 @@ def _instant(text: str, *, zoned: bool) -> str:
 
 
 class Json(NamedTuple):
-    """SQL of a value of JSON: itself, its kind as DuckDB calls it, and the text that it is, if it is one."""
+    """SQL for a JSON value: the value, its kind in DuckDB's terms, and its text if it is a string."""
 
     value: str
     kind: str
@@ -122,11 +122,11 @@ class Json(NamedTuple):
 
     @classmethod
     def at(cls, value: str) -> Json:
-        """Return what there is to know of a value."""
+        """Return the three for a value."""
         return cls(value, f"json_type({value})", f"({value} ->> '$')")
 
     def field(self, name: str) -> Json:
-        """Return the value that a name has in an object."""
+        """Return the value of a name in an object."""
         return Json.at(f"json_extract({self.value}, {json_path(name)})")
 
 
@@ -141,12 +141,16 @@ def json_path(name: str) -> str:
 
 
 def json_value(json: Json, type_: str, line: str, depth: int = 0) -> str:
-    """Return a value of JSON in a line as one of a type; NULL if it is none. Numbers and truths are not in quotes."""
+    """Return SQL for a JSON value as a value of a type; NULL if it does not fit.
+
+    Numbers and booleans must not be in quotes. ``line`` is the line that the value is in.
+    """
     kind, written = json.kind, f"CAST({json.value} AS VARCHAR)"
     if type_.startswith(("STRUCT", "ARRAY", "MAP")):
         return _nested(json, type_, line, depth)
     if type_ == "STRING":
-        # Spark gives what stands there, and DuckDB writes it anew: which is the same if it is found in the line.
+        # Spark returns the original text, and DuckDB writes it anew. They are the same if DuckDB's text is found in the
+        # line.
         return (
             f"CASE WHEN {kind} = 'VARCHAR' THEN {json.text} "
             f"WHEN {kind} IN ('UBIGINT', 'BIGINT', 'BOOLEAN') THEN {written} "
@@ -161,7 +165,7 @@ def json_value(json: Json, type_: str, line: str, depth: int = 0) -> str:
         return f"CASE WHEN {kind} = 'BOOLEAN' THEN {written} = 'true' END"
     said = f"WHEN {kind} = 'VARCHAR' THEN {text_value(json.text, type_)}"
     if type_.startswith("DECIMAL"):
-        # A number with more digits is no longer the one that was written.
+        # With more digits, the number would not be exactly the one that was written.
         few = f"length(regexp_replace({written}, '[^0-9]', '', 'g')) <= 15"
         return f"CASE {said} WHEN {kind} IN {_NUMBERS} AND {few} THEN {tried(written, type_)} END"
     if type_ == "TIMESTAMP":
@@ -188,14 +192,14 @@ def _nested(json: Json, type_: str, line: str, depth: int) -> str:
 
 
 def _inside(type_: str, depth: int) -> tuple[str, str, str]:
-    """Return the path to all that is in an array or a map, a name for one of them, and its type."""
+    """Return the path to all elements of an array or values of a map, a name for one of them, and its type."""
     if type_.startswith("ARRAY"):
         return "$[*]", f"e{depth}", sqltypes.element(type_) or "VOID"
     return "$.*", f"e{depth}", sqltypes.entry(type_)[1]
 
 
 def json_fits(json: Json, read: str, type_: str, line: str, depth: int = 0) -> str:
-    """Return the condition that nothing in a value of JSON was lost when it was ``read``: what is not null is there."""
+    """Return the SQL condition that nothing of a JSON value was lost when it was ``read``."""
     fits = f"{read} IS NOT NULL"
     if type_.startswith("STRUCT"):
         for name, field in sqltypes.fields(type_).items():

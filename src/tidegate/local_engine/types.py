@@ -1,4 +1,4 @@
-"""Types of DuckDB as those of Spark, which columns have everywhere here."""
+"""DuckDB's types as Spark's. Columns have Spark's types everywhere in this package."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from tidegate.flow.translate import duckdb_name, duckdb_type
 __all__ = ["of_arrow", "spark_type", "unzoned", "zoned", "zoned_type"]
 
 _NAMES = {"HUGEINT": "DECIMAL(38,0)", '"NULL"': "VOID", "NULL": "VOID"}
-#: Those of other units too: they become microseconds, as in Spark.
+#: Instants of all units: they become microseconds, as in Spark.
 _INSTANTS = {getattr(exp.DataType.Type, f"TIMESTAMP{end}") for end in ("", "NTZ", "TZ", "_S", "_MS", "_NS")}
 
 
 @lru_cache(maxsize=4096)
 def spark_type(type_: str) -> str:
-    """Return the type of Spark for one of DuckDB; instants are those with a zone, in UTC.
+    """Return Spark's type for one of DuckDB. Instants become those with a zone, in UTC.
 
     >>> spark_type("INTEGER[]"), spark_type("STRUCT(a VARCHAR, b TIMESTAMP)"), spark_type("MAP(VARCHAR, BIGINT)")
     ('ARRAY<INT>', 'STRUCT<a: STRING, b: TIMESTAMP>', 'MAP<STRING, BIGINT>')
     """
     if type_ in _NAMES:
         return _NAMES[type_]
-    # The parser does not know this one.
+    # The parser does not know this type.
     return _of(exp.DataType.build(type_.replace("TIMESTAMPTZ_NS", "TIMESTAMPTZ"), dialect="duckdb"))
 
 
 @lru_cache(maxsize=4096)
 def zoned_type(type_: str) -> str:
-    """Return DuckDB's name of a type for what users are given: Spark's instants have a zone.
+    """Return DuckDB's type for results that users get, in which Spark's instants have a zone.
 
     >>> zoned_type("STRUCT<start: TIMESTAMP, n: INT>"), zoned_type("TIMESTAMP_NTZ")
     ('STRUCT("start" TIMESTAMPTZ, "n" INT)', 'TIMESTAMP')
@@ -50,7 +50,7 @@ def zoned_type(type_: str) -> str:
 
 
 def zoned(sql: str, type_: str) -> str:
-    """Return a value, written in DuckDB's SQL, as users are given it: Spark's instants have a zone.
+    """Return SQL for a value of results that users get, in which Spark's instants have a zone.
 
     >>> zoned("t", "TIMESTAMP")
     'CASE WHEN isfinite(t) THEN make_timestamptz(epoch_us(t)) ELSE CAST(t AS TIMESTAMPTZ) END'
@@ -70,7 +70,7 @@ def zoned(sql: str, type_: str) -> str:
 
 
 def unzoned(sql: str, given: str, type_: str) -> str:
-    """Return a value of a type of DuckDB as a column of a type of Spark has it here: instants are in UTC.
+    """Return SQL that converts a value of a DuckDB type to Spark's type as it is kept here: instants are in UTC.
 
     >>> unzoned("t", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP")
     'CASE WHEN isfinite(t) THEN make_timestamp(epoch_us(t)) ELSE CAST(t AS TIMESTAMP) END'
@@ -83,9 +83,9 @@ def unzoned(sql: str, given: str, type_: str) -> str:
 
 
 def _at_same_instant(sql: str, type_: str) -> str:
-    """Return an instant with a zone without it, or the other way; the zone of the session is UTC.
+    """Return SQL for the same instant with a zone removed or added. The zone of the session is UTC.
 
-    A cast asks a calendar about every value, which takes longer than a join. The number inside is the same in UTC.
+    A cast would use a calendar for every value, which takes longer than a join. In UTC, the number inside is the same.
     """
     return f"CASE WHEN isfinite({sql}) THEN make_{type_.lower()}(epoch_us({sql})) ELSE CAST({sql} AS {type_}) END"
 
@@ -126,7 +126,7 @@ _OF_ARROW = {
 
 
 def of_arrow(type_: pa.DataType) -> str:
-    """Return the type of Spark for one of Arrow; instants with a zone are Spark's own.
+    """Return Spark's type for one of Arrow. Instants with a zone are Spark's TIMESTAMP.
 
     >>> of_arrow(pa.list_(pa.timestamp("us", "UTC"))), of_arrow(pa.struct({"a": pa.int32()}))
     ('ARRAY<TIMESTAMP>', 'STRUCT<a: INT>')

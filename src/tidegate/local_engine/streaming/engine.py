@@ -1,4 +1,4 @@
-"""The engine of a running flow in this process: it asks the sources for what is new, and makes steps of it."""
+"""The engine of a running flow in this process: it asks the feeds for new rows, and runs a step on them."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ class Engine(Running):
         self._feeds = dict(feeds)
         self._parts = LocalParts(run.files, host.backend, host.written)
         self._bounds = limits(run.flow)
-        #: How often, in microseconds, a step is made without rows so that the clock is heard; None if nobody listens.
+        #: How often, in microseconds, a step is run without rows to give a beat to the sources; None if none needs it.
         self._pulse = min(
             (p for source in run.flow.sources if (p := policy_of(source).pulse) is not None), default=None
         )
         self._takings: dict[str, Taking] = {}
-        #: How long it took to see whether there is something new.
+        #: How long it took to look for new rows the last time.
         self._looked = 0.0
-        #: When something was new, by the monotonic clock.
+        #: When there was something new, by the monotonic clock.
         self._moved = time.monotonic()
         positions = last.origin.positions if last else {}
         for name, feed in self._feeds.items():
@@ -78,7 +78,7 @@ class Engine(Running):
                 self._resume(feed, positions.get(run.origins[name]), name)
 
     def _resume(self, feed: Feed, found: Any, name: str) -> None:
-        """Let a feed go on behind the position that a commit has for it."""
+        """Let a feed continue after the position that a commit has for it."""
         if found is not None and found["kind"] != feed.kind:
             raise FlowChanged(
                 f"the checkpoint has read from {found['kind']}, and got {feed.kind}, which cannot go on from there",
@@ -88,36 +88,36 @@ class Engine(Running):
 
     @property
     def ended(self) -> bool:
-        """Whether no source will ever give anything more."""
+        """Whether no source will ever have more rows."""
         return any(not feed.endless for feed in self._feeds.values()) and all(
             feed.ended or feed.endless for feed in self._feeds.values()
         )
 
     @property
     def resting(self) -> bool:
-        """Whether all that there is now was taken, if a step found nothing."""
+        """Whether everything that is available now was taken, given that a step found nothing."""
         return all(feed.resting for feed in self._feeds.values())
 
     def bound(self, *, endless: bool = False) -> None:
-        """Take what the sources have now for all there is; with ``endless``, those alone that never end."""
+        """Limit the sources to what they have now; with ``endless``, only those that never end."""
         for name, feed in self._feeds.items():
             if feed.endless or not endless:
                 with at_source(name):
                     feed.bound()
 
     def wait(self, seconds: float) -> None:
-        """Wait until something may be new, at most so long."""
+        """Wait until there may be something new, at most for the given time."""
         until = time.monotonic() + seconds
         if len(self._feeds) == 1:
             next(iter(self._feeds.values())).wait(seconds)
         left = until - time.monotonic()
         if left > 0 and not self.ended:
-            # Who has many files to look through looks less often, and so does who found nothing for a while.
+            # If looking takes long, or nothing was new for a while, the pauses are longer.
             silence = time.monotonic() - self._moved
             time.sleep(min(left, max(_POLL, 2 * self._looked, silence / 20)))
 
     def step(self) -> bool:
-        """Make a step of what is new, or of what the clock shows; return whether something was taken from a feed."""
+        """Run a step on new rows or on a beat of the clock; return whether rows were taken from a feed."""
         began = time.monotonic()
         with self.in_step(), in_zone(self.flow.timezone):
             takings = {}
@@ -136,7 +136,7 @@ class Engine(Running):
         return bool(takings)
 
     def finish(self) -> None:
-        """Complete everything: the end of the input is a step of its own, and closes the checkpoint."""
+        """Make all times complete. The end of the input is a step of its own, and closes the checkpoint."""
         with self.in_step(), in_zone(self.flow.timezone), self.replaceable():
             if self.last is not None:
                 publish(self.run, self.last)
@@ -148,32 +148,32 @@ class Engine(Running):
                 self._backend.release_all()
 
     def close(self) -> None:
-        """Let go of all that is held."""
+        """Release everything that is held."""
         for feed in self._feeds.values():
             try:
                 feed.close()
             except Exception as error:
-                # It is over, whatever a reader thinks of that.
+                # The run is over, even if a reader fails to close.
                 _LOG.warning("source %r could not be closed: %s", feed.source.id, error)
         self._backend.connection.close()
 
     def forget(self) -> None:
-        """Drop the tables that hold state: the next step reads the parts that the last commit names."""
+        """Drop the tables that cache state. The next step reads the parts that the last commit names."""
         self._parts.forget()
 
     def interrupt(self) -> None:
-        """Break off the query that is running."""
+        """Interrupt the running query."""
         with suppress(duckdb.ConnectionException):
             # It may be closed by now.
             self._backend.connection.interrupt()
 
     def undone(self) -> None:
-        """Forget the tables of a step that was not committed, and what it took."""
+        """Forget the tables of a step that was not committed, and what it took from feeds."""
         self._parts.forget(self.last.paths if self.last else ())
         self._takings = {}
 
     def committed(self, before: Commit | None, commit: Commit) -> None:  # noqa: ARG002
-        """Let the sources know, before anything is published."""
+        """Tell the feeds that the step is committed, before anything is published."""
         self._parts.forget(commit.paths)
         takings, self._takings = self._takings, {}
         for name, taking in takings.items():
@@ -209,7 +209,7 @@ class Engine(Running):
             self._backend.release_all()
 
     def _listening(self, rows: Mapping[str, Relation], beat: Beat | None) -> list[str]:
-        """Return the sources that something comes to: rows, or a beat of the clock."""
+        """Return the sources that get something in this step: rows, or a beat of the clock."""
         hear = {s.id for s in self.flow.sources if beat is not None and policy_of(s).pulse is not None}
         return [s.id for s in self.flow.sources if s.id in rows or s.id in hear]
 
@@ -229,7 +229,7 @@ class Engine(Running):
         }
         return Origin("local", positions=positions)
 
-    # What positions have that is too large for a commit.
+    # Notes: parts of positions that are too large for a commit.
 
     def _key(self, name: str) -> str:
         return f"taken-{self.run.origins[name]}"
@@ -262,7 +262,7 @@ class Engine(Running):
     # The clock.
 
     def _beat(self) -> Beat | None:
-        """Return what the clock shows, if it is time to hear it."""
+        """Return a beat of the clock, if one is due."""
         if self._pulse is None:
             return None
         now, last = int(self.clock() * 1_000_000), self.heard

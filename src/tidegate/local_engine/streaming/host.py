@@ -1,4 +1,4 @@
-"""The local engine as a run sees it: schemas, rows of a step on their way out, and errors."""
+"""The local engine's side of a run: schemas, the rows of a step on their way out, and errors."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from tidegate.local_engine.types import of_arrow, zoned_type
 __all__ = ["LocalHost", "LocalResults", "at_source", "fields_of"]
 
 _BATCH = 8192
-#: What tables that `memory` makes say of themselves.
+#: The comment of tables that `memory` makes, by which they are recognised.
 _COLLECTED = "collected by tidegate"
-#: What has a name where `memory` makes tables; the case of names does not matter to DuckDB.
+#: The query for existing names where `memory` makes tables. DuckDB's names are not case-sensitive.
 _THERE = """
 SELECT kind, comment FROM (
     SELECT 'table' AS kind, table_name AS name, * FROM duckdb_tables()
@@ -51,17 +51,17 @@ class LocalHost:
     def __init__(self, backend: LocalBackend, tables: Mapping[str, Relation], shown: duckdb.DuckDBPyConnection) -> None:
         self.backend = backend
         self.tables = dict(tables)
-        #: Few rows that a step has just written aside, by where they are.
+        #: The rows that a step has just staged, if they are few, by path.
         self.written: dict[str, pa.Table] = {}
-        #: Where users find what `memory` collects.
+        #: The connection in which users find the tables of `memory`.
         self._shown = shown
 
     def lowering(self, flow: Plan) -> AbstractContextManager[None]:
-        """Translate for the time zone of the flow."""
+        """Translate expressions for the time zone of the flow."""
         return in_zone(flow.timezone)
 
     def shape(self, columns: Sequence[Column]) -> tuple[Column, ...]:
-        """Return the columns: they are what a shape is here."""
+        """Return the columns, which are the shape here."""
         return tuple(columns)
 
     def fields(self, shape: tuple[Column, ...]) -> Fields:
@@ -73,26 +73,26 @@ class LocalHost:
         if (just_written := self.written.pop(files.path(path), None)) is not None:
             return LocalResults(just_written, self._shown)
         found = parquet_files(files.here / path / name for name in files.names(path))
-        # Not by Arrow: what has no NULL in a file would be a column that takes none.
+        # Arrow does not read the file: it would make columns without NULLs not nullable.
         rows = self.backend.run(f"SELECT * FROM {found}")
         return LocalResults(rows.to_arrow_table(), self._shown)
 
     def records(self, files: Files) -> list[str]:  # noqa: ARG002
-        """Return nothing: all that is to be known is in the commit."""
+        """Return nothing: everything is in the commit."""
         return []
 
     def said(self, error: BaseException) -> Said:
-        """Return what an error says."""
+        """Return the message of an error, in our form."""
         return said(error)
 
     def sees_all(self, flow: Plan, name: str, sources: Sequence[str], shapes: Any) -> bool:  # noqa: ARG002
-        """Return that it does: what there is to see is looked at in a table that has all rows."""
+        """Return True: aggregates are computed over a table that has all rows."""
         return True
 
 
 @contextmanager
 def at_source(name: str, verb: str = "source") -> Iterator[None]:
-    """Say of what fails inside from which source, or table, it comes."""
+    """Add to errors raised inside the source or table that they come from."""
     try:
         yield
     except TidegateError as error:
@@ -110,7 +110,7 @@ class LocalResults:
 
     @cached_property
     def fields(self) -> Fields:
-        """Return their columns."""
+        """Return the columns of the rows."""
         columns = tuple(Column(field.name, of_arrow(field.type)) for field in self.native.schema)
         return Fields(columns, self.native.schema, schema_json(columns))
 
@@ -142,7 +142,7 @@ class LocalResults:
         return self.native
 
     def remember(self, name: str, collected: Sequence[pa.Table]) -> None:
-        """Make a table of what was collected that all connections of the session see."""
+        """Make a table of the collected rows, which all connections of the session see."""
         connection = self._shown.cursor()
         connection.register("__tidegate_collected", pa.concat_tables(collected))
         bare = name.strip("`").replace("``", "`")
@@ -158,7 +158,7 @@ class LocalResults:
 
 
 def fields_of(backend: LocalBackend, columns: Sequence[Column]) -> Fields:
-    """Return columns, as outputs are told them."""
+    """Return columns in the form that outputs are given."""
     for column in columns:
         if re.search(r"\bVOID\b(?!`?:)", column.type or "VOID"):
             raise NotSupported(f"column {column.name} has no type", hint="cast it in a select(…) before the sink")

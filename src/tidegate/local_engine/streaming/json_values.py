@@ -19,7 +19,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def json_text(value: Any, type_: str) -> str | None:
-    """Return a value, as Arrow gives it to Python, as JSON; None if it is missing.
+    """Return a Python value from Arrow as JSON; None if it is NULL.
 
     >>> json_text({"a": 1, "b": None, "c": [1.5, None]}, "STRUCT<a: INT, b: INT, c: ARRAY<DOUBLE>>")
     '{"a":1,"c":[1.5,null]}'
@@ -54,7 +54,9 @@ def _written(value: Any, type_: str) -> str:
 
 
 def _key(value: Any, type_: str) -> str:
-    """Return a key of a map, which JSON has as a text: Spark writes what it holds, days and microseconds since 1970.
+    """Return a key of a map as a JSON string.
+
+    Like Spark, it writes the inner value: days or microseconds since 1970.
 
     >>> _key(date(1970, 1, 3), "DATE"), _key(1e7, "DOUBLE"), _key(0.5, "FLOAT"), _key(True, "BOOLEAN")
     ('2', '1.0E7', '0.5', 'true')
@@ -92,7 +94,7 @@ def _text(value: Any, type_: str) -> str:
 
 
 def _shortest(value: float) -> str:
-    """Return a FLOAT with as few digits as tell it from all others."""
+    """Return a FLOAT with the fewest digits that identify it."""
     return next(text for digits in range(6, 10) if _as_float(text := f"{value:.{digits}g}") == value)
 
 

@@ -1,7 +1,7 @@
-"""Parts of state as Parquet files; tables in memory are a cache of them, from step to step.
+"""Parts of state as Parquet files; tables in memory cache them from step to step.
 
-What a step reads is in the parts that the last commit names, whether a table has it or not: a cache is lost without
-harm. DuckDB holds as much of it in memory as it may, and the rest in files of its own.
+A step reads the parts that the last commit names, whether they are cached or not, so losing a cache does no harm.
+DuckDB keeps as much of it in memory as it may, and the rest in its own temporary files.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ from tidegate.local_engine.types import unzoned
 
 __all__ = ["FEW", "LocalParts", "file_rows", "fold_few"]
 
-#: How many rows Arrow writes faster than DuckDB does, and waits for the disk.
+#: Up to this many rows, Arrow writes faster than DuckDB, which waits for the disk.
 FEW = 50_000
-#: How many new rows give answers that Python makes a table of faster than DuckDB plans another query.
+#: Up to this many new rows, answers are made into a table by Python faster than DuckDB plans another query.
 VERY_FEW = 500
-#: How many bytes of a part may stay in memory that DuckDB does not know of, and cannot move to the disk.
+#: The size in bytes up to which a part stays in memory outside of DuckDB, which then can't move it to disk.
 LIGHT = 4 << 20
-#: Parts of so many rows together are not written anew before there are so many of them: that takes longer than to read.
+#: If parts have `LARGE` rows together, they are not merged before there are `MANY` of them, as that takes longer than
+#: to read them.
 LARGE, MANY = 10_000, 16
 
 
 def fold_few(parts: Sequence[Part]) -> int:
-    """Return the first of the parts that should be written anew as one; how many there are, if none should.
+    """Return the index of the first part to merge with all later ones; the number of parts if none should be merged.
 
     >>> small, large = Part("a", 100), Part("b", 9000)
     >>> fold_few([small] * 5), fold_few([large] * 15), fold_few([large] * 17)
@@ -52,22 +53,22 @@ def fold_few(parts: Sequence[Part]) -> int:
 
 
 class LocalParts:
-    """The parts of a checkpoint, and what holds some of them: tables of DuckDB, and of Arrow if they are small."""
+    """The parts of a checkpoint, and their caches: tables of DuckDB, or of Arrow if they are small."""
 
     def __init__(self, files: Files, backend: LocalBackend, written: MutableMapping[str, pa.Table]) -> None:
         self._files = files
         self._backend = backend
-        #: The names of tables of DuckDB, by the paths of parts.
+        #: The names of DuckDB tables, by path of the part.
         self._tables: dict[str, str] = {}
-        #: Parts with few rows, by their paths: Arrow puts them together faster than DuckDB plans to.
+        #: Small parts, by path: Arrow concatenates them faster than DuckDB plans a query.
         self._small: dict[str, pa.Table] = {}
-        #: What was put together, and under which names DuckDB knows it, in this step.
+        #: The names in DuckDB of the small parts that were concatenated in this step, by their paths.
         self._named: dict[tuple[str, ...], str] = {}
-        #: Few rows that were written to be published, by where they are, until they are.
+        #: Rows that were staged to be published, if they are few, by path.
         self._written = written
-        #: How many new rows a step has; with few of them, there are few answers, as a rule.
+        #: The number of new rows of the step. If it is small, there are usually few answers.
         self.new = FEW + 1
-        #: How many rows were read last: of these, parts are folded, and answers come.
+        #: The number of rows that were read last, from which parts are merged and answers computed.
         self._read_rows = 0
 
     def read(self, parts: Sequence[Part], shape: tuple[Column, ...], *, coalesced: bool = False) -> Relation:  # noqa: ARG002
@@ -82,21 +83,21 @@ class LocalParts:
         return united([*(self._read(part, shape) for part in parts if part.path not in self._small), *small])
 
     def read_cached(self, parts: Sequence[Part], shape: tuple[Column, ...]) -> Relation:
-        """Return the rows of some parts: all stay in memory, as far as there is some."""
+        """Return the rows of some parts. All stay in memory if there is enough of it."""
         return self.read(parts, shape)
 
     def write(
         self, files: Files, path: str, rows: Relation, times: Sequence[str] = (), by: Mapping[str, str] = NOTHING
     ) -> Part:
-        """Write rows under a path that nobody else writes to; those of state stay in memory."""
+        """Write rows to a path that nothing else writes to. Rows of state stay in memory."""
         place = files.here / path
-        # What an attempt at the same step has left.
+        # An earlier attempt at the same step may have left something.
         files.delete(path)
         place.mkdir(parents=True)
         state = files is self._files and path.startswith("state/")
         if local(rows).late is not None and not state and not by and max(self.new, self._read_rows) > VERY_FEW:
             return self._done(files, path, write_late(self._backend, local(rows), place / FILE))
-        # Of many rows, many come; to look for few would be to compute them twice.
+        # Many rows give many results. Trying first whether they are few would compute them twice.
         many = self.new > FEW or (
             path.rpartition("/")[2].partition("-")[2].startswith("fold") and self._read_rows > FEW
         )
@@ -125,7 +126,7 @@ class LocalParts:
     def _write_few(
         self, files: Files, path: str, rows: pa.Table, seen: pa.Table, state: tuple[Column, ...] | None
     ) -> Part:
-        """Write few rows, and hold them if they are state: then ``state`` are its columns."""
+        """Write a few rows, and hold them in memory if they are state, whose columns are ``state``."""
         if rows.num_rows:
             write_few(rows, files.here / path / FILE)
         if rows.num_rows and state is not None:
@@ -142,7 +143,7 @@ class LocalParts:
         return self._done(files, path, rows.num_rows, last, first)
 
     def forget(self, kept: Collection[str] = ()) -> None:
-        """Let go of what is held of parts, but for some."""
+        """Release the caches of all parts except some."""
         for path in [path for path in self._tables if path not in kept]:
             self._backend.drop(self._tables.pop(path))
         for path in [path for path in self._small if path not in kept]:
@@ -173,15 +174,15 @@ class LocalParts:
         first: tuple[int | None, ...] = (),
     ) -> Part:
         if not count:
-            # No commit names an empty part, and so nobody would clean it away.
+            # No commit names an empty part, so it would never be deleted.
             files.delete(path)
             return Part(path, 0)
         return Part(path, count, _known(last), _known(first), measured(files, path, count))
 
 
 def _known(times: tuple[int | None, ...]) -> tuple[int, ...] | None:
-    """Return times if all are known."""
-    # Of decimals, there are no others than integers.
+    """Return the times if all are known; else None."""
+    # Decimals here are always whole numbers.
     found = tuple(int(time) for time in times if time is not None)
     return found if found and len(found) == len(times) else None
 
@@ -189,9 +190,9 @@ def _known(times: tuple[int | None, ...]) -> tuple[int, ...] | None:
 def _few_rows(
     backend: LocalBackend, rows: LocalRelation, times: Sequence[str], *, new: int
 ) -> tuple[pa.Table, pa.Table] | None:
-    """Return rows in the form that is written, and apart from them the values of ``times``; None if they are many.
+    """Return rows in their written form, and the values of ``times`` separately; None if there are many rows.
 
-    ``new`` is how many new rows they come of.
+    ``new`` is the number of new rows that they are computed from.
     """
     seen = [f"__seen{i}" for i in range(len(times))]
     whole = rows.with_columns(dict(zip(seen, times, strict=True)))
@@ -207,12 +208,12 @@ def _few_rows(
 
 
 def file_rows(backend: LocalBackend, paths: Sequence[Path], shape: Sequence[Column]) -> LocalRelation:
-    """Return the rows of Parquet files of ours."""
+    """Return the rows of Parquet files that we have written."""
     return _as_written(backend, parquet_files(paths), shape)
 
 
 def _as_written(backend: LocalBackend, table: str, shape: Sequence[Column]) -> LocalRelation:
-    """Return rows that have the form that is written."""
+    """Return rows from their written form."""
     written = {"TIMESTAMP": "TIMESTAMP WITH TIME ZONE"}
     columns = [
         f"{unzoned(name, written.get(type_, ''), type_)} AS {name}"

@@ -1,4 +1,4 @@
-"""Reading outputs in this process: what is committed and nothing else, at once or as a stream."""
+"""Reading outputs in this process: only what is committed, at once or as a stream."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ def read(session: Local | duckdb.DuckDBPyConnection, path: str | os.PathLike[str
     if not paths:
         return cursor.sql(empty)
     picked = ", ".join(f"CAST({name} AS {type_}) AS {name}" for name, type_ in columns)
-    # Columns that no file has are those of no rows.
+    # Columns that no file has are taken from an empty relation.
     found = parquet_files(paths, by_name=True)
     return cursor.sql(f"SELECT {picked} FROM ({empty} UNION ALL BY NAME SELECT * FROM {found})")
 
 
 def committed_files(files: Files) -> tuple[str, list[Path]]:
-    """Return the schema of an output, in JSON, and the files that have its rows."""
+    """Return the schema of an output as JSON, and the files with its rows."""
     for number in range(_TRIES):
         schema, found = committed_steps(files)
         moving = any(PENDING in Path(path).parts for path in found) and number < _TRIES - 1
         if not moving and (paths := data_files(found)) is not None:
             return schema, paths
-        # What is committed and was not published yet is moved to its place meanwhile, unless its run has died.
+        # A committed step that is not published yet is being moved to its place, unless its run has died.
         time.sleep(0.01 * 2**number)
     raise BadCheckpoint(f"{files.root} changes while it is read", hint="read it again")
 
 
 def data_files(found: list[str]) -> list[Path] | None:
-    """Return the files that some paths mean, which are files or directories of them; None if one is not there."""
+    """Return the files of some paths, which are files or directories; None if one does not exist."""
     paths: list[Path] = []
     for name in found:
         place = place_of(name)
@@ -68,7 +68,7 @@ def data_files(found: list[str]) -> list[Path] | None:
 
 
 def _inside(place: Path) -> list[Path]:
-    """Return the files in a directory, and in those of partitions in it."""
+    """Return the files in a directory and in its partition directories."""
     found = sorted(place.glob("[!._]*"))
     return [file for path in found for file in (_inside(path) if path.is_dir() else [path])]
 

@@ -1,4 +1,4 @@
-"""A run in this process: a thread that makes one step after the other."""
+"""A run in this process: a thread that runs one step after the other."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ __all__ = ["LocalRun", "Pace"]
 _OUTSIDE = "it was not in a step: see that the sources can be read, and start again from this checkpoint"
 
 
-#: How long a run waits for something new before it looks around, in seconds.
+#: How long a run waits for new rows before it checks whether it should stop, in seconds.
 _LONGEST = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When steps are made: at once, every so many seconds, or only of what there is."""
+    """When steps are run: at once, at an interval, or only for what is available."""
 
     seconds: float = 0.0
-    #: Whether the run is over when all that there was when it began is read.
+    #: Whether the run ends when everything that was available at its start is read.
     available: bool = False
 
 
@@ -49,7 +49,7 @@ class LocalRun(Run):
         self._engine = engine
         self._lock = lock
         self._pace = pace
-        #: Whether the end of what there is is the end of the input.
+        #: Whether the input ends when everything available is read.
         self._ends = ends
         self._stopping = Event()
         self._finishing = Event()
@@ -62,12 +62,12 @@ class LocalRun(Run):
         """Stop. Return whether the step that was running ended, or none was; the next start goes on after it."""
         self._stopping.set()
         if current_thread() is self._thread:
-            # From a function of the user's, in a step: it is the last one.
+            # Called by a user's function inside of a step, which is the last one then.
             return True
         if self._done.wait(timeout):
             return True
         while not self._done.wait(0.05):
-            # The step that ends the input is waited for.
+            # The step that ends the input is not interrupted.
             if not self._ending.is_set():
                 self._engine.interrupt()
         if self._broken_off:
@@ -99,7 +99,7 @@ class LocalRun(Run):
             self._done.set()
 
     def _steps(self) -> None:
-        """Make steps until the run is stopped, or there is nothing more."""
+        """Run steps until the run is stopped, or nothing more can come."""
         engine, pace = self._engine, self._pace
         if pace.available:
             engine.bound()
@@ -109,14 +109,14 @@ class LocalRun(Run):
                 raise self._lock.lost
             finishing = self._finishing.is_set()
             if finishing:
-                # There would always be one more tick to wait for.
+                # Endless sources are limited, as there would always be one more tick.
                 engine.bound(endless=True)
             moved = engine.step()
             if self._stopping.is_set():
-                # Perhaps by a function of the user's in that step: the end of the input is a step of its own.
+                # A user's function in that step may have stopped it. The end of the input would be another step.
                 return None
             nothing_left = not moved and engine.resting
-            # What has ended by itself is over, unless only what is there now was asked for.
+            # If all sources have ended, the run is over, unless only what is available now was requested.
             if engine.complete or (nothing_left and finishing) or (engine.ended and not pace.available):
                 return self._end()
             if nothing_left and pace.available:
@@ -126,12 +126,12 @@ class LocalRun(Run):
         return None
 
     def _end(self) -> None:
-        """Complete everything."""
+        """Make all times complete, which ends the input."""
         self._ending.set()
         self._engine.finish()
 
     def _wait(self, seconds: float) -> None:
-        """Wait for what is new, or for the next turn; not longer than it takes to see that the run is stopped."""
+        """Wait for new rows or for the next step; return soon if the run is stopped."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             if self._pace.seconds:
@@ -154,7 +154,7 @@ class LocalRun(Run):
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether an error comes of a query that was broken off."""
+    """Whether an error comes from an interrupted query."""
     while error is not None and not isinstance(error, duckdb.InterruptException):
         error = error.__cause__
     return error is not None

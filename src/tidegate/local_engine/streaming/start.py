@@ -66,11 +66,11 @@ def start(
     allow_pickle: bool = False,
     probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
 ) -> LocalRun:
-    """Start a flow, or go on from its checkpoint. ``probe`` is called at the named points of each step."""
+    """Start a flow, or continue from its checkpoint. ``probe`` is called at the named points of each step."""
     try:
         report, pace = reporter(metrics), _pace(trigger)
         if trigger and trigger.get("once"):
-            # As on Spark: all there is, at once.
+            # As on Spark, everything available is read at once.
             inputs = {name: replace(i, per_step=None) if isinstance(i, FileStream) else i for name, i in inputs.items()}
         path = checked_directory(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
         files = Files(place_of(path))
@@ -98,7 +98,7 @@ def prepare(
     clock: Callable[[], float] = time.time,
     **options: Any,
 ) -> Engine:
-    """Return an engine that goes on from a checkpoint; its outputs are its own from now on."""
+    """Return an engine that continues from a checkpoint, and claim its outputs."""
     check_ends(flow)
     flow = ticking(flow, inputs)
     check_expressions(flow)
@@ -135,7 +135,7 @@ def prepare(
             with suppress(Exception):
                 feed.close()
         backend.connection.close()
-        # What it failed with counts, and not what followed from it.
+        # The first error is raised, and not one that follows from it.
         with suppress(Exception):
             if lock:
                 lock.release()
@@ -144,7 +144,7 @@ def prepare(
 
 
 def _check_conditions(flow: Plan, backend: LocalBackend) -> None:
-    """Raise if a condition on new rows makes no sense here, on no rows."""
+    """Raise if DuckDB refuses a condition on new rows; it is tried on no rows."""
     bounds = limits(flow)
     for source in flow.sources:
         policy = policy_of(source)
@@ -155,7 +155,7 @@ def _check_conditions(flow: Plan, backend: LocalBackend) -> None:
 
 
 def _whole(given: InputRows) -> Relation:
-    """Return the rows of a table, or raise if some of them do not parse: there is no place where they could be read."""
+    """Return the rows of a table; raise if some do not parse, as there is no place to set them aside."""
     if given.unreadable is not None and (unread := given.unreadable.fetch().num_rows):
         raise BadInput(f"expected rows that parse in a table, got {unread} that do not", hint="mend the files")
     return given.rows
@@ -166,7 +166,7 @@ def _connection(session: Local | duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyCo
 
 
 def _pace(trigger: Any) -> Pace:
-    """Return when steps are made, from what `DataStreamWriter.trigger` takes."""
+    """Return when steps are run, from the arguments of `DataStreamWriter.trigger`."""
     if trigger is None:
         return Pace()
     if not isinstance(trigger, Mapping) or len(trigger) != 1:

@@ -1,4 +1,4 @@
-"""How rows are written to Parquet files: few of them by Arrow, many by DuckDB; and apart, by the values of columns."""
+"""How rows are written to Parquet files: a few by Arrow, many by DuckDB; and partitioned by columns."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ from tidegate.local_engine.types import zoned
 __all__ = ["FILE", "copy_rows", "picked", "write_apart", "write_few", "write_late"]
 
 FILE = "part-0.parquet"
-#: How many rows of a join are written at a time, and how many bytes their texts may have that are written once.
+#: How many rows of a join are written at a time, and how many bytes the dictionary of their strings may have.
 _AT_A_TIME = 1_000_000
 _DICTIONARY = 32 << 20
 _TEXTS = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
 def picked(columns: Sequence[Column]) -> str:
-    """Return columns in the form that is written."""
+    """Return the SELECT list of columns in their written form."""
     names = [(duckdb_name(c.name), c.type or "") for c in columns]
     return ", ".join(f"{zoned(name, type_)} AS {name}" for name, type_ in names) or NO_COLUMN
 
 
 def copy_rows(backend: LocalBackend, rows: LocalRelation, to: Path) -> int:
-    """Write rows to a file; return how many there are."""
+    """Write rows to a file; return their number."""
     return backend.copied(rows, picked(rows.columns), str(to).replace("'", "''"))
 
 
 def write_few(rows: pa.Table, to: Path) -> None:
-    """Write few rows: DuckDB waits until its file is on the disk, and a step should wait for all files at a time."""
+    """Write a few rows by Arrow: DuckDB would sync each file, and a step should sync all files together."""
     pq.write_table(rows, to, store_schema=False, **_options(rows.schema))
 
 
 def _options(schema: pa.Schema) -> dict[str, Any]:
-    """Return how Arrow is to write columns."""
-    # Readers that go by what Arrow writes of the values of a column would overlook NaN.
+    """Return the options with which Arrow writes columns."""
+    # Readers that use Arrow's statistics of a column would miss NaN.
     numbers = any(re.search("float|double", str(type_)) for type_ in schema.types)
-    # Numbers are seldom the same: to look whether they are takes longer than to write them.
+    # Numbers are seldom repeated. Building a dictionary of them takes longer than writing them.
     looked_up = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     texts = [field.name for field in schema if field.type in _TEXTS]
-    # The least of texts that come often would be looked for among all of them.
+    # For columns with dictionaries, the minimum would be searched among all rows.
     seen: bool | list[str] = not numbers and [name for name in schema.names if name not in looked_up]
     return {
         "write_statistics": seen if looked_up else not numbers,
@@ -61,7 +61,7 @@ def _options(schema: pa.Schema) -> dict[str, Any]:
 
 
 def write_late(backend: LocalBackend, rows: LocalRelation, to: Path) -> int:
-    """Write rows, some of whose columns are looked up only now, to a file; return how many there are."""
+    """Write rows, some of whose columns are looked up only now, to a file; return their number."""
     late = rows.late
     assert late is not None
     others = [column for column in rows.columns if column.name not in late.columns]
@@ -87,13 +87,13 @@ def write_late(backend: LocalBackend, rows: LocalRelation, to: Path) -> int:
 
 
 def _texts(backend: LocalBackend, side: Side, column: str) -> pa.DictionaryArray:
-    """Return a column of a table, in the order of rows, each of its texts once."""
+    """Return a column of a table in the order of its rows, as a dictionary array."""
     query = f"SELECT {duckdb_name(column)} AS text FROM {side.table} ORDER BY rowid"
     return backend.run(query).to_arrow_table().column("text").combine_chunks().dictionary_encode()
 
 
 def _looked_up(texts: pa.DictionaryArray, numbers: pa.Array) -> pa.DictionaryArray:
-    """Return the texts of some rows, without those that none of them has."""
+    """Return the strings of some rows, with a dictionary of only those that occur."""
     found = texts.indices.take(numbers)
     if len(texts.dictionary) <= len(found) // 4:
         return pa.DictionaryArray.from_arrays(found, texts.dictionary)
@@ -104,9 +104,10 @@ def _looked_up(texts: pa.DictionaryArray, numbers: pa.Array) -> pa.DictionaryArr
 def write_apart(
     backend: LocalBackend, rows: LocalRelation, few: pa.Table | None, place: Path, by: Mapping[str, str]
 ) -> int:
-    """Write rows to a directory for each value of some columns, without the texts of these; return how many there are.
+    """Write rows partitioned by the values of some columns; return their number.
 
-    ``by`` maps a column of texts to the one that it is of. ``few`` are the rows in memory, if they are few.
+    ``by`` maps text columns, which are not written, to the columns whose values they have. ``few`` are the rows in
+    memory, if they are few.
     """
     if few is None:
         return _write_many(backend, rows, place, by)
@@ -136,9 +137,9 @@ def _write_many(backend: LocalBackend, rows: LocalRelation, place: Path, by: Map
 
 
 def _made(place: Path, by: Mapping[str, str], texts: Sequence[str | None], number: int) -> Path:
-    """Return the file of rows with some values, whose directory is there then.
+    """Return the path of the file for rows with some values, and make its directory.
 
-    To a file system, names that differ in their case may be one. So each file has a number of its own.
+    A file system may not distinguish names by case, so each file has its own number.
     """
     found = place.joinpath(*(directory_of_value(column, text) for column, text in zip(by.values(), texts, strict=True)))
     found.mkdir(parents=True, exist_ok=True)

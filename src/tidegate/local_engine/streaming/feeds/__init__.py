@@ -1,4 +1,4 @@
-"""What sources of running flows are read from, one module for each kind; what a user may give is said here alone."""
+"""What sources of running flows are read from, one module for each kind. Only this module maps arguments to feeds."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _HINT = (
 
 
 def feed_of(source: Source, backend: LocalBackend, given: Any, clock: Callable[[], float] = time.time) -> Feed:
-    """Return what a source is read from, from what a user gave; raise if it is none."""
+    """Return the feed of a source from the user's argument; raise if it is not valid."""
     if isinstance(given, Clock):
         return TickFeed(source, backend, given, clock)
-    # What comes has no time yet if that is when it comes.
+    # If the time of a row is its arrival, the rows given do not have it yet.
     source = replace(source, schema=given_schema(source))
     if isinstance(given, HandedOver):
         return HandedFeed(source, backend, given)

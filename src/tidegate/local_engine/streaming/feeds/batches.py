@@ -1,4 +1,4 @@
-"""Batches of Arrow data from an iterator, or from a function that can begin behind those that were taken."""
+"""Batches of Arrow data from an iterator, or from a function that can start after those already taken."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
 
 __all__ = ["BatchFeed"]
 
-#: How many batches may wait: who makes them faster than they are taken, waits.
+#: How many batches may wait. A faster producer is blocked.
 _AHEAD = 64
 _INSTANT = pa.timestamp("us", "UTC")
 
 
 class BatchFeed(Feed):
-    """A feed of Arrow batches or tables. A thread asks for them, so that a step never waits for one."""
+    """A feed of Arrow batches or tables. A thread fetches them, so that a step never waits for one."""
 
     kind = "batches"
 
@@ -42,7 +42,7 @@ class BatchFeed(Feed):
         self._failure: BaseException | None = None
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
-        """Begin behind the batches that were taken; what is no function cannot."""
+        """Start after the batches that were taken; only a function can do that."""
         self._taken = position["batches"] if position else 0
         if position is not None and self._taken and not callable(self._given):
             raise BadCheckpoint(
@@ -57,18 +57,18 @@ class BatchFeed(Feed):
         return {"batches": self._taken}
 
     def _begin(self) -> None:
-        """Ask for the first batch: not before the run does, which may be refused."""
+        """Start fetching. That waits for the first step, since a run may be refused before."""
         self._begun = True
         batches = iter(self._given(self._taken) if callable(self._given) else self._given)
         Thread(target=self._fetch, args=(batches,), name=f"tidegate {self.source.id}", daemon=True).start()
 
     def take(self) -> Taking | None:
-        """Return the rows of all batches that have come."""
+        """Return the rows of all batches fetched so far."""
         if not self._begun:
             self._begin()
         with self._changed:
             found = list(self._waiting)
-            # What came before it failed is taken first.
+            # Batches that came before the failure are taken first.
             if self._failure is not None and not found:
                 raise self._failure
         if not found:
@@ -82,7 +82,7 @@ class BatchFeed(Feed):
         return Taking(rows, {"batches": self._taken + len(found)}, own=len(found), count=count)
 
     def _as_declared(self, table: pa.Table) -> bool:
-        """Whether a table has the declared types, so that nothing is left to be cast."""
+        """Whether a table has the declared types, and needs no cast."""
         types = {column.name: arrow_type(column.type or "") for column in self.source.schema.columns}
         instants = {column.name for column in self.source.schema.columns if column.type == "TIMESTAMP"}
         return all(
@@ -91,7 +91,7 @@ class BatchFeed(Feed):
         )
 
     def committed(self, taking: Taking) -> None:
-        """Let go of the batches, and have others in their place."""
+        """Release the batches, which makes room for others."""
         with self._changed:
             for _ in range(taking.own):
                 self._waiting.popleft()
@@ -115,7 +115,7 @@ class BatchFeed(Feed):
             self._changed.wait_for(lambda: self._waiting or self._over or self._failure, seconds)
 
     def close(self) -> None:
-        """Ask for no more."""
+        """Stop fetching."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

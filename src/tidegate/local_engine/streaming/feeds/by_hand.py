@@ -1,4 +1,4 @@
-"""Rows that are handed over step by step, and lines that say which times are complete: what a test gives a flow."""
+"""Rows that are handed over step by step, with lines that make times complete: the input of a test."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ __all__ = ["HandedFeed", "HandedOver"]
 
 @dataclass(slots=True)
 class HandedOver:
-    """What was handed over so far: tables of the declared columns, each with its lines; whoever has it may add."""
+    """What was handed over so far: tables of the declared columns, each with its lines. More can be added any time."""
 
     given: list[tuple[pa.Table, tuple[str, ...]]] = field(default_factory=list)
 
     def add(self, rows: pa.Table, lines: Sequence[str] = ()) -> None:
-        """Hand over rows, which may be none, and lines."""
+        """Hand over lines, and rows, of which there may be none."""
         self.given.append((rows, tuple(lines)))
 
 
 class HandedFeed(Feed):
-    """A feed of what was handed over and not yet taken; its position counts how often that happened."""
+    """A feed of what was handed over and not taken yet. Its position is the number of hand-overs taken."""
 
     kind = "by hand"
 
@@ -42,16 +42,16 @@ class HandedFeed(Feed):
         self._told = policy_of(source).told
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
-        """Go on behind what was taken."""
+        """Continue after what was taken."""
         self._taken = position["taken"] if position else 0
 
     @property
     def position(self) -> dict[str, int]:
-        """How much was taken."""
+        """The number of hand-overs taken."""
         return {"taken": self._taken}
 
     def take(self) -> Taking | None:
-        """Return all that is new."""
+        """Return everything that is new."""
         found = self._given[self._taken :]
         if not found:
             return None
@@ -68,5 +68,5 @@ class HandedFeed(Feed):
         return Taking(whole, {"taken": taken}, own=taken, count=count)
 
     def committed(self, taking: Taking) -> None:
-        """Go on behind what was taken."""
+        """Continue after what was taken."""
         self._taken = taking.own

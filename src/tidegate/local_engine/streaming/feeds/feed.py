@@ -1,4 +1,4 @@
-"""A feed: what a source of a running flow is read from, step by step, and where it goes on after a restart."""
+"""A feed: what a source of a running flow is read from, and where it continues after a restart."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ __all__ = ["Feed", "Taking"]
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """What a step takes from a feed: rows, with the columns of the source, and the position behind them.
+    """What a step takes from a feed: rows with the columns of the source, and the position after them.
 
-    It counts when the step is committed. What was not may be cut otherwise the next time.
+    It counts when the step is committed. Otherwise the next attempt may take another portion.
     """
 
     rows: Relation
-    #: As JSON has it.
+    #: The position, as JSON.
     position: Any
-    #: What is added to the position that is too large for a commit: it is kept as a part of state.
+    #: An addition to the position that is too large for a commit. It is kept as a part of state.
     noted: pa.Table | None = None
-    #: What the feed itself wants to know again when the step is committed.
+    #: A value that the feed gets back when the step is committed.
     own: Any = None
-    #: How many rows there are, if all are in memory as they were declared: to read them again takes nothing.
+    #: The number of rows, if all are in memory in the declared types and cost nothing to read again.
     count: int | None = None
 
 
 class Feed:
-    """A feed that has nothing, and what others change of it."""
+    """The base of all feeds. As it is, it has no rows."""
 
-    #: What a commit calls it: a feed of another kind cannot go on from its position.
+    #: Its name in commits. A feed of another kind can't continue from its position.
     kind = ""
-    #: What its position is kept in, besides the commit: columns of a table, none if it needs none.
+    #: The columns of the table with the rest of its position; empty if it needs none.
     notes: Mapping[str, str] = {}
-    #: Whether it never ends, and nobody waits for that.
+    #: Whether it never ends, so that nothing waits for its end.
     endless = False
 
     def __init__(self, source: Source, backend: LocalBackend) -> None:
@@ -48,38 +48,41 @@ class Feed:
         self.backend = backend
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:
-        """Go on behind a position that was committed; None is the beginning."""
+        """Continue after a committed position; None is the beginning."""
 
     @property
     def position(self) -> Any:
-        """Where it is by now, as JSON has it: what a commit says of a source that nothing came from."""
+        """The current position as JSON, for the commit of a step without rows of this source."""
         return None
 
     def bound(self) -> None:
-        """Take what there is now for all there is: nothing that comes later is new."""
+        """Limit the feed to what is available now; nothing that comes later is taken."""
 
     def take(self) -> Taking | None:
-        """Return what is new, and do not wait for it; None if nothing is. Without a commit, it is new again."""
+        """Return what is new, without waiting; None if nothing is. If it is not committed, it is new again."""
         return None
 
     def check_read(self, taking: Taking) -> None:
         """Raise if what was taken changed while its rows were read."""
 
     def committed(self, taking: Taking) -> None:
-        """Know that what was taken is in a commit."""
+        """Note that what was taken is committed."""
 
     @property
     def ended(self) -> bool:
-        """Whether nothing will ever be new any more."""
+        """Whether nothing new can ever come."""
         return False
 
     @property
     def resting(self) -> bool:
-        """Whether all that there is now was taken, if `take` returns nothing; who fetches ahead may not know yet."""
+        """Whether everything available was taken, given that `take` returned None.
+
+        A feed that fetches ahead may not know.
+        """
         return True
 
     def wait(self, seconds: float) -> None:
-        """Wait until something may be new, at most so long; who cannot know that does not wait."""
+        """Wait until something may be new, at most for the given time. A feed that can't know that does not wait."""
 
     def close(self) -> None:
-        """Let go of what is held open."""
+        """Release open resources."""

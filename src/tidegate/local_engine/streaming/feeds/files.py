@@ -1,6 +1,6 @@
-"""Files that appear in a place, each taken once: what was taken is noted by path, size and time of change.
+"""Files that appear under a path, each taken once. Those taken are recorded by path, size and time of change.
 
-A greatest name or time would not do: files may come late, from clocks that disagree, under any name.
+The greatest name or time would not be enough: files may come late, from machines whose clocks disagree, under any name.
 """
 
 from __future__ import annotations
@@ -77,21 +77,21 @@ class FileFeed(Feed):
         super().__init__(source, backend)
         self._given = given
         self._taken: dict[str, _Found] = {}
-        #: The files that count, if those that are there now are all there are.
+        #: The files to take, if the feed is limited to those that exist now.
         self._bounds: set[str] | None = None
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
-        """Know the files that were taken."""
+        """Restore the set of files that were taken."""
         rows = noted.to_pylist() if noted is not None else []
         self._taken = {row["path"]: _Found(row["changed"], row["path"], row["size"]) for row in rows}
 
     @property
     def position(self) -> dict[str, int]:
-        """How many files were taken; which ones is noted apart."""
+        """The number of files taken. The files themselves are in the notes."""
         return {"files": len(self._taken)}
 
     def bound(self) -> None:
-        """Take the files that are there now."""
+        """Limit the feed to the files that exist now."""
         self._bounds = {found.path for found in self._new()}
 
     def take(self) -> Taking | None:
@@ -124,14 +124,14 @@ class FileFeed(Feed):
                 raise self._changed(file, now)
 
     def committed(self, taking: Taking) -> None:
-        """Note the files."""
+        """Record the files as taken."""
         self._taken |= {file.path: file for file in taking.own}
 
     def _new(self) -> Iterator[_Found]:
         for path in _listed(self._given.pattern):
             found = _look(path)
             if found is None:
-                # It was deleted since it was listed.
+                # It was deleted after it was listed.
                 continue
             known = self._taken.get(found.path)
             if known is None:
@@ -158,7 +158,7 @@ def _look(path: str) -> _Found | None:
 
 
 def _listed(pattern: str) -> Iterator[str]:
-    """Yield the files that a path, a directory or a pattern means, hidden ones left out, each by its one real path."""
+    """Yield the files that a path, directory or pattern stands for, without hidden ones, each by its real path."""
     if os.path.exists(pattern):
         base, meant = pattern, iter([pattern])
     else:

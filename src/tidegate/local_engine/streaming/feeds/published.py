@@ -32,7 +32,7 @@ from tidegate.local_engine.streaming.parts import file_rows
 
 __all__ = ["PublishedFeed", "PublishedStream"]
 
-#: How many steps of the other flow one step takes at most.
+#: The greatest number of steps of the other flow that one step takes.
 _AT_ONCE = 100
 
 
@@ -59,8 +59,8 @@ class _Step:
 class PublishedFeed(Feed):
     """A feed of the steps of another flow, in the order of their numbers.
 
-    A directory that is written to may be listed with a step and without the one before it. Each step says how many rows
-    came before: none is taken before all of those were.
+    The listing of a directory that is being written to may have a step, and lack the one before it. Each step says how
+    many rows came before it, and it is taken only when all of those were.
     """
 
     kind = "published"
@@ -70,7 +70,7 @@ class PublishedFeed(Feed):
         self._files = Files(place_of(given.path))
         owner = owner_of(self._files)
         self._owner = owner["id"]
-        #: Whether the source goes by the frontiers, and not by another strategy.
+        #: Whether the source follows the published frontiers, and does not have another strategy.
         self._follows = isinstance(source.watermark, Published)
         if isinstance(source.watermark, Published):
             _check_followed(source, source.watermark, self._files, owner)
@@ -79,7 +79,7 @@ class PublishedFeed(Feed):
         self._last: int | None = None
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
-        """Go on behind a step and a frontier."""
+        """Continue after a step and a frontier."""
         if not position:
             return
         if position["owner"] != self._owner:
@@ -91,16 +91,16 @@ class PublishedFeed(Feed):
 
     @property
     def position(self) -> dict[str, Any]:
-        """The step and the frontier that were taken last, and how many rows there were up to them."""
+        """The step and the frontier taken last, and the number of rows up to them."""
         return {**self._at, "owner": self._owner}
 
     def bound(self) -> None:
-        """Take the steps that are there now."""
+        """Limit the feed to the steps that exist now."""
         self._last = max((step.number for step in self._steps(most=None)), default=-1)
 
     def take(self) -> Taking | None:
-        """Return the rows of steps, and the frontiers, that are new."""
-        # Frontiers first: the rows that one speaks of are there before it.
+        """Return the rows of new steps, and new frontiers."""
+        # Frontiers are listed first: the rows that a frontier counts exist before it.
         promises = self._promises() if self._follows else []
         steps = self._steps(most=_AT_ONCE)
         if not steps and not promises:
@@ -119,7 +119,7 @@ class PublishedFeed(Feed):
         return Taking(rows, {**at, "owner": self._owner}, own=at)
 
     def committed(self, taking: Taking) -> None:
-        """Go on behind what was taken."""
+        """Continue after what was taken."""
         self._at = taking.own
 
     @property
@@ -128,7 +128,7 @@ class PublishedFeed(Feed):
         return (*self.source.schema.columns, *more)
 
     def _steps(self, *, most: int | None) -> list[_Step]:
-        """Return the steps that come next, as far as they are whole and there is none missing between them."""
+        """Return the next steps, as long as they are complete and none between them is missing."""
         numbers = [number for name in self._files.names() if (number := step_of(name)) is not None]
         found: list[_Step] = []
         rows = self._at["rows"]
@@ -161,14 +161,14 @@ class PublishedFeed(Feed):
         return rows.with_columns({STEP: f"{step.number}L", TOLD: "CAST(NULL AS STRING)"})
 
     def _columns_in(self, path: Path) -> list[Column]:
-        """Return the columns of a file that the source has too: the other flow may have got some since."""
+        """Return the columns of a file that the source has, too. The other flow may have added columns since."""
         there = {name.lower(): name for name in pq.read_schema(path).names}
         own = {given: declared for given, declared in self._names.items() if given.lower() in there}
         return [Column(given, self.source.schema[declared].type) for given, declared in own.items()]
 
 
 def _declared(source: Source, columns: list[Column]) -> dict[str, str]:
-    """Return the names that the columns of an output have in the source; raise if they are not those it declares."""
+    """Return the names of an output's columns in the source; raise if they are not the declared ones."""
     found = check_columns(
         source,
         columns,
@@ -179,7 +179,7 @@ def _declared(source: Source, columns: list[Column]) -> dict[str, str]:
 
 
 def _check_followed(source: Source, watermark: Published, files: Files, owner: Mapping[str, Any]) -> None:
-    """Raise unless a source follows the output that it reads, and has its times."""
+    """Raise unless a source follows the output that it reads, and has the same times."""
     promised = Files(place_of(watermark.path))
     if promised.here.resolve() != files.here.resolve():
         raise BadInput(

@@ -1,4 +1,4 @@
-"""Objects with the methods of PySpark's Python stream readers: one connector serves both engines."""
+"""Objects with the methods of PySpark's Python stream readers, so that one connector works on both engines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
 
 __all__ = ["METHODS", "ReaderFeed"]
 
-#: What a reader has; `commit` and `stop` it may have.
+#: The methods that a reader must have. `commit` and `stop` are optional.
 METHODS = ("initialOffset", "latestOffset", "partitions", "read")
 
 
@@ -32,24 +32,24 @@ class ReaderFeed(Feed):
         super().__init__(source, backend)
         self._reader = given
         self._at: Any = None
-        #: Where it ends, if what there is now is all there is.
+        #: The last offset, if the feed is limited to what is available now.
         self._last: Any = None
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
-        """Go on at an offset; the first is the reader's own."""
+        """Continue at an offset. The first one is given by the reader."""
         self._at = position["offset"] if position else self._plain(self._reader.initialOffset())
 
     @property
     def position(self) -> dict[str, Any]:
-        """The offset behind what was read."""
+        """The offset after what was read."""
         return {"offset": self._at}
 
     def bound(self) -> None:
-        """Read up to the offset that is the latest now; a reader that can tell by itself what is there is told to."""
+        """Limit the feed to the latest offset. A reader that can prepare for that by itself is told to."""
         if hasattr(self._reader, "prepareForTriggerAvailableNow"):
             self._reader.prepareForTriggerAvailableNow()
         else:
-            # Whatever it gives at a time: what it leaves out now would be behind the end.
+            # The reader's own limit is not used here: what it leaves out now would come after the end.
             self._last = self._latest(_everything())
 
     def take(self) -> Taking | None:
@@ -66,18 +66,18 @@ class ReaderFeed(Feed):
         return Taking(rows, {"offset": end}, own=end)
 
     def committed(self, taking: Taking) -> None:
-        """Go on behind the offset, and let the reader know that nobody will ask for what is before it."""
+        """Continue after the offset, and tell the reader that nothing before it will be read again."""
         self._at = taking.own
         if hasattr(self._reader, "commit"):
             self._reader.commit(taking.own)
 
     def _latest(self, limit: Any) -> Any:
-        # PySpark 4.2 tells readers where they are, and how much is wanted.
+        # PySpark 4.2 passes the current offset and the limit to readers.
         wanted = len(signature(self._reader.latestOffset).parameters)
         return self._plain(self._reader.latestOffset(*(self._at, limit)[:wanted]))
 
     def _plain(self, offset: Any) -> Any:
-        """Return an offset as it is after a restart."""
+        """Return an offset as it would be after a restart."""
         try:
             return json.loads(json.dumps(offset))
         except (TypeError, ValueError):
@@ -92,7 +92,7 @@ class ReaderFeed(Feed):
             self._reader.stop()
 
     def _tables(self, given: Iterable[Any]) -> Iterator[pa.Table]:
-        """Yield what a reader gives as tables: it gives batches of Arrow data, or rows as tuples."""
+        """Yield the rows of a reader as tables; it returns Arrow batches, or rows as tuples."""
         rows: list[dict[str, Any]] = []
         names = self.source.schema.names
         for item in given:
@@ -118,12 +118,12 @@ class ReaderFeed(Feed):
 
 
 def _limit(reader: Any) -> Any:
-    """Return how much a reader gives at a time, if it says so; everything, if it does not."""
+    """Return the read limit of a reader, or that of everything if it has none."""
     return reader.getDefaultReadLimit() if hasattr(reader, "getDefaultReadLimit") else _everything()
 
 
 def _everything() -> Any:
-    """Return what readers take for no limit: PySpark's word for it, or nothing."""
+    """Return the read limit that means everything: PySpark's object for it, or None."""
     try:
         from pyspark.sql.streaming.datasource import ReadAllAvailable
     except ImportError:

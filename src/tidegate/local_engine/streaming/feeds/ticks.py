@@ -17,7 +17,7 @@ __all__ = ["TickFeed"]
 
 
 class TickFeed(Feed):
-    """A feed of ticks, each later than the one before; those that were missed are not made up for."""
+    """A feed of ticks, each later than the one before. Missed ticks are not made up for."""
 
     kind = "ticks"
     endless = True
@@ -32,7 +32,7 @@ class TickFeed(Feed):
         self._bound: int | None = None
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
-        """Go on after the last tick."""
+        """Continue after the last tick."""
         self._last = position["tick"] if position else None
 
     @property
@@ -41,7 +41,7 @@ class TickFeed(Feed):
         return {"tick": self._last}
 
     def bound(self) -> None:
-        """Give one more tick at most."""
+        """Limit the feed to one more tick."""
         if self._bound is None:
             self._bound = self._tick()
 
@@ -55,7 +55,7 @@ class TickFeed(Feed):
         return Taking(self.backend.rows([rows], self.source.schema.columns), {"tick": tick}, own=tick)
 
     def committed(self, taking: Taking) -> None:
-        """Know that a tick is in a commit."""
+        """Note that a tick is committed."""
         self._last = taking.own
 
     def _tick(self) -> int:
