@@ -1,6 +1,6 @@
 """Python functions on Arrow data inside Spark.
 
-Spark's own `mapInArrow` and `applyInArrow` want pandas to be there, though they do not use it; these do not.
+Spark's own `mapInArrow` and `applyInArrow` require pandas, though they do not use it. These do not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["apply_in_arrow", "map_in_arrow", "struct_type"]
 
 
 def struct_type(columns: Sequence[Column], first: Sequence[StructField] = ()) -> StructType:
-    """Return Spark's form of some columns, after fields that Spark knows already."""
+    """Return some columns as a StructType, after fields that are in Spark's form already."""
     from pyspark.sql.types import StructType
 
     declared: Any = StructType.fromDDL(", ".join(f"{quoted(c.name)} {c.type}" for c in columns))
@@ -30,14 +30,14 @@ def struct_type(columns: Sequence[Column], first: Sequence[StructField] = ()) ->
 
 
 def map_in_arrow(rows: DataFrame, function: Batches, schema: StructType) -> DataFrame:
-    """Return what a function on an iterator of batches makes of rows."""
+    """Return the result of a function on an iterator of batches."""
     from pyspark.util import PythonEvalType
 
     return batches_mapped(rows, _function(rows, function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF))
 
 
 def apply_in_arrow(groups: GroupedData, function: Callable[..., pa.Table], schema: StructType) -> DataFrame:
-    """Return what a function on ``(key, table)`` makes of each group."""
+    """Return the result of a function on ``(key, table)`` for each group."""
     from pyspark.util import PythonEvalType
 
     rows = rows_of_groups(groups)

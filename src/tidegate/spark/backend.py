@@ -1,4 +1,4 @@
-"""Spark as a backend of the engine: where relations are worked out, held and queried."""
+"""Spark as a backend of the engine: how relations are computed, held and queried."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SparkBackend:
-    """A session of Spark."""
+    """A Spark session."""
 
     runtime: Runtime
 
@@ -41,41 +41,41 @@ class SparkBackend:
         return SparkRelation(self, frame)
 
     def nothing(self, shape: StructType) -> SparkRelation:
-        """Return no rows, of a shape."""
+        """Return an empty relation of a shape."""
         return self.relation(no_rows(self.runtime, shape))
 
     @property
     def refusals(self) -> tuple[type[Exception], ...]:
-        """Return the errors with which Spark refuses a plan."""
+        """Return the exceptions with which Spark refuses a plan."""
         return self.runtime.refusals
 
     def refused(self, operator: Operator, inputs: Sequence[Relation], error: Exception) -> FlowError:
-        """Return the error for an operator that Spark refuses, pointing at the expression that is to blame."""
+        """Return the error for an operator that Spark refuses, which points at the failing expression."""
         return refused(operator, [frame_of(given) for given in inputs], self.runtime, error)
 
     def quiet(self) -> AbstractContextManager[None]:
-        """Keep PySpark from printing its own account of errors."""
+        """Stop PySpark from logging errors that we report ourselves."""
         return self.runtime.quiet()
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """Make something, unless it was made under this key before."""
+        """Return the value for a key; it is made the first time only."""
         return self.runtime.once(key, make)
 
     def in_rounds(self) -> AbstractContextManager[None]:
-        """Set the options that suit many small jobs."""
+        """Set the options for many small jobs."""
         return self.runtime.in_steps()
 
     def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> Kept:
-        """Work out rows where they are, in one job; they are lost with the executor that holds them."""
+        """Compute rows in one job, and keep them on the executors. They are lost if their executor is."""
         seen, observed = self._observed(rows, counts)
         frame = observed.localCheckpoint(eager=True)
         return Kept(self.relation(frame), lambda: release_checkpoint(frame), seen.get)
 
     def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[SparkRelation, Callable[[], dict[str, Any]]]:
-        """Return the same rows, and what the job that reads them observes."""
+        """Return the same rows, and a function that returns what the job that reads them has observed."""
         from pyspark.sql import Observation
 
-        # Spark before 4.3 does not hand lists that were observed to Python as lists.
+        # Spark before 4.3 does not return observed lists to Python as lists.
         lists = {name for name, one in calls.items() if one.function.startswith("collect_")}
         sqls = {name: f"to_json({one.sql})" if name in lists else one.sql for name, one in calls.items()}
         seen = Observation()
@@ -86,7 +86,7 @@ class SparkBackend:
         return self.relation(frame_of(rows).observe(seen, *self.runtime.exprs(sqls))), told
 
     def observed(self, asked: Mapping[str, Asked]) -> dict[str, list[Mapping[str, Any]]]:
-        """See all in one job."""
+        """Compute all in one job."""
         found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in asked}
         frames = []
         for name, one in asked.items():
@@ -95,7 +95,7 @@ class SparkBackend:
             seen = (
                 frame_of(one.rows).groupBy(*by).agg(self.runtime.F.lit(name).alias("__name"), *self.runtime.exprs(sqls))
             )
-            # Spark groups as it compares keys: only then is a value written as text.
+            # Values are grouped first, by Spark's own equality of keys, and written as text after that.
             text = key_text("__part", one.apart[1]) if one.apart else "CAST(NULL AS STRING)"
             frames.append(seen.withColumn("part", self.runtime.expr(text)).drop("__part"))
         for row in reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames).collect():
@@ -103,22 +103,23 @@ class SparkBackend:
         return found
 
     def numbered(self, rows: Relation, name: str) -> Relation:
-        """Return rows with a number of their own each."""
+        """Return the rows, each with a unique number."""
         return rows.with_columns({name: "monotonically_increasing_id()"})
 
     def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> Kept | None:
-        """Work out a few rows, and hold them at the driver: Spark then knows how few they are."""
+        """Compute a few rows and hold them in the driver, so that Spark knows how few they are."""
         seen, observed = self._observed(rows, counts)
-        # All parts at once: Spark would look at one, and then at more of them, for as long as there are too few rows.
+        # All partitions are read at once. Otherwise Spark would read one, and then more and more of them, until it has
+        # enough rows.
         with self.runtime.settings(spark__sql__limit__initialNumPartitions=str(2**20)):
-            # They never become Python objects: the JVM hands them from one plan to the next.
+            # The rows do not become Python objects: they go from one plan to the next inside of the JVM.
             few = collected(observed.limit(at_most + 1))
         if few.size() > at_most:
             return None
         return self._few(few, observed, seen.get)
 
     def laid_on(self, below: Kept | None, top: Kept) -> Kept:
-        """Return the rows of two that are at the driver as one; this runs no job."""
+        """Return the rows of two that are in the driver, as one. This runs no job."""
         if below is None:
             return top
         both = classes(self.runtime.session).java.util.ArrayList(cast(_Few, below).at_driver)
@@ -134,7 +135,7 @@ class SparkBackend:
         rounds: int,  # noqa: ARG002
         at_most: int,  # noqa: ARG002
     ) -> Kept | None:
-        """Return None: a plan of Spark repeats nothing."""
+        """Return None: Spark has no recursive plans here."""
         return None
 
     def cached(self, rows: Relation) -> Kept:
@@ -145,15 +146,15 @@ class SparkBackend:
     def query(
         self, query: Query, tables: Mapping[str, Relation], views: Mapping[str, str] = MappingProxyType({})
     ) -> SparkRelation:
-        """Return what a query of any form gives on tables."""
+        """Return the result of any SQL query on tables."""
         with self.views({name: tables[name] for name in query.relations if name not in views}) as names:
             return self.relation(self.runtime.session.sql(query.select({**views, **names})))
 
     @contextmanager
     def views(self, tables: Mapping[str, Relation]) -> Iterator[Mapping[str, str]]:
-        """Give relations names that SQL can use, as long as queries are analysed.
+        """Give relations names that SQL can use while queries are analysed.
 
-        A step has a session of its own, and tables are of another one: the names are known to all.
+        The names are global: a step has its own session, and tables belong to another one.
         """
         names = {name: f"tidegate_{uuid4().hex}" for name in tables}
         try:
@@ -171,7 +172,7 @@ class SparkBackend:
         where: str | None,
         columns: Mapping[str, tuple[str, str | None]],
     ) -> SparkRelation:
-        """Return rows of several tables that belong together."""
+        """Return the join of several tables."""
         expr = self.runtime.expr
         found, *others = (frame_of(rows).alias(alias) for alias, rows in tables.items())
         for other, on in zip(others, joins, strict=True):
@@ -197,7 +198,7 @@ class SparkBackend:
 
 @dataclass(frozen=True, slots=True)
 class _Few(Kept):
-    """Rows at the driver, as a list of the JVM."""
+    """Rows in the driver, as a list in the JVM."""
 
     at_driver: Any = None
 
@@ -207,7 +208,7 @@ def _discard(_: object) -> None:
 
 
 def no_rows(runtime: Runtime, schema: StructType) -> DataFrame:
-    """Return no rows, of a schema."""
+    """Return an empty DataFrame with a schema."""
 
     def make() -> DataFrame:
         columns = [runtime.F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields]

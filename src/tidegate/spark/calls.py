@@ -1,7 +1,7 @@
-"""Calls of aggregate functions as Spark SQL whose result depends on the rows only, not on how they are spread.
+"""Aggregate calls as Spark SQL whose result depends on the rows only, and not on how they are distributed.
 
-Spark's own `first`, `collect_list`, `max_by` and some others answer by the order in which rows happen to arrive. Here
-they see rows sorted by time and then by all columns: ``order`` is a value that sorts them so.
+The results of Spark's own `first`, `collect_list`, `max_by` and some others depend on the order in which rows arrive.
+Here they see rows sorted by time and then by all columns: ``order`` is an expression that sorts them so.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["call_sql"]
 
 
 def call_sql(call: AggregateCall, order: str) -> str:
-    """Return a call for use in a ``groupBy``.
+    """Return SQL for a call in a ``groupBy``.
 
     >>> from tidegate.flow.aggregates import aggregation
     >>> from tidegate.flow.schema import parse_schema
@@ -33,7 +33,7 @@ def call_sql(call: AggregateCall, order: str) -> str:
 
 
 def _values(call: AggregateCall, value: str, order: str) -> str:
-    """Return the list of the values of a call, in the order of rows."""
+    """Return SQL for the list of a call's values, in the order of rows."""
     conditions = [] if "respect" in call.rest.lower() else [f"({value}) IS NOT NULL"]
     conditions += [f"({call.where})"] if call.where else []
     chosen = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""

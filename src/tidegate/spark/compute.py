@@ -1,4 +1,4 @@
-"""Bounded runs: a plan and DataFrames in, DataFrames out, lazily; the end of the input completes everything."""
+"""Bounded runs: DataFrames in, DataFrames out, lazily. The end of the input makes all times complete."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["compute"]
 
 
-#: By this setting, Spark shows rows of DataFrames in notebooks; and by this one, how many.
+#: The settings by which Spark shows rows of DataFrames in notebooks, and how many.
 _EAGER, _MANY = "spark.sql.repl.eagerEval.enabled", "spark.sql.repl.eagerEval.maxNumRows"
 
 
 class SparkTables(Tables["DataFrame"]):
-    """The rows of each sink as DataFrames, which Spark computes when it is asked for rows."""
+    """The rows of each sink as DataFrames, which Spark computes when rows are requested."""
 
     def __init__(
         self, flow: Plan, sinks: Mapping[str, DataFrame], rejected: Rejected[DataFrame], runtime: Runtime
@@ -40,7 +40,7 @@ class SparkTables(Tables["DataFrame"]):
         self._runtime = runtime
 
     def _look(self) -> Look:
-        # A job takes as long as it takes, so rows are shown where all DataFrames of the session show theirs.
+        # A job has no time limit, so rows are shown only if the session shows those of all DataFrames.
         asked = self._runtime.session.conf.get(_EAGER) == "true"
         sinks = {sink.name: self._glance(sink, asked=asked) for sink in self._flow.sinks}
         return Look(sinks, {s.id: self.rejected[s.id].count() for s in self._flow.sources} if asked else {})
@@ -56,9 +56,9 @@ class SparkTables(Tables["DataFrame"]):
 
 
 def compute(flow: Plan, spark: SparkSession, inputs: Mapping[str, DataFrame]) -> Tables[DataFrame]:
-    """Return a DataFrame for each sink; nothing is read before one of them is asked for its rows.
+    """Return a DataFrame for each sink; nothing is read before its rows are requested.
 
-    A sink that comes after a loop is an exception: the rounds of the loop are run when its DataFrame is asked for.
+    A sink that comes after a loop is an exception: the rounds of the loop are run when its DataFrame is requested.
     """
     try:
         flow.check_sinks()
@@ -91,7 +91,7 @@ def _tables(flow: Plan, given: Mapping[str, DataFrame], runtime: Runtime) -> Tab
     if any(isinstance(operator, Iterate) for operator in flow):
         loops = {operator.id for operator in flow if isinstance(operator, Iterate)}
         before = {id_: rows for id_, rows in relations.items() if not flow.upstream(id_) & loops}
-        # A loop goes round, once, when a sink is asked for that needs it.
+        # A loop is run once, when a sink that needs it is requested.
         sinks = lazily = Sinks(flow, before, frame_of, around)
     rejected = {s.id: frame_of(without_time(s, rows[s.id], bounds[s.id])) for s in flow.sources}
     return SparkTables(flow, sinks, Rejected(rejected, lambda frame: frame.count(), lazily.rejected()), runtime)

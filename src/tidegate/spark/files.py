@@ -1,4 +1,4 @@
-"""Rows in files, for the command line: Parquet, CSV and JSON, told apart by the end of the name."""
+"""Rows in files, for the command line: Parquet, CSV and JSON, recognised by the end of the name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CSV", "FileRows", "read_rows", "rows_in", "streamed_columns", "write_rows"]
 
-#: How files of CSV are read and written: a quote in a text is doubled (RFC 4180), where Spark expects a backslash.
+#: How CSV files are read and written: a quote inside a string is doubled (RFC 4180), where Spark's default is a
+#: backslash.
 CSV = {"header": "true", "escape": '"'}
 
 _UNREADABLE = "__unreadable"
@@ -31,17 +32,17 @@ _UNREADABLE = "__unreadable"
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """The rows of a file that could be read, and those that could not: no values, but their text as the reason."""
+    """The rows of a file that parse, and those that do not: without values, but with their text as the reason."""
 
     rows: DataFrame
     unreadable: DataFrame | None
 
 
 def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileRows:
-    """Return the rows of a file as what a source or table declares; no value that does not parse becomes a null."""
+    """Return the rows of a file with the declared columns. A value that does not parse never becomes NULL."""
     kind = checked_input(operator.id, path)
     if Path(path).exists():
-        # It is meant as it is, and not as a pattern.
+        # The path stands for itself, and is not a pattern.
         path = pattern_of(path)
     if kind == "parquet":
         return FileRows(_parquet(spark, operator, path), None)
@@ -53,7 +54,8 @@ def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileR
     raw = spark.read.format(kind).schema(schema).options(**options).load(path)
     names = [quoted(c.name) for c in declared]
     good = raw.where(f"{_UNREADABLE} IS NULL").select(*names)
-    # Spark does not read that column on its own: ask the others for something that is always so.
+    # Spark does not fill that column if it is the only one read. So the condition reads the others, too, and is always
+    # true for them.
     bad = raw.where(f"{_UNREADABLE} IS NOT NULL AND length(to_json(struct({', '.join(names)}))) >= 0")
     nothing = [f"CAST(NULL AS {c.type}) AS {quoted(c.name)}" for c in operator.schema.columns]
     reason = quoted("__reason" if "reason" in operator.schema else "reason")
@@ -61,16 +63,16 @@ def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileR
 
 
 def streamed_columns(spark: SparkSession, operator: Source, path: str, kind: str) -> tuple[Column, ...]:
-    """Return the columns to read a stream of files with: if they are CSV, in the order of the header that there is.
+    """Return the columns to read a stream of files with: for CSV, in the order of the existing header.
 
-    What the header lacks is behind it: it may be the name of a directory. Where there is no file yet, the order is that
-    of the schema.
+    Columns that the header lacks come after it: they may be names of directories. If there is no file yet, the order is
+    that of the schema.
     """
     from pyspark.errors import AnalysisException
 
     declared, header = operator.schema.columns, []
     if kind == "csv":
-        # Of the file alone, without the names of directories.
+        # Only the columns of the file are read, without the names of directories.
         reader = spark.read.options(recursiveFileLookup="true", **CSV)
         with suppress(AnalysisException):
             header = reader.csv(path).columns
@@ -79,7 +81,7 @@ def streamed_columns(spark: SparkSession, operator: Source, path: str, kind: str
 
 
 def _as_in(operator: Source | Table, header: Sequence[str], path: str) -> tuple[Column, ...]:
-    """Return the declared columns in the order of a header: Spark matches columns of CSV files by position."""
+    """Return the declared columns in the order of a header, since Spark matches CSV columns by position."""
     by_name = {c.name.lower(): c for c in operator.schema.columns}
     strange = [name for name in header if name.lower() not in by_name]
     if strange:
@@ -104,7 +106,7 @@ def _parquet(spark: SparkSession, operator: Source | Table, path: str) -> DataFr
 
 
 def write_rows(rows: DataFrame, path: str, *, overwrite: bool = False) -> None:
-    """Write rows to a directory of files; what is there stays, unless it may be overwritten."""
+    """Write rows to a directory of files. Existing files are replaced only with ``overwrite``."""
     kind = checked_output(path, overwrite=overwrite)
     flat = _flat(rows) if kind == "csv" else rows
     writer = flat.write.mode("overwrite" if overwrite else "errorifexists").format(kind)
@@ -112,15 +114,15 @@ def write_rows(rows: DataFrame, path: str, *, overwrite: bool = False) -> None:
 
 
 def rows_in(spark: SparkSession, path: str) -> int:
-    """Count the rows of a file or directory."""
+    """Return the number of rows in a file or directory."""
     kind = file_format(path)
-    # A text in CSV may have several lines; in JSON, that would take each file for one value.
+    # A CSV string may have several lines. For JSON, the option would read each file as one value.
     reader = spark.read.format(kind).options(multiLine=str(kind == "csv").lower(), **CSV)
     return reader.load(pattern_of(path)).count()
 
 
 def _flat(rows: DataFrame) -> DataFrame:
-    """Return rows as CSV can hold them: fields of structs as columns of their own, other nested values as JSON."""
+    """Return rows in a form for CSV: fields of structs as columns, other nested values as JSON."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     columns = []

@@ -1,4 +1,4 @@
-"""Files of a checkpoint where Spark can reach them: on a disk of this machine, or through Hadoop, as on HDFS."""
+"""Files of a checkpoint where Spark can reach them: on a local disk, or through Hadoop, as on HDFS."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["DiskFiles", "HadoopFiles", "files_at"]
 
 
 def files_at(spark: SparkSession, root: str) -> Files:
-    """Return a directory, whatever file system it is on; on a disk of this machine, little is asked of the JVM."""
+    """Return a directory on any file system. On a local disk, the JVM is hardly used."""
     return _opened(_Hadoop(spark), root)
 
 
 class _Hadoop:
-    """The classes of the JVM and their configuration, which takes a while to make."""
+    """Hadoop's classes in the JVM and their configuration, which takes a while to make."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
@@ -47,7 +47,7 @@ def _opened(hadoop: _Hadoop, root: str) -> Files:
 
 
 class DiskFiles(Files):
-    """A directory on a disk of this machine."""
+    """A directory on a local disk."""
 
     def __init__(self, hadoop: _Hadoop, system: Any, root: str) -> None:
         super().__init__(Path(root.removeprefix("file:")))
@@ -56,20 +56,20 @@ class DiskFiles(Files):
         self._system = system
 
     def at(self, root: str) -> Files:
-        """Return another directory, whatever file system it is on."""
+        """Return another directory, on any file system."""
         return _opened(self._hadoop, root)
 
     def check_fit(self, path: str, what: str) -> None:
-        """Refuse a path on a file system that cannot keep the promises of a run."""
+        """Raise if a path is on a file system that does not fit a run."""
         check_store(self._hadoop.spark, path, what)
 
     def verified_text(self, name: str) -> str:
-        """Return the content of a file as Hadoop reads it, which knows checksums of what it wrote itself."""
+        """Return the content of a file, read by Hadoop, which verifies the checksums of files that it has written."""
         return _text(self._hadoop, self._system, self.path(name))
 
 
 class HadoopFiles(Files):
-    """A directory that Hadoop knows the way to."""
+    """A directory that is accessed through Hadoop."""
 
     def __init__(self, hadoop: _Hadoop, system: Any, root: str) -> None:
         self.root = root
@@ -83,11 +83,11 @@ class HadoopFiles(Files):
         return None
 
     def at(self, root: str) -> Files:
-        """Return another directory, whatever file system it is on."""
+        """Return another directory, on any file system."""
         return _opened(self._hadoop, root)
 
     def check_fit(self, path: str, what: str) -> None:
-        """Refuse a path on a file system that cannot keep the promises of a run."""
+        """Raise if a path is on a file system that does not fit a run."""
         check_store(self._hadoop.spark, path, what)
 
     def exists(self, name: str) -> bool:
@@ -99,32 +99,32 @@ class HadoopFiles(Files):
         return self.exists(name) and bool(self._system.getFileStatus(self._path(name)).isDirectory())
 
     def sizes(self, name: str = "") -> dict[str, int]:
-        """Return the bytes of each file in a directory, -1 for a directory; hidden ones are left out."""
+        """Return the size in bytes of each file in a directory, -1 for directories. Hidden names are left out."""
         if not self.is_directory(name):
             return {}
         listed = {s.getPath().getName(): s for s in self._system.listStatus(self._path(name))}
         return {n: -1 if s.isDirectory() else int(s.getLen()) for n, s in listed.items() if not is_hidden(n)}
 
     def end(self, name: str, count: int) -> bytes:
-        """Return the last bytes of a file: so many, or all if it has fewer."""
+        """Return the last ``count`` bytes of a file, or all if it has fewer."""
         with _stream(self._hadoop, self._system, self.path(name)) as stream:
             size = int(self._system.getFileStatus(self._path(name)).getLen())
             stream.seek(size - min(count, size))
             return bytes(self._hadoop.jvm.org.apache.commons.io.IOUtils.toByteArray(stream, min(count, size)))
 
     def checksum(self, name: str) -> int | None:  # noqa: ARG002
-        """Return None: it would cost too much to read the file."""
+        """Return None: reading the file would cost too much."""
         return None
 
     def unsynced(self, directories: Iterable[str], growing: Iterable[str] = ()) -> set[Path]:  # noqa: ARG002
-        """Return nothing: a file that is closed is where the file system wants to keep it."""
+        """Return nothing: a closed file is where the file system keeps it."""
         return set()
 
     def sync_names(self, directory: str) -> None:
         """Do nothing, as there is nothing to sync."""
 
     def create(self, name: str, content: Any, midway: Callable[[], None] = lambda: None) -> bool:
-        """Create a file of JSON, or of a text, whole or not at all; return whether it was not there before."""
+        """Create a file from JSON or text, whole or not at all; return False if it existed before."""
         path = self._path(name)
         self._system.mkdirs(path.getParent())
         try:
@@ -145,7 +145,7 @@ class HadoopFiles(Files):
         return True
 
     def replace(self, name: str, content: Mapping[str, Any]) -> None:
-        """Write a file of JSON anew: whoever reads it finds the old content or the new, whole."""
+        """Replace a JSON file. Readers find the old content or the new content, never a mix."""
         stream = self._checkpoint_files().createAtomic(self._path(name), True)
         try:
             stream.write(bytearray(sealed(content).encode()))
@@ -155,7 +155,7 @@ class HadoopFiles(Files):
             raise
 
     def put(self, name: str, content: Mapping[str, Any]) -> None:
-        """Write a file of JSON into a directory that nobody looks into yet."""
+        """Write a JSON file into a directory that nothing reads yet."""
         stream = self._system.create(self._path(name), True)
         try:
             stream.write(bytearray(sealed(content).encode()))
@@ -163,11 +163,11 @@ class HadoopFiles(Files):
             stream.close()
 
     def make(self, name: str) -> None:
-        """Make a directory, unless it is there."""
+        """Make a directory if it does not exist."""
         self._system.mkdirs(self._path(name))
 
     def text(self, name: str) -> str:
-        """Return the content of a file as it is."""
+        """Return the content of a file as text."""
         return self.verified_text(name)
 
     def verified_text(self, name: str) -> str:
@@ -175,8 +175,8 @@ class HadoopFiles(Files):
         return _text(self._hadoop, self._system, self.path(name))
 
     def rename(self, name: str, to: str) -> bool:
-        """Move a file or a directory to a name that is free; return whether that was possible."""
-        # Hadoop would move a directory into one that is there.
+        """Move a file or directory to a name that is free; return whether that was possible."""
+        # If the target exists, Hadoop would move a directory into it.
         if self.exists(to) or not self.exists(name):
             return False
         target = self._path(to)
@@ -184,11 +184,11 @@ class HadoopFiles(Files):
         return bool(self._system.rename(self._path(name), target))
 
     def delete(self, name: str) -> None:
-        """Delete a file, or a directory and all that is in it; nothing if there is none."""
+        """Delete a file, or a directory with its contents. If it does not exist, nothing happens."""
         self._system.delete(self._path(name), True)
 
     def sweep(self, name: str, *, before: float) -> None:
-        """Do nothing: files that are not whole are Spark's own to delete."""
+        """Do nothing: Spark deletes its own temporary files."""
 
     def touch(self, name: str) -> None:
         """Set the time of a file to now."""
@@ -205,7 +205,7 @@ class HadoopFiles(Files):
         if self._manager is None:
             streaming = self._hadoop.jvm.org.apache.spark.sql.execution.streaming
             moved = streaming.checkpointing.CheckpointFileManager
-            # Before 4.1 the class is elsewhere; py4j takes a name that it does not find for a package.
+            # Before Spark 4.1 the class is in another package. For a name that does not exist, py4j returns a package.
             manager = streaming.CheckpointFileManager if type(moved).__name__ == "JavaPackage" else moved
             self._manager = manager.create(self._hadoop.path(self.root), self._hadoop.conf)
         return self._manager
@@ -218,7 +218,7 @@ def _text(hadoop: _Hadoop, system: Any, path: str) -> str:
 
 @contextmanager
 def _stream(hadoop: _Hadoop, system: Any, path: str) -> Iterator[Any]:
-    """Open a file to be read through Hadoop; what fails there is an OSError, as on a disk of this machine."""
+    """Open a file for reading through Hadoop. Errors are raised as OSError, as on a local disk."""
     from py4j.protocol import Py4JJavaError
 
     try:

@@ -1,4 +1,4 @@
-"""The private doors into PySpark, all of them: what its API does not offer, each with the reason why it is needed."""
+"""All uses of PySpark's private API: what the public one does not offer, each with the reason why it is needed."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def classes(session: SparkSession) -> Any:
 
 
 def hadoop_settings(session: SparkSession) -> Any:
-    """Return the settings for Hadoop's file systems, with those of the session, which are told to nobody else."""
+    """Return the settings of Hadoop's file systems including those of the session, which no public API gives."""
     return session._jsparkSession.sessionState().newHadoopConf()
 
 
 def listener_names(session: SparkSession) -> list[str]:
-    """Return the classes of the listeners to queries: PySpark adds and removes listeners, but does not list them."""
+    """Return the class names of the query listeners: PySpark adds and removes listeners, but does not list them."""
     listeners = session._jsparkSession.streams().listListeners()
     return [str(listener.getClass().getSimpleName()) for listener in listeners]
 
 
 def drop_global_view(session: SparkSession, name: str) -> None:
-    """Take a global view out of the catalog itself: PySpark's way also gives up what is cached of it."""
+    """Remove a global view from the catalog: PySpark's own method also uncaches its data."""
     session._jsparkSession.sessionState().catalog().dropGlobalTempView(name)
 
 
@@ -54,42 +54,42 @@ def optimized_plan(frame: DataFrame) -> str:
 
 
 def partitions_of(frame: DataFrame) -> int:
-    """Return the number of partitions of a DataFrame: `rdd`, which knows it too, plans all of it once more."""
+    """Return the number of partitions of a DataFrame: `rdd`, which knows it, too, would plan the query again."""
     return int(frame._jdf.queryExecution().toRdd().getNumPartitions())
 
 
 def release_checkpoint(frame: DataFrame) -> None:
-    """Give the memory of a local checkpoint back: `unpersist` does nothing for one."""
+    """Free the memory of a local checkpoint: `unpersist` does nothing for one."""
     frame._jdf.logicalPlan().rdd().unpersist(False)
 
 
 def collected(frame: DataFrame) -> Any:
-    """Return the rows of a DataFrame as a list of the JVM: with `collect`, they would become Python objects."""
+    """Return the rows of a DataFrame as a list in the JVM: `collect` would make Python objects of them."""
     return frame._jdf.collectAsList()
 
 
 def frame_of_rows(session: SparkSession, rows: Any, like: DataFrame) -> DataFrame:
-    """Return rows of a list of the JVM as a DataFrame with the columns of another: PySpark takes Python objects."""
+    """Return the rows of a list in the JVM as a DataFrame like another one: PySpark takes only Python objects."""
     from pyspark.sql import DataFrame
 
     return DataFrame(session._jsparkSession.createDataFrame(rows, like._jdf.schema()), session)
 
 
 def rows_of_groups(groups: GroupedData) -> DataFrame:
-    """Return the rows that were grouped: a function on them takes their columns, which groups do not tell."""
+    """Return the rows of grouped data: a function on groups needs their columns, which `GroupedData` does not give."""
     rows: DataFrame = groups._df
     return rows
 
 
 def batches_mapped(rows: DataFrame, function: Column) -> DataFrame:
-    """Return what a function makes of batches of rows: `mapInArrow` wants pandas to be there."""
+    """Return the result of a function on batches of rows: `mapInArrow` requires pandas."""
     from pyspark.sql import DataFrame
 
     return DataFrame(rows._jdf.mapInArrow(_java(function), False, None), rows.sparkSession)
 
 
 def groups_mapped(groups: GroupedData, function: Column) -> DataFrame:
-    """Return what a function makes of each group: `applyInArrow` wants pandas to be there."""
+    """Return the result of a function on each group: `applyInArrow` requires pandas."""
     from pyspark.sql import DataFrame
 
     return DataFrame(groups._jgd.flatMapGroupsInArrow(_java(function)), rows_of_groups(groups).sparkSession)
@@ -100,10 +100,10 @@ def _java(column: Any) -> Any:
 
 
 def cause_of(error: Any) -> Any:
-    """Return the cause of an error of Spark, or None: PySpark prints it only."""
+    """Return the cause of an error of Spark, or None: PySpark only prints it."""
     return error._cause
 
 
 def nothing_left(query: StreamingQuery) -> bool:
-    """Whether a query has looked for new rows and found none: PySpark does not say why a query has ended."""
+    """Whether a query has looked for new rows and found none: PySpark does not tell why a query has ended."""
     return bool(query._jsq.streamingQuery().noNewData())

@@ -1,4 +1,4 @@
-"""What only the engine writes, as Spark has it: numbers that are others in each step, and numbers of 38 digits."""
+"""The engine's own SQL functions in Spark SQL: numbers that differ from step to step, and numbers of 38 digits."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ __all__ = ["spark_text"]
 
 
 def spark_text(sql: str) -> str:
-    """Return a text with each ``__moving(x, n)`` as the first of an array of one, at a place that depends on x.
+    """Return SQL with each ``__moving(x, n)`` as the element of an array of one, at an index computed from x.
 
-    Spark compiles a number into the code of a query, and an array beside it. So the code stays the same from step to
-    step, and neither Spark nor the JVM has to compile it again.
-
-    ``__packed`` and ``__digit`` compute with decimals.
+    Spark compiles a literal number into the generated code, but passes an array beside it. So the code stays the same
+    from step to step, and neither Spark nor the JVM has to compile it again. ``__packed`` and ``__digit`` compute with
+    decimals.
 
     >>> spark_text("x >= __moving(x, 7L)")
     'x >= get(array(7L), CAST(x & 0L AS INT))'
@@ -38,9 +37,9 @@ def _packed(first: str, *rest: str) -> str:
 
 
 def _digit(x: str, step: str, size: str, low: str) -> str:
-    # The quotient is a BIGINT: what is divided is a multiple, and small enough.
+    # DIV gives a BIGINT. The dividend is a multiple of the divisor, and the quotient is small enough.
     return f"(({x} % ({step} * {size}) - {x} % {step} + {low} * {step}) DIV {step})"
 
 
-#: How the calls of the engine's own functions are written.
+#: How calls of the engine's own functions are written in Spark SQL.
 _WRITTEN: dict[str, Callable[..., str]] = {"__moving": _moving, "__packed": _packed, "__digit": _digit}

@@ -1,4 +1,4 @@
-"""Paths for Spark's readers, which take every path for a pattern."""
+"""Paths for Spark's readers, which treat every path as a pattern."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Relations on Spark: DataFrames, behind the protocol of the engine.
 
-What is here beside the protocol is what Spark needs to be fast or right: hints, where rows lie, and calls whose result
-depends on the rows only. Spark's own `first`, `collect_list`, `max_by` and some others answer by the order in which
-rows happen to arrive. Here they see rows sorted: the order is one value that sorts them so.
+Beside the protocol, this has what Spark needs to be fast or correct: hints, partitioning, and calls whose result
+depends on the rows only. The results of Spark's own `first`, `collect_list`, `max_by` and some others depend on the
+order in which rows arrive. Here they see rows sorted by an expression.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ __all__ = ["SparkRelation", "frame_of"]
 
 _HOW = {"semi": "left_semi", "anti": "left_anti", "full": "full_outer"}
 _SO_FAR = " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-#: A group of its own: without any, Spark would give one row for no rows at all.
+#: A constant group: without any group, Spark would return one row for an empty input.
 _ALL = "__all"
-#: Which side a row comes from: rows at one time are sorted by it.
+#: The side that a row comes from. Rows at one time are sorted by it.
 _SIDE = "__side"
 
 
@@ -51,7 +51,7 @@ class SparkRelation:
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns, with the types that Spark gave them."""
+        """Return the columns, with their types in Spark."""
         return columns_of(self.frame.schema)
 
     @property
@@ -61,26 +61,26 @@ class SparkRelation:
 
     @property
     def shape(self) -> StructType:
-        """Return the columns as Spark knows them."""
+        """Return the columns as a StructType."""
         return self.frame.schema
 
     @property
     def order(self) -> list[str]:
-        """Return what rows are sorted by. Maps have no order: their text stands for them."""
+        """Return the expressions that sort rows. Maps have no order, so their text is used."""
         return sort_columns(self.frame)
 
     def select(self, columns: Mapping[str, str]) -> SparkRelation:
-        """Return rows of these columns alone."""
+        """Return the rows with these columns only."""
         return self._with(self.frame.select(*self._exprs(columns)))
 
     def with_columns(self, columns: Mapping[str, str], *, like: StructType | None = None) -> SparkRelation:
-        """Return rows with more columns, or others."""
+        """Return the rows with columns added or replaced."""
         if not columns:
             return self
         return self._with(self.frame.withColumns({name: self._named(sql, name, like) for name, sql in columns.items()}))
 
     def without(self, *names: str) -> SparkRelation:
-        """Return rows without some columns."""
+        """Return the rows without some columns."""
         return self._with(self.frame.drop(*names)) if names else self
 
     def where(self, condition: str) -> SparkRelation:
@@ -105,7 +105,10 @@ class SparkRelation:
         return self._with(result if keys else result.drop(_ALL))
 
     def gather(self, keys: Sequence[str], calls: Mapping[str, Call]) -> SparkRelation:
-        """Group by columns, to list rows. They are brought together as they are: a part of a list is no smaller."""
+        """Group by columns with calls that collect rows into lists.
+
+        Rows are shuffled before they are grouped, because partial lists would be no smaller.
+        """
         found = [self._expr(one.sql, name) for name, one in calls.items()]
         columns = [quoted(name) for name in keys]
         return self._with(self.frame.repartition(*columns).groupBy(*columns).agg(*found))
@@ -121,7 +124,7 @@ class SparkRelation:
         ties: Sequence[str] | None = None,
         like: StructType | None = None,
     ) -> SparkRelation:
-        """Return rows with columns that are calls over others."""
+        """Return the rows with added columns: calls over windows of rows."""
         window = f"PARTITION BY {', '.join(by) or 'NULL'}"
         if order:
             down = [descending] * len(order) if isinstance(descending, bool) else descending
@@ -146,7 +149,7 @@ class SparkRelation:
     def join(
         self, other: Relation, on: str, how: str = "inner", columns: Mapping[str, str] | None = None
     ) -> SparkRelation:
-        """Return pairs of rows that satisfy a condition."""
+        """Return the pairs of rows that satisfy a condition."""
         left, right = self.frame, frame_of(other)
         if columns is not None:
             left, right = left.alias("left"), right.alias("right")
@@ -159,7 +162,10 @@ class SparkRelation:
         return self._with(pairs.select(*(self._expr(sql, name) for name, sql in columns.items())))
 
     def as_of(self, other: Relation, keys: Sequence[str], at: str, carried: str, order: Sequence[str]) -> SparkRelation:
-        """Put both sides into one running window, rows of the other first, and look for the last of these."""
+        """Return the rows with the last value of the other side, by one running window over both sides.
+
+        At equal times, rows of the other side come first.
+        """
         mine = self.with_columns({_SIDE: "1"})
         theirs = SparkRelation(self.backend, frame_of(other)).with_columns({_SIDE: "0"})
         latest = {carried: call("last", carried, ignore_nulls=True)}
@@ -175,7 +181,7 @@ class SparkRelation:
         return self._with(self.frame.distinct())
 
     def renamed(self, names: Mapping[str, str]) -> SparkRelation:
-        """Return the rows with other names for some columns."""
+        """Return the rows with some columns renamed."""
         new = [names.get(name, name) for name in self.names]
         return self if new == self.names else self._with(self.frame.toDF(*new))
 
@@ -187,28 +193,28 @@ class SparkRelation:
         *,
         by: Sequence[str] | None = None,  # noqa: ARG002
     ) -> SparkRelation:
-        """Return what a function makes of batches of rows; where Spark has numbered them, it has sorted them, too."""
+        """Return the result of a function on batches of rows. If Spark has numbered the rows, they are sorted, too."""
         schema = self.frame.schema
         type_ = struct_type(columns, [schema[name] for name in same])
         return self._with(map_in_arrow(self.frame, _batches(function, self.columns, columns_of(type_)), type_))
 
     def apply_arrow(self, keys: Sequence[str], function: Groups, columns: Sequence[Column]) -> SparkRelation:
-        """Return what a function makes of each group."""
+        """Return the result of a function on each group."""
         schema = self.frame.schema
         type_ = struct_type(columns, [schema[name] for name in keys])
         groups = self.frame.groupBy(*map(quoted, keys))
         return self._with(apply_in_arrow(groups, _tables(function, self.columns, columns_of(type_)), type_))
 
     def together(self, keys: Sequence[str]) -> SparkRelation:
-        """Bring rows with equal columns together, or all, if there are none: what comes after need not move them."""
+        """Partition rows by columns, or into one partition without columns, so that later operators need no shuffle."""
         return self._with(self.frame.repartition(*map(quoted, keys)) if keys else self.frame.repartition(1))
 
     def small(self) -> SparkRelation:
-        """Send the rows to all executors, so that what they meet stays where it is."""
+        """Broadcast the rows, so that the rows they are joined with are not shuffled."""
         return self._with(self.backend.runtime.F.broadcast(self.frame))
 
     def fetch(self) -> pa.Table:
-        """Return all rows; this runs a job."""
+        """Run a job, and return all rows."""
         return canonical_table(self.frame.toArrow(), self.columns)
 
     def _with(self, frame: DataFrame) -> SparkRelation:
@@ -218,7 +224,10 @@ class SparkRelation:
         return self.backend.runtime.expr(sql, name)
 
     def _exprs(self, columns: Mapping[str, str]) -> list[SparkColumn]:
-        """Return columns; one that goes through as it is has no alias: under one, Spark forgets that rows lie by it."""
+        """Return columns.
+
+        One that is passed through unchanged gets no alias: with one, Spark forgets the partitioning.
+        """
         return [self._expr(sql) if sql == quoted(name) else self._expr(sql, name) for name, sql in columns.items()]
 
     def _named(self, sql: str, name: str, like: StructType | None) -> SparkColumn:
@@ -228,24 +237,24 @@ class SparkRelation:
 
 
 def frame_of(relation: Relation) -> DataFrame:
-    """Return the DataFrame of a relation; those of different backends never meet."""
+    """Return the DataFrame of a relation, which must be of this backend."""
     assert isinstance(relation, SparkRelation), "a relation of another backend"
     return relation.frame
 
 
 def _decided(call: Call, order: Sequence[str] | None) -> str:
-    """Return a call whose result depends on the rows only; with None, Spark's own, which goes by how they come."""
+    """Return a call whose result depends on the rows only; without an order, Spark's own call."""
     return call.sql if order is None else call_sql(call, as_one_value(order))
 
 
 def _over(sql: str, window: str) -> str:
-    """Return a call over a window; where the call is wrapped in something, the window goes to the call inside."""
+    """Return a call over a window. If the call is wrapped in `sort_array`, the window is put inside."""
     inside = Sql.of(sql).arguments("sort_array")
     return f"sort_array({inside[0]} OVER ({window}))" if inside else f"{sql} OVER ({window})"
 
 
 def _batches(function: Batches, given: Sequence[Column], returned: Sequence[Column]) -> Batches:
-    """Return a function as Spark calls it: instants have a zone on the way from Spark and back."""
+    """Return a function in the form that Spark calls: instants have a zone on the way from Spark and back."""
 
     def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         own = (batch for one in iterator for batch in canonical_table(pa.Table.from_batches([one]), given).to_batches())

@@ -1,4 +1,4 @@
-"""What is asked of rows everywhere: their columns, settled types, and the order that all engines sort them in."""
+"""Helpers for rows of Spark: their columns, canonical types, and the order in which all engines sort rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MICROSECONDS", "as_json", "columns_of", "row_order", "sort_columns"]
 
-#: Options of all that writes instants as text: by default, Spark writes no more than milliseconds.
+#: Options for writing instants as text: by default, Spark writes only milliseconds.
 MICROSECONDS = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
@@ -23,18 +23,18 @@ MICROSECONDS = {
 
 
 def as_json(sql: str, **options: str) -> str:
-    """Return SQL for a nested value as JSON, in which instants have their microseconds."""
+    """Return SQL for a nested value as JSON, with microseconds in instants."""
     given = (MICROSECONDS | options).items()
     return f"to_json({sql}, map({', '.join(f'{literal(key)}, {literal(value)}' for key, value in given)}))"
 
 
 def columns_of(schema: StructType) -> tuple[Column, ...]:
-    """Return the columns of a DataFrame, with the types that Spark gave them."""
+    """Return the columns of a DataFrame, with their types in Spark."""
     return tuple(Column(field.name, settled(field.dataType)) for field in schema.fields)
 
 
 def settled(type_: DataType) -> str:
-    """Return the canonical form of a type of Spark; one that flows do not know stays as it is."""
+    """Return the canonical form of a Spark type. A type that flows do not know stays as it is."""
     simple = type_.simpleString()
     try:
         return "VOID" if simple == "void" else sqltypes.canonical(sqltypes.of_spark(type_))
@@ -43,9 +43,9 @@ def settled(type_: DataType) -> str:
 
 
 def sort_columns(rows: DataFrame) -> list[str]:
-    """Return what to sort rows by, all columns in turn: nulls first, as Spark sorts.
+    """Return the expressions that sort rows by all columns in turn, NULL first, as Spark sorts.
 
-    Time columns come first, so that this extends the order of times. Maps have no order: their text stands for them.
+    Time columns come first, so this extends the order of times. Maps have no order, so their text is used.
     """
     found = []
     for field in rows.schema.fields:
@@ -63,5 +63,5 @@ def _orderable(type_: Any) -> bool:
 
 
 def row_order(rows: DataFrame) -> str:
-    """Return one value that orders rows by all columns."""
+    """Return SQL for one value that sorts rows by all columns."""
     return f"struct({', '.join(sort_columns(rows))})"

@@ -1,4 +1,4 @@
-"""What the lowering works with: a session, the functions of its DataFrame API, and its errors."""
+"""What the backend works with: a session, the functions of its DataFrame API, and its exceptions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["Runtime", "spark_runtime"]
 
 T = TypeVar("T")
 
-#: How many things a runtime remembers before it begins anew: expressions with frontiers in them differ in each step.
+#: How many values a runtime caches before it starts again: expressions with frontiers differ in each step.
 _REMEMBERED = 4096
 
-#: The loggers with which PySpark prints an error of a query, as JSON and with its stack, before it is raised.
+#: The loggers with which PySpark prints an error of a query, as JSON with its stack, before it is raised.
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-#: Whether this thread tells errors in our words; those of other threads are printed as ever.
+#: Whether errors of this thread are reported by us. Those of other threads are printed as usual.
 _QUIET = ContextVar("quiet", default=False)
 
 
@@ -35,18 +35,18 @@ def _wanted(record: logging.LogRecord) -> bool:  # noqa: ARG001  # what `logging
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """A session and the parts of the DataFrame API that go with it; another engine with this API has its own."""
+    """A session and the parts of the DataFrame API that belong to it."""
 
     session: SparkSession
-    #: The functions module, as ``pyspark.sql.functions``.
+    #: The functions module, ``pyspark.sql.functions``.
     F: Any
-    #: The errors by which the engine says that a plan does not make sense.
+    #: The exceptions for a plan that Spark refuses.
     refusals: tuple[type[Exception], ...]
-    #: What was made before and never changes: the way to the JVM and back takes longer than to look it up.
+    #: Values that never change, by key: a call to the JVM takes longer than to look them up.
     made: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """Make something, unless it was made under this key before."""
+        """Return the value for a key; it is made the first time only."""
         if key not in self.made:
             if len(self.made) >= _REMEMBERED:
                 self.made.clear()
@@ -55,7 +55,7 @@ class Runtime:
         return found
 
     def expr(self, sql: str, name: str | None = None) -> Column:
-        """Return the column that an expression is, under a name if one is given."""
+        """Return the column of an SQL expression, with an alias if one is given."""
         if name is None:
             found: Column = self.once(sql, lambda: self.F.expr(spark_text(sql)))
         else:
@@ -63,12 +63,12 @@ class Runtime:
         return found
 
     def exprs(self, named: Mapping[str, str]) -> list[Column]:
-        """Return the columns that some expressions are, by name."""
+        """Return the columns of SQL expressions, by name."""
         return [self.expr(sql, name) for name, sql in named.items()]
 
     @contextmanager
     def settings(self, **values: str) -> Iterator[None]:
-        """Set options of the session for a while; a dot in a name is written as two underscores."""
+        """Set options of the session until the context ends; two underscores in a name stand for a dot."""
         names = {name.replace("__", "."): value for name, value in values.items()}
         before = {name: self.session.conf.get(name, None) for name in names}
         try:
@@ -83,7 +83,7 @@ class Runtime:
                     self.session.conf.set(name, old)
 
     def in_steps(self, **values: str) -> AbstractContextManager[None]:
-        """Set the options that suit many small jobs: as many partitions as cores, and plans that are not changed."""
+        """Set the options for many small jobs: as many partitions as cores, and no adaptive plans."""
         partitions = str(self.session.conf.get("spark.sql.shuffle.partitions"))
         if partitions == "200":
             partitions = str(self.session.sparkContext.defaultParallelism)
@@ -93,11 +93,11 @@ class Runtime:
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Keep PySpark from printing its own account of errors of this thread that are told in our words."""
+        """Stop PySpark from logging errors of this thread that we report ourselves."""
         from pyspark.logger import PySparkLogger
 
         for name in _LOGGERS:
-            # PySpark's own way to it: `logging.getLogger` would make a logger that PySpark cannot use.
+            # PySpark's own function is used: `logging.getLogger` would make a logger that PySpark can't use.
             PySparkLogger.getLogger(name).addFilter(_wanted)
         token = _QUIET.set(True)
         try:
@@ -107,7 +107,7 @@ class Runtime:
 
 
 def spark_runtime(session: Any) -> Runtime:
-    """Return the runtime of a classic Spark session; refuse anything else with a word."""
+    """Return the runtime of a classic Spark session; raise for anything else."""
     if type(session).__module__.startswith("pyspark.sql.connect"):
         raise NotSupported(
             "expected a classic Spark session, got one of Spark Connect",

@@ -1,4 +1,4 @@
-"""What an error of Spark says, in one line, and where it leads: to an expression, to a function, to an operator."""
+"""The message of Spark's error in one line, and where it points: to an expression, a function or an operator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["said_by"]
 
 
 def said_by(error: BaseException) -> Said:
-    """Return what an error says; one that is not of Spark says its type and its first line."""
+    """Return the message of an error. For an error that is not Spark's, it is the type and the first line."""
     try:
         return _said(error)
     except Exception:  # Spark is asked what it meant, and it may be gone
@@ -35,7 +35,7 @@ def _said(error: Any) -> Said:
         hint = "let the expression take such values, as try_divide and try_cast do, or leave the rows out before it"
         return Said(f"Spark failed: {text}", hint if fragment else "", fragment)
     if isinstance(error, Py4JJavaError):
-        # An error of a query that another thread ran, as that of a broadcast, comes wrapped.
+        # An error of a query that ran in another thread, such as a broadcast, is wrapped.
         known: Any = convert_exception(error.java_exception)
         while known is not None and not known.getCondition():
             known = cause_of(known)
@@ -46,7 +46,7 @@ def _said(error: Any) -> Said:
 
 
 def _said_by_java(error: Any) -> str:
-    """Return the first line of an error of the JVM and of what it began with."""
+    """Return the first line of a JVM error, and of its root cause."""
     first, last = error, error
     while last.getCause() is not None:
         last = last.getCause()
@@ -54,15 +54,15 @@ def _said_by_java(error: Any) -> str:
     return lines[0] if lines[1] in lines[0] else f"{lines[0]} ({lines[1]})"
 
 
-#: The line of a traceback that names a place in the user's code; frames of ours are left out.
+#: The line of a traceback that names a place in the user's code. Our own frames are left out.
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in (?P<function>.+)$')
 _OURS = ("/tidegate/spark/", "/tidegate/engine/", "/tidegate/flow/", "/pyspark/")
-#: What `running` adds to an error of a user's function.
+#: The line that `running` adds to an error of a user's function.
 _PLACE = re.compile(r"^  at: \w+\(…\), (\S+)$")
 
 
 def _said_by_python(text: str) -> Said:
-    """Read the text that a worker sends: a traceback, the error, the place that we added, perhaps a hint."""
+    """Return the message from a worker's text: a traceback, the error, the place that we added, and maybe a hint."""
     lines = text.rstrip().split("\n")
     begin = max((i for i, line in enumerate(lines) if line.startswith("Traceback ")), default=0)
     starts = [i for i, line in enumerate(lines) if i > begin and re.match(r"[\w.]+(:|$)", line)]

@@ -1,4 +1,4 @@
-"""A local Spark session that is ready for flows, for the command line and the demos."""
+"""A local Spark session for flows, for the command line and the demos."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["local_session"]
 
 
 def local_session(name: str, *, master: str = "local[*]", **options: str) -> SparkSession:
-    """Start a session that is quiet, talks to this machine only, and has as many partitions as there are cores.
+    """Start a session that logs little, uses this machine only, and has as many partitions as there are cores.
 
-    ``options`` are options of Spark with two underscores for each dot; they win over the ones given here.
+    ``options`` are Spark's options, with two underscores for each dot. They override the ones given here.
     """
     from pyspark.sql import SparkSession
 
-    # Python functions run in processes of their own, which need this Python and this package.
+    # Python functions run in separate processes, which need this Python and this package.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
@@ -46,9 +46,9 @@ def local_session(name: str, *, master: str = "local[*]", **options: str) -> Spa
 
 @contextmanager
 def _aside() -> Iterator[Callable[[], str]]:
-    """Let the JVM write to a file what it has to say while it starts, and afterwards; answer how to read it.
+    """Redirect standard error to a file while the JVM starts; yield a function that returns its content.
 
-    It greets with half a page about native libraries and incubators before a log level can be set.
+    The JVM prints half a page about native libraries and incubator modules before a log level can be set.
     """
     sys.stderr.flush()
     with tempfile.TemporaryFile("w+") as log:

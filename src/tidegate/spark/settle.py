@@ -1,4 +1,4 @@
-"""What was open when the flow was built and Spark settles before data is read: types, functions; told in our words."""
+"""What Spark decides before data is read, as it was open when the flow was built: types and functions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = ["refused", "told"]
 
 
 def refused(operator: Operator, inputs: Sequence[DataFrame], runtime: Runtime, error: Exception) -> FlowError:
-    """Build the error for an operator that Spark refuses, pointing at the expression that is to blame."""
+    """Return the error for an operator that Spark refuses, which points at the failing expression."""
     if isinstance(operator, Iterate):
-        # What a loop keeps are columns of its queries, and not of what it is given: they cannot be tried here.
+        # The columns that a loop keeps come from its queries and not from its inputs, so they can't be tried here.
         fragment = _fragment(error)
         return _explained(fragment, error) if fragment else BadExpression(f"Spark refuses this loop: {told(error)}")
     with runtime.quiet():
@@ -61,7 +61,7 @@ def _try(sql: str, inputs: Sequence[DataFrame], runtime: Runtime, *, aggregate: 
 
 
 def _fragment(error: Any) -> str:
-    """Return the piece of SQL that an error of Spark is about, as Spark was given it; empty if it names none."""
+    """Return the piece of SQL that an error of Spark is about, as Spark was given it; empty if it has none."""
     for context in error.getQueryContext() or ():
         try:
             return str(context.fragment())
@@ -90,7 +90,7 @@ def _explained(sql: str, error: Any) -> BadExpression:
 
 
 def told(error: Any) -> str:
-    r"""Return what an error of Spark says, in one line and without its codes.
+    r"""Return the message of Spark's error, in one line and without its codes.
 
     >>> told(ValueError("[A.B] Cannot do that. SQLSTATE: 42K09; line 1 pos 4;\n'Project"))
     'Cannot do that'

@@ -1,8 +1,8 @@
-"""The file systems that a run can write to: those that create and rename in one operation.
+"""The file systems that a run can write to: those that create and rename files atomically.
 
-A commit counts because only one run can create its file, and a step becomes visible as a whole because its directory
-is renamed at once. A local disk and HDFS do both in one operation, and viewfs passes on to HDFS. Object stores copy a
-directory file by file, and what their Hadoop connectors call *create if there is none* are two requests: two runs can
+A commit is valid because only one run can create its file. A step becomes visible as a whole because its directory is
+renamed at once. Local disks and HDFS do both atomically, and viewfs passes calls on to HDFS. Object stores copy a
+directory file by file, and in their Hadoop connectors, *create if it does not exist* is two requests, so two runs can
 both succeed.
 """
 
@@ -22,7 +22,7 @@ _FIT = ("file", "hdfs", "viewfs")
 
 
 def check_store(spark: SparkSession, path: str, what: str) -> None:
-    """Refuse a path for ``what`` on a file system that can't keep the promises of a run; nothing of it is accessed."""
+    """Raise if a path for ``what`` is on a file system that does not fit a run. Nothing is accessed."""
     hadoop = classes(spark).org.apache.hadoop.fs
     conf = hadoop_settings(spark)
     given = hadoop.Path(path).toUri().getScheme()

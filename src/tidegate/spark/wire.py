@@ -1,4 +1,4 @@
-"""Arrow data as Spark sends and wants it, and as users see it: instants without a zone, in UTC."""
+"""Arrow data as Spark sends and expects it, and as users see it: instants without a zone, in UTC."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["canonical_table", "in_utc", "python_rows", "to_spark"]
 
 
 def canonical_table(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
-    """Return rows that came from Spark as users see them, with the types that their columns have."""
+    """Return rows from Spark as users see them, with the types of their columns."""
     return _as_types(rows, columns, None).combine_chunks()
 
 
 def to_spark(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
-    """Return rows as Spark wants them: its instants have a zone, which is UTC on the wire."""
+    """Return rows as Spark expects them: its instants have a zone, which is UTC."""
     return _as_types(rows, columns, "UTC")
 
 
@@ -41,7 +41,7 @@ def _as_types(rows: pa.Table, columns: Sequence[Column], zone: str | None) -> pa
 
 @lru_cache(maxsize=1024)
 def _type_on_wire(type_: str, zone: str | None) -> pa.DataType | None:
-    """Return the Arrow type of a column, with a zone for Spark's instants that have one; None if Arrow has no such."""
+    """Return the Arrow type of a column, with a zone for Spark's TIMESTAMP; None if Arrow has no such type."""
     if type_ == "TIMESTAMP":
         return pa.timestamp("us", tz=zone)
     if type_.startswith("STRUCT"):
@@ -63,17 +63,17 @@ def _type_on_wire(type_: str, zone: str | None) -> pa.DataType | None:
 
 
 def in_utc(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column that came from Spark as Spark wants it back: instants that have a zone are in UTC."""
+    """Return a column from Spark as Spark expects it back: instants with a zone are in UTC."""
     return column.cast(_rezoned(column.type, "UTC"))
 
 
 def _zoneless(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column that came from Spark as users see it."""
+    """Return a column from Spark as users see it."""
     return column.cast(_rezoned(column.type, None))
 
 
 def python_rows(frame: DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a DataFrame in plain Python; instants are without a zone, in UTC, wherever this runs."""
+    """Return the rows of a DataFrame as Python dictionaries. Instants have no zone and are in UTC, on any machine."""
     table = frame.toArrow()
     plain = [_zoneless(column) for column in table.columns]
     return rows_of(pa.Table.from_arrays(plain, names=table.column_names))

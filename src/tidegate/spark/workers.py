@@ -1,4 +1,4 @@
-"""The Python that runs functions: Spark starts it in processes of its own, and takes whatever it finds first."""
+"""The Python that runs functions. Spark starts it in separate processes, and takes the first one that it finds."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 __all__ = ["BadWorkers", "check_workers", "runs_python"]
 
-#: Where it can be said which Python workers run; each wins over those after it.
+#: The settings for the Python of workers. Each one has priority over those after it.
 _SETTINGS = ("spark.sql.execution.pyspark.python", "spark.pyspark.python")
-#: The applications and the Pythons that have been tried.
+#: The applications and Pythons that were checked.
 _TRIED: set[tuple[str, str]] = set()
 
 
 class BadWorkers(FlowError, RuntimeError):
-    """Spark's workers cannot run Python functions of a flow: another Python, or without Tidegate."""
+    """Spark's workers can't run the Python functions of a flow: they have another Python, or no Tidegate."""
 
 
 def runs_python(flow: Plan) -> bool:
-    """Whether Python functions run in a flow."""
+    """Whether a flow runs Python functions."""
     return any(isinstance(operator, MapBatches | WindowApply | Process) for operator in flow)
 
 
 def check_workers(runtime: Runtime) -> None:
-    """Raise unless a worker has this version of Python and of Tidegate; where Spark is local, take this Python.
+    """Raise unless a worker has this version of Python and of Tidegate; if Spark is local, set this Python.
 
-    Spark runs ``python3`` if nobody says otherwise, which is hardly ever the one of a virtual environment. This runs a
-    job of one row, once in an application.
+    By default, Spark runs ``python3``, which is hardly ever the one of a virtual environment. The check runs a job of
+    one row, once in an application.
     """
     context = runtime.session.sparkContext
     given = "PYSPARK_PYTHON" in os.environ or any(runtime.session.conf.get(name, None) for name in _SETTINGS)
@@ -77,7 +77,7 @@ def _asked(runtime: Runtime) -> tuple[str, str]:
     """Return the versions of Python and of Tidegate that a worker has."""
     from pyspark.sql.types import StringType, StructField, StructType
 
-    # A function inside of another is sent as a whole: a worker need not have the module that it is from.
+    # A nested function is sent by value, so a worker need not have the module that it is from.
     def versions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import sys
         from importlib import import_module

@@ -1,4 +1,4 @@
-"""Flows on streams of Spark."""
+"""Flows on Spark's streams."""
 
 from tidegate.spark.streaming.reading import read, read_stream
 from tidegate.spark.streaming.start import start

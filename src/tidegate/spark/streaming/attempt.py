@@ -1,4 +1,4 @@
-"""An attempt at a step on Spark: it has the session of its batch."""
+"""An attempt at a step on Spark. It uses the session of its batch."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ class SparkAttempt(Attempt):
     ) -> None:
         backend = SparkBackend(runtime)
         parts = SparkParts(files, backend, cache)
-        # A step has a session of its own, with settings of its own.
+        # A step has its own session with its own settings.
         own = {name: backend.relation(frame) for name, frame in tables.items()}
         super().__init__(number, suffix, flow, files, backend, shapes, parts, own, watch=watch)

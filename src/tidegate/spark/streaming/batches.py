@@ -1,4 +1,4 @@
-"""Rows on their way out of Spark: batches of Arrow data that reach the driver one after the other."""
+"""Rows out of Spark: Arrow batches that reach the driver one after the other."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["arrow_batches"]
 
 
 def arrow_batches(rows: DataFrame) -> Iterator[pa.RecordBatch]:
-    """Return the rows of a DataFrame as Arrow batches; one partition is on the driver at a time.
+    """Return the rows of a DataFrame as Arrow batches; one partition is in the driver at a time.
 
-    Spark's own ways out collect everything (`toArrow`) or give one Python object for each row (`toLocalIterator`).
-    Here a row of the second is a whole batch of the first. Instants that have a zone are in UTC.
+    Spark itself collects everything (`toArrow`) or gives one Python object for each row (`toLocalIterator`). Here each
+    row of the latter contains a whole Arrow batch. Instants with a zone are in UTC.
     """
     from pyspark.sql.types import BinaryType, StructField, StructType
 

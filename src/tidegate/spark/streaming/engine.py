@@ -1,4 +1,4 @@
-"""The engine of a running flow on Spark: batches of a query become steps."""
+"""The engine of a running flow on Spark: each batch of a query is a step."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def resume(
     report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
     clock: Callable[[], float] = time.time,
 ) -> Engine:
-    """Return an engine that goes on from the last commit of a checkpoint, or begins if there is none."""
+    """Return an engine that continues from the last commit of a checkpoint, or begins if there is none."""
     host = SparkHost(runtime, tables)
     options: dict[str, Any] = {"allow_pickle": allow_pickle, "fold_from": fold_from, "probe": probe}
     run, log, last = resumed(flow, host, files, outputs, lock=lock, **options)
@@ -77,22 +77,22 @@ class Engine(Running):
         super().__init__(run, log, last, lock=lock, report=report, clock=clock)
         self._host = host
         self._runtime = host.runtime
-        #: The runtime of batches, which Spark gives a session of their own.
+        #: The runtime of batches, for which Spark has a separate session.
         self._batches: Runtime | None = None
         self._cache = PartCache()
 
     @property
     def beat(self) -> int:
-        """The number of the last beat of the clock that a step has heard."""
+        """The number of the last beat of the clock that a step has received."""
         return self.heard.number if self.heard else -1
 
     def step(self, batch: DataFrame, number: int) -> None:
-        """Run Spark's batch of that number as a step, unless it is committed already."""
+        """Run the batch with this number as a step, unless it is committed already."""
         query, offsets = self._origin(number)
         last = self.last.origin if self.last else Origin()
         due = 0 if last.batch is None else last.batch + 1
         if last.batch is not None and number <= last.batch:
-            # Spark goes on to the next batch only when this one is committed on both sides: no earlier one comes again.
+            # Spark starts the next batch only when this one is committed by both, so no earlier one can come again.
             if number < last.batch or query != last.query or offsets != last.offsets:
                 raise self._torn(f"batch {last.batch} is committed, and Spark gives batch {number} with other rows")
             return
@@ -102,7 +102,7 @@ class Engine(Running):
         self._batches = self._batches or replace(self._runtime, session=batch.sparkSession, made={})
         runtime, several = self._batches, self.run.entries.passes > 1
         with self.in_step(), self.replaceable(), self._settings(runtime):
-            # What is read once only is not worth keeping.
+            # Rows that are read only once need not be cached.
             rows = batch.persist() if several else _alone(batch)
             backend = SparkBackend(runtime)
             try:
@@ -114,11 +114,11 @@ class Engine(Running):
                     rows.unpersist()
 
     def finish(self) -> None:
-        """Complete everything: the end of the input is a step of its own, and closes the checkpoint."""
+        """Make all times complete. The end of the input is a step of its own, and closes the checkpoint."""
         last = self.last
         with self.in_step(), self.replaceable(), self._settings(self._runtime):
             if last is not None:
-                # Whoever stopped the query may have stopped a step that was committed and not yet published.
+                # The query may have been stopped during a step that was committed and not published yet.
                 publish(self.run, last)
             origin = replace(last.origin, offsets="") if last else Origin()
             self.go(self._attempt(self._runtime), Batch({}, origin, ended=True))
@@ -128,7 +128,7 @@ class Engine(Running):
         self._cache.forget()
 
     def committed(self, before: Commit | None, commit: Commit) -> None:
-        """Let go of parts that are needed no more, and of beats that were heard before."""
+        """Release cached parts that are not needed any more, and delete beats that were received."""
         self._cache.forget(commit.paths)
         if before is None:
             return
@@ -155,12 +155,12 @@ class Engine(Running):
         return runtime.in_steps(spark__sql__session__timeZone=self.flow.timezone)
 
     def _origin(self, number: int) -> tuple[str, str]:
-        """Return Spark's id of the query, and a hash of where a batch begins and ends in the sources."""
+        """Return Spark's id of the query, and a hash of the offsets at which a batch begins and ends."""
         query = query_id(self.files)
         name = f"spark/offsets/{number}"
         if not self.files.exists(name):
             return query, ""
-        # The first lines hold a version, the clock and settings.
+        # The first lines have a version, the time and settings.
         places = self.files.text(name).splitlines()[2:]
         return query, hashlib.sha256("\n".join(places).encode()).hexdigest()[:16]
 
@@ -173,5 +173,5 @@ class Engine(Running):
 
 
 def _alone(batch: DataFrame) -> DataFrame:
-    """Let Spark know if all rows are in one partition: then it need not move them to bring them together."""
+    """Return a batch that Spark knows to be in one partition, if it is: then it need not shuffle it."""
     return batch.coalesce(1) if partitions_of(batch) == 1 else batch

@@ -1,4 +1,4 @@
-"""The two halves of a checkpoint: our commits, and what Spark writes about positions in the sources."""
+"""The two halves of a checkpoint: our commits, and Spark's records of positions in the sources."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _RESTORE = (
 )
 _COMPACT = ".compact"
 _VERSION = re.compile(r"\0?v\d+")
-#: What Spark says when another query has written the record that it wants to write.
+#: Messages of Spark when another query has written the record that it wants to write.
 _TAKEN = ("CONCURRENT_STREAM_LOG_UPDATE", "Multiple streaming jobs detected")
 
 
 def check_halves(files: Files) -> None:
-    """Refuse a checkpoint of which one half is gone, or where Spark could not go on from the last records of its own.
+    """Raise if one half of a checkpoint is gone, or if Spark could not continue from its last records.
 
-    Without its half, Spark would begin anew, and without ours, go on alone.
+    Without its half, Spark would start from the beginning. Without ours, it would continue alone.
     """
     commit = last_commit(files)
     if commit is None and files.names("spark/commits"):
@@ -57,7 +57,7 @@ def check_halves(files: Files) -> None:
 
 
 def _remedy(files: Files, name: str, commit: Mapping[str, Any] | None) -> str:
-    """Return what to do about a damaged record: some may be deleted."""
+    """Return a hint for a damaged record. Some records may be deleted."""
     done = -1 if commit is None or commit["batch"] is None else commit["batch"]
     # On a local disk, Hadoop keeps a checksum of each file beside it.
     names = [n for spare in _spare(files, name, done) for n in (spare, "/.".join(spare.rsplit("/", 1)) + ".crc")]
@@ -68,10 +68,11 @@ def _remedy(files: Files, name: str, commit: Mapping[str, Any] | None) -> str:
 
 
 def _spare(files: Files, name: str, done: int) -> list[str]:
-    """Return the records that go with one that is not needed, itself among them; none if it is needed.
+    """Return the records to delete together with one that is not needed, itself included; none if it is needed.
 
-    ``done`` is the last batch that our commits have. Spark gives us a batch again if it has no record that it is done,
-    and we know it. Of a batch after that one nothing is committed: without its position, Spark plans it anew.
+    ``done`` is the last batch in our commits. If Spark has no record that a batch is done, it gives us the batch again,
+    and we recognise it. Of a batch after ``done`` nothing is committed: without a record of its offsets, Spark plans it
+    anew.
     """
     directory, _, number = name.removesuffix(_COMPACT).rpartition("/")
     if directory == "spark/commits":
@@ -83,7 +84,7 @@ def _spare(files: Files, name: str, done: int) -> list[str]:
 
 
 def query_id(files: Files) -> str:
-    """Return Spark's id of the query; empty if none was started."""
+    """Return Spark's id of the query; empty if no query was started."""
     if not files.exists("spark/metadata"):
         return ""
     found: str = files.read("spark/metadata", "Spark's id of the query", {"id": str}, hint=_RESTORE)["id"]
@@ -97,7 +98,7 @@ def query_id(files: Files) -> str:
 
 
 def explained(files: Files, error: BaseException) -> BaseException:
-    """Return what a query of Spark has failed with, in our words if another query has written what it was to write."""
+    """Return the error of a failed query, in our form if another query has written the same record."""
     if not any(text in str(error) for text in _TAKEN):
         return error
     found = CheckpointInUse(
@@ -110,11 +111,12 @@ def explained(files: Files, error: BaseException) -> BaseException:
 
 def _due(files: Files) -> Iterator[str]:
     """Yield the names of the records that Spark reads when a query starts."""
-    # The last position, and the one before it if the batch was not done.
+    # The last offsets, and those before them if the last batch was not done.
     yield from (f"spark/offsets/{number}" for number in files.numbers("spark/offsets")[:2])
     yield from (f"spark/commits/{number}" for number in files.numbers("spark/commits")[:1])
     for source in files.names("spark/sources"):
-        # What a source of files has seen: all up to some batch in one record, and one for each batch since.
+        # The files that a file source has seen: one compact record up to some batch, and one record for each batch
+        # since.
         directory = f"spark/sources/{source}"
         stems = (name.removesuffix(_COMPACT) for name in files.names(directory) if name.endswith(_COMPACT))
         compact = max((int(stem) for stem in stems if stem.isascii() and stem.isdecimal()), default=-1)
@@ -124,28 +126,28 @@ def _due(files: Files) -> Iterator[str]:
 
 
 def _named(files: Files) -> Iterator[str]:
-    """Yield the names of the records that the last ones say are there."""
+    """Yield the names of the records that the last records refer to."""
     yield from (f"spark/offsets/{number}" for number in files.numbers("spark/commits")[:1])
     for number in files.numbers("spark/offsets")[:1]:
         yield from (f"spark/sources/{source}/{last}" for source, last in _positions(files, number).items())
 
 
 def _positions(files: Files, batch: int) -> dict[str, int]:
-    """Return which of its own records is the last that a batch reads, by source; only sources of files say so."""
-    # Behind the version and the settings of the batch, a line for each source.
+    """Return the number of the last own record that a batch reads, by source. Only file sources have one."""
+    # After the version and the settings of the batch, there is a line for each source.
     lines = files.text(f"spark/offsets/{batch}").splitlines()[2:]
     found = {str(source): json.loads(line) for source, line in enumerate(lines) if line != "-"}
     last = {source: position.get("logOffset") for source, position in found.items() if isinstance(position, dict)}
-    # A topic of Kafka may have any name, and a position for each of its partitions.
+    # A Kafka topic may have any name, and has an offset for each partition.
     return {source: number for source, number in last.items() if isinstance(number, int) and number >= 0}
 
 
 def _damage(files: Files, name: str) -> str:
-    """Return what is wrong with a record; nothing if it is whole."""
+    """Return in words what is wrong with a record; empty if it is intact."""
     if files.is_directory(name):
         return "a directory"
     try:
-        # Hadoop knows the checksum of what Spark has written.
+        # Hadoop verifies the checksum of what Spark has written.
         text = files.verified_text(name)
         version, *lines = text.splitlines() or [""]
         for line in lines:

@@ -1,7 +1,7 @@
-"""The heartbeat of a run: small files that carry the clock, read by the same query as the sources.
+"""The heartbeat of a run: small files with the time of the clock, read by the same query as the sources.
 
-Spark calls a step only for new rows. So that silence can move a frontier, the clock comes as rows, too: what a file
-says is what a replay reads again.
+Spark runs a step only for new rows. To let frontiers move without rows, the time of the clock comes as rows, too. A
+replay reads the same files, and sees the same times.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TICKS = "ticks"
 
 
 class Heartbeat:
-    """Writes beats into a checkpoint, one at once and then as often as ``seconds`` says, until it is stopped."""
+    """Writes beats into a checkpoint, the first at once and then every ``seconds``, until it is stopped."""
 
     directory = _DIRECTORY
 
@@ -42,7 +42,7 @@ class Heartbeat:
         self.beat()
 
     def beat(self) -> None:
-        """Write down what the clock shows."""
+        """Write the current time of the clock."""
         self._write(Beat(self._last + 1, int(self._clock() * 1_000_000)))
 
     def _write(self, beat: Beat) -> None:
@@ -50,11 +50,11 @@ class Heartbeat:
         self._last = beat.number
 
     def start(self) -> None:
-        """Go on beating beside the run."""
+        """Keep writing beats in a thread."""
         Thread(target=self._go_on, name="tidegate heartbeat", daemon=True).start()
 
     def stop(self) -> None:
-        """Stop beating."""
+        """Stop writing beats."""
         self._stopped.set()
 
     def _go_on(self) -> None:
@@ -66,18 +66,18 @@ class Heartbeat:
 
 
 class Ticker(Heartbeat):
-    """Writes the ticks of a source, each once: the number of a tick is what it shows."""
+    """Writes the ticks of a source, each once. The number of a tick is its time."""
 
     def __init__(
         self, files: Files, name: str, every: int, *, after: int, clock: Callable[[], float] = time.time
     ) -> None:
         self.directory = f"{_TICKS}/{name}"
         self._every = every
-        # Often enough to be in time, and not more often than a step is worth.
+        # This is often enough to be in time, and not more often than a step is worth.
         super().__init__(files, after=after, seconds=max(0.1, every / 10_000_000), clock=clock)
 
     def beat(self) -> None:
-        """Write down the tick that is due, if it is another than the last one."""
+        """Write the tick that is due, unless it was written."""
         now = int(self._clock() * 1_000_000)
         tick = now - now % self._every
         if tick > self._last:
@@ -85,7 +85,7 @@ class Ticker(Heartbeat):
 
 
 def ticker_of(name: str, clock: Clock, files: Files, after: int | None) -> Ticker:
-    """Return what writes the ticks of a source, after the last one that was read."""
+    """Return the writer of the ticks of a source, which starts after the last one that was read."""
     return Ticker(files, name, clock.every, after=-1 if after is None else after)
 
 
@@ -96,27 +96,27 @@ def read_ticks(spark: SparkSession, files: Files, name: str, column: str) -> Dat
 
 
 def heartbeat_of(flow: Plan, files: Files, *, after: int) -> Heartbeat | None:
-    """Return the heartbeat that a flow needs, which goes on after the beat of that number; None if it needs none.
+    """Return the heartbeat of a flow, which continues after the beat ``after``; None if the flow needs none.
 
-    Raise if a beat that is still to be heard can't be read.
+    Raise if a beat that was not received yet can't be read.
     """
     pulses = [pulse for source in flow.sources if (pulse := policy_of(source).pulse)]
     if not pulses:
         return None
     for name, size in files.sizes(_DIRECTORY).items():
-        # One that is empty has no rows for Spark.
+        # An empty file has no rows for Spark.
         if _number(name) >= 0 and size:
             files.read(f"{_DIRECTORY}/{name}", "a beat of the clock", {"beat": int, "at": int}, hint=UNHEARD)
     return Heartbeat(files, after=after, seconds=min(pulses) / 1_000_000)
 
 
 def read_beats(spark: SparkSession, files: Files) -> DataFrame:
-    """Return the beats as a stream of texts, ``value``."""
+    """Return the beats as a stream of strings, ``value``."""
     return spark.readStream.option("maxFileAge", "36500d").text(files.path(_DIRECTORY))
 
 
 def forget(files: Files, number: int, ticks_of: str = "") -> None:
-    """Delete the beats, or the ticks of a source, up to a number: they were heard, and are in a commit."""
+    """Delete the beats, or the ticks of a source, up to a number. They were received and are in a commit."""
     directory = f"{_TICKS}/{ticks_of}" if ticks_of else _DIRECTORY
     for name in files.names(directory):
         if 0 <= _number(name) <= number:
@@ -124,6 +124,6 @@ def forget(files: Files, number: int, ticks_of: str = "") -> None:
 
 
 def _number(name: str) -> int:
-    """Return the number of a beat; -1 of a file that is none."""
+    """Return the number of a beat; -1 for any other file."""
     stem = name.removesuffix(".json")
     return int(stem) if stem.isascii() and stem.isdecimal() else -1

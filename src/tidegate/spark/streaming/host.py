@@ -1,4 +1,4 @@
-"""Spark as a run sees it: schemas, rows of a step on their way out, errors, and what jobs see on their way."""
+"""Spark's side of a run: schemas, the rows of a step on their way out, errors, and what jobs observe."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = ["SparkHost", "SparkResults", "fields_of"]
 
 
 class SparkHost:
-    """A session of Spark that runs a flow; ``tables`` are those of the flow."""
+    """A Spark session that runs a flow; ``tables`` are those of the flow."""
 
     name = "spark"
 
@@ -66,19 +66,20 @@ class SparkHost:
         return SparkResults(self.runtime.session.read.options(**READ).parquet(files.path(path)))
 
     def records(self, files: Files) -> list[str]:
-        """Return where Spark writes down what is in a batch; a source that forgot would give the same rows once more.
+        """Return the directories in which Spark records the content of batches, and which batches are done.
 
-        And where it writes that one is done: one after which another was committed should not be found torn.
+        If a source lost such a record, it would give the same rows again. The record that a batch is done must be
+        intact, too, when a later batch is committed.
         """
         sources = files.names("spark/sources")
         return ["spark", "spark/offsets", "spark/commits", *(f"spark/sources/{number}" for number in sources)]
 
     def said(self, error: BaseException) -> Said:
-        """Return what an error says."""
+        """Return the message of an error, in our form."""
         return said_by(error)
 
     def sees_all(self, flow: Plan, name: str, sources: Sequence[str], shapes: Mapping[str, Any]) -> bool:
-        """Whether Spark reads all rows on their way: of a condition that is never true it would read none."""
+        """Whether Spark reads all rows of the sources. For a condition that is never true, it would read none."""
         from pyspark.sql import Observation
 
         def lowered(id_: str) -> Relation:
@@ -101,11 +102,11 @@ class SparkResults:
 
     @cached_property
     def fields(self) -> Fields:
-        """Return their columns."""
+        """Return the columns of the rows."""
         return fields_of(self.native.schema)
 
     def batches(self, *, as_json: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Return the rows in batches; one partition is on the driver at a time."""
+        """Return the rows in batches; one partition is in the driver at a time."""
         from pyspark.sql.functions import col, to_json
 
         def written(name: str) -> Any:
@@ -124,11 +125,11 @@ class SparkResults:
         return self.native.collect()
 
     def remember(self, name: str, collected: Sequence[Any]) -> None:
-        """Make a temporary view of what was collected."""
+        """Make a temporary view of the collected rows."""
         rows = [row for part in collected for row in part]
         self.native.sparkSession.createDataFrame(rows, self.native.schema).createOrReplaceTempView(name)
 
 
 def fields_of(schema: StructType) -> Fields:
-    """Return the columns of a schema, as outputs are told them."""
+    """Return the columns of a schema, in the form that outputs are given."""
     return Fields(columns_of(schema), schema, schema.json())

@@ -1,4 +1,4 @@
-"""What Spark's own listeners see of a run: how many rows each source gave."""
+"""What Spark's query listeners see of a run: how many rows each source gave."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["observed"]
 
 
 def observed(flow: Plan, runtime: Runtime, rows: DataFrame) -> DataFrame:
-    """Let Spark's listeners see how many rows come from each source, and how many of them have no time.
+    """Return the rows with counts for Spark's listeners: rows of each source, and how many have no time.
 
-    They are in ``observedMetrics`` of a query's progress, under the name of the flow. Which rows are late is not known
-    there: the plan of a query is made once, and what is late changes with each step. Rows count each time that they
-    are read, and a step that sets rows aside may read them twice. To count takes a tenth of a large step: where there
-    are no listeners, nobody counts.
+    They are in ``observedMetrics`` of a query's progress, under the name of the flow. Late rows are not counted there:
+    the plan of a query is made once, and lateness changes with each step. Rows count each time that they are read, and
+    a step that sets rows aside may read them twice. Counting takes a tenth of a large step, so it is done only if there
+    are listeners.
     """
-    # That of Spark's own web interface shows nothing of it.
+    # The listener of Spark's web interface does not show these counts.
     if all(name == "StreamingQueryStatusListener" for name in listener_names(runtime.session)):
         return rows
     counts = {}
     for i, source in enumerate(flow.sources):
-        # What is no row of the source, such as a frontier that it follows, has no struct.
+        # Signals, such as a frontier that the source follows, have no struct.
         whole, prefix = (f"__{i}", f"__{i}.") if f"__{i}" in rows.columns else ("true", "")
         missing = " OR ".join(f"{prefix}{quoted(name)} IS NULL" for name in given_schema(source).time) or "false"
         counts[f"{source.id}_rows"] = f"count({whole})"

@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 __all__ = ["READ", "PartCache", "SparkParts", "write_part"]
 
-#: How state and results are written. Hadoop runs a program to set the mode of each file on a local disk, and writes a
-#: second file with its checksums, and one more to say that all is written: a tenth of the time of a small part. Parquet
-#: has checksums of its own, and a commit says what is written.
+#: How state and results are written. On a local disk, Hadoop would run a program to set the mode of each file, and
+#: write a second file with its checksums, and one more as a success marker: a tenth of the time of a small part.
+#: Parquet has its own checksums, and a commit says what is written.
 _WRITE = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "partitionOverwriteMode": "static",
 }
-#: How files of ours are read: what a session may be told to overlook in files of others, it must not overlook here.
+#: How our own files are read: a session may be set to ignore errors in other files, but not in these.
 READ = {
     "parquet.page.verify-checksum.enabled": "true",
     "ignoreCorruptFiles": "false",
     "ignoreMissingFiles": "false",
 }
-# Reading fewer rows from a file costs less than keeping them.
+# Parts with fewer rows are not cached: reading them again costs less.
 _MANY = 20_000
 
 
@@ -61,18 +61,18 @@ class SparkParts:
     def write(
         self, files: Files, path: str, rows: Relation, times: Sequence[str] = (), by: Mapping[str, str] = NOTHING
     ) -> Part:
-        """Write rows under a path that nobody else writes to."""
+        """Write rows to a path that nothing else writes to."""
         return write_part(files, self._backend.runtime, frame_of(rows), path, times, by)
 
 
 class PartCache:
-    """The cached parts, by path. A cache is lost without harm: Spark then reads the files again."""
+    """The cached parts, by path. If a cache is lost, Spark reads the files again."""
 
     def __init__(self) -> None:
         self._frames: dict[str, DataFrame] = {}
 
     def read(self, files: Files, runtime: Runtime, parts: Sequence[Part], schema: StructType) -> DataFrame:
-        """Return the rows of some parts; the large ones are cached when they are first read."""
+        """Return the rows of some parts. Large ones are cached when they are first read."""
         small = [part for part in parts if part.rows < _MANY]
         frames = [self._cached(files, runtime, part, schema) for part in parts if part.rows >= _MANY]
         if small or not frames:
@@ -80,13 +80,13 @@ class PartCache:
         return reduce(lambda one, other: one.unionAll(other), frames)
 
     def forget(self, paths: Iterable[str] = ()) -> None:
-        """Give back what is cached, except of these paths."""
+        """Release all cached parts except those of these paths."""
         kept = set(paths)
         for path in [path for path in self._frames if path not in kept]:
             self._frames.pop(path).unpersist()
 
     def _cached(self, files: Files, runtime: Runtime, part: Part, schema: StructType) -> DataFrame:
-        # Spark finds what is cached by the plan: each step reads anew, in its own session, and finds it.
+        # Spark finds cached data by its plan. So each step reads the part in its own session, and gets the cached data.
         frame = read_parts(files, runtime, [part], schema)
         if part.path not in self._frames:
             self._frames[part.path] = frame.persist()
@@ -94,11 +94,11 @@ class PartCache:
 
 
 def read_parts(files: Files, runtime: Runtime, parts: Sequence[Part], schema: StructType) -> DataFrame:
-    """Return the rows of some parts; the schema is given, so that Spark need not look for it."""
+    """Return the rows of some parts. The schema is given, so that Spark need not infer it."""
     if not parts:
         return no_rows(runtime, schema)
     rows = runtime.session.read.options(**READ).schema(schema).parquet(*(files.path(part.path) for part in parts))
-    # After Spark has listed them: what goes missing from here on is an error of its own.
+    # The files are checked after Spark has listed them. If one disappears from now on, Spark itself fails.
     for part in parts:
         check_part(files, part)
     return rows
@@ -112,9 +112,10 @@ def write_part(
     times: Sequence[str] = (),
     by: Mapping[str, str] = NOTHING,
 ) -> Part:
-    """Write rows under a path that nobody else writes to; count them on the way, and see where ``times`` lie.
+    """Write rows to a path that nothing else writes to; count them, and find the range of ``times``.
 
-    ``by`` maps columns of texts to those that they are of, whose values get directories of their own.
+    ``by`` maps text columns, which are not written, to the columns whose values they have. Rows are partitioned by
+    them.
     """
     from pyspark.sql import Observation
 
@@ -129,11 +130,11 @@ def write_part(
     found = seen.get
     last, first = (tuple(found[f"{end}{i}"] for i in range(len(times))) for end in ("last", "first"))
     known = bool(times) and None not in last
-    # Of decimals, there are no others in them.
+    # Decimals here are always whole numbers.
     last, first = (tuple(map(int, ends)) if known else () for ends in (last, first))
     entries = measured(files, path, int(found["rows"]))
     part = Part(path, int(found["rows"]), last if known else None, first if known else None, entries)
     if not part.rows:
-        # No commit names an empty part, and so nobody would clean it away.
+        # No commit names an empty part, so it would never be deleted.
         files.delete(path)
     return part

@@ -1,4 +1,4 @@
-"""Reading outputs: what is committed and nothing else, at once or as a stream."""
+"""Reading outputs: only what is committed, at once or as a stream."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["read", "read_promises", "read_stream"]
 
-# Spark overlooks files that are older than the newest by a week, which a clock that was wrong for a while makes them.
+# Spark ignores files that are a week older than the newest one. A clock that was wrong for a while can make them so.
 _EVER = {"maxFileAge": "36500d"}
-# Names of directories are no columns: what they are named after is in the files, as it was.
+# Names of directories are not read as columns: the columns are in the files.
 _NESTED = {"recursiveFileLookup": "true"}
 
 
@@ -44,14 +44,15 @@ def read_stream(spark: SparkSession, path: str | os.PathLike[str], **options: An
 
     files = files_at(spark, checked_path(path, "read_stream(…)", hint='tg.read_stream(spark, "out/hourly")'))
     schema = StructType.fromJson(json.loads(owner_of(files)["schema"]))
-    # A glob of directories, and not their parent: `step` is no column of the rows, and may be one of the user's.
+    # The path is a glob of directories and not their parent, because otherwise Spark would add a column `step`, which
+    # the user may have, too.
     rows = spark.readStream.schema(schema).options(**_EVER | READ | _NESTED | options).parquet(files.path("step=*"))
-    # Not by its name in SQL: an output may have a column that is called so.
+    # The column is not found by its name in SQL, because an output may have a column with the same name.
     path_of_row = rows.metadataColumn("_metadata")["file_path"]
     step = regexp_extract(path_of_row, "/step=([0-9]+)/((?!step=)[^/=]+=[^/]*/)*[^/]*$", 1).cast("bigint")
     return rows.select(*(quoted(name) for name in schema.names), step.alias(STEP))
 
 
 def read_promises(spark: SparkSession, path: str) -> DataFrame:
-    """Return the frontiers that are published beside an output as a stream of texts, ``value``."""
+    """Return the frontiers that are published beside an output, as a stream of strings, ``value``."""
     return spark.readStream.options(**_EVER).text(files_at(spark, path).path(PROMISES))

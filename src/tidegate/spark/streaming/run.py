@@ -54,7 +54,7 @@ class SparkRun(Run):
         self._lock = lock
         self._ends = ends
         self._once = once
-        #: Whether `finish` has waited for all that the sources have.
+        #: Whether `finish` has waited until everything in the sources was read.
         self._all_read = False
         #: Spark's own query, for its progress and its listeners.
         self.query = query
@@ -71,10 +71,10 @@ class SparkRun(Run):
                         self._turns.stop(self.query, 0)
                         raise self._lock.lost
                     if self._engine.complete:
-                        # Nothing can come any more: the flows that this one follows have ended.
+                        # No more rows can come: the flows that this one follows have ended.
                         self._turns.stop(self.query, None)
                 if self._turns.failure is not None:
-                    # Spark takes a step that failed while its query was stopped for one that was interrupted.
+                    # If a step fails while its query is being stopped, Spark treats it as interrupted.
                     raise self._turns.failure
                 if self._engine.complete or (self._ends and self._has_read_all()):
                     self._engine.finish()
@@ -91,7 +91,7 @@ class SparkRun(Run):
             self._done.set()
 
     def _has_read_all(self) -> bool:
-        """Whether the query has ended because there is no more, or `finish` has; else it was stopped from outside."""
+        """Whether the query has ended because everything was read, by itself or for `finish`, and was not stopped."""
         if self._all_read or nothing_left(self.query) or (self._once and self._turns.done):
             return True
         name = self._engine.flow.name
@@ -116,18 +116,18 @@ class SparkRun(Run):
 
         The end is a step of its own. It closes the checkpoint: no run can go on from it.
         """
-        # The clock never ends: there would always be one more beat to hear.
+        # The clock never ends: there would always be one more beat.
         self._stop_clocks()
-        # Before Spark is waited for: a query may end by itself.
+        # This is set before waiting for Spark, because a query may end by itself.
         self._ends = True
         try:
             with spark_runtime(self._spark).quiet():
                 self.query.processAllAvailable()
         except Exception:
-            # Spark passes on the text of what a step failed with; `await_termination` has it as it is.
+            # Spark passes on only the text of a step's error; `await_termination` raises the error itself.
             self.await_termination()
             raise
-        # If it was stopped from outside meanwhile, there may be more.
+        # If it was stopped in the meantime, there may be more rows.
         self._all_read = self.query.isActive or nothing_left(self.query)
         self._turns.stop(self.query, None)
         self.await_termination()

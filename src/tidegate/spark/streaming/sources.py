@@ -1,4 +1,4 @@
-"""Sources in one query: tagged and united, and taken apart again in each step."""
+"""All sources in one query: tagged and united, and split again in each step."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ __all__ = ["beats_of", "split_by_source", "united"]
 def united(
     flow: Plan, runtime: Runtime, inputs: Mapping[str, DataFrame], signals: Mapping[str, DataFrame] | None = None
 ) -> DataFrame:
-    """Return all sources as one DataFrame: a column that tells which, and a struct for each of them.
+    """Return all sources as one DataFrame: a column with the number of the source, and a struct for each source.
 
-    ``signals`` gives texts for those that need them: rows that have no struct, and ``value`` in a column of its own.
-    One source without signals has nothing to be told apart from, and keeps its columns.
+    ``signals`` has the streams of lines for the sources that need them. Their rows have no struct, and the line in a
+    separate column. A single source without signals needs no tag, and keeps its columns.
     """
     names = [source.id for source in flow.sources]
     schemas = {source.id: given_schema(source) for source in flow.sources}
@@ -82,10 +82,10 @@ def split_by_source(
     observed: Collection[str] = (),
     arrived: int | None = None,
 ) -> dict[str, Taken]:
-    """Return the rows of each source in a batch; which of them are late depends on the old marks.
+    """Return the rows of each source in a batch. Lateness is decided by the old marks.
 
-    Sources in ``observed`` are counted by the job that writes their rows. ``arrived`` is the time of rows whose time is
-    that of their arrival.
+    Sources in ``observed`` are counted by the job that writes their rows. ``arrived`` is the time of rows of sources
+    with arrival times.
     """
     bounds, taken = limits(flow), {}
     for i, source in enumerate(flow.sources):
@@ -104,14 +104,14 @@ def split_by_source(
 
 
 def beats_of(flow: Plan, backend: SparkBackend, batch: DataFrame) -> Relation | None:
-    """Return the beats of the clock in a batch; None if nobody listens to them."""
+    """Return the beats of the clock in a batch; None if no source needs them."""
     if CLOCK not in signals_of(flow):
         return None
     return backend.relation(batch.where(backend.runtime.expr("__source = -1")))
 
 
 def _of_source(runtime: Runtime, batch: DataFrame, i: int, extra: Sequence[str]) -> DataFrame:
-    """Return the rows of one source in a batch, with the columns that every row of a batch has."""
+    """Return the rows of one source in a batch, with the columns that all rows of a batch have."""
     if "__source" not in batch.columns:
         return batch
     text = [TEXT] if TEXT in batch.columns else []

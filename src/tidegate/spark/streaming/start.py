@@ -58,7 +58,7 @@ def start(
     allow_pickle: bool = False,
     probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
 ) -> SparkRun:
-    """Start a flow, or go on from its checkpoint. ``probe`` is called at the named points of each step."""
+    """Start a flow, or continue from its checkpoint. ``probe`` is called at the named points of each step."""
     try:
         runtime = spark_runtime(spark)
         flow = ticking(flow, inputs)
@@ -66,7 +66,7 @@ def start(
         report, every = reporter(metrics), _checked_trigger(trigger)
         check_ends(flow)
         places = checked_outputs(flow, outputs)
-        # Rows go to databases by way of Python, too.
+        # Rows also go to databases through Python.
         if runs_python(flow) or any(output.needs_workers for output in places.values()):
             check_workers(runtime)
         path = checked_directory(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
@@ -96,7 +96,7 @@ def start(
             writer = rows.writeStream.foreachBatch(turns).option("checkpointLocation", files.path("spark"))
             query = (_triggered(writer, every) if every else writer).start()
         except BaseException:
-            # What it failed with counts, and not what followed from it.
+            # The first error is raised, and not one that follows from it.
             with suppress(Exception):
                 lock.release()
             raise
@@ -119,7 +119,10 @@ def prepare(
     lock: Lock | None = None,
     **options: Any,
 ) -> Engine:
-    """Return an engine that goes on from a checkpoint; its outputs are its own from now on. ``options`` are its own."""
+    """Return an engine that continues from a checkpoint, and claim its outputs.
+
+    ``options`` are passed on to the engine.
+    """
     check_ends(flow)
     flow = embedded(flow, orders_in(files))
     places = checked_outputs(flow, outputs)
@@ -133,7 +136,7 @@ def prepare(
     return engine
 
 
-#: What `DataStreamWriter.trigger` takes.
+#: The arguments of `DataStreamWriter.trigger`.
 _TRIGGERS = ("processingTime", "availableNow", "once", "continuous", "realTime")
 
 
@@ -166,7 +169,7 @@ def _triggered(writer: DataStreamWriter, every: dict[str, Any]) -> DataStreamWri
 
 
 def _signals(flow: Plan, spark: SparkSession) -> dict[str, DataFrame]:
-    """Return the frontiers that sources follow, as streams; their times must be those that the sources declare."""
+    """Return the frontiers that sources follow, as streams. Their times must be those that the sources declare."""
     found = {}
     for source in flow.sources:
         if isinstance(source.watermark, Published):

@@ -1,4 +1,4 @@
-"""Steps as Spark calls them, one at a time, until the run is stopped: the step under way ends, or is cancelled."""
+"""Steps as Spark calls them, one at a time, until the run is stopped. A running step then ends, or is cancelled."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Turns"]
 
-#: How long a batch that may not become a step waits for Spark to stop the query, in seconds.
+#: How long a batch that may not become a step waits until Spark stops the query, in seconds.
 _PATIENCE = 60
 
 
 class _Interrupted(Exception):
-    """The text by which Spark knows that a batch was interrupted because its query is being stopped.
+    """The error by whose text Spark knows that a batch was interrupted because its query is being stopped.
 
-    Spark looks for these words with a pattern that overflows the stack of the JVM on a long text, such as that of an
-    interrupted job: it prints a thousand lines then. This text is short.
+    Spark looks for this text with a regular expression, which overflows the JVM's stack on a long text such as that of
+    an interrupted job, and then prints a thousand lines. This text is short.
     """
 
     def __init__(self) -> None:
@@ -31,17 +31,17 @@ class _Interrupted(Exception):
 
 
 class Turns:
-    """Lets Spark's batches be steps, and keeps what one fails with, since Spark passes on its text only."""
+    """Runs Spark's batches as steps, and keeps the error of a failed one, since Spark passes on only its text."""
 
     def __init__(self, step: Callable[[DataFrame, int], None], runtime: Runtime) -> None:
         self._step = step
         self._runtime = runtime
         self._changed = Condition()
         self._busy = False
-        #: The query that is being stopped; no step begins from then on.
+        #: The query that is being stopped; no step begins after that.
         self._stopping: StreamingQuery | None = None
         self._cancelled = False
-        #: Whether a step was broken off because it was cancelled.
+        #: Whether a step was interrupted because it was cancelled.
         self._broken_off = False
         self.failure: BaseException | None = None
         #: How many steps have ended.
@@ -69,7 +69,7 @@ class Turns:
         self._give_way()
 
     def stop(self, query: StreamingQuery, timeout: float | None) -> bool:
-        """Stop a query. Return whether the step that was under way ended; else it took too long, and was cancelled."""
+        """Stop a query. Return whether the running step ended; otherwise it took too long, and was cancelled."""
         with self._changed:
             self._stopping = query
             self._cancelled = not self._changed.wait_for(lambda: not self._busy, timeout)
@@ -77,7 +77,10 @@ class Turns:
         return not self._broken_off
 
     def _give_way(self) -> None:
-        """Return control to Spark once it stops the query: before, it would take this for a failure."""
+        """Wait until Spark stops the query, and raise the interruption.
+
+        Before that, Spark would take it for a failure.
+        """
         for _ in range(_PATIENCE * 100):
             if self._stopping is None or not self._stopping.isActive:
                 break
