@@ -43,7 +43,7 @@ def devices(tmp_path: Path) -> Path:
     flow.sink("out", a.union(b))
     devices, counts = flow.plan.sources
     seen = Seen(rows=3, partitions=(("a", (30,)), ("b", (12,)), (None, (20,))))
-    told = Seen(rows=5, steps=((0, 3), (1, 2)), told=(Promise(1, 9, ((4,),)).line, Promise(2, 9, ((7,),)).line))
+    told = Seen(rows=5, steps=((0, 3), (1, 2)), lines=(Promise(1, 9, ((4,),)).line, Promise(2, 9, ((7,),)).line))
     marks = {"devices": Marks.start(devices).after(devices, seen), "counts": Marks.start(counts).after(counts, told)}
     commit = Commit(0, Origin(batch=0), marks, {}, (), {}, {"name": "devices"})
     (tmp_path / "commits").mkdir()

@@ -142,7 +142,7 @@ def test_what_a_followed_flow_did_wrong_is_told_with_the_source_and_the_path(tol
     """Of several flows that are followed, it is known which one it was."""
     followed = source(ONE, Published("out/counts"))
     with pytest.raises(BadInput) as caught:
-        Marks.start(followed).after(followed, Seen(rows=3, steps=((0, 3),), told=(told,)))
+        Marks.start(followed).after(followed, Seen(rows=3, steps=((0, 3),), lines=(told,)))
     assert caught.value.places == ["source 's', which follows out/counts"]
 
 

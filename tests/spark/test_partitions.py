@@ -60,7 +60,7 @@ def moved(marks: Marks, of: Source, seen: dict[Any, Any], *beats: Beat) -> Marks
     n = len(of.schema.time)
     greatest = {k: (g,) * n if isinstance(g, int) else g for k, g in seen.items()}
     told = tuple(beat.line for beat in beats)
-    after = marks.after(of, Seen(rows=len(seen), partitions=tuple(greatest.items()), told=told))
+    after = marks.after(of, Seen(rows=len(seen), partitions=tuple(greatest.items()), lines=told))
     return Marks.decode(of, json.loads(json.dumps(after.coded(of))))
 
 
@@ -107,7 +107,7 @@ def run_of(steps: list[tuple[dict[Any, int], int]], kind: type[Partitions]) -> s
         before = marks
         told = (Beat(n, at).line,)
         greatest = tuple((k, (g,)) for k, g in seen.items())
-        marks = marks.after(of, Seen(rows=len(seen), partitions=greatest, told=told))
+        marks = marks.after(of, Seen(rows=len(seen), partitions=greatest, lines=told))
         silent = {k: 0 if k in seen else silent.get(k, 0) + 1 for k in {*silent, *seen}}
         if not all(map(before.frontier.reaches, marks.frontier)):
             return "the frontier went back"

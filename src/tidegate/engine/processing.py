@@ -138,14 +138,14 @@ class Copies:
         """Return a copy after a call at a time; its answers are added to ``found``."""
         if timers is not None:
             timers.called(t)
-        told = self._told(t)
-        for event in [*(DT(told, Row(self._shown(row))) for row in rows), WM(told)]:
+        user_time = self._user_time(t)
+        for event in [*(DT(user_time, Row(self._shown(row))) for row in rows), WM(user_time)]:
             copy, answered = step(copy, event)
             for answer in answered:
                 if timers is not None and isinstance(answer, Timer):
                     if self._at is not None:
-                        checked_timer(self._of_user, answer, told, self.name, alone=not rows)
-                    timers.ask(Timer(self._heard(answer.t)), t, alone=not rows)
+                        checked_timer(self._of_user, answer, user_time, self.name, alone=not rows)
+                    timers.ask(Timer(self._engine_time(answer.t)), t, alone=not rows)
                 else:
                     found.append((t, answer))
         return copy
@@ -156,11 +156,11 @@ class Copies:
         assert self._at is not None
         return Schema(self._at.user, self._at.given.columns, self._at.given)
 
-    def _told(self, t: Any) -> Any:
+    def _user_time(self, t: Any) -> Any:
         """Return a time as the user's operator knows it."""
         return t if self._at is None else self._at.time_of_user(t)
 
-    def _heard(self, t: Any) -> Any:
+    def _engine_time(self, t: Any) -> Any:
         """Return a time given by the user's operator in the engine's form; None if it is not a time of the order.
 
         A number could also be a coordinate of another time, so the order of the user decides what is a time.
@@ -186,13 +186,13 @@ class Copies:
         """
         found = []
         for answer in copy.exit():
-            if isinstance(answer, DT) and self.schema.order.contains(heard := self._heard(answer.t)):
-                if self.forget is not None and not self.schema.order.le(last, heard):
+            if isinstance(answer, DT) and self.schema.order.contains(time := self._engine_time(answer.t)):
+                if self.forget is not None and not self.schema.order.le(last, time):
                     raise BadResult(
                         f"expected at exit times at or above {last!r}, when the key is forgotten, got {answer.t!r}",
                         hint="answer at the last time that was given plus forget, less one unit; or later",
                     )
-                check(heard)
+                check(time)
             found.append((last, answer))
         return [self._table(found)] if found else []
 
@@ -279,9 +279,9 @@ class Copies:
                 raise undeclared(answer, name)
             if not isinstance(answer, DT) or not isinstance(answer.d, dict) or set(answer.d) != names:
                 raise not_a_row(self.operator, answer)
-            t = self._heard(answer.t)
+            t = self._engine_time(answer.t)
             if not (order.contains(t) and (at is None or order.le(at, t))):
-                given = at if at is None else self._told(at)
+                given = at if at is None else self._user_time(at)
                 raise BadResult(f"expected a time at or above {given!r}, which {name} was given, got {answer.t!r}")
             times = (t,) if len(time) == 1 else t
             rows.append(dict(zip(time, times, strict=True)) | answer.d)

@@ -24,12 +24,12 @@ from tidegate.flow.sqltypes import quoted
 
 __all__ = [
     "VOCABULARY",
-    "Asked",
     "Backend",
     "Batches",
     "Call",
     "Groups",
     "Kept",
+    "Measurement",
     "Relation",
     "as_they_are",
     "united",
@@ -231,7 +231,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Measurement:
     """Aggregates to compute over rows: over all of them, or over each group of rows with an equal value of ``apart``.
 
     ``apart`` is an expression and its type. Each result row has that value as a string in the column ``part``.
@@ -281,8 +281,8 @@ class Backend(Protocol):
         """
         ...
 
-    def observed(self, asked: Mapping[str, Asked]) -> dict[str, list[Mapping[str, Any]]]:
-        """Compute several `Asked` together. Return a row for each part, and no row where there are no input rows."""
+    def observed(self, measurements: Mapping[str, Measurement]) -> dict[str, list[Mapping[str, Any]]]:
+        """Compute several measurements together. Return a row for each part, and none where there are no input rows."""
         ...
 
     def numbered(self, rows: Relation, name: str) -> Relation:

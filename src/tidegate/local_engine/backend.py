@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from tidegate.engine.calls import call
-from tidegate.engine.relation import Asked, Call, Kept, Relation
+from tidegate.engine.relation import Call, Kept, Measurement, Relation
 from tidegate.flow.arrow import arrow_type
 from tidegate.flow.errors import BadExpression, FlowError
 from tidegate.flow.loops.query import Query
@@ -234,15 +234,15 @@ class LocalBackend:
 
     def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[Relation, Callable[[], Mapping[str, Any]]]:
         """Return the same rows, and a function that computes the calls over them."""
-        return rows, lambda: next(iter(self._observed(Asked(rows, calls))), _of_none(calls))
+        return rows, lambda: next(iter(self._observed(Measurement(rows, calls))), _of_none(calls))
 
-    def observed(self, asked: Mapping[str, Asked]) -> dict[str, list[Mapping[str, Any]]]:
+    def observed(self, measurements: Mapping[str, Measurement]) -> dict[str, list[Mapping[str, Any]]]:
         """Compute one after the other."""
-        return {name: self._observed(one) for name, one in asked.items()}
+        return {name: self._observed(one) for name, one in measurements.items()}
 
-    def _observed(self, asked: Asked) -> list[Mapping[str, Any]]:
-        keys = {"__part": asked.apart[0]} if asked.apart else {}
-        found = local(asked.rows.group(keys, asked.calls)).few()
+    def _observed(self, measurement: Measurement) -> list[Mapping[str, Any]]:
+        keys = {"__part": measurement.apart[0]} if measurement.apart else {}
+        found = local(measurement.rows.group(keys, measurement.calls)).few()
         return [row | {"part": _key_text(row.get("__part"))} for row in found]
 
     def numbered(self, rows: Relation, name: str) -> LocalRelation:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
 from tidegate.engine.keys import key_text
-from tidegate.engine.relation import Asked, Call, Kept, Relation
+from tidegate.engine.relation import Call, Kept, Measurement, Relation
 from tidegate.flow.errors import FlowError
 from tidegate.flow.loops.query import Query
 from tidegate.flow.plan import Operator
@@ -80,16 +80,16 @@ class SparkBackend:
         sqls = {name: f"to_json({one.sql})" if name in lists else one.sql for name, one in calls.items()}
         seen = Observation()
 
-        def told() -> dict[str, Any]:
+        def results() -> dict[str, Any]:
             return {name: json.loads(value or "[]") if name in lists else value for name, value in seen.get.items()}
 
-        return self.relation(frame_of(rows).observe(seen, *self.runtime.exprs(sqls))), told
+        return self.relation(frame_of(rows).observe(seen, *self.runtime.exprs(sqls))), results
 
-    def observed(self, asked: Mapping[str, Asked]) -> dict[str, list[Mapping[str, Any]]]:
+    def observed(self, measurements: Mapping[str, Measurement]) -> dict[str, list[Mapping[str, Any]]]:
         """Compute all in one job."""
-        found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in asked}
+        found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in measurements}
         frames = []
-        for name, one in asked.items():
+        for name, one in measurements.items():
             by = [self.runtime.expr(one.apart[0], "__part")] if one.apart else []
             sqls = {call_name: call.sql for call_name, call in one.calls.items()}
             seen = (

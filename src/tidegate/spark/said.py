@@ -7,7 +7,7 @@ from typing import Any
 
 from tidegate.engine.said import Said, plainly
 from tidegate.spark.jvm import cause_of
-from tidegate.spark.settle import told
+from tidegate.spark.settle import message_of
 
 __all__ = ["said_by"]
 
@@ -31,7 +31,7 @@ def _said(error: Any) -> Said:
         condition = error.getCondition()
         fragments = [context.fragment() for context in error.getQueryContext() or ()]
         fragment = next(filter(None, fragments), "")
-        text = f"[{condition}] {told(error)}" if condition else told(error)
+        text = f"[{condition}] {message_of(error)}" if condition else message_of(error)
         hint = "let the expression take such values, as try_divide and try_cast do, or leave the rows out before it"
         return Said(f"Spark failed: {text}", hint if fragment else "", fragment)
     if isinstance(error, Py4JJavaError):

@@ -36,16 +36,16 @@ def local_session(name: str, *, master: str = "local[*]", **options: str) -> Spa
     builder = builder.config("spark.log.level", "ERROR")
     for option, value in options.items():
         builder = builder.config(option.replace("__", "."), value)
-    with _aside() as said:
+    with _stderr_in_file() as log_text:
         try:
             return builder.getOrCreate()
         except Exception as error:
-            error.add_note(said())
+            error.add_note(log_text())
             raise
 
 
 @contextmanager
-def _aside() -> Iterator[Callable[[], str]]:
+def _stderr_in_file() -> Iterator[Callable[[], str]]:
     """Redirect standard error to a file while the JVM starts; yield a function that returns its content.
 
     The JVM prints half a page about native libraries and incubator modules before a log level can be set.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tidegate.spark.runtime import Runtime
 
-__all__ = ["refused", "told"]
+__all__ = ["message_of", "refused"]
 
 
 def refused(operator: Operator, inputs: Sequence[DataFrame], runtime: Runtime, error: Exception) -> FlowError:
@@ -25,7 +25,9 @@ def refused(operator: Operator, inputs: Sequence[DataFrame], runtime: Runtime, e
     if isinstance(operator, Iterate):
         # The columns that a loop keeps come from its queries and not from its inputs, so they can't be tried here.
         fragment = _fragment(error)
-        return _explained(fragment, error) if fragment else BadExpression(f"Spark refuses this loop: {told(error)}")
+        return (
+            _explained(fragment, error) if fragment else BadExpression(f"Spark refuses this loop: {message_of(error)}")
+        )
     with runtime.quiet():
         for sql, aggregate in _expressions(operator):
             blamed = _try(sql, inputs, runtime, aggregate=aggregate)
@@ -33,10 +35,10 @@ def refused(operator: Operator, inputs: Sequence[DataFrame], runtime: Runtime, e
                 return _explained(sql, blamed)
     if isinstance(operator, Where):
         return BadArgument(
-            f"expected a condition, got {operator.condition.sql}\n  Spark: {told(error)}",
+            f"expected a condition, got {operator.condition.sql}\n  Spark: {message_of(error)}",
             hint="compare it with something",
         )
-    return BadExpression(f"Spark refuses this operator: {told(error)}")
+    return BadExpression(f"Spark refuses this operator: {message_of(error)}")
 
 
 def _expressions(operator: Operator) -> Iterator[tuple[str, bool]]:
@@ -86,13 +88,13 @@ def _explained(sql: str, error: Any) -> BadExpression:
         hint = "Spark has no function of that name; your own: spark.udf.register(name, function)"
     elif condition.startswith("DATATYPE_MISMATCH"):
         hint = "CAST(… AS type) makes one type of another"
-    return BadExpression(pointed(told(error), sql, start, end), hint=hint)
+    return BadExpression(pointed(message_of(error), sql, start, end), hint=hint)
 
 
-def told(error: Any) -> str:
+def message_of(error: Any) -> str:
     r"""Return the message of Spark's error, in one line and without its codes.
 
-    >>> told(ValueError("[A.B] Cannot do that. SQLSTATE: 42K09; line 1 pos 4;\n'Project"))
+    >>> message_of(ValueError("[A.B] Cannot do that. SQLSTATE: 42K09; line 1 pos 4;\n'Project"))
     'Cannot do that'
     """
     text = str(error).split("\n")[0]

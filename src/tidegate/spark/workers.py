@@ -60,7 +60,7 @@ def _compare(runtime: Runtime, executable: str) -> None:
     hint += f": here it is {sys.executable}" if _local(runtime) else ""
     try:
         with runtime.quiet():
-            found = _asked(runtime)
+            found = _worker_versions(runtime)
     except Exception as error:
         what = f"expected workers that run Python functions, got from {executable}\n  {said_by(error).text}"
         raise BadWorkers(what, hint=hint) from error
@@ -73,7 +73,7 @@ def _compare(runtime: Runtime, executable: str) -> None:
         )
 
 
-def _asked(runtime: Runtime) -> tuple[str, str]:
+def _worker_versions(runtime: Runtime) -> tuple[str, str]:
     """Return the versions of Python and of Tidegate that a worker has."""
     from pyspark.sql.types import StringType, StructField, StructType
 

@@ -139,7 +139,7 @@ def _in_memory() -> Path | None:
 def timed_lines(flow: Plan, name: str, times: Sequence[Any]) -> list[str]:
     """Return the line that says which times of a source are complete; none if its strategy is not told."""
     source = next(s for s in flow.sources if s.id == name)
-    if not times or not policy_of(source).told:
+    if not times or not policy_of(source).reads_lines:
         return []
     at = source.schema.coordinates
     return [line_of(source.schema, [at.time_on_axes(t) if at else t for t in times])]

@@ -74,7 +74,7 @@ class SparkDriver(Driver):
             if tick > self._ticks.get(source.id, tick - 1):
                 self._ticks[source.id] = tick
                 rows.append({schema.names[0]: datetime.fromtimestamp(tick / 1_000_000, UTC).replace(tzinfo=None)})
-        if policy_of(source).told:
+        if policy_of(source).reads_lines:
             # Whether rows come with the step of another flow is asked of all that are told something.
             schema = schema.of((*schema.columns, Column(STEP, "BIGINT")))
             rows = [{**row, STEP: None} for row in rows]

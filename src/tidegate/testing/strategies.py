@@ -60,7 +60,7 @@ class Progress:
             after = before.after(source, self._seen(source, came, done, beat))
             self.marks[source.id] = after
             moved = after.frontier != before.frontier
-            if policy_of(source).told or isinstance(source.watermark, Punctuated):
+            if policy_of(source).reads_lines or isinstance(source.watermark, Punctuated):
                 complete = done
             else:
                 complete = completed_times(source.schema, after.frontier) if moved else []
@@ -99,7 +99,7 @@ class Progress:
     def _seen(self, source: Source, rows: Sequence[Row], done: Iterable[Any], beat: Beat | None) -> Seen:
         """Return what a strategy sees of some rows, as an engine tells it."""
         policy, user = policy_of(source), self._users[source.id]
-        if policy.told:
+        if policy.reads_lines:
             line = line_of(source.schema, [_on_axes(source.schema, t) for t in done])
             return policy.seen(Seen(), [{"part": None, "rows": len(rows), "told": [line]}], [])
         if isinstance(source.watermark, Punctuated):

@@ -262,7 +262,7 @@ def _own(copies: Copies, chunk: pa.Table, rows: pa.Table, start: int, end: int) 
     return own.filter(pc.invert(timer)), [copies.schema.time_of(row) for row in rows_of(own.filter(timer))]
 
 
-def _asked(copies: Copies, chunk: pa.Table, asked: Sequence[tuple[int, Any]], keys: int) -> pa.RecordBatch:
+def _timer_rows(copies: Copies, chunk: pa.Table, asked: Sequence[tuple[int, Any]], keys: int) -> pa.RecordBatch:
     """Return timers as rows beside the answers. Each has the key of the row with the given number."""
     nth = pa.array([start for start, _ in asked], pa.int64())
     times = [t if len(copies.schema.time) > 1 else (t,) for _, t in asked]
@@ -301,7 +301,7 @@ def _replaying(copies: Copies, step: int, when: _When) -> Batches:
                 for batch in copies.answers(chunk, [start for start, _ in found], tables):
                     yield copies.marked(batch, timer=False)
                 if asked:
-                    yield copies.marked(_asked(copies, chunk, asked, keys), timer=True)
+                    yield copies.marked(_timer_rows(copies, chunk, asked, keys), timer=True)
 
     return batches
 
@@ -340,7 +340,7 @@ def _resuming(copies: Copies, memory: Memory, keys: int, when: _When) -> Batches
                     unknown = pa.RecordBatch.from_arrays(arrays, names=[*batch.schema.names, *empty])
                     yield copies.marked(unknown, timer=False)
                 if asked:
-                    timers_ = _asked(copies, chunk, asked, keys)
+                    timers_ = _timer_rows(copies, chunk, asked, keys)
                     unknown = timers_.append_column("__known", pa.nulls(len(asked), pa.string()))
                     yield copies.marked(unknown, timer=True)
                 if knows:

@@ -36,7 +36,7 @@ _HELD = 20_000
 # If more facts are known, they are not all read to merge a few new ones.
 _MANY = 20_000
 # The last rounds before the limit are run one by one, so that the error can say how many facts still change in them.
-_TOLD = 10
+_LAST_ROUNDS = 10
 # A number of units that is before all times.
 _BEGINNING = -(2**63) + 1
 
@@ -158,7 +158,7 @@ class Rounds:
         """Let the backend run the rounds with few changes by itself; return what is fresh then. None if it can't."""
         backend, facts = self.queries.backend, self._facts
         left = self.queries.operator.limit - len(self.changed) + 1
-        if self.watch is not unwatched or left <= _TOLD:
+        if self.watch is not unwatched or left <= _LAST_ROUNDS:
             return None
 
         def step(last: Relation, found: Relation) -> Relation:
@@ -166,14 +166,14 @@ class Rounds:
             return unknown.select(as_they_are(facts.columns))
 
         key = (*facts.times, *facts.key)
-        block = backend.repeated(fresh, step, key, rounds=left - _TOLD, at_most=_FEW)
+        block = backend.repeated(fresh, step, key, rounds=left - _LAST_ROUNDS, at_most=_FEW)
         if block is None:
             return None
         of_round = block.rows.group({"__round": "__round"}, {"__n": call("count", "*")}).fetch().to_pylist()
         numbers = {row["__round"]: row["__n"] for row in of_round}
         last = max(numbers)
         self.changed += [numbers.get(n, 0) for n in range(1, last + 1)]
-        followed = numbers[last] <= _FEW and last < left - _TOLD
+        followed = numbers[last] <= _FEW and last < left - _LAST_ROUNDS
         if followed:
             self.changed.append(0)
         flags = {"__fresh": f"__round = {last}", "__here": "true"}

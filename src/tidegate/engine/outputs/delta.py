@@ -52,7 +52,9 @@ class Delta(Output):
         from deltalake import DeltaTable
 
         wanted = _in_delta(fields)
-        with self._told("could not be made ready for rows", hint="see that it can be reached, and start again"):
+        with self._without_options(
+            "could not be made ready for rows", hint="see that it can be reached, and start again"
+        ):
             if not DeltaTable.is_deltatable(self.path, self._storage):
                 DeltaTable.create(
                     self.path,
@@ -91,7 +93,7 @@ class Delta(Output):
             # At a start, the rows left from the last step are delivered first. The sink may have another table now.
             self.claim(sender, rows.fields)
         kept = "the rows are kept: they are written when the flow is started again"
-        with self._told("did not take the rows", hint=kept):
+        with self._without_options("did not take the rows", hint=kept):
             # If another writer adds the same step, the version written from here on conflicts with it.
             table = DeltaTable(self.path, storage_options=self._storage)
             last = table.transaction_version(_app(sender))
@@ -111,7 +113,7 @@ class Delta(Output):
         return dict(self.options) or None
 
     @contextmanager
-    def _told(self, what: str, *, hint: str) -> Iterator[None]:
+    def _without_options(self, what: str, *, hint: str) -> Iterator[None]:
         """Raise errors of deltalake without the storage options in their text."""
         from deltalake.exceptions import DeltaError
 

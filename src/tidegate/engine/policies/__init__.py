@@ -56,5 +56,5 @@ def signals_of(flow: Plan) -> tuple[str, ...]:
     The same query reads them, after all sources.
     """
     policies = list(map(policy_of, flow.sources))
-    found = [policy.source.id for policy in policies if policy.told]
+    found = [policy.source.id for policy in policies if policy.reads_lines]
     return (*found, CLOCK) if any(policy.pulse is not None for policy in policies) else tuple(found)

@@ -110,7 +110,7 @@ class ByPartition(Policy[Partitions]):
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:
         """Return the greatest times of each partition, and the beats of the clock."""
         greatest = tuple((part["part"], self.greatest_of(part)) for part in parts)
-        return replace(counts, partitions=greatest, told=() if self.idle is None else tuple(beats))
+        return replace(counts, partitions=greatest, lines=() if self.idle is None else tuple(beats))
 
     def start(self) -> Partitions:
         """Return that no partition is known yet."""
@@ -119,7 +119,7 @@ class ByPartition(Policy[Partitions]):
     def after(self, memory: Partitions | None, frontier: Frontier, seen: Seen) -> tuple[Partitions, Frontier]:
         """Move the frontier to the bound of the slowest partition."""
         schema, order = self.schema, self.schema.order
-        beats = [Beat.parse(text) for text in seen.told]
+        beats = [Beat.parse(text) for text in seen.lines]
         partitions = (memory or Partitions()).after(dict(seen.partitions), beats, self.idle)
         bounds = [time_from(schema, bound) for bound in partitions.bounds(self.delays, self.idle)]
         if not bounds:

@@ -43,7 +43,7 @@ class ByTelling(Policy[None]):
     """The frontier moves by such lines only, after the rows of the step that reads them."""
 
     extra = (STEP, TOLD)
-    told = True
+    reads_lines = True
 
     def kinds(self) -> list[tuple[str, int]]:
         """Return the condition that tells lines from rows."""
@@ -55,13 +55,13 @@ class ByTelling(Policy[None]):
 
     def observes(self) -> dict[str, Call]:
         """Return aggregates that collect the lines and count the rows."""
-        return {"rows": call("count_if", f"__kind != {SIGNAL}"), "told": call("collect_list", TOLD)}
+        return {"rows": call("count_if", f"__kind != {SIGNAL}"), "lines": call("collect_list", TOLD)}
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
         """Return the lines."""
-        return replace(counts, told=tuple(text for part in parts for text in part["told"] or ()))
+        return replace(counts, lines=tuple(text for part in parts for text in part["lines"] or ()))
 
     def after(self, memory: None, frontier: Frontier, seen: Seen) -> tuple[None, Frontier]:
         """Make the times of all lines complete."""
-        done = [time_of(self.schema, element) for text in seen.told for element in json.loads(text)]
+        done = [time_of(self.schema, element) for text in seen.lines for element in json.loads(text)]
         return memory, completed(self.schema, frontier, done) if done else frontier

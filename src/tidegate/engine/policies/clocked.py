@@ -59,7 +59,7 @@ class _Listening(Policy[Heard]):
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:
         """Return the greatest times, and the beats."""
-        return replace(counts, greatest=next(map(self.greatest_of, parts), None), told=tuple(beats))
+        return replace(counts, greatest=next(map(self.greatest_of, parts), None), lines=tuple(beats))
 
     def heard(self, memory: Heard | None) -> Beat | None:
         """Return the last beat that was received."""
@@ -83,7 +83,7 @@ class ByArrival(_Listening):
 
     def after(self, memory: Heard | None, frontier: Frontier, seen: Seen) -> tuple[Heard, Frontier]:
         """Make the time of the step complete, and all times that the clock has shown."""
-        now = (memory or Heard()).after([Beat.parse(text) for text in seen.told], *(seen.greatest or ()))
+        now = (memory or Heard()).after([Beat.parse(text) for text in seen.lines], *(seen.greatest or ()))
         if now.latest is None:
             return now, frontier
         return now, completed(self.schema, frontier, [time_from(self.schema, [now.latest])])
@@ -142,7 +142,7 @@ class BehindClock(Policy[Heard]):
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:
         """Return what the other strategy finds, and the beats."""
-        return replace(self.other.seen(counts, parts, beats), told=tuple(beats))
+        return replace(self.other.seen(counts, parts, beats), lines=tuple(beats))
 
     def start(self) -> Heard:
         """Return that no beat was received yet."""
@@ -152,7 +152,7 @@ class BehindClock(Policy[Heard]):
         """Move the frontier to that of the other strategy, and to the bound behind the clock."""
         before = memory or self.start()
         remembered, frontier = self.other.after(before.memory, frontier, seen)
-        now = replace(before.after([Beat.parse(text) for text in seen.told]), memory=remembered)
+        now = replace(before.after([Beat.parse(text) for text in seen.lines]), memory=remembered)
         if now.latest is None:
             return now, frontier
         bound = time_from(self.schema, [now.latest - self.behind])

@@ -26,7 +26,7 @@ class ByPromises(Policy[Following]):
     """A promise of the other flow is applied when all rows that it counts were read."""
 
     extra = (STEP, TOLD)
-    told = True
+    reads_lines = True
 
     def __init__(self, source: Source, published: Published) -> None:
         super().__init__(source)
@@ -42,17 +42,17 @@ class ByPromises(Policy[Following]):
 
     def observes(self) -> dict[str, Call]:
         """Return aggregates that count the rows of each step and collect the lines."""
-        return {"rows": call("count_if", f"__kind != {SIGNAL}"), "told": call("collect_list", TOLD)}
+        return {"rows": call("count_if", f"__kind != {SIGNAL}"), "lines": call("collect_list", TOLD)}
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
         """Return the number of rows of each step, and the lines."""
         steps = tuple((int(part["part"]), part["rows"]) for part in parts if part["part"] is not None)
-        return replace(counts, steps=steps, told=tuple(text for part in parts for text in part["told"] or ()))
+        return replace(counts, steps=steps, lines=tuple(text for part in parts for text in part["lines"] or ()))
 
     def after(self, memory: Following | None, frontier: Frontier, seen: Seen) -> tuple[Following, Frontier]:
         """Move the frontier to the last promise whose rows were all read."""
         try:
-            promises = [Promise.parse(text) for text in seen.told]
+            promises = [Promise.parse(text) for text in seen.lines]
             following, promise = (memory or Following()).after(dict(seen.steps), promises)
         except BadInput as error:
             raise error.at(f"source {self.source.id!r}, which follows {self.path}") from None

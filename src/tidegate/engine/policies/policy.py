@@ -57,7 +57,7 @@ class Seen:
     partitions: tuple[tuple[str | None, tuple[int, ...] | None], ...] = ()
     #: The number of rows from each step of the other flow, and the lines of text: promises of that flow, or beats.
     steps: tuple[tuple[int, int], ...] = ()
-    told: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
 
 
 class Policy(Generic[M]):
@@ -71,7 +71,7 @@ class Policy(Generic[M]):
     #: Columns that the policy needs in each row besides those of the source.
     extra: tuple[str, ...] = ()
     #: Whether the policy reads lines of text beside the rows of the source.
-    told = False
+    reads_lines = False
     #: How often the policy needs a beat of the clock, in microseconds; None if it needs none.
     pulse: int | None = None
     #: After how many microseconds without rows a partition no longer holds the frontier back.

@@ -13,7 +13,7 @@ from tidegate.engine.steps.host import Host
 from tidegate.engine.steps.owner import claim
 from tidegate.engine.steps.prepared import Prepared, Probe, prepared
 from tidegate.engine.steps.recovery import recover
-from tidegate.engine.steps.running import Running, told_if_replaced
+from tidegate.engine.steps.running import Running, error_if_replaced
 from tidegate.engine.storage.errors import BadCheckpoint, FlowChanged
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.identity import checkpoint_id, identify
@@ -64,7 +64,7 @@ def resumed(
         _check_engine(host, files, found)
     options: dict[str, Any] = {"allow_pickle": allow_pickle, "fold_from": fold_from, "probe": probe}
     run = prepared(flow, host, files, outputs, found["flow"] if found else None, **options)
-    with told_if_replaced(lock):
+    with error_if_replaced(lock):
         last = recover(run, found, lock) if found else None
     return run, log, last
 

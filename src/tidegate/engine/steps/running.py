@@ -31,7 +31,7 @@ from tidegate.flow.orders import PosetCoordinates
 from tidegate.flow.plan import Iterate
 from tidegate.flow.watermarks import Arriving
 
-__all__ = ["Running", "told_if_replaced"]
+__all__ = ["Running", "error_if_replaced"]
 
 
 class Running:
@@ -128,7 +128,7 @@ class Running:
     @contextmanager
     def replaceable(self) -> Iterator[None]:
         """Raise if another run has replaced this one. This is checked before and after the block."""
-        with told_if_replaced(self._lock):
+        with error_if_replaced(self._lock):
             if self._lock:
                 self._lock.check()
             yield
@@ -204,7 +204,7 @@ class Running:
 
 
 @contextmanager
-def told_if_replaced(lock: Lock | None) -> Iterator[None]:
+def error_if_replaced(lock: Lock | None) -> Iterator[None]:
     """If another run has replaced this one, raise that instead of the error that it has caused here."""
     try:
         yield

@@ -12,7 +12,7 @@ from tidegate.engine.inputs import on_points, reason_of, untimed
 from tidegate.engine.policies import CLOCK, Seen, policy_of
 from tidegate.engine.policies.following import TOLD
 from tidegate.engine.policies.policy import LATE, ON_TIME, REJECTED
-from tidegate.engine.relation import Asked, Backend, Call, Relation, as_they_are
+from tidegate.engine.relation import Backend, Call, Measurement, Relation, as_they_are
 from tidegate.engine.units import from_units
 from tidegate.flow.limits import Limit
 from tidegate.flow.plan import Operator, Source
@@ -97,15 +97,15 @@ def observe(backend: Backend, taken: Mapping[str, Taken], beats: Relation | None
 
     ``beats`` are the beats of the clock.
     """
-    asked = {
-        name: Asked(found.rows, _observes(found.source), policy_of(found.source).apart())
+    measurements = {
+        name: Measurement(found.rows, _observes(found.source), policy_of(found.source).apart())
         for name, found in taken.items()
         if found.watched is None
     }
     if beats is not None and any(policy_of(found.source).pulse is not None for found in taken.values()):
-        asked[CLOCK] = Asked(beats, {"told": call("collect_list", TOLD)})
-    seen = backend.observed(asked) if asked else {}
-    heard = tuple(text for row in seen.get(CLOCK, ()) for text in row["told"] or ())
+        measurements[CLOCK] = Measurement(beats, {"lines": call("collect_list", TOLD)})
+    seen = backend.observed(measurements) if measurements else {}
+    heard = tuple(text for row in seen.get(CLOCK, ()) for text in row["lines"] or ())
     return {
         name: replace(
             found,

@@ -139,7 +139,7 @@ class Lock:
         newest = _newest(self._files)
         if newest > self._number or (newest == self._number and not self._is_own()):
             raise Superseded(
-                f"this run was taken for dead: {_told(self._files, _name(newest))} works on {self._files.root} now",
+                f"this run was taken for dead: {_run_in(self._files, _name(newest))} works on {self._files.root} now",
                 hint="let this one be; nothing of it is lost, the other has gone on from the last commit",
             )
         if newest < self._number:
@@ -198,7 +198,7 @@ class Lock:
 
     def _in_use(self, name: str) -> CheckpointInUse:
         return CheckpointInUse(
-            f"{self._files.root} is in use by {_told(self._files, name)}",
+            f"{self._files.root} is in use by {_run_in(self._files, name)}",
             hint="stop that run first; or take a checkpoint of its own for this one",
         )
 
@@ -274,7 +274,7 @@ def holding(files: Files) -> Holder | None:
         alive = not Lock(files)._dead(files.read(name, "the holder of a lock", _KEYS), name)
     except (BadCheckpoint, OSError):
         alive = None
-    return Holder(newest, _told(files, name), alive)
+    return Holder(newest, _run_in(files, name), alive)
 
 
 def holder(files: Files) -> str:
@@ -295,7 +295,7 @@ def _newest(files: Files) -> int:
     return max(files.numbers(_DIRECTORY), default=0)
 
 
-def _told(files: Files, name: str) -> str:
+def _run_in(files: Files, name: str) -> str:
     """Return in words which run a lock file names."""
     try:
         found = files.read(name, "the holder of a lock", _KEYS)

@@ -199,7 +199,7 @@ class Engine(Running):
             batch = Batch(
                 {name: self._taken(name, rows.get(name), arrived) for name in self._listening(rows, beat)},
                 self._origin(takings),
-                None if beat is None else self._heard(beat),
+                None if beat is None else self._beat_rows(beat),
                 self._notes(attempt, takings),
             )
             self.go(attempt, batch, began=began)
@@ -270,7 +270,7 @@ class Engine(Running):
             return Beat(0, now)
         return Beat(last.number + 1, now) if abs(now - last.at) >= self._pulse else None
 
-    def _heard(self, beat: Beat) -> Relation:
+    def _beat_rows(self, beat: Beat) -> Relation:
         batch = pa.RecordBatch.from_pydict({TOLD: pa.array([beat.line], pa.string())})
         return self._backend.rows([batch], [Column(TOLD, "STRING")])
 

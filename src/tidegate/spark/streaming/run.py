@@ -79,8 +79,8 @@ class SparkRun(Run):
                 if self._engine.complete or (self._ends and self._has_read_all()):
                     self._engine.finish()
         except BaseException as error:
-            told = between_steps(self._engine.flow, explained(self._engine.files, error), said_by, hint=_OUTSIDE)
-            self._failure = self._turns.failure or told
+            failed = between_steps(self._engine.flow, explained(self._engine.files, error), said_by, hint=_OUTSIDE)
+            self._failure = self._turns.failure or failed
         finally:
             self._stop_clocks()
             try:

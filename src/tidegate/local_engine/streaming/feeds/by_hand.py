@@ -39,7 +39,7 @@ class HandedFeed(Feed):
         super().__init__(source, backend)
         self._given = given.given
         self._taken = 0
-        self._told = policy_of(source).told
+        self._reads_lines = policy_of(source).reads_lines
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
         """Continue after what was taken."""
@@ -59,7 +59,7 @@ class HandedFeed(Feed):
         batches = [batch for rows, _ in found for batch in rows.to_batches()]
         rows, count = self.backend.rows(batches, columns), sum(batch.num_rows for batch in batches)
         taken = len(self._given)
-        if not self._told:
+        if not self._reads_lines:
             return Taking(rows, {"taken": taken}, own=taken, count=count)
         lines = [line for _, told in found for line in told]
         told = pa.RecordBatch.from_pydict({TOLD: pa.array(lines, pa.string())})
