@@ -1,6 +1,7 @@
-"""The shape of a flow: what its progress depends on, small enough to be written down beside the commits of a run.
+"""The shape of a flow: what its progress depends on, small enough to be written beside the commits of a run.
 
-Who has the shape, and the frontiers of the sources from a commit, has the frontier of every operator, without the flow.
+With the shape, and the frontiers of the sources from a commit, the frontier of every operator can be computed without
+the flow.
 """
 
 from __future__ import annotations
@@ -18,27 +19,27 @@ __all__ = ["Shape", "Stage", "shape_of"]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """An operator as far as progress goes: which stages it reads, its time columns, and what it does to times."""
+    """What progress needs of an operator: the stages that it reads, its time columns, and what it does to times."""
 
     id: str
     inputs: tuple[str, ...]
-    #: The time columns alone.
+    #: Its time columns only.
     schema: Schema
-    #: By how many units it moves each time column, if it moves all rows alike.
+    #: By how many units it moves each time column, if it moves all rows by the same.
     shifts: tuple[int, ...] = ()
-    #: Whether it goes round: then times inside have the round as one more component.
+    #: Whether it is a loop. Times inside of it have the round as one more component.
     loop: bool = False
-    #: Whether an engine has put it there, and the user does not know it.
+    #: Whether an engine has added it, so that the user does not know it.
     hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The stages of a flow, those before that others read, and for each sink the stage that it reads."""
+    """The stages of a flow, each after those that it reads, and the stage that each sink reads."""
 
     stages: tuple[Stage, ...]
     sinks: Mapping[str, str]
-    #: What is known of orders other than those of values, by source, as commits have it.
+    #: The orders that are not those of values, by source, as in commits.
     orders: Mapping[str, Any]
 
     def __getitem__(self, id_: str) -> Stage:
@@ -52,7 +53,7 @@ class Shape:
         return self[self.sinks[name]].schema
 
     def coded(self) -> dict[str, Any]:
-        """Return the shape as JSON has it."""
+        """Return the shape as JSON."""
         ordered = {s.id: s.schema.coordinates for s in self.stages if not s.inputs and s.schema.coordinates}
 
         def coded(stage: Stage) -> dict[str, Any]:
@@ -71,7 +72,7 @@ class Shape:
 
     @classmethod
     def decode(cls, found: Mapping[str, Any]) -> Shape:
-        """Return the shape that JSON has."""
+        """Return the shape from JSON."""
         known: dict[str, Schema] = {}
 
         def schema(stage: Mapping[str, Any]) -> Schema:
@@ -113,7 +114,7 @@ def _stage(flow: Plan, operator: Operator) -> Stage:
         operator.id,
         tuple(given.id for given in flow.inputs(operator) if given.schema.time),
         Schema(schema.times, schema.time, schema.ordering),
-        # Where a time depends on more than itself, all that is known is that it does not go back.
+        # If the new time depends on more than the old one, it is only known that it is not earlier.
         tuple(n or 0 for n in operator.shifts) if isinstance(operator, At) else (),
         isinstance(operator, Iterate),
         isinstance(operator, Restored),

@@ -79,7 +79,7 @@ class HadoopFiles(Files):
 
     @property
     def local(self) -> Path | None:
-        """None: it is not on a disk of this machine."""
+        """None: the directory is not on a local disk."""
         return None
 
     def at(self, root: str) -> Files:

@@ -96,7 +96,7 @@ class Rounds:
         return self._all_found().select(as_they_are(self._facts.columns))
 
     def release(self) -> None:
-        """Give back what is held."""
+        """Free what is held."""
         for block in [self._before, self._last, *self._blocks]:
             if block is not None:
                 block.release()

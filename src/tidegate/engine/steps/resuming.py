@@ -76,7 +76,7 @@ def claim_outputs(running: Running, lock: Lock | None, *, exact: bool = False) -
 
 
 def begin_trace(running: Running, given: Plan) -> None:
-    """Write down what the flow is, for those who look on; ``given`` is what the user wrote."""
+    """Write the description of the flow to the trace; ``given`` is the plan that the user wrote."""
     run = running.run
     keys = {id_: own.key for id_, own in run.kept.items()}
     running.trace.begin(

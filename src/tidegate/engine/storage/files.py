@@ -37,7 +37,7 @@ class Files:
 
     @property
     def local(self) -> Path | None:
-        """Where it is on a disk of this machine; None if it is not."""
+        """The local path of the directory; None if it is not on a local disk."""
         return self.here
 
     def at(self, root: str) -> Files:

@@ -1,4 +1,4 @@
-"""The trace of a run: what it leaves beside its commits for those who look on. No run goes on from it, or needs it."""
+"""The trace of a run: what it writes beside its commits for tools that show it. No run needs it to continue."""
 
 from tidegate.engine.trace.description import FORMAT, described
 from tidegate.engine.trace.writing import DIRECTORY, Trace

@@ -1,4 +1,4 @@
-"""The description of a flow in its checkpoint: what it looks like, and what its progress depends on."""
+"""The description of a flow in its checkpoint: how it is drawn, and what its progress depends on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidegate.flow.plan import Operator, Plan, Source, Table
 
 __all__ = ["FORMAT", "described"]
 
-#: The format of a description. Another one is not read: the page then shows what the commit has.
+#: The format of a description. Others are not read: the page then shows only what the commit has.
 FORMAT = 1
 
 
@@ -25,7 +25,7 @@ def described(
     asides: Mapping[str, str],
     outputs: Mapping[str, Output],
 ) -> dict[str, Any]:
-    """Return what a run writes down of its flow, as JSON has it.
+    """Return the description of a flow, as JSON.
 
     ``flow`` is what the engine runs, ``given`` what the user wrote. ``state`` has the key of each operator's state, and
     ``asides`` the directories of rows that are set aside, by source or operator.
@@ -38,7 +38,7 @@ def described(
         "shape": shape_of(flow).coded(),
         "operators": [_operator(given, operator) for operator in given],
         "sinks": [
-            {"name": sink.name, "input": sink.input, "output": _told(outputs[sink.name])} for sink in given.sinks
+            {"name": sink.name, "input": sink.input, "output": _place_of(outputs[sink.name])} for sink in given.sinks
         ],
         "state": {key: id_ for id_, key in state.items()},
         "asides": dict(asides),
@@ -59,6 +59,6 @@ def _operator(flow: Plan, operator: Operator) -> dict[str, Any]:
     }
 
 
-def _told(output: Output) -> str:
-    """Return where results go: a directory, or the kind of output alone. More of it may be secret."""
+def _place_of(output: Output) -> str:
+    """Return where results go: a directory, or only the kind of output, since the rest may be secret."""
     return output.directory if output.directory is not None else type(output).__name__.lower()

@@ -1,10 +1,11 @@
-"""Writing the trace of a run. All of it may be lost: so nothing is synced, and what can't be written is left out.
+"""Writing the trace of a run. It may be lost, so nothing is synced, and errors in writing it are ignored.
 
-``flow`` describes the flow and is written when a run starts. ``steps`` gets a line of JSON for each step; when it has
-grown, it becomes ``steps.before``, and the one of that name is gone. ``now`` says what a run is doing at this moment.
+``flow`` describes the flow and is written when a run starts. ``steps`` gets a line of JSON for each step. When it has
+grown too long, it is renamed to ``steps.before``, which replaces the file of that name. ``now`` says what the run is
+doing at this moment.
 
-What is not on the disk yet when a commit is synced, the file system may sync with it. So quick steps do not write each:
-what they have to say is written together, a moment later.
+When a commit is synced, the file system may sync the trace with it, which takes time. So quick steps do not write every
+time: their lines are written together, a moment later.
 """
 
 from __future__ import annotations
@@ -28,30 +29,30 @@ __all__ = ["DIRECTORY", "Trace"]
 
 #: The directory of the trace in a checkpoint.
 DIRECTORY = "trace"
-#: When so many bytes of steps are written, they are set aside: several hundred steps.
+#: When ``steps`` has this many bytes, several hundred steps, it is renamed.
 _LONGEST = 256 * 1024
-#: How long the text of ``now`` is, filled up with blanks; and what is told of a failure.
+#: The length of ``now``, padded with blanks; and the greatest length of the text of a failure.
 _NOW = 4096
 _FAILURE = 1000
 
 
 class Trace:
-    """What a run writes down for those who look on; nothing if its checkpoint is not on a disk of this machine."""
+    """The trace that a run writes. Nothing is written if the checkpoint is not on a local disk."""
 
     def __init__(self, files: Files, token: Token, *, every: float = 0.5) -> None:
         self._place = None if files.local is None else files.local / DIRECTORY
         self._token = token
-        #: It is not written more often than this, in seconds.
+        #: The least time between two writes, in seconds.
         self.every = every
         self._mutex = Lock()
         self._lines: list[str] = []
         self._now: dict[str, Any] | None = None
-        #: When it was written, by the monotonic clock, and what will write it.
+        #: The monotonic time of the last write, and the timer of the next one.
         self._written = 0.0
         self._timer: Timer | None = None
 
     def begin(self, description: Mapping[str, Any]) -> None:
-        """Write the description of the flow that begins to run."""
+        """Write the description of the flow, when a run starts."""
         if self._place is None:
             return
         with suppress(OSError):
@@ -66,22 +67,25 @@ class Trace:
         self._tell({"step": step})
 
     def begin_round(self, step: int, loop: str, number: int, at: Sequence[int | str] | None) -> None:
-        """Write that a loop goes round once more, with facts from a time on, in units; None: it is at rest."""
+        """Write that a loop begins a round, with facts from a time on, in units.
+
+        With None the loop has ended, and nothing is written.
+        """
         if at is not None:
             self._tell({"step": step, "round": {"loop": loop, "number": number, "at": list(at)}})
 
     def end_step(self, metrics: Mapping[str, Any], held: Mapping[str, tuple[int, int]]) -> None:
-        """Add a line for a step that was committed; ``held`` has the rows and bytes of each state."""
+        """Add a line for a committed step; ``held`` has the rows and bytes of each state."""
         self._tell({}, json.dumps({**metrics, "held": held}, separators=(",", ":")))
 
     def end(self, failure: str) -> None:
-        """Write that the run is over; ``failure`` is what it failed with, in one line, if it did."""
+        """Write that the run is over; ``failure`` is its error in one line, or empty."""
         self.every = 0.0
         if self._place is not None and self._place.is_dir():
             self._tell({"over": True, "failure": failure[:_FAILURE]})
 
     def _tell(self, now: Mapping[str, Any], line: str = "") -> None:
-        """Write what the run does now, and a line; at once, or soon, if something was written just before."""
+        """Write what the run is doing, and a line; at once, or a little later if something was just written."""
         if self._place is None:
             return
         with self._mutex:
@@ -113,7 +117,7 @@ class Trace:
         if not lines or self._place is None:
             return
         steps = self._place / "steps"
-        # The line break comes first: what a killed run has left of a line is then a line of its own.
+        # The line break comes first, so that the incomplete line of a killed run ends there.
         with steps.open("a", encoding="utf-8") as file:
             file.write("".join(f"\n{line}" for line in lines))
             grown = file.tell() > _LONGEST
@@ -121,9 +125,9 @@ class Trace:
             steps.replace(self._place / "steps.before")
 
     def _write_now(self) -> None:
-        """Write what the run does over what it did before: in one piece, so that readers seldom find half of each.
+        """Overwrite ``now`` in one write, so that readers seldom see a mix of old and new.
 
-        To replace the file would take milliseconds: where a file is replaced, file systems write the new one at once.
+        Replacing the file would take milliseconds, because file systems then write the new one to the disk at once.
         """
         if self._place is None:
             return
@@ -135,7 +139,7 @@ class Trace:
 
 
 def _replace(place: Path, text: str) -> None:
-    """Write a file anew: whoever reads it finds the old content or the new, whole."""
+    """Replace a file. Readers find the old content or the new content, never a mix."""
     hidden = place.with_name(f".{place.name}.{uuid4().hex}{UNFINISHED}")
     hidden.write_text(text, encoding="utf-8")
     os.replace(hidden, place)

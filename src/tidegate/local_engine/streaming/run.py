@@ -59,7 +59,7 @@ class LocalRun(Run):
         self._thread.start()
 
     def stop(self, timeout: float | None = 20) -> bool:
-        """Stop. Return whether the step that was running ended, or none was; the next start goes on after it."""
+        """Stop. Return whether the running step ended, or none was running; the next start continues after it."""
         self._stopping.set()
         if current_thread() is self._thread:
             # Called by a user's function inside of a step, which is the last one then.

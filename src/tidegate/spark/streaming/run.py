@@ -99,7 +99,7 @@ class SparkRun(Run):
         return False
 
     def stop(self, timeout: float | None = 20) -> bool:
-        """Stop. Return whether the step that was running ended, or none was; the next start goes on after it.
+        """Stop. Return whether the running step ended, or none was running; the next start continues after it.
 
         A step that does not end within ``timeout`` seconds is cancelled, and the next start runs it again. None waits
         for it as long as it takes. The step that ends the input is always waited for.
@@ -114,7 +114,7 @@ class SparkRun(Run):
     def finish(self) -> None:
         """Take what the sources have now as the end of the input: everything becomes complete, and the run is over.
 
-        The end is a step of its own. It closes the checkpoint: no run can go on from it.
+        The end is a step of its own. It closes the checkpoint: no run can continue from it.
         """
         # The clock never ends: there would always be one more beat.
         self._stop_clocks()
