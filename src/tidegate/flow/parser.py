@@ -113,7 +113,7 @@ def place(node: Tree) -> tuple[int, int]:
 
 
 def place_of_error(text: str, error: ParseError, *, before: int = len(_PREFIX)) -> tuple[int, int]:
-    """Return where the word begins and ends at which the parser gave up; it read ``before`` characters ahead of the text.
+    """Return where the word begins and ends at which the parser gave up; ``before`` characters were put ahead of it.
 
     >>> try:
     ...     parse("a + + (b")
