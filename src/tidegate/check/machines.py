@@ -43,7 +43,7 @@ def _held(example: Example, workers: int) -> dict[int, list[Point]]:
 
 
 class Single(Machine):
-    """One tracker for all workers, as in the engines: it is told of each step as a whole; nothing is ever on its way."""
+    """One tracker for all workers, as in the engines: it is told of each step whole, and nothing is on its way."""
 
     workers = 1
     scheduled = False

@@ -23,7 +23,7 @@ Events: TypeAlias = list[Event | Late]
 
 
 class Results(dict[str, list[Event]]):
-    """The events of each sink; what was late at each source; what a source, or an operator that moves rows, rejected."""
+    """The events of each sink; what was late at each source; what a source or an operator that moves rows rejected."""
 
     def __init__(
         self,
