@@ -1,4 +1,4 @@
-"""What the papers demand of their own operators, in the form that `check_operator` takes."""
+"""What the papers require of their own operators, in the form that `check_operator` takes."""
 
 from __future__ import annotations
 

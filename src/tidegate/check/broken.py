@@ -1,4 +1,4 @@
-"""The progress protocols with one guard left out or weakened, to be told from the real ones by `explore`."""
+"""The progress protocols with one guard left out or weakened; `explore` must find what breaks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _without(protocol: type[Conf], guard: str) -> type[Conf]:
     def allow(*_: Any) -> None:
         """Allow everything."""
 
-    # A guard that is not there would make a mutant that is no mutant.
+    # If the protocol has no guard of that name, the mutant would not differ from the original.
     assert callable(getattr(protocol, guard))
     return type(f"{protocol.__name__} without {guard}", (protocol,), {"__slots__": (), guard: allow})
 

@@ -25,7 +25,7 @@ def batches(
     max_batches: int = 8,
     times: Callable[[Location], st.SearchStrategy[Any]] | None = None,
 ) -> list[Batch]:
-    """Draw batches of changes of which none drops more than there is; half of them drop something, if there is any.
+    """Draw batches of changes, none of which drops more than there is; half of them drop something, if they can.
 
     ``times`` returns the strategy for the times at a location.
     """

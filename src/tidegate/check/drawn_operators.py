@@ -41,7 +41,7 @@ GREATEST = 7
 class Totals(Operator[Event, Event]):
     """The number of rows of a key at or below each of its times: an operator to draw for `process`.
 
-    It answers the same whichever of two times that do not compare comes first, as an operator for `process` must.
+    Its answers do not depend on which of two times that do not compare comes first, as `process` requires.
     """
 
     seen: tuple[Any, ...] = ()
@@ -54,7 +54,7 @@ class Totals(Operator[Event, Event]):
 
 @dataclass(frozen=True)
 class Visits(Operator[Event, Event]):
-    """The number of rows of a key so far, and at the exit, so long ``after`` the last: to draw for `process`."""
+    """The number of rows of a key so far, and at the exit, ``after`` units after the last: to draw for `process`."""
 
     after: Any
     rows: int = 0
@@ -70,7 +70,7 @@ class Visits(Operator[Event, Event]):
 
 
 class ToldVisits(Visits):
-    """The same, of which is kept what it tells."""
+    """The same operator with `state` and `resume`."""
 
     def state(self) -> Any:
         return [self.rows, self.last]
@@ -228,7 +228,7 @@ def _session(b: Drawing, s: Stream, _: list[Stream]) -> Stream:
 
 
 def _without_struct(s: Stream, name: str) -> Stream:
-    """Drop the bounds: a second window would have a column of the same name."""
+    """Drop the bounds, since a second window would have a column of the same name."""
     return s.drop(name)
 
 
@@ -259,7 +259,7 @@ def _ranked(b: Drawing, s: Stream, of: Any, **options: Any) -> Stream:
         names = [name for name in (b.integer(s.schema), b.text(s.schema)) if name] or ["t"]
         order = [f"{name} {b.one('', 'ASC', 'DESC', 'NULLS LAST', 'DESC NULLS FIRST')}" for name in names]
         found = of.top(b.number(1, 3), by, order[: b.number(1, 2)], **options)
-    # A second rank would be a column of the same name.
+    # A second rank would be a column with the same name.
     return cast(
         "Stream", found.select(*(c.name for c in found.schema.data if c.name != "rank"), f"rank AS r{len(b.steps)}")
     )
@@ -341,7 +341,7 @@ def _interval_join(b: Drawing, s: Stream, others: list[Stream]) -> Stream:
         return s.interval_join(other, on=on)
     over, column = b.over()
     low, length = b.number(-3, 2), b.number(0, 4)
-    # A kind that answers what meets no other needs an end to what may come.
+    # A kind that gives rows without a match needs a bound on what may still come.
     lower = b.span(low, column) if how in ("right", "full") or b.draw(st.booleans()) else None
     upper = b.span(low + length, column) if how in ("left", "anti", "full") or b.draw(st.booleans()) else None
     x = b.integer(s.schema)
@@ -359,7 +359,7 @@ def _process(b: Drawing, s: Stream, _: list[Stream]) -> Stream:
         operator, out = b.one((ihist_op(order), _summed), (ihist_paths_op(order), _summed), (batch_op(order), _each))
         return s.process(operator, by=by, schema="n INT", out=out)
     if not b.total or b.draw(st.booleans()):
-        # On several time columns, one that has timers tells what it knows.
+        # On several time columns, an operator with timers has `state` and `resume`.
         asking = b.one(Reminders, Remembered) if b.total else Remembered
         operator = b.one(Totals(), asking(after=b.number(1, 4)))
         return s.process(operator, by=by, schema="n INT")
@@ -384,7 +384,7 @@ def _iterate(b: Drawing, s: Stream, others: list[Stream]) -> Stream:
         return s.gate()
     other = b.one(*others)
     y = b.integer(other.schema)
-    # Along numbers: from x to the next but some, round a small circle; or to wherever another stream leads.
+    # Along numbers: from x to one of the next, round a small circle; or to wherever another stream leads.
     node = f"CAST((e.{x} + {b.number(0, 4)}) % 5 AS BIGINT) AS node"
     joined = ""
     if y is not None and b.draw(st.booleans()):

@@ -9,8 +9,8 @@ Each is a file in ``check/dataflows``, most in the shape of an example that come
 - ``workers``, and ``holds``: the outputs for which each worker begins with a capability at the least time;
 - ``frontiers``: those of all locations in the beginning;
 - ``trace``: what happens, step by step. In a step one ``worker`` lets one operator ``receive`` a message that was sent
-  to it, ``take`` capabilities, ``send`` messages (receiver, input and time) and ``drop`` capabilities. ``then`` are the
-  frontiers that become others by that, once everybody has heard of it. Those that are not named stay.
+to it, ``take`` capabilities, ``send`` messages (receiver, input and time) and ``drop`` capabilities. ``then`` are the
+frontiers that change because of it, once everybody has heard of it. Those that are not named stay.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Step:
     #: As receiver, input and time.
     send: tuple[tuple[int, str, Any], ...]
     drop: tuple[Point, ...]
-    #: The frontiers that become others.
+    #: The frontiers that change.
     then: Frontiers
 
     def changes(self) -> Counter[Point]:
-        """Return how many pointstamps more there are after the step, all workers together."""
+        """Return how many more pointstamps there are after the step, of all workers together."""
         found = Counter[Point]((l, t) for _, l, t in self.send)
         found.update(self.take)
         found.subtract(self.drop)
@@ -62,7 +62,7 @@ class Step:
         return found
 
     def on(self, workers: int) -> Step:
-        """Return the step for another number of workers, of which each does what several did, or some do nothing."""
+        """Return the step for another number of workers: each does what several did, or some do nothing."""
         send = tuple((to % workers, l, t) for to, l, t in self.send)
         return Step(self.worker % workers, self.receive, self.take, send, self.drop, self.then)
 

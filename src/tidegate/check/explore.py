@@ -1,7 +1,7 @@
 """Exhaustive exploration: all schedules of a model up to a bound, breadth first, with equal states merged.
 
-A `Model` says what the states are and how they move, a property what must hold, and `explore` looks. The three know
-nothing of each other.
+A `Model` says what the states are and which steps there are, a property says what must hold, and `explore` visits the
+states. None of the three depends on the others.
 
 >>> class Counter:
 ...     def initial(self):
@@ -95,7 +95,7 @@ def explore(
     """
     always = [p for p in properties if isinstance(p, Always)]
     relates = [p for p in properties if isinstance(p, Relates)]
-    # Where each state was first reached from; the way back along these is a shortest one.
+    # Where each state was first reached from; going back along these gives a shortest trace.
     origin: dict[S, tuple[str, S] | None] = {}
     queue: deque[tuple[S, int]] = deque()
     transitions = depth = 0

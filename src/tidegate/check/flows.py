@@ -1,7 +1,7 @@
 """Hypothesis strategies for flows of several operators, built with the public API, and for inputs to run them on.
 
-They are made to compare engines: few keys, few times and many nulls, so that rows meet; integers and text only, so that
-results can be compared exactly. Inputs are monotone: no row is late.
+They are made to compare engines: few keys, few times and many nulls, so that rows match often; integers and text only,
+so that results can be compared exactly. Inputs are monotone: no row is late.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def flows(
         b.flow.source(f"s{i}", f"{declared}, k STRING, x INT", time=names) for i in range(draw(st.integers(1, 2)))
     ]
     for _ in range(draw(st.integers(1, max_operators))):
-        # The latest is taken most often, so that flows grow long as well as wide.
+        # The latest stream is used most often, so that flows grow long as well as wide.
         stream = draw(st.sampled_from([*streams, streams[-1], streams[-1]]))
         verb = draw(st.sampled_from(only or tuple(OPERATORS)))
         b.steps.append(verb)

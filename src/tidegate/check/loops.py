@@ -1,4 +1,4 @@
-"""Loops of flows on simulated workers: branches of their queries, asked of rows and facts that carry their times."""
+"""Loops of flows on simulated workers: branches of their queries, run on rows and facts that have times."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def simulated(
     stalls: float = 0.02,
     facts: type[Facts] = Facts,
 ) -> list[Timed]:
-    """Run the one loop of a plan on simulated workers, on rows of its inputs; answer what it says at each time.
+    """Run the one loop of a plan on simulated workers, on rows of its inputs; return its answers at each time.
 
     ``rows`` are pairs of a time and a pair: the name of a relation, and the row. Times are whole numbers from 0 on, as
     the capability to begin with needs a least time. ``tables`` are the rows of relations that are tables. The loop

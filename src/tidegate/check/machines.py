@@ -20,9 +20,9 @@ __all__ = ["Exchanging", "Fast", "Propagating", "Single", "Specified", "machines
 
 
 def machines(example: Example) -> dict[str, Sequence[Callable[[], Machine]]]:
-    """Return all machines for an example, by what they are: each begins anew when it is called.
+    """Return functions that build the machines for an example, by name; each call begins with a new machine.
 
-    Workers can be fewer than the example was written for, and do what several did; one more has nothing to do.
+    Workers can be fewer than the example was written for; each then does what several did. One more has nothing to do.
     """
     several = range(1, example.workers + 2)
     return {
@@ -43,7 +43,7 @@ def _held(example: Example, workers: int) -> dict[int, list[Point]]:
 
 
 class Single(Machine):
-    """One tracker for all: it is told of each step as a whole, and nothing is ever on its way. So do the engines."""
+    """One tracker for all workers, as in the engines: it is told of each step whole, and nothing is on its way."""
 
     workers = 1
     scheduled = False
@@ -91,7 +91,7 @@ class Propagating(Machine):
 
     def actions(self) -> list[Any]:
         if not self._batch:
-            # Propagation is to end before more is changed; the first one comes before all changes.
+            # Propagation must end before more is changed; the first propagation comes before all changes.
             if pending := self.conf.minimal_pending():
                 return pending
             self._rested = True
@@ -107,7 +107,8 @@ class Propagating(Machine):
         return "{} at {} is propagated".format(*action)
 
     def knows(self, worker: int) -> bool:  # noqa: ARG002
-        # Between steps of propagation a frontier may be too far ahead, and come back: it is read at rest.
+        # Between steps of propagation a frontier may be too far ahead, and come back, so read it when nothing is
+        # pending.
         return self._rested and not self._batch and not any(self.conf.pending())
 
     def frontier(self, worker: int, location: str) -> frozenset[Any]:  # noqa: ARG002
@@ -191,7 +192,8 @@ class Exchanging(Machine):
 class Specified(Exchanging):
     """The state machines of the paper: the exchange of Figure 4 and the propagation of Figure 6, as in Figure 7.
 
-    Their guards refuse what the protocol does not allow. What the paper states is checked when all know everything.
+    Their guards refuse what the protocol does not allow. What the paper states is checked when all workers know
+    everything.
     """
 
     conf: TrackerConf

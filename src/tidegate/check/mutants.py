@@ -1,6 +1,6 @@
 """Mutants of the progress protocols: each leaves out or weakens one guard, to see what the guard is for.
 
-A mutant names the property that breaks without its guard. Where none breaks, it says why the guard is not needed for
+A mutant names the property that breaks without its guard. If none breaks, it says why the guard is not needed for
 what the paper states.
 """
 

@@ -110,9 +110,9 @@ def check_operator(
 ) -> Report:
     """Check the four properties of an operator of time-aware streams.
 
-    ``soundness(events, output)`` answers whether an output is right, ``completeness(events, outputs)`` whether nothing
+    ``soundness(events, output)`` returns whether an output is right, ``completeness(events, outputs)`` whether nothing
     is missing. Both see monotone input that has ended; completeness also sees some rounds of input that goes on for
-    ever with watermarks that cover all data. Where they are not given, only the two others are checked:
+    ever with watermarks that cover all data. If they are not given, only the two others are checked:
 
     - monotone streams stay monotone, and
     - productive streams stay productive. A stream that ends is productive by definition, so this is checked on
@@ -123,7 +123,7 @@ def check_operator(
     are not checked. The result does not depend on anything but the arguments.
     """
     given = inputs or plain()
-    # An operator that changes itself, rather than to answer another, must not know of the stream before.
+    # An operator that changes itself, instead of returning another, must not remember the stream before.
     out_order = order if output_order is None else output_order
     checks: list[tuple[str, str, st.SearchStrategy[Any], Callable[[Any], tuple[Reason, list[Any] | None]] | None]] = [
         (

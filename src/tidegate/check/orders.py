@@ -1,6 +1,6 @@
 """Hypothesis strategies for orders, their times and their summaries.
 
-They are small on purpose: few values, so that times coincide, compare and clash often.
+They are small on purpose: with few values, times are often equal or comparable.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Models of the progress protocols for `explore`: small instances and all their steps.
 
-A model bounds an instance by the number of changes that come from outside (operations of workers, changed counts). What
-follows from those, sending, receiving and propagating, is not bounded: every order of it is explored to the end.
+A model bounds an instance by the number of changes that come from outside (operations of workers, changed counts).
+Sending, receiving and propagating follow from those and are not bounded: every order of them is explored to the end.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class PropagationModel:
             for n in (-1, 0, 1):
                 label = f"change_multiplicity {l} {t!r} {n:+d}"
                 yield from _attempt(label, left - 1, conf.change_multiplicity, l, t, n)
-        # Also what is not pending: the guard is what keeps it from being propagated.
+        # Try what is not pending too: only the guard keeps it from being propagated.
         for l, t in dict.fromkeys([*conf.pending(), *self.universe]):
             yield from _attempt(f"propagate {l} {t!r}", left, conf.propagate, l, t)
 
@@ -168,7 +168,7 @@ def _exchanges(model: ExchangeModel | TrackerModel, conf: Any, exch: ExchangeCon
                 for own in _bags(model.universe, model.own):
                     label = f"perf_op {w}: drop {_set(neg)}, send {_set(data)}, take {_set(own)}"
                     yield from _attempt(label, left - 1, conf.perf_op, w, neg, data, own)
-    # Also what was not sent: the guard is what keeps it from being received.
+    # Try what was not sent too: only the guard keeps it from being received.
     for w, p in everyone:
         yield from _attempt(f"recv_cap {w} {p!r}", left, conf.recv_cap, w, p)
     yield from _updates(conf, exch, left)

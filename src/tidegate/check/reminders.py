@@ -16,7 +16,7 @@ __all__ = ["Remembered", "Reminders"]
 class Reminders(Operator[Event, Any]):
     """The number of rows of a key at or below each of its times, and again some time after each row.
 
-    It answers the same whichever of two times that do not compare comes first. Its rows are kept, and played again.
+    Its answers do not depend on which of two times that do not compare comes first. Its rows are kept, and given again.
     """
 
     timers = True
@@ -32,7 +32,7 @@ class Reminders(Operator[Event, Any]):
 
 @dataclass(frozen=True)
 class Remembered(Reminders):
-    """The same; it tells what it knows, and is made of that again."""
+    """The same operator with `state` and `resume`."""
 
     def state(self) -> Any:
         return list(self.seen)

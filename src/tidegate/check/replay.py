@@ -1,9 +1,9 @@
 """Replaying example dataflows: on the paper's state machines, on the fast tracker, and on simulated workers.
 
-Every machine does the steps of a trace in their order, and in between whatever its schedule chooses: workers send some
-of what they have not told, hear of some of what was sent, and propagate. What is written with each step decides: in
-between no worker may have passed a time that may still appear, nor go back; when everything is told, all workers know
-the frontiers as they are written.
+Every machine does the steps of a trace in their order. In between it does whatever its schedule chooses: workers send
+some of what they have not told, hear some of what was sent, and propagate. The frontiers that are written with each
+step decide. In between, no worker may have passed a time that may still appear, nor go back; when everything is told,
+all workers must know the frontiers as they are written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Choose: TypeAlias = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Where a machine does not do what is written: what it says of a location, after a step."""
+    """A place where a machine differs from what is written: its frontier at a location, after a step."""
 
     example: str
     step: int

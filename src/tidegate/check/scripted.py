@@ -18,7 +18,7 @@ __all__ = ["Simulated", "simulated_dataflow"]
 class Simulated(Machine):
     """An example's operators on simulated workers, as many as it was written for.
 
-    Data arrives when the trace lets it be received, and may overtake. With ``check`` the paper's model runs along.
+    Data arrives when the trace lets it be received, and may overtake. With ``check`` the paper's model runs beside it.
     """
 
     def __init__(self, example: Example, *, check: bool = False) -> None:
@@ -57,7 +57,7 @@ class Simulated(Machine):
         return frozenset(self.simulation.frontier(worker, location).times)
 
     def _arrival(self, step: Step) -> Deliver:
-        """Return how the message that a step receives arrives: from whoever sent it, past what was sent before it."""
+        """Return how the message that a step receives arrives: from its sender, past what was sent before it."""
         assert step.receive is not None
         location, t = step.receive
         for sender in self.simulation.workers:
@@ -115,7 +115,7 @@ class Scripted(Operator):
         assert step is not None
         held = [capability(l.partition(".")[2], t) for l, t in step.take]
         for (source, t), targets in self._sent(step).items():
-            # One datum goes along every channel of its output: who receives it is written on it.
+            # One datum goes along every channel of its output, so it says who receives it.
             sender = capability(source.partition(".")[2], t)
             for receivers in zip(*targets.values(), strict=True):
                 sender.send(dict(zip(targets, receivers, strict=True)))

@@ -23,7 +23,7 @@ def _relates(name: str, statement: Callable[[C, C], str | None]) -> Relates[Any]
 
 
 def _frontiers_advance(state: Moving, then: Moving) -> str | None:
-    # On the way from one rest to the next, frontiers may jump ahead and come back.
+    # Between two times at which nothing is pending, frontiers may jump ahead and come back.
     if state.rest is None or then.rest is None:
         return None
     for l, before, after in zip(state.conf.graph.locations, state.rest, then.rest, strict=True):

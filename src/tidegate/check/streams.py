@@ -1,6 +1,6 @@
 """Hypothesis strategies for streams: monotone, strictly monotone, broken, covered by watermarks, endless.
 
-They draw few times, so that these coincide, and they do not avoid what is awkward: incomparable watermarks, a watermark
+They draw few times, so that these are often equal, and do not avoid awkward cases: incomparable watermarks, a watermark
 below an earlier one, much data at one time, data that is never covered.
 """
 
@@ -56,7 +56,7 @@ def _sided(draw: st.DrawFn, order: Order[Any]) -> list[Any]:
 def _events(
     draw: st.DrawFn, pool: st.SearchStrategy[list[Any]], data: st.SearchStrategy[Any], max_size: int
 ) -> list[Event]:
-    """Draw events that promise nothing."""
+    """Draw events that need not be monotone."""
     chosen = draw(pool)
     return [
         WM(_choose(draw, chosen)) if draw(_up_to(1)) else DT(_choose(draw, chosen), draw(data))

@@ -52,7 +52,7 @@ def search(random: Random, *, graphs: int, most_steps: int = 20_000) -> Searched
 
 
 def settle(conf: PropagationConf, choose: Choose, *, most_steps: int) -> tuple[int, PropagationConf, str | None]:
-    """Propagate until nothing is pending; answer the number of steps, the end, and what went wrong, if anything did.
+    """Propagate until nothing is pending; return the number of steps, the end, and what went wrong, if anything did.
 
     A frontier may change only at times that are in an implied frontier, or were in imp at the start; with scopes, at
     that very location. There are finitely many of these, which is why propagation ends.

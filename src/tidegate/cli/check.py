@@ -72,7 +72,7 @@ def load(name: str) -> Any:
 
 
 def _imported(name: str) -> ModuleType:
-    """Return a module; what it raises when it is imported is told in a line."""
+    """Return a module; if its import fails, say so in one line."""
     sys.path.insert(0, "")
     try:
         return importlib.import_module(name)
@@ -88,13 +88,13 @@ def _imported(name: str) -> ModuleType:
             hint=f"python -c 'import {name}' shows where that comes from",
         ) from None
     finally:
-        # The module may have changed it.
+        # The module may have changed it, so restore it.
         if "" in sys.path:
             sys.path.remove("")
 
 
 def operator_of(name: str, order: Order[Any]) -> Any:
-    """Return the operator that ``name`` is, or that it builds when it is called with the order, or with nothing."""
+    """Return the operator that ``name`` is, or the one that it builds when called with the order, or with nothing."""
     found = load(name)
     if not is_operator(found) and callable(found):
         try:

@@ -1,4 +1,4 @@
-"""``tidegate inspect`` and ``why``: say what is in a checkpoint, without Spark; nothing that is in it is run."""
+"""``tidegate inspect`` and ``why``: say what is in a checkpoint, without Spark and without running anything in it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _holding_back(commit: Mapping[str, Any], time: list[str]) -> list[str]:
             schema = times_of_source(commit, name)
             t = parse_time(schema, tuple(time))
         except TidegateError as error:
-            # Sources that do not meet may have times of different types.
+            # Sources that are not joined may have times of different types.
             wrong.append(error)
             continue
         if any(schema.order.le(f, t) for f in decoded(schema, marks["frontier"])):
@@ -95,7 +95,7 @@ def _sources(commit: Mapping[str, Any]) -> Table:
 
 
 def _positions(commit: Mapping[str, Any]) -> Table:
-    """Return how far the local engine has read; of Spark's positions, Spark keeps a log of its own."""
+    """Return how far the local engine has read; for Spark, Spark's own log has the positions."""
     table = Table("source", "read from", "up to")
     names = {origin: name for name, origin in commit["flow"]["origins"].items()}
     for origin, position in commit["positions"].items():

@@ -1,4 +1,4 @@
-"""What commands say: texts that a terminal prints and does not obey, and errors in a few lines."""
+"""What commands print: texts with control characters escaped, and errors in a few lines."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["Commands", "plain", "say"]
 
 
 def plain(text: str, *, style: str = "", lines: bool = False) -> Text:
-    """Return a text as it is, without markup and without what a terminal would obey, in one line or several."""
+    """Return a text without markup and without what a terminal would act on, in one line or several."""
     return Text(printable(text, lines=lines), style=style)
 
 
 def say(text: str, *, console: Console, style: str = "", lines: bool = False) -> None:
-    """Print a text that is one line, or several; lines are not broken."""
+    """Print a text of one line or several; lines are not broken."""
     console.print(plain(text, style=style, lines=lines), soft_wrap=True, highlight=False)
 
 
 class Commands(TyperGroup):
-    """Commands that end in a few lines if their user made a mistake, and in a traceback if we did."""
+    """Commands that end with a few lines if the user made a mistake, and with a traceback if we did."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
@@ -41,7 +41,7 @@ class Commands(TyperGroup):
                 raise
             from tidegate.spark.said import said_by
 
-            # What went wrong inside of Spark: its words, without stacks.
+            # An error inside of Spark: print its message, without stacks.
             _fail(str(said_by(error)), error)
 
 
@@ -51,7 +51,7 @@ def _fail(message: str, error: BaseException) -> None:
 
 
 def _told(error: OSError) -> str:
-    """Return what a system call said, and of which file."""
+    """Return the message of a failed system call, and the file."""
     what = error.strerror or str(error) or type(error).__name__
     names = [str(name) for name in (error.filename, error.filename2) if name is not None]
     return f"{what}: {' to '.join(names)}" if names else what

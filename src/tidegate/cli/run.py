@@ -162,7 +162,7 @@ def _run(
     overwrite: bool,
     console: Console,
 ) -> None:
-    # PySpark takes a while to load: not before everything that can be wrong without it was looked at.
+    # PySpark takes a while to load, so first check everything that can be wrong without it.
     require("spark", "tidegate run")
     from tidegate.spark import compute
     from tidegate.spark.files import read_rows, rows_in, write_rows
@@ -215,7 +215,7 @@ def watched(spark: SparkSession, progress: Progress, name: str, action: Callable
     bar = progress.add_task(name, total=None)
     sizes: dict[int, tuple[int, int]] = {}
     with ThreadPoolExecutor(1) as pool:
-        # As quiet as this thread is: what fails is told at the end.
+        # Log as little as this thread does: a failure is printed at the end.
         running = pool.submit(copy_context().run, action)
         while not running.done():
             for stage in tracker.getActiveStageIds():

@@ -67,11 +67,11 @@ def run_stream(
     metrics: str,
     console: Console,
 ) -> None:
-    """Run a flow on directories of files, and say how it goes on: one line, or without a terminal one for each step."""
+    """Run a flow on directories of files, and print its progress: one line, or without a terminal one for each step."""
     from tidegate.engine.formats import checked_input
 
     if engine == "spark":
-        # PySpark takes a while to load: not before everything that can be wrong without it was looked at.
+        # PySpark takes a while to load, so first check everything that can be wrong without it.
         require("spark", "tidegate run")
     for table in plan.tables:
         checked_input(table.id, inputs[table.id])
@@ -85,7 +85,7 @@ def run_stream(
             _follow(run, console)
         except KeyboardInterrupt:
             _stop(run, console)
-            # What it failed with meanwhile, if it did.
+            # If it failed meanwhile, raise that.
             run.await_termination()
     say(str(run.status()), console=console, lines=True)
     if run.status().state == "stopped":
@@ -104,7 +104,7 @@ def which_engine(engine: str, master: str) -> str:
 
 
 def output_of(text: str) -> Output:
-    """Return the output that a text means: ``console``, ``delta:PATH``, ``postgres:TABLE``, or a path for Parquet."""
+    """Return the output for a text: ``console``, ``delta:PATH``, ``postgres:TABLE``, or a path for Parquet."""
     from tidegate.engine.outputs import console, delta, parquet, postgres
 
     kind, colon, rest = text.partition(":")
@@ -148,7 +148,7 @@ def _on_spark(
 
 
 def _stop(run: Run, console: Console) -> None:
-    """Let the step that runs end; a second request cancels it."""
+    """Let the current step end; a second request cancels it."""
     console.print("stopping when the step has ended; again to cancel it …", highlight=False)
     try:
         ended = run.stop(timeout=None)
@@ -159,7 +159,7 @@ def _stop(run: Run, console: Console) -> None:
 
 
 def _whole(plan: Plan, table: Table, path: str, read: FileRows) -> DataFrame:
-    """Return the rows of a table, or raise if some do not parse: no row could be joined with them."""
+    """Return the rows of a table; raise if some do not parse, since no row could be joined with them."""
     broken = 0 if read.unreadable is None else read.unreadable.count()
     if broken:
         columns = ", ".join(map(str, table.schema.columns))
@@ -182,7 +182,7 @@ def _checked_stream(plan: Plan, source: str, path: str, engine: str = "spark") -
             f"expected a directory for source {source!r}, got {path}", hint="files that are added are read"
         )
     if engine == "spark" and Path(path).is_dir():
-        # It is meant as it is, and not as a pattern, which Spark would take it for.
+        # Read the path literally, not as a pattern, which Spark would take it for.
         checked_directory(path, f"--input {source}", hint="")
     return input_format(path)
 
@@ -198,7 +198,7 @@ def _files(spark: SparkSession, plan: Plan, source: str, path: str, kind: str) -
     (declared,) = (replace(s, schema=given_schema(s)) for s in plan.sources if s.id == source)
     schema, options = struct_type(streamed_columns(spark, declared, path, kind)), {}
     if kind != "parquet":
-        # A value that does not parse must not become a null in silence: its row is set aside, with its text.
+        # A value that does not parse must not silently become NULL: its row is set aside, with its text.
         schema = schema.add(UNREADABLE, "string")
         options = {**CSV, "enforceSchema": "false", "columnNameOfCorruptRecord": UNREADABLE}
     return spark.readStream.format(kind).schema(schema).options(**options).load(path)

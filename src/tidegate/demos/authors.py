@@ -1,6 +1,6 @@
 """Who works with whom: the graph of authors and files out of a git history, and its components as it grows.
 
-Two authors hang together if they changed the same file, or if both hang together with a third. Every period adds edges;
+Two authors are connected if they changed the same file, or if both are connected with a third. Every period adds edges;
 a loop keeps the components up to date, and says what is new. A second loop counts how far authors are from one another.
 """
 
@@ -29,11 +29,11 @@ __all__ = ["Touch", "authors_flow", "labels", "show", "tell", "touches"]
 
 #: The newest changes are enough for a picture.
 MOST = 1_000
-#: A change of more files than this joins everything, and says little of who works with whom.
+#: A change of more files than this connects everything, and says little about who works with whom.
 MANY_FILES = 30
 #: How many authors are drawn.
 AUTHORS = 14
-#: Authors come before files, so that a component is called after one of its authors.
+#: Authors sort before files, so that a component is named after one of its authors.
 AUTHOR, FILE = "a ", "f "
 COLUMNS = "at TIMESTAMP, author STRING, file STRING"
 
@@ -82,7 +82,7 @@ def authors_flow(length: timedelta, busiest: str) -> tg.Flow:
 
 
 def labels(answers: Iterable[tuple[datetime, str, str]]) -> dict[datetime, dict[str, str]]:
-    """Answer, for each time, the component of everything that is there: what was new at it or before.
+    """Return, for each time, the component of every author and file so far: what was new at that time or before.
 
     >>> at = [datetime(2026, 1, day) for day in (1, 2)]
     >>> labels([(at[0], "ann", "ann"), (at[0], "bob", "bob"), (at[1], "bob", "ann")])[at[1]]
@@ -97,7 +97,7 @@ def labels(answers: Iterable[tuple[datetime, str, str]]) -> dict[datetime, dict[
 
 
 def show(console: Console, *, session: AbstractContextManager[SparkSession] | None = None) -> None:
-    """Show who hangs together in the repository in the current directory, period by period."""
+    """Show who is connected in the repository in the current directory, period by period."""
     found = read_here(console, touches)
 
     def computed(flow: tg.Flow, rows: list[tuple[datetime, str, str]]) -> dict[str, list[dict[str, Any]]]:
@@ -116,7 +116,7 @@ def tell(
     found: list[Touch],
     computed: Callable[[tg.Flow, list[tuple[datetime, str, str]]], dict[str, list[dict[str, Any]]]],
 ) -> None:
-    """Tell what the flow says about some touches; ``computed`` runs it, and returns the rows of its sinks."""
+    """Tell what the flow answers for some touches; ``computed`` runs it, and returns the rows of its sinks."""
     length = period([touch.at for touch in found])
     busy = Counter(touch.author for touch in found)
     busiest = busy.most_common(1)[0][0]

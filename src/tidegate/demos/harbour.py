@@ -24,7 +24,7 @@ _SHIPS: Final = ("Anna", "Bruno", "Clara", "Dora", "Emil", "Frida", "Gustav", "H
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A report of a gauge: when it was measured, which a gauge without a clock does not know, and when it arrived."""
+    """A report of a gauge: when it was measured (unknown for a gauge without a clock), and when it arrived."""
 
     ts: datetime | None
     gauge: str
@@ -53,7 +53,7 @@ class Day:
 
 
 def day(seed: int = 1, *, hours: int = 24, ships: int = 60) -> Day:
-    """Draw a day; nothing but the arguments decides what is in it.
+    """Draw a day; it depends only on the arguments.
 
     >>> a, b = day(1, hours=2), day(1, hours=2)
     >>> a == b, a == day(2, hours=2)

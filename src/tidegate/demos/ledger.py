@@ -1,4 +1,4 @@
-"""A ledger on days and versions: a correction of an early day is not late, and what was answered stays."""
+"""A ledger on days and versions: a correction of an early day is not late, and earlier answers stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How demos speak: numbered headings, short paragraphs, pictures, and a mark for what surprises."""
+"""How demos are presented: numbered headings, short paragraphs, pictures, and a mark for what surprises."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Story:
         self._paragraph(_marked(text))
 
     def surprise(self, text: str) -> None:
-        """Say what is not as one would think."""
+        """Say something that a reader would not expect."""
         self.console.print()
         self._paragraph(_marked(text), Text("→ ", style=INK["surprise"]))
 
@@ -73,7 +73,7 @@ class Story:
 
     @contextmanager
     def spark(self) -> Iterator[SparkSession]:
-        """Start Spark for a demo, say so, and stop it in the end."""
+        """Start Spark for a demo, say so, and stop it at the end."""
         from tidegate.spark.session import local_session
 
         with self.console.status("   starting Spark (about ten seconds)"):

@@ -51,9 +51,9 @@ def harbour_flow() -> tg.Flow:
 
 
 def early_answers(drawn: Day) -> tuple[int, int]:
-    """Return how many hours of gauges would be wrong, of how many, if each were answered when the next one begins.
+    """Return how many hours of gauges would be wrong, and of how many, if each were answered when the next one begins.
 
-    That is what a program does that reads reports as they come and trusts their order.
+    A program that reads reports as they come and trusts their order does this.
     """
     early: dict[tuple[str, datetime], set[int]] = {}
     final: dict[tuple[str, datetime], set[int]] = {}
@@ -117,7 +117,7 @@ def _on_spark(
     seconds: float,
     session: AbstractContextManager[SparkSession] | None,
 ) -> None:
-    """Run the flow on Spark too, compare the rows, and show what each engine took."""
+    """Run the flow on Spark too, compare the rows, and show how long each engine took."""
     try:
         require("spark", "the same flow on Spark")
     except MissingExtra as error:

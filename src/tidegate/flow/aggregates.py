@@ -31,8 +31,8 @@ class AggregateCall:
     """One call of an aggregate function: ``sum(DISTINCT x) FILTER (WHERE y)``.
 
     ``name`` is the column that holds its result until `AggregateExpression.finish` is computed. ``arguments`` and
-    ``where`` are Spark SQL, and read ``columns`` of the input. ``rest`` is what followed the parenthesis besides the
-    filter, as ``WITHIN GROUP (ORDER BY x)`` or ``IGNORE NULLS``.
+    ``where`` are Spark SQL, and read ``columns`` of the input. ``rest`` is what follows the parenthesis besides the
+    filter, such as ``WITHIN GROUP (ORDER BY x)`` or ``IGNORE NULLS``.
     """
 
     name: str
@@ -57,7 +57,7 @@ class AggregateCall:
 
     @property
     def mergeable(self) -> bool:
-        """Whether two partial results make one, so that rows need not be kept."""
+        """Whether two partial results can be merged, so that rows need not be kept."""
         form = self.definition.partial
         if form is None or self.distinct or "group" in self.rest.lower():
             return False
@@ -66,10 +66,10 @@ class AggregateCall:
 
 @dataclass(frozen=True, slots=True)
 class AggregateExpression:
-    """A value computed from many rows: calls of aggregate functions, and the scalar that is made of their results.
+    """A value computed from many rows: calls of aggregate functions, and a scalar expression of their results.
 
-    ``sql`` is all of it; ``finish`` is it with each call replaced by the name of the call's result. ``columns`` are
-    those of the input that it reads.
+    ``sql`` is the whole expression. ``finish`` is the same with each call replaced by the name of its result.
+    ``columns`` are those of the input that it reads.
     """
 
     name: str
@@ -81,7 +81,7 @@ class AggregateExpression:
 
     @property
     def is_call(self) -> bool:
-        """Whether it is one call, as it is."""
+        """Whether it is one call and nothing else."""
         return len(self.calls) == 1 and self.finish == self.calls[0].name
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class Aggregation:
 
     @property
     def calls(self) -> tuple[AggregateCall, ...]:
-        """All calls of all outputs, each once; outputs share those that are the same."""
+        """All calls of all outputs, each once; outputs share equal calls."""
         return tuple({call.name: call for output in self.outputs for call in output.calls}.values())
 
     @property
@@ -139,7 +139,7 @@ def aggregation(
     *,
     grouped: Sequence[Column] = (),
 ) -> Aggregation:
-    """Bind what to group by and what to compute; ``grouped`` are further columns that are one value in each group."""
+    """Bind what to group by and what to compute; ``grouped`` are further columns with one value in each group."""
     groups = grouping(by, schema)
     entries: list[tuple[str | None, Any]] = [(None, text) for text in texts]
     entries += named_texts.items()
@@ -163,7 +163,7 @@ def _aggregate(
     if not written:
         raise _no_aggregate(parsed.sql, schema)
     found = [_call(call.sql, schema, calls) for call in written]
-    # Each call is replaced by a column; blanks keep every other place where it was, for the carets.
+    # Each call is replaced by a column. Blanks keep the rest of the text in its place, for the carets of messages.
     widths = [end - start for start, end in (call.sql.span for call in written)]
     names = [call.name.ljust(width) for call, width in zip(found, widths, strict=True)]
     remaining = parsed.sql.substitute(zip((call.sql for call in written), names, strict=True))
@@ -202,7 +202,7 @@ def _no_aggregate(sql: Sql, schema: Schema) -> BadExpression:
 
 
 def _outside(text: str, remaining: str, schema: Schema, allowed: Schema) -> BadExpression | UnknownColumn:
-    """Build the error for a column that stands outside of the aggregate functions and is not one of the groups."""
+    """Build the error for a column that is outside of the aggregate functions and is not one of the groups."""
     identifiers = [column.parts[0] for column in parse(remaining).find_all(exp.Column)]
     stray = min((i for i in identifiers if i.name not in allowed), key=lambda i: place(i))
     if stray.name not in schema:
@@ -213,7 +213,7 @@ def _outside(text: str, remaining: str, schema: Schema, allowed: Schema) -> BadE
 
 
 def _outermost(sql: Sql) -> list[Call]:
-    """Return the calls of aggregate functions that are in no other, or raise if one is an argument of another."""
+    """Return the outermost calls of aggregate functions; raise if one is an argument of another."""
     found: list[Call] = []
     for call in sql.calls():
         if call.name not in AGGREGATE_FUNCTIONS:
@@ -243,7 +243,7 @@ def _call(written: Sql, schema: Schema, calls: dict[str, AggregateCall]) -> Aggr
         function=found.name,
         arguments=tuple(map(str, inside.split(TokenType.COMMA))),
         distinct=quantifier == "distinct",
-        # Without FILTER (WHERE and without the parenthesis at its end.
+        # Leave out FILTER (WHERE and the closing parenthesis.
         where=str(filters[0][3:-1]) if filters else None,
         rest=" ".join(str(clause) for clause in found.clauses if clause not in filters),
         type=whole.type,

@@ -21,8 +21,8 @@ __all__ = [
     "time_columns",
 ]
 
-#: What Spark takes for a pattern, and Hadoop for the end of a scheme. Below a directory with such a name, Spark reads
-#: streams of files twice, or does not find them.
+#: Characters that Spark reads as a pattern, and Hadoop as the end of a scheme. Below a directory with such a name,
+#: Spark reads streams of files twice, or does not find them.
 _SPECIAL = "[]{}*?\\:\0"
 _FILE_SYSTEM = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?(?=/)")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
@@ -39,7 +39,7 @@ def checked_name(name: Any, what: str) -> str:
 
 
 def checked_path(path: Any, where: str, *, hint: str) -> str:
-    """Return a path as text, or raise if it is none.
+    """Return a path as text; raise if it is not a path.
 
     >>> from pathlib import PurePosixPath
     >>> checked_path(PurePosixPath("out") / "hourly", "parquet(…)", hint="")
@@ -52,7 +52,7 @@ def checked_path(path: Any, where: str, *, hint: str) -> str:
 
 
 def checked_directory(path: Any, where: str, *, hint: str, by: str = "Spark", special: str = _SPECIAL) -> str:
-    """Return the path of a directory that a flow writes to, as text; or raise if it would not be read as it is.
+    """Return the path of a directory that a flow writes to, as text; raise if an engine would not read it as it is.
 
     >>> checked_directory("hdfs://host:8020/runs/a b", "parquet(…)", hint="")
     'hdfs://host:8020/runs/a b'
@@ -91,7 +91,7 @@ def one_of(value: Any, what: str, allowed: tuple[str, ...]) -> None:
 
 
 def checked_timezone(timezone: Any) -> str:
-    """Return the name of a time zone, or raise if there is none of that name."""
+    """Return the name of a time zone; raise if no zone has that name."""
     try:
         ZoneInfo(timezone)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
@@ -113,7 +113,7 @@ def time_columns(time: Any) -> tuple[str, ...]:
 
 
 def checked_was(was: Any, name: str) -> None:
-    """Raise unless what something was called before can be that."""
+    """Raise unless the value can be an earlier name of something."""
     if was == name:
         raise BadArgument(f"expected in was= another name than {name!r}", hint="leave it out: nothing was renamed")
     if was != "":

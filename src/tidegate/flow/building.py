@@ -1,4 +1,4 @@
-"""`Building`: what the methods of a stream share: its place in the flow, its columns, and the checks of arguments."""
+"""`Building`: what all methods of a stream share: its place in the flow, its columns, and checks of arguments."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["LONGEST", "Building", "not_a_stream"]
 
-#: How many units a span may have that is added to times.
+#: The greatest span, in units, that may be added to times.
 LONGEST = 2**60
 
 
 def not_a_stream(value: Any) -> BadArgument:
-    """Build the error for something else where a stream is expected."""
+    """Build the error for a value that is not a stream."""
     windowed = type(value).__name__ == "Windowed"
     return BadArgument(
         f"expected a stream, got {value!r} ({type(value).__name__})",
@@ -44,7 +44,7 @@ class Building:
 
     @property
     def id(self) -> str:
-        """The name of this stream in the plan: of a source its own, else the method and a number."""
+        """The name of this stream in the plan: the name of a source, or the method and a number."""
         return self._operator.id
 
     @property
@@ -53,14 +53,14 @@ class Building:
         return self._operator.schema
 
     def _plan(self) -> Plan:
-        """Return what this stream needs of the flow, as a plan without sinks."""
+        """Return the part of the flow that this stream needs, as a plan without sinks."""
         whole = Plan(self.flow.name, tuple(self.flow._operators.values()), (), self.flow.timezone)
         needed = whole.upstream(self.id)
         return replace(whole, operators=tuple(operator for operator in whole if operator.id in needed))
 
     @contextmanager
     def _building(self, verb: str, *, timed: bool = False) -> Iterator[None]:
-        """Name the method, its input and the flow in whatever error comes out of a method."""
+        """Add the method, its input and the flow to every error that a method raises."""
         try:
             self._check_current()
             if getattr(getattr(self._operator, "frame", None), "lateness", 0):
@@ -80,7 +80,7 @@ class Building:
 
     @property
     def _is_current(self) -> bool:
-        """Whether the flow still has this stream: what it is built on may have been replaced since."""
+        """Whether this stream is still part of the flow: what it is built on may have been replaced."""
         return self.flow._operators.get(self.id) == self._operator
 
     def _check_current(self) -> None:
@@ -140,12 +140,12 @@ class Building:
         return "", ""
 
     def _check_along_a_line(self) -> None:
-        """Raise unless one of any two times is the later one."""
+        """Raise unless of any two times one is the later."""
         if self.schema.ordered and not self.schema.ordered.order.total:
             self._check_counted()
 
     def _check_counted(self) -> None:
-        """Raise unless times are counted, so that there is so long between two of them."""
+        """Raise unless times are counted, so that there is a distance between two of them."""
         if given := self.schema.ordered:
             known = ["gate", "aggregate", "accumulate", "top", "distinct", "join", "process"]
             known += ["latest", "last", "deduplicate", "join_asof"] if given.order.total else []
@@ -168,7 +168,7 @@ class Building:
             return cast("Stream", other)
 
     def _declared(self, schema: Any) -> tuple[Column, ...]:
-        """Return the columns that a function says it returns, without the time columns, which it must return anyhow."""
+        """Return the columns that a function declares, without the time columns, which it must return anyway."""
         declared = parse_schema(schema)
         for time in self.schema.times:
             found = declared.find(time.name)
@@ -177,7 +177,7 @@ class Building:
         return tuple(c for c in declared.columns if c.name not in Schema(self.schema.times))
 
     def _forgotten(self, forget: Any, over: tuple[str, str] | None = None) -> int | None:
-        """Return after how many units of silence a key begins anew; ``over`` is the time column that is meant."""
+        """Return after how many units of silence a key is forgotten; ``over`` is the time column to measure along."""
         if forget is None:
             return None
         self._check_counted()

@@ -1,8 +1,8 @@
 """Calendars: where days and months begin, on the time line of a column, in its units since the epoch.
 
 A calendar counts days or months since 1970. A day begins at the first instant whose local date is at or after its date.
-Of a zone, everything follows from one table of when its clocks were put forward or back, which is read from the
-machine's time zone data once, and is the same for all engines.
+For a zone, everything follows from one table of when its clocks were put forward or back. It is read once from the
+machine's time zone data, and is the same for all engines.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = [
 
 #: A day, in microseconds.
 DAY = 86_400 * 10**6
-#: The years that the table of a zone is for: from the first, before the last.
+#: The years that the table of a zone covers: from the first up to, and without, the last.
 FIRST_YEAR, LAST_YEAR = 1900, 2200
-#: So many days are looked up together.
+#: How many days are looked up together.
 BUCKET = 366
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -47,7 +47,7 @@ class ZoneTable:
     """The times at which the clocks of a zone are put forward or back, in order, the beginning of the table first.
 
     From ``since[j]`` on, local time is ``offsets[j]`` ahead of UTC, all in microseconds. ``reached[j]`` is the greatest
-    local day before that: a day that the clocks go back to has begun already.
+    local day before that. If clocks go back to that day, it has already begun, and does not begin again.
     """
 
     since: tuple[int, ...]
@@ -63,12 +63,12 @@ class ZoneTable:
         return max((at + self.offsets[j]) // DAY, self.reached[j])
 
     def begin(self, day: int) -> int:
-        """Return the first instant of a day, or of a later one if clocks go past it."""
+        """Return the first instant of a day; if clocks skip the day, that of the next day that there is."""
         j = max(bisect_left(self.reached, day) - 1, 0)
         return max(self.since[j], day * DAY - self.offsets[j])
 
     def digest(self) -> list[str]:
-        """Return, for each year, what tells whether its days begin as in another table."""
+        """Return a value for each year: it is the same in another table if the days of the year begin as here."""
         found = []
         for year in range(FIRST_YEAR, LAST_YEAR):
             first = (datetime(year, 1, 1) - EPOCH).days
@@ -93,7 +93,7 @@ def zone_table(name: str) -> ZoneTable:
     while at < high:
         following = at + step
         if _offset(zone, following) != offsets[-1] or _offset(zone, at + step // 2) != offsets[-1]:
-            # Each change in between, one after the other: the first instant at which it is another offset.
+            # Find each change in between: the first instant that has another offset.
             for day in range(14):
                 a, b = at + day * DAY // 2, at + (day + 1) * DAY // 2
                 if _offset(zone, b) != offsets[-1]:
@@ -125,7 +125,7 @@ def _micros(instant: datetime) -> int:
 
 
 def data_version() -> str:
-    """Return the version of the machine's time zone data; empty if it does not tell."""
+    """Return the version of the machine's time zone data; empty if the data does not say."""
     for path in TZPATH:
         file = Path(path, "tzdata.zi")
         if file.is_file():
@@ -141,7 +141,7 @@ def data_version() -> str:
 class Calendar:
     """Days or months since 1970 on the time line of a column: ``unit`` is ``day`` or ``month``, ``day`` its length.
 
-    ``table`` is None in UTC, and where times have no zone.
+    ``table`` is None in UTC, and if times have no zone.
     """
 
     unit: str
@@ -167,7 +167,7 @@ class Calendar:
         return day * self.day if self.table is None else self.table.begin(day)
 
     def longest(self, size: int) -> int:
-        """Return a length that so many days or months never have."""
+        """Return a length that is longer than any span of so many days or months."""
         days = size if self.unit == "day" else 31 * size
         return (days + 2) * self.day
 
@@ -179,7 +179,7 @@ def calendar_of(unit: str, zone: str, type_: str) -> Calendar:
 
 def month_of(day: int) -> int:
     """Return the month that a day is in, both counted from January 1970."""
-    # Years that begin in March have their leap day last.
+    # Count years from March: then the leap day is the last day of a year.
     era, doe = divmod(day + 719_468, 146_097)
     year = (doe - doe // 1460 + doe // 36_524 - doe // 146_096) // 365
     of_year = doe - (365 * year + year // 4 - year // 100)

@@ -28,9 +28,9 @@ class Arrival:
 def arrival(column: str = "arrived") -> Arrival:
     """Let the time of a row be when it arrives: ``flow.source("clicks", "user STRING", time=tg.arrival())``.
 
-    It is what the clock shows in the step that takes it, in a column of its own, which comes first; all rows of a step
-    have one time. A run writes it down with the step, so that whatever comes of it is the same after a failure. Rows
-    for `compute` and `reference` have the column.
+    The time is what the clock shows in the step that reads the row. It is in a column of its own, which comes first;
+    all rows of a step have one time. The commit of the step has it, so that answers are the same after a failure. For
+    `compute` and `reference`, rows must have the column.
     """
     return Arrival(checked_name(column, "a column"))
 
@@ -48,8 +48,8 @@ class Clock:
 def clock(every: Any) -> Clock:
     """Return ticks of the clock as an input: ``flow.start(…, {"ticks": tg.clock("1 minute")}, …)``.
 
-    The source has one column, its time, a TIMESTAMP. Ticks are rounded down to ``every``; each completes its time and
-    all before; those that a run has missed are not made up for, and none is waited for when the other inputs end.
+    The source has one column, its time, a TIMESTAMP. Ticks are rounded down to ``every``. Each completes its time and
+    all before. Ticks that a run has missed do not come later. When the other inputs end, no tick is waited for.
 
     >>> clock("90 seconds")
     clock('90 seconds')
@@ -75,7 +75,7 @@ def given_schema(source: Source) -> Schema:
 
 
 def declared_schema(source: Source | Table) -> Schema:
-    """Return the columns of a source or a table as they were declared: points are made of the rows that come."""
+    """Return the columns of a source or a table as they were declared, without the points that engines add."""
     schema = source.schema
     at = schema.coordinates
     return Schema(schema.visible, schema.user_time, at.given) if at else schema

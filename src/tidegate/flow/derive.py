@@ -1,6 +1,6 @@
-"""Types of expressions, by Spark's rules where those are certain; None where only Spark can tell.
+"""Types of expressions, by Spark's rules if those are certain; None if only Spark knows.
 
-A type that is given here must be the one that Spark gives, with ANSI mode on or off; a test holds the two together.
+A type that is given here must be the one that Spark gives, with ANSI mode on or off; a test compares the two.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _wider(a: str | None, b: str | None) -> str | None:
         return max(a, b, key=sqltypes.INTEGERS.index)
     if a == b and a in sqltypes.FRACTIONS:
         return a
-    # What an integer and a FLOAT give depends on ANSI mode; what decimals give, on their precisions.
+    # The type of an integer and a FLOAT depends on ANSI mode; that of decimals depends on their precisions.
     if "DOUBLE" in (a, b) and all(t is not None and sqltypes.is_numeric(t) for t in (a, b)):
         return "DOUBLE"
     return None
@@ -102,7 +102,7 @@ def _arithmetic(tree: Tree, lookup: Lookup) -> str | None:
     if isinstance(right, exp.Interval):
         # An interval of hours turns a date into a timestamp.
         return "TIMESTAMP" if derive(left, lookup) == "TIMESTAMP" else None
-    # A negative or a decimal literal beside a double is a double; beside an integer, Spark makes it a decimal.
+    # A negative or a decimal literal beside a double is a double. Beside an integer, Spark makes it a decimal.
     types = derive(left, lookup), derive(right, lookup)
     if "DOUBLE" in types and any(isinstance(side, exp.Literal) and not side.is_string for side in (left, right)):
         return "DOUBLE"

@@ -24,8 +24,8 @@ Row = Mapping[str, Any]
 
 @lru_cache(maxsize=1)
 def _connection() -> duckdb.DuckDBPyConnection:
-    # Opening one takes longer than most queries here. Nothing is stored in it: each query brings its tables along, and
-    # has a cursor of its own.
+    # Opening a connection takes longer than most queries here. Nothing is stored in it: each query brings its tables
+    # along, and has a cursor of its own.
     return duckdb.connect(":memory:", config={"threads": 1})
 
 
@@ -43,7 +43,7 @@ class Duck:
         self._connection = _connection()
 
     def scalars(self, rows: Sequence[Row], schema: Schema, expressions: Sequence[Expression]) -> list[tuple[Any, ...]]:
-        """Answer, for each row, the values of some expressions."""
+        """Return, for each row, the values of some expressions."""
         if not rows or all(e.is_column for e in expressions):
             return [tuple(row[e.name] for e in expressions) for row in rows]
         table = table_of(rows, schema.columns).append_column("__row", pa.array(range(len(rows))))
@@ -55,7 +55,7 @@ class Duck:
     def matching(
         self, pairs: Sequence[tuple[Row, Row]], left: Schema, right: Schema, condition: Expression
     ) -> list[bool]:
-        """Answer, for each pair of rows, whether it satisfies a condition on ``left`` and ``right``."""
+        """Return, for each pair of rows, whether it satisfies a condition on ``left`` and ``right``."""
         if not pairs:
             return []
         tables: dict[str, pa.Table] = {}
@@ -77,7 +77,7 @@ class Duck:
         keys: Sequence[Row],
         key_columns: Sequence[Column],
     ) -> list[tuple[Any, ...]]:
-        """Answer, for each group of rows (in their order) and its key, the values of some aggregates."""
+        """Return, for each group of rows (in their order) and its key, the values of some aggregates."""
         if not groups:
             return []
         rows = [row for group in groups for row in group]
@@ -135,7 +135,7 @@ def _cast(sql: str, type_: str | None) -> str:
 
 
 def _plain_integers(table: pa.Table) -> pa.Table:
-    """Return a table with sums of integers as integers: DuckDB has them as decimals without a fraction."""
+    """Return a table with sums of integers as integers; DuckDB gives them as decimals without a fraction."""
     for i, field in enumerate(table.schema):
         if field.type == pa.decimal128(38, 0):
             table = table.set_column(i, field.name, table.column(i).cast(pa.int64()))

@@ -1,4 +1,4 @@
-"""What the condition of a Join equates: keys to meet by, and conditions on one side that hold for the other as well."""
+"""What the condition of a Join equates: keys to join by, and conditions on one side that hold for the other as well."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegate.flow.substitute import from_pack
 
 __all__ = ["LEFT", "RIGHT", "Equation", "both_sides", "equations", "implied"]
 
-#: What the condition of a Join calls its sides. Packs of rows of a side have these names too: it can read them as well.
+#: The names of the sides in the condition of a Join. Packs of rows of a side have these names too.
 LEFT, RIGHT = "left", "right"
 
 
@@ -25,7 +25,7 @@ def both_sides(left: Schema, right: Schema, on: tuple[str, ...]) -> Scope:
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """Values of both sides that the condition equates, as a key: what they are on rows, and in the condition."""
+    """Values of both sides that the condition equates, as a key: as expressions on rows, and as in the condition."""
 
     name: str
     type: str
@@ -38,7 +38,7 @@ class Equation:
 
 
 def equations(where: Expression | None, on: tuple[str, ...], left: Schema, right: Schema) -> list[Equation]:
-    """Return what a condition equates, as far as a value of one side tells that of the other exactly."""
+    """Return what a condition equates, if the value of one side determines that of the other exactly."""
     found: list[Equation] = []
     schemas = {LEFT: left, RIGHT: right}
     for conjunct in Sql.of(where.sql).conjuncts() if where else ():
@@ -67,10 +67,10 @@ def equations(where: Expression | None, on: tuple[str, ...], left: Schema, right
 
 @lru_cache(maxsize=256)
 def implied(where: Expression, on: tuple[str, ...], left: Schema, right: Schema) -> tuple[str, ...]:
-    """Return conditions on one side that follow from those on the other, and from what the condition equates.
+    """Return conditions on one side that follow from those on the other and from what the condition equates.
 
-    Engines can choose rows by them before rows meet. Only comparisons with constants are carried over: they ask of a
-    row no more than the equation does.
+    Engines can filter rows by them before they join. Only comparisons with constants are carried over, since they
+    require no more of a row than the equation does.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> sides = parse_schema("a STRING", time=()), parse_schema("b STRING", time=())

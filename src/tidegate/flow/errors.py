@@ -39,7 +39,7 @@ class FlowError(TidegateError):
 
 
 class BadArgument(FlowError, TypeError):
-    """An argument is of a kind that the method does not take."""
+    """An argument is of a type that the method does not accept."""
 
 
 class BadExpression(FlowError, ValueError):
@@ -47,11 +47,11 @@ class BadExpression(FlowError, ValueError):
 
 
 class UnknownColumn(FlowError, LookupError):
-    """An expression or an argument names a column that is not there."""
+    """An expression or an argument names a column that does not exist."""
 
 
 class UnknownRelation(FlowError, LookupError):
-    """A query of a loop reads a relation that is not there."""
+    """A query of a loop reads a relation that does not exist."""
 
 
 class AmbiguousColumn(FlowError, LookupError):
@@ -63,11 +63,11 @@ class ColumnClash(FlowError, ValueError):
 
 
 class BadSchema(FlowError, ValueError):
-    """A schema does not parse, or is not one that the place allows."""
+    """A schema does not parse, or is not allowed there."""
 
 
 class BadTime(FlowError, TypeError):
-    """A time column is missing, or has a type that is no time, or a method needs a time that is not there."""
+    """A time column is missing or has a type that is not a time, or a method needs a time that does not exist."""
 
 
 class BadSpan(FlowError, ValueError):
@@ -75,7 +75,7 @@ class BadSpan(FlowError, ValueError):
 
 
 class TimesDiffer(FlowError, ValueError):
-    """Two streams that must have the same time columns have not."""
+    """Two streams must have the same time columns, and do not."""
 
 
 class NameTaken(FlowError, ValueError):
@@ -83,19 +83,19 @@ class NameTaken(FlowError, ValueError):
 
 
 class BadInput(FlowError, ValueError):
-    """What was handed to a flow to run on is missing, or is not what the source declared."""
+    """An input of a flow is missing, or is not what the source declared."""
 
 
 class BadResult(FlowError, ValueError):
-    """A Python function or operator of the user's gave something other than it declared."""
+    """A Python function or operator of the user returned something other than what it declared."""
 
 
 class BadLoop(FlowError, ValueError):
-    """A loop is not one whose answer is the same in whatever order its facts are found."""
+    """The answer of a loop would depend on the order in which its facts are found, or a query of it is not allowed."""
 
 
 class NotConverging(FlowError, RuntimeError):
-    """A loop went round as often as it may, and facts still change."""
+    """A loop ran as many rounds as it may, and facts still change."""
 
     @classmethod
     def after(cls, changed: Sequence[int]) -> NotConverging:
@@ -109,7 +109,7 @@ class NotConverging(FlowError, RuntimeError):
 
 
 class NotSupported(FlowError, NotImplementedError):
-    """An engine has no way to do what the flow asks for."""
+    """An engine cannot do what the flow asks for."""
 
 
 def pointed(what: str, text: str, start: int, end: int) -> str:
@@ -120,13 +120,13 @@ def pointed(what: str, text: str, start: int, end: int) -> str:
       byts > 100
       ^^^^
     """
-    # A text of several lines is shown as one, so that the caret stays below its place.
+    # A text of several lines is shown as one, so that the caret stays below the right place.
     shown = "".join(" " if c.isspace() else c for c in text)
     return f"{what}\n  {shown}\n  {' ' * start}{'^' * max(1, end - start)}"
 
 
 def did_you_mean(name: object, known: Iterable[str], *, otherwise: str = "") -> str:
-    """Return the hint for a name that is not known: the one that is most like it, else ``otherwise``.
+    """Return the hint for an unknown name: the known name that is most like it, else ``otherwise``.
 
     >>> did_you_mean("byts", ["page", "bytes"]), did_you_mean("x", ["page"], otherwise="columns are page")
     ('did you mean bytes?', 'columns are page')

@@ -31,8 +31,8 @@ __all__ = ["Expression", "Scope", "bind", "is_parameter", "reference_to"]
 class Expression:
     """A value computed from one row.
 
-    ``sql`` is what the user wrote, with columns spelled as the schema spells them; ``type`` is None where only Spark
-    can tell it; ``columns`` are those that it reads (in joins as ``left.x`` and ``right.x``). `tree` is it parsed.
+    ``sql`` is what the user wrote, with columns spelled as in the schema. ``type`` is None if only Spark knows it.
+    ``columns`` are those that it reads (in joins as ``left.x`` and ``right.x``). `tree` is the parsed form.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Expression:
 
     @property
     def is_column(self) -> bool:
-        """Whether it is a column as it is, under its own name."""
+        """Whether it is a column and nothing else, under its own name."""
         return self.columns == (self.name,) and self.sql == sqltypes.quoted(self.name)
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Expression:
 
 
 def reference_to(name: str, type_: str | None) -> Expression:
-    """Return the expression that is a column as it is."""
+    """Return the expression that is just a column."""
     return Expression(name, sqltypes.quoted(name), type_, (name,))
 
 
@@ -72,7 +72,7 @@ class Scope:
     shared: tuple[str, ...] = ()
 
     def resolve(self, parts: Sequence[Tree], text: str) -> tuple[str, list[str], str | None]:
-        """Return a column's name as it is listed, the SQL for each part that it takes, and its type; or raise."""
+        """Return a column's listed name, the SQL for each part that it takes, and its type; or raise."""
         first = parts[0].name
         start, _ = place(parts[0])
         if self.sides:
@@ -106,7 +106,7 @@ class Scope:
 
 
 def bind(text: Any, scope: Schema | Scope, *, what: str = "an expression", name: str | None = None) -> Expression:
-    """Return the scalar expression that ``text`` is, in ``scope``; or raise an error that points at what is wrong."""
+    """Return the scalar expression of ``text``, bound in ``scope``; or raise an error that points at what is wrong."""
     parsed = Parsed.of(text, what)
     call = next((call for call in parsed.sql.calls() if call.name in AGGREGATE_FUNCTIONS), None)
     if call:
@@ -120,7 +120,7 @@ def bind(text: Any, scope: Schema | Scope, *, what: str = "an expression", name:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """An expression as SQL and as a tree, both without its alias; not yet bound."""
+    """An expression as SQL and as a tree, both without its alias; it is not bound yet."""
 
     sql: Sql
     tree: Tree

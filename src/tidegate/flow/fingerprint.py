@@ -1,6 +1,6 @@
 """What identifies an operator in a checkpoint: the fields of its dataclass, and of those in it, as plain data.
 
-A field takes part as it is, unless it says otherwise where it is declared.
+A field takes part with its value, unless its declaration says otherwise.
 
 >>> from dataclasses import dataclass, field
 >>> @dataclass(frozen=True)
@@ -31,7 +31,7 @@ _KEY = "tidegate.fingerprint"
 LEFT_OUT: Mapping[str, str] = MappingProxyType({_KEY: "left out"})
 #: The metadata of a field that holds Spark SQL, or a tuple of it: the case of words in it means nothing.
 AS_SQL: Mapping[str, str] = MappingProxyType({_KEY: "as SQL"})
-#: The metadata of a field that came later: with its default, an operator is what it was before there was such a field.
+#: The metadata of a field that was added later: with its default value, the fingerprint is that of before.
 IF_GIVEN: Mapping[str, str] = MappingProxyType({_KEY: "if given"})
 
 
@@ -54,10 +54,10 @@ def plain(value: Any, *, exact: bool = False) -> Any:
     With ``exact``, functions and other objects are told apart even if they have one name, in this process.
     """
     if isinstance(value, Schema):
-        # The order itself may grow: whether it may go on as it is now is looked at where a checkpoint is.
+        # A Poset may grow. Whether a checkpoint still fits the present one is decided where the checkpoint is read.
         kind = [] if value.ordering is None else [type(value.ordering.order).__name__]
         if value.ordering is not None and isinstance(value.ordering.order, Lexicographic | Sum):
-            # That does not grow: how times are numbered depends on its parts.
+            # This one does not grow: how its times are numbered depends on its parts.
             kind = [repr(value.ordering.order)]
         return [[c.name, c.type] for c in value.columns] + [list(value.time)] + kind
     if is_dataclass(value) and not isinstance(value, type):

@@ -24,7 +24,7 @@ WINDOW_ONLY = words(
     """
 )
 
-#: They answer something else when asked again, so that a replay would decide otherwise.
+#: They return something else when they are called again, so a replay would decide differently.
 UNREPEATABLE = words(
     """
     current_date curdate current_timestamp current_time localtimestamp now rand randn random randstr uniform uuid

@@ -92,7 +92,7 @@ class Sides:
     with_table: bool
     left_columns: tuple[str, ...]
     right_columns: tuple[str, ...]
-    #: What columns of the right side are called in conditions, by their names here, where that is something else.
+    #: For columns of the right side that are renamed here: the names that conditions use for them.
     called: Mapping[str, str]
 
     @classmethod
@@ -157,7 +157,7 @@ class Sides:
         return left.of(distinct_names(columns, hint="rename one with select(…)"))
 
     def revised(self) -> Schema:
-        """Return the columns of a result that is answered again; refuse kinds whose last answer may be empty."""
+        """Return the columns of a result with revisions; refuse kinds of join whose last answer may be empty."""
         if self.how == "anti":
             raise BadArgument(
                 "expected no lateness in a join of kind anti: its last revision may be empty, and no row can say so",
@@ -257,7 +257,7 @@ def over_interval(left: Building, lower: Any, upper: Any, over: Any, how: Any) -
 
 
 def _called(left: Building, right: Building, on: Mapping[Any, Any]) -> Mapping[str, str]:
-    """Return what columns of the right side are called, by the names that they get from the left, if these differ."""
+    """Return, for columns of the right side that get another name from the left, the names in conditions."""
     new: dict[str, str] = {}
     for mine, theirs in on.items():
         for name in (mine, theirs):
@@ -287,7 +287,7 @@ def _called(left: Building, right: Building, on: Mapping[Any, Any]) -> Mapping[s
 
 
 def _renamed(right: Building, called: Mapping[str, str]) -> Building:
-    """Return the right side with the columns that are joined on called as on the left."""
+    """Return the right side with the columns that are joined on named as on the left."""
     if not called:
         return right
     new = {old: name for name, old in called.items()}

@@ -1,8 +1,8 @@
-"""Limits of times: which rows have a time, and only such times to come, that its type and every engine can hold.
+"""Limits of times: which times a row may have, so that its type and every engine can hold all times made from it.
 
-A window ends after its rows, and begins before them. Where a time that a flow makes of a row's time would be beyond the
-first or last of the type, the row cannot take part: it is rejected at its source, by every engine alike. The times that
-operators make grow with the time of the row, so that all that is left of a type is one range for each column.
+A window begins before its rows and ends after them. If a flow would make a time from a row's time that is before the
+first or after the last time of the type, the row cannot take part: every engine rejects it at its source. The times
+that operators make grow with the time of the row, so the allowed times are one range for each column.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Range: TypeAlias = tuple[int, int]
 #: By the name of the time column, which is the same from a source to a sink.
 Ranges: TypeAlias = dict[str, Range]
 
-#: Operators that add or subtract times need room for it: no sum or difference of two of these overflows a BIGINT.
+#: Operators that add or subtract times need these limits: no sum or difference of two such times overflows a BIGINT.
 _ROOM: Range = (-(2**62), 2**62 - 1)
 #: Beyond all times of all types.
 _BEYOND = 2**70
@@ -54,7 +54,7 @@ class Limit:
 
     @property
     def whole(self) -> bool:
-        """Whether each value of the type is within, so that nobody has to look."""
+        """Whether every value of the type is within the limits, so that rows need not be checked."""
         if self.type == WIDE:
             return True
         # Spark's dates and instants go beyond those of Python, in both directions.
@@ -73,7 +73,7 @@ OUT_OF_RANGE = "time out of range: "
 
 
 def out_of_range(found: list[Limit]) -> str:
-    """Return the reason for which a row is rejected.
+    """Return the reason why a row is rejected.
 
     >>> out_of_range([Limit("t", "TINYINT", -120, 119)])
     'time out of range: t is not between -120 and 119'
@@ -99,7 +99,7 @@ def limits(flow: Plan) -> dict[str, tuple[Limit, ...]]:
 
 
 def with_bounds(flow: Plan) -> Plan:
-    """Return a plan whose operators that move rows know which times those after them can take."""
+    """Return a plan in which operators that move rows know which times the operators after them accept."""
     if not any(isinstance(operator, At) for operator in flow):
         return flow
     may_give = _may_give(flow)
@@ -111,8 +111,8 @@ def with_bounds(flow: Plan) -> Plan:
 
 
 def _may_give(flow: Plan) -> dict[str, Ranges]:
-    """Return the times that each operator may answer."""
-    # From the sinks to the sources: what an operator may answer is what its consumers can take.
+    """Return the times at which each operator may answer."""
+    # From the sinks to the sources: an operator may answer at the times that its consumers accept.
     may_give: dict[str, Ranges] = {}
     for operator in reversed(flow.operators):
         if operator.schema.time:
@@ -125,7 +125,7 @@ def _may_give(flow: Plan) -> dict[str, Ranges]:
 
 
 def _counted(schema: Schema) -> tuple[Column, ...]:
-    """Return the time columns whose values are counted; those that an order lists have no first and last."""
+    """Return the time columns whose values are counted; an order that lists its values has no first and last one."""
     return () if schema.ordered else schema.times
 
 
@@ -138,7 +138,7 @@ def _both(one: Range, other: Range) -> Range:
 
 
 def _takes(operator: Operator, port: int, gives: Ranges) -> Ranges:
-    """Return the times that an operator can be given, so that all that it makes of them can be given on."""
+    """Return the times that an operator accepts: those from which it makes only times that its consumers accept."""
     found = dict(gives)
     if operator.schema.ordering is not None:
         # Nothing is added to such times, nor to the points that stand for them.
@@ -171,7 +171,7 @@ def _takes(operator: Operator, port: int, gives: Ranges) -> Ranges:
         for column, shift in zip(operator.schema.times, operator.shifts, strict=True):
             low, high = gives[column.name]
             if shift is None:
-                # The time follows from other columns: the row is looked at where it is moved.
+                # The new time depends on other columns, so the row is checked where it is moved.
                 found[column.name] = _range_of(column.type or "")
             elif shift:
                 found[column.name] = _both(room[column.name], (low - shift, high - shift))
@@ -183,7 +183,7 @@ def _takes(operator: Operator, port: int, gives: Ranges) -> Ranges:
         found[over] = _both(room[over], gives[over] if port == 0 else (room[over][0], gives[over][1]))
     elif isinstance(operator, IntervalJoin) and operator.over is not None:
         over = operator.over
-        # A pair is at the time of one of its rows; what has met nothing comes later than it was.
+        # A pair is at the time of one of its rows. A row without a match comes out later than its own time.
         alone = ("left", "full", "anti") if port == 0 else ("right", "full")
         shift = operator.settles(port) or 0 if operator.how in alone else 0
         low, high = _both(room[over], gives[over])
@@ -194,7 +194,7 @@ def _takes(operator: Operator, port: int, gives: Ranges) -> Ranges:
 
 
 def _in_windows(frame: WindowFrame, room: Range, gives: Range) -> Range:
-    """Return the times all of whose windows begin and end, lateness included, within the type, and can be given on."""
+    """Return the times all of whose windows, lateness included, fit into the type and are accepted by what follows."""
     # The end is one unit after the time of an answer.
     last = min(room[1] - 1 - frame.lateness, gives[1])
     start = last - frame.size + 1

@@ -14,7 +14,7 @@ from tidegate.flow.spans import parse_span, show_span
 
 __all__ = ["BACK", "NULL_TIME", "moves_of", "shift_of"]
 
-#: How the reasons begin for which a row is rejected that cannot be moved; the time columns follow.
+#: How the reasons begin for rejecting a row that cannot be moved; the time columns follow.
 NULL_TIME = "null time in "
 BACK = "time would go back in "
 
@@ -47,7 +47,7 @@ def moves_of(expression: Any, named: Mapping[str, Any], schema: Schema) -> tuple
 
 
 def _typed(bound: Expression, column: Column) -> Expression:
-    """Return an expression of the type of its column; if its own is open, the engine looks at it."""
+    """Return an expression of the type of its column; if its type is open, the engine checks it."""
     type_ = column.type or ""
     fits = bound.type in (None, type_) or (
         bound.type in sqltypes.INTEGERS
@@ -63,9 +63,9 @@ def _typed(bound: Expression, column: Column) -> Expression:
 
 
 def shift_of(expression: Expression, column: Column, timezone: str) -> int | None:
-    """Return by how many units an expression moves every row alike; None if it depends on more than the column.
+    """Return by how many units an expression moves every row, if it is the same for all; else None.
 
-    A day is so long only where no clock is put forward or back.
+    A day has a fixed length only in a zone in which no clock is put forward or back.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> schema = parse_schema("ts TIMESTAMP, n INT")
@@ -99,7 +99,7 @@ def _shift(tree: Tree, type_: str, *, fixed: bool) -> int | None:
         if at is None or span is None:
             return None
         step = -span if isinstance(tree, exp.Sub) else span
-        # On a detour, a time may be on the way that its type cannot hold.
+        # An intermediate result could be a time that the type cannot hold.
         return at + step if at * step >= 0 else None
     return None
 

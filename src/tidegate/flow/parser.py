@@ -1,4 +1,4 @@
-"""The door to the SQL parser: text to tokens and trees, and places in the text."""
+"""The only module that calls the SQL parser: text to tokens and trees, and places in the text."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = [
     "tokenize",
 ]
 
-#: A node of a parsed text: the class that all nodes have in common.
+#: The class of all nodes of a parsed text.
 Tree: TypeAlias = "exp.Expr"
 
-#: An expression is parsed as what is selected: on its own, words such as ``comment`` or ``show`` begin a statement.
+#: An expression is parsed as part of a SELECT: on its own, a word such as ``comment`` or ``show`` begins a statement.
 _PREFIX = "SELECT "
 
 
@@ -41,7 +41,7 @@ class Token:
 
     @property
     def word(self) -> str:
-        """What it says, in small letters: the case of words means nothing."""
+        """What it says, in small letters, since the case of words does not matter."""
         return self.text.lower()
 
     @property
@@ -52,7 +52,7 @@ class Token:
 
 @lru_cache(maxsize=4096)
 def tokenize(sql: str) -> tuple[Token, ...]:
-    """Return the tokens of a text; no two of them overlap, and comments are none.
+    """Return the tokens of a text. No two of them overlap, and comments are left out.
 
     >>> [(token.text, token.kind.name, token.span) for token in tokenize("`a b` + 1L -- one")]
     [('a b', 'IDENTIFIER', (0, 5)), ('+', 'PLUS', (6, 7)), ('1L', 'NUMBER', (8, 10))]
@@ -61,7 +61,7 @@ def tokenize(sql: str) -> tuple[Token, ...]:
     for token in _tokenize(sql, dialect="spark"):
         start, end = token.start, token.end + 1
         if found and start < found[-1].end:
-            # The parser reads 1L as three tokens at one place: a number that is cast. Here it is the number.
+            # The parser reads 1L as three tokens at one place: a number that is cast. Return it as one number.
             found[-1] = Token(sql[start:end], found[-1].kind, start, end)
         else:
             found.append(Token(token.text, token.token_type, start, end))
@@ -113,7 +113,7 @@ def place(node: Tree) -> tuple[int, int]:
 
 
 def place_of_error(text: str, error: ParseError, *, before: int = len(_PREFIX)) -> tuple[int, int]:
-    """Return where the word begins and ends at which the parser gave up; ``before`` it read so many characters more.
+    """Return where the word begins and ends at which the parser gave up; ``before`` characters were put ahead of it.
 
     >>> try:
     ...     parse("a + + (b")

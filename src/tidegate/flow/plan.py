@@ -1,8 +1,8 @@
 """The plan of a flow: plain data, operators that point at their inputs by name, and sinks.
 
 A plan can be printed, compared and rewritten: a rewrite is a function from plan to plan. Every operator has a
-`Plan.fingerprint` that depends on its meaning and on nothing else: not on its name, on what comes after it, or on the
-watermarks of its sources.
+`Plan.fingerprint` that depends only on what it does, not on its name, on what comes after it, or on the watermarks of
+its sources.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Plan:
         return tuple(operator for operator in self.operators if isinstance(operator, Table))
 
     def check_sinks(self) -> None:
-        """Raise if nothing leaves the flow: whoever runs it would wait for answers in vain."""
+        """Raise if the flow has no sink: whoever runs it would wait for answers in vain."""
         if not self.sinks:
             raise BadArgument("expected a flow with a sink, got none", hint="flow.sink(name, stream)")
 
@@ -154,8 +154,8 @@ class Plan:
     def fingerprints(self, origins: Mapping[str, str] | None = None, *, exact: bool = False) -> dict[str, str]:
         """Return the fingerprints of all operators.
 
-        ``origins`` gives the first names of sources and tables that were renamed. With ``exact``, functions of one name
-        that are not the same count as different: good for this process only.
+        ``origins`` gives the first names of sources and tables that were renamed. With ``exact``, different functions
+        with the same name count as different; such fingerprints are valid in this process only.
         """
         found: dict[str, str] = {}
         for operator in self.operators:
@@ -190,7 +190,7 @@ class Plan:
         lines = [f"flow {self.name}"]
         for operator in self.operators:
             own = {f.name: getattr(operator, f.name) for f in fields(operator) if f.name not in (*_UNSAID, "bounds")}
-            # No name is no column: along all of them.
+            # An empty name is not a column: it means along all of them.
             given = {n: v for n, v in own.items() if v or not (n in ("was", "forget") or (n == "over" and v == ""))}
             arguments = [*operator.inputs, *(f"{n}={self._said(operator, n, value)}" for n, value in given.items())]
             lines.append(f"  {operator.id} = {operator.verb}({', '.join(arguments)}) -> {operator.schema}")
@@ -198,7 +198,7 @@ class Plan:
         return "\n".join(lines)
 
     def _said(self, operator: Operator, name: str, value: Any) -> str:
-        """Return a field of an operator as a reader would write it: lengths of time in words."""
+        """Return a field of an operator as text for users: lengths of time in words."""
         times = operator.schema.time
         if isinstance(value, WindowFrame | SessionFrame):
             return value.shown(self[operator.inputs[0]].schema[value.over].type or "", over=len(times) > 1)
@@ -215,7 +215,7 @@ class Plan:
 #: Fields that are lengths of time, in units.
 _SPANS = ("within", "forget", "lower", "upper")
 
-#: Fields that are said by other means.
+#: Fields that are printed in another way.
 _UNSAID = ("id", "inputs", "schema")
 
 #: Fields that follow from the others, and from the inputs.

@@ -73,7 +73,7 @@ def _counted(rows: int) -> str:
 
 def preview(stream: Building, rows: Any, *, limit: int) -> Preview:
     """Run a flow up to a stream, on the local engine; see `Stream.preview`."""
-    # Only those who run a flow need an engine.
+    # Import here: only those who run a flow need an engine.
     from duckdb import Error
 
     from tidegate.engine.storage.errors import RunFailed
@@ -89,7 +89,7 @@ def preview(stream: Building, rows: Any, *, limit: int) -> Preview:
         stream._check_current()
     except FlowError as error:
         raise error.at(f"preview(…) on {stream.id}").at(f"flow {flow.name!r}") from None
-    # As `Flow.plan` does: operators that move rows have to know which times may follow.
+    # As in `Flow.plan`: operators that move rows have to know which times are accepted after them.
     plan = with_bounds(replace(stream._plan(), sinks=(Sink(_SINK, stream.id),)))
     tables = compute(plan, local(threads=1), _given(flow.plan, plan, stream.id, rows))
     try:
@@ -105,7 +105,7 @@ def preview(stream: Building, rows: Any, *, limit: int) -> Preview:
 
 
 def _given(whole: Plan, plan: Plan, stream: str, rows: Any) -> dict[str, Any]:
-    """Return an input for each source and table that a stream needs, as the local engine takes them."""
+    """Return an input for each source and table that a stream needs, in a form that the local engine accepts."""
     inputs: list[Source | Table] = [*plan.sources, *plan.tables]
     declared = {operator.id: operator for operator in inputs}
     names = ", ".join(declared)
@@ -124,7 +124,7 @@ def _given(whole: Plan, plan: Plan, stream: str, rows: Any) -> dict[str, Any]:
                 f"expected a mapping from source ({names}) to rows, got one with {got}",
                 hint="one row is a list, too: preview([{…}])" if len(declared) == 1 else example,
             )
-        # Those of other streams may be given as well, so that the same rows can be looked at anywhere.
+        # Inputs of other streams may be given as well, so that the same rows can be used for several previews.
         others = {o.id for o in (*whole.sources, *whole.tables)} - declared.keys()
         return {name: _as_arrow(declared.get(name), given) for name, given in rows.items() if name not in others}
     except FlowError as error:
@@ -132,17 +132,17 @@ def _given(whole: Plan, plan: Plan, stream: str, rows: Any) -> dict[str, Any]:
 
 
 def _as_arrow(operator: Source | Table | None, given: Any) -> Any:
-    """Return rows that are dicts as an Arrow table; all else as it is."""
+    """Return rows that are dicts as an Arrow table; anything else unchanged."""
     if operator is None or not isinstance(given, list | tuple | Iterator):
         return given
-    # What rows are is checked as the reference does it.
+    # The rows are checked as the reference checks them.
     from tidegate.reference.inputs import checked_table
 
     return checked_table(list(given), operator.schema, operator.id)
 
 
 def _reasons(relation: DuckDBPyRelation) -> list[str]:
-    """Return why rows were rejected: the last column of them."""
+    """Return why rows were rejected, which is in their last column."""
     reason = relation.columns[-1].replace('"', '""')
     return sorted(why for (why,) in relation.project(f'"{reason}"').fetchall())
 

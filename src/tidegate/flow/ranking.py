@@ -40,11 +40,11 @@ class Ranking:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What an operator is made with."""
+        """The arguments that an operator is built with."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def columns(self, schema: Schema) -> tuple[Column, ...]:
-        """Return the columns of the result besides time: groups, what else a row has, and the rank."""
+        """Return the columns of the result besides time: groups, the other columns of a row, and the rank."""
         groups = tuple(Column(e.name, e.type) for e in self.by)
         own = {e.name for e in self.by if e.is_column}
         rest = tuple(column for column in schema.data if column.name not in own)
@@ -97,7 +97,7 @@ def _sorted_by(part: Any, schema: Schema) -> tuple[Expression, bool, bool]:
             descending, part = words[-1] == "desc", part[:-1]
         part = str(part)
     expression = bind(part, schema, what="an entry of order")
-    # A word too many would be taken for a name.
+    # One word too many would be read as an alias.
     if Parsed.of(part, "an entry of order").alias is not None or not expression.columns:
         raise BadArgument(
             f"expected in order columns, each with ASC or DESC and with NULLS FIRST or LAST, got {part}",

@@ -1,4 +1,4 @@
-"""Reading what flows have written, on the engine that a session is of."""
+"""Reading what flows have written, on the engine that a session belongs to."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["read", "read_stream"]
 def read(session: SparkSession | Local | DuckDBPyConnection, path: str | os.PathLike[str]) -> Any:
     """Return the rows under a path that a flow wrote to with `parquet`: those of committed steps, each once.
 
-    A DataFrame on Spark, a relation of DuckDB on a `local` session; whichever engine wrote them. It follows the
-    commits: a step that is committed and was not moved to its place yet is read where it is. Before anything is read,
-    all files are seen to be there as they were written; if not, that is an error. Columns that the sink had at one time
-    and not at another are NULL where it had none.
+    The result is a DataFrame on Spark, and a relation of DuckDB on a `local` session, whichever engine wrote the rows.
+    It follows the commits: a step that is committed but not moved to its place yet is read where it is. Before anything
+    is read, all files are checked: if one is missing or has changed, that is an error. If the sink had a column in some
+    steps and not in others, it is NULL in the rows of those others.
     """
     from tidegate.local_engine.session import is_local
 
@@ -41,8 +41,8 @@ def read_stream(
 ) -> Any:
     """Return the rows that a flow writes to ``path`` with `parquet` as a stream, each once, as steps are published.
 
-    It is an input of `start` on the same engine, for sources that are declared with ``watermark=tg.published(path)``:
-    the other flow may run on either engine. On Spark it is a streaming DataFrame with the columns that the output has
+    It is an input of `start` on the same engine, for sources that are declared with ``watermark=tg.published(path)``.
+    The other flow may run on either engine. On Spark it is a streaming DataFrame with the columns that the output has
     when this is called, and one more, ``__step``; ``options`` are those of Spark's file source, such as
     ``maxFilesPerTrigger``.
     """

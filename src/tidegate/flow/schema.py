@@ -22,7 +22,7 @@ __all__ = ["Column", "Schema", "exact", "parse_schema"]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A name and a type; the type is None where only Spark can tell it."""
+    """A name and a type; the type is None if only Spark knows it."""
 
     name: str
     type: str | None
@@ -44,8 +44,8 @@ class Schema:
 
     columns: tuple[Column, ...]
     time: tuple[str, ...] = ()
-    #: Where times are not ordered by their values: how they are. In the plan of an engine, the points that stand for
-    #: them: then ``time`` are the axes, and the user's column is one of the others.
+    #: If times are not ordered by their values: how they are ordered. In the plan of an engine, the points that stand
+    #: for them: then ``time`` are the axes, and the user's column is one of the others.
     ordering: Ordered | Coordinates | None = None
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Schema:
 
     @property
     def coordinates(self) -> Coordinates | None:
-        """What the time columns are points of, if they are not what a user knows."""
+        """How times become points, if the time columns are points and not the user's own."""
         return self.ordering if self.ordering is not None and self.ordering.on_axes else None  # type: ignore[return-value]
 
     @property
@@ -104,7 +104,7 @@ class Schema:
 
     @property
     def promised_times(self) -> list[list[str | None]]:
-        """The time columns, and what orders them if not their values: who follows a frontier must have the same."""
+        """The time columns, and their order if it is not that of their values; a flow that follows needs the same."""
         found = self.time_columns
         if self.ordering is not None:
             found.append(["ordered by", type(self.ordering.order).__name__])
@@ -160,7 +160,7 @@ class Schema:
         if self.ordered is not None:
             return self.ordered.time_of(*values)
         if self.coordinates is not None:
-            # What is wide is a decimal in Python.
+            # A wide number is a decimal in Python.
             values = tuple(int(v) if c.type == sqltypes.WIDE else v for v, c in zip(values, self.times, strict=True))
         return values[0] if len(values) == 1 else values
 
@@ -190,7 +190,7 @@ def distinct_names(columns: Iterable[Column], *, hint: str) -> tuple[Column, ...
 
 
 def exact(columns: Iterable[Column]) -> bool:
-    """Whether a key gives back the values that it was made of: of 0.0 and -0.0, a group keeps one."""
+    """Whether a key determines the values that it was made of: for 0.0 and -0.0, a group keeps only one of them."""
     return all(c.type is not None and not any(t in c.type for t in sqltypes.FRACTIONS) for c in columns)
 
 

@@ -16,7 +16,7 @@ _SHOWN = {name: short.lower() for short, name in _SPARK.items()}
 
 
 def schema_json(columns: Sequence[Column]) -> str:
-    """Return columns, whose values may all be missing, as Spark writes them.
+    """Return columns, all nullable, as Spark writes them.
 
     >>> schema_json([Column("n", "BIGINT")])
     '{"fields":[{"metadata":{},"name":"n","nullable":true,"type":"long"}],"type":"struct"}'
@@ -26,7 +26,7 @@ def schema_json(columns: Sequence[Column]) -> str:
 
 
 def columns_of_json(schema: str) -> list[Column]:
-    """Return the columns that were written so.
+    """Return the columns from that form.
 
     >>> columns_of_json(schema_json([Column("n", "BIGINT")]))
     [Column(name='n', type='BIGINT')]
@@ -35,7 +35,7 @@ def columns_of_json(schema: str) -> list[Column]:
 
 
 def type_shown(type_: Any) -> str:
-    """Return a type that was written so as Spark shows it.
+    """Return a type from that form, as Spark shows it.
 
     >>> type_shown({"type": "array", "elementType": "integer", "containsNull": True})
     'array<int>'

@@ -17,7 +17,7 @@ _WIDEST = 60
 
 
 def shown(value: Any) -> str:
-    r"""Return a value as a reader would write it, on one line that a terminal takes as it is.
+    r"""Return a value as text on one line, with everything escaped that a terminal would act on.
 
     >>> shown(None), shown({"start": datetime(2026, 1, 1), "end": None}), shown([1, "a\n"])
     ('NULL', '{start: 2026-01-01 00:00:00, end: NULL}', '[1, a\\n]')
@@ -71,7 +71,7 @@ def _cut(text: str) -> str:
 
 
 def html_table(names: Sequence[str], rows: Iterable[Sequence[Any]], *, caption: str = "") -> str:
-    """Return rows as a table of HTML; all that is in it is escaped.
+    """Return rows as an HTML table; everything in it is escaped.
 
     >>> html_table(["a<b"], [(None,)])
     '<table><thead><tr><th>a&lt;b</th></tr></thead><tbody><tr><td>NULL</td></tr></tbody></table>'

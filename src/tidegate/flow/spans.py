@@ -95,7 +95,7 @@ def _example(type_: str) -> str:
 
 
 def show_span(count: int, type_: str) -> str:
-    """Return a span as a reader would write it.
+    """Return a span in words.
 
     >>> show_span(90 * 60 * 10**6, "TIMESTAMP"), show_span(1, "DATE"), show_span(7, "INT")
     ('90 minutes', '1 day', '7')
@@ -111,7 +111,7 @@ def show_span(count: int, type_: str) -> str:
 
 
 def span_value(count: int, type_: str) -> Any:
-    """Return so many units as what is added to a time: a number, or a timedelta.
+    """Return a number of units as what is added to a time: a number, or a timedelta.
 
     >>> span_value(2, "DATE"), span_value(2, "INT")
     (datetime.timedelta(days=2), 2)

@@ -1,8 +1,8 @@
 """Spark SQL as a value that can be taken apart: the one place that knows where parentheses and conditions end.
 
-Expressions stay texts, so that messages can point into them and fingerprints do not depend on a generator of SQL. What
-is cut out of a text to be bound, or to be shown in a message, is a `Sql` that keeps its place in the text; what goes
-back into a plan is a text again, in one spelling.
+Expressions stay texts, so that messages can point into them and fingerprints do not depend on a generator of SQL. A
+piece that is cut out of a text, to be bound or to be shown in a message, is a `Sql` that keeps its place in the text.
+What goes back into a plan is a text again, in one spelling.
 
 >>> sql = Sql.of("a  = 1 AND f(b, (c)) AND d in ('x AND y')")
 >>> sql.conjuncts()
@@ -24,7 +24,7 @@ from tidegate.flow.parser import Token, TokenType, tokenize
 
 __all__ = ["Call", "Sql"]
 
-#: A parenthesis behind one of these belongs to the word, and is no call.
+#: A parenthesis after one of these words belongs to the word, and is not a call.
 _KEYWORDS = words(
     """
     all and as between by case distinct div else end from group having ilike in is join like not on or over select then
@@ -34,9 +34,9 @@ _KEYWORDS = words(
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSING = {TokenType.R_PAREN: "(", TokenType.R_BRACKET: "["}
-#: Where one of these stands, a condition does not fall apart into what stands beside it.
+#: If one of these is in a condition, the condition is not split at its ANDs.
 _WHOLE = (TokenType.OR, TokenType.XOR, TokenType.BETWEEN, TokenType.CASE, TokenType.ARROW)
-#: What a condition has, besides an equals sign, that makes it more than an equation.
+#: If a condition has one of these besides an equals sign, it is more than an equation.
 _NO_EQUATION = (
     *_WHOLE,
     TokenType.NOT, TokenType.AND, TokenType.IS, TokenType.IN, TokenType.LIKE,
@@ -72,7 +72,7 @@ class Sql:
 
     @property
     def alone(self) -> str:
-        """What is written in its place, with blanks for all that is before it: places in it are those in the text.
+        """The piece, with blanks for everything before it, so that places in it are those in the text.
 
         >>> Sql.of("a + b*c")[2:].alone
         '    b*c'
@@ -100,7 +100,7 @@ class Sql:
         return "".join(out)
 
     def normal(self) -> str:
-        """Return its text with words in small letters, but for what is quoted: their case means nothing.
+        """Return its text with words in small letters, except for what is quoted: the case of words does not matter.
 
         >>> Sql.of("SUM(Bytes) FILTER (WHERE kind = 'WM') + `A b`").normal()
         "sum(bytes) filter (where kind = 'WM') + `A b`"
@@ -112,7 +112,7 @@ class Sql:
         return "".join(letters)
 
     def substitute(self, pieces: Iterable[tuple[Sql, str]]) -> str:
-        """Return what is written in its place, as in `alone`, with pieces of it, in their order, replaced by texts.
+        """Return the piece as `alone` does, with some parts of it, in their order, replaced by texts.
 
         >>> sql = Sql.of("a + f(b)*c")
         >>> sql.substitute((call.sql, "n") for call in sql.calls())
@@ -130,8 +130,8 @@ class Sql:
     def around(self) -> list[str]:
         """Return, for each token, the brackets that are open around it, the outermost first.
 
-        A bracket is not in itself. One that closes what was not open counts as open from there on: such a text does
-        not parse, and nothing behind it is outside.
+        A bracket does not contain itself. One that closes what was not open counts as open from there on: such a text
+        does not parse, and nothing after it is outside.
 
         >>> Sql.of("f(a[1])").around()
         ['', '', '(', '(', '([', '(', '']
@@ -195,7 +195,7 @@ class Sql:
             return False
         before = self.tokens[i - 1] if i else None
         if token.kind == TokenType.FILTER and before is not None:
-            # Behind a call it is a clause, and elsewhere the function on arrays.
+            # After a call it is a clause; elsewhere it is the function on arrays.
             return before.kind != TokenType.R_PAREN and before.word != "nulls"
         if token.kind == TokenType.EXISTS:
             return after[1:] not in ([TokenType.SELECT], [TokenType.WITH])
@@ -210,12 +210,12 @@ class Sql:
         return [self._call(i) for i in range(len(self)) if self.is_call(i)]
 
     def call(self) -> Call | None:
-        """Return the call that all of it is, with its clauses; None if it is something else."""
+        """Return the call, with its clauses, if it is one call and nothing else; else None."""
         found = self._call(0) if self and self.is_call(0) else None
         return found if found and len(found.sql) == len(self) else None
 
     def arguments(self, function: str) -> list[str] | None:
-        """Return the arguments if it is one call of a function, without any clause; None if it is something else.
+        """Return the arguments if it is one call of a function, without any clause; else None.
 
         >>> Sql.of("filter(xs, x -> x > 1)").arguments("filter")
         ['xs', 'x -> x > 1']
@@ -269,7 +269,7 @@ class Sql:
     # Names and calls put in the place of others.
 
     def replace(self, old: str, new: str) -> str:
-        """Return its text with a column, or a call, replaced by another wherever it stands; nothing else changes.
+        """Return its text with a column, or a call, replaced by another wherever it occurs; nothing else changes.
 
         >>> Sql.of("length(x) > 2 AND char_length(x) < y").replace("length(x)", "n")
         'n > 2 AND char_length(x) < y'
@@ -277,7 +277,7 @@ class Sql:
         ('2 * x + 1 < 6', 'y -(x) < 6')
         """
         wanted = Sql.of(old)
-        # A parameter of a lambda may have the name of a column.
+        # A parameter of a lambda may have the same name as a column.
         if any(token.kind == TokenType.ARROW for token in self.tokens) or not wanted._is_closed():
             return self.alone
         return self.substitute((piece, new) for piece in self._occurrences(wanted))
@@ -294,7 +294,7 @@ class Sql:
                 yield self[i:end]
 
     def _is_closed(self) -> bool:
-        """Whether it is a name, with dots or not, or one call: no sign beside it can tear it apart."""
+        """Whether it is a name, with dots or not, or one call: then an operator beside it needs no parentheses."""
         named = 0
         while named < len(self) and (named % 2 == 1) == (self.tokens[named].kind == TokenType.DOT):
             named += 1
@@ -335,7 +335,7 @@ class Call:
 
 
 _SIGNS = (TokenType.DASH, TokenType.PLUS, TokenType.TILDE)
-#: What a value may end with: after it a sign is an operator between two values.
+#: What a value may end with: a sign after it is an operator between two values.
 _VALUES = (
     TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN, TokenType.R_BRACKET,
 )  # fmt: skip
@@ -344,7 +344,7 @@ _TOUCHED_BEFORE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.COMMA, Toke
 
 
 def _touch(before: Token, token: Token) -> bool:
-    """Whether there is no blank between two tokens. A parenthesis touches a name if it did: that is a call."""
+    """Whether there is no blank between two tokens. In a call, the parenthesis touches the name as it did before."""
     if before.kind in _TOUCHED_AFTER or token.kind in _TOUCHED_BEFORE:
         return True
     return token.kind == TokenType.L_PAREN and token.start == before.end and before.text.isidentifier()

@@ -34,10 +34,10 @@ __all__ = [
     "tree_of",
 ]
 
-#: From narrow to wide: of two, Spark computes in the wider.
+#: From narrow to wide: with two of them, Spark computes in the wider one.
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 FRACTIONS = ("FLOAT", "DOUBLE")
-#: Of integers that are too large for the others. Engines have such times; users do not.
+#: For integers that are too large for the other types. Only engines use it for times; users do not.
 WIDE = "DECIMAL(38,0)"
 _INSTANTS = ("TIMESTAMP", "TIMESTAMP_NTZ")
 
@@ -73,7 +73,7 @@ def of_spark(type_: Any) -> str:
 
 
 def check_known(tree: Tree, text: str) -> None:
-    """Raise if a type, parsed from a text, is one that the parser knows in part only: it would lose the rest."""
+    """Raise if the parser knows only a part of a type, and would lose the rest."""
     nodes = list(tree.find_all(exp.DataType))
     texts = ("string", "varchar", "char", ")")
     collated = pairwise(tokenize(text))
@@ -123,13 +123,13 @@ def _field_name(name: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return a name as it stands in SQL: in backticks where it needs them."""
+    """Return a name for SQL: in backticks if it needs them."""
     plain = name.isidentifier() and name.isascii() and name.lower() not in _RESERVED
     return name if plain else ticked(name)
 
 
 def ticked(name: str) -> str:
-    """Return a name in backticks, whatever it is made of.
+    """Return a name in backticks, whatever characters it has.
 
     >>> ticked("it`s")
     '`it``s`'
@@ -138,7 +138,7 @@ def ticked(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    r"""Return a text as it stands in SQL of Spark: names and values of others go into SQL in no other way.
+    r"""Return a text as a literal of Spark SQL. Names and values from outside go into SQL in no other way.
 
     >>> print(literal("it's"), literal("a\\b"))
     'it\'s' 'a\\b'
@@ -147,7 +147,7 @@ def literal(text: str) -> str:
     return f"'{escaped}'"
 
 
-# Words that Spark or the translation would read as something else than a column.
+# Words that Spark or the translation would not read as a column.
 _RESERVED = words(
     """
     all and anti any array as asc between by case cast cross current_date current_timestamp cube date desc distinct
@@ -159,7 +159,7 @@ _RESERVED = words(
 
 
 def field(type_: str, name: str) -> str | None:
-    """Return the type of a field of a struct, or None if there is none of that name.
+    """Return the type of a field of a struct; None if there is no field of that name.
 
     >>> field("STRUCT<start: INT, end: INT>", "END")
     'INT'
@@ -171,7 +171,7 @@ def field(type_: str, name: str) -> str | None:
 
 
 def fields(type_: str) -> dict[str, str]:
-    """Return the fields of a struct, by name; none if it is no struct.
+    """Return the fields of a struct, by name; none if it is not a struct.
 
     >>> fields("STRUCT<start: INT, end: INT>")
     {'start': 'INT', 'end': 'INT'}
@@ -183,7 +183,7 @@ def fields(type_: str) -> dict[str, str]:
 
 
 def element(type_: str) -> str | None:
-    """Return the type of an array's elements, or None if it is no array.
+    """Return the type of an array's elements; None if it is not an array.
 
     >>> element("ARRAY<STRING>")
     'STRING'
@@ -210,7 +210,7 @@ def is_numeric(type_: str) -> bool:
 
 
 def order_of(type_: str) -> Order[int] | EventTime | None:
-    """Return the order of a type's values as times, or None if they are no times.
+    """Return the order of a type's values as times; None if they are not times.
 
     >>> order_of("BIGINT"), order_of("DATE"), order_of("STRING")
     (Int(), EventTime('day'), None)

@@ -15,18 +15,18 @@ __all__ = ["Timer", "checked_timer", "undeclared"]
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """An answer of an operator in `process`: it asks for a call at the time ``t``, even if its key has no rows then.
+    """What an operator in `process` returns to ask for a call at the time ``t``, even if its key has no rows then.
 
-    The class of the operator says that it does so, by ``timers = True``. The call comes once ``t`` is complete, in the
-    order of time: the rows of the key at ``t``, if there are some, and ``WM(t)``. Asking twice for a time is as asking
-    once. The time is strictly later than that of the call in which it is asked for. A call without rows cannot ask.
+    The class of the operator must say ``timers = True``. The call comes once ``t`` is complete, in the order of time:
+    the rows of the key at ``t``, if there are some, and ``WM(t)``. Asking for a time twice gives one call. ``t`` must
+    be strictly later than the time of the call in which it is asked for. A call without rows cannot ask.
     """
 
     t: Hashable
 
 
 def checked_timer(schema: Schema, timer: Timer, at: Any, name: str, *, alone: bool) -> Any:
-    """Return the time that an operator, by its name, asks for in a call at a time; ``alone`` if that had no rows."""
+    """Return the time that an operator asks for in a call at a time; ``alone`` if the call had no rows."""
     if alone:
         raise BadResult(
             f"expected no timer from {name} in its call at {at!r}, which has no rows, got {timer!r}",
@@ -52,7 +52,7 @@ def _fits(schema: Schema, t: Any) -> bool:
 
 
 def undeclared(timer: Timer, name: str) -> BadResult:
-    """Build the error for a timer where none can be asked for."""
+    """Build the error for a timer in a place where none can be asked for."""
     return BadResult(
         f"expected no timer from {name} here, got {timer!r}",
         hint="the class of an operator that asks for timers says timers = True; exit cannot ask",

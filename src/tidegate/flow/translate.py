@@ -38,7 +38,7 @@ _HINTS = {_REFERENCE: "check this flow against batch Spark instead", _LOCAL: "ru
 
 
 def admitted(sql: str, types: Types, *, who: str = _REFERENCE) -> str | None:
-    """Return the type of an expression; raise if a part of it is not known to mean in DuckDB what it means in Spark.
+    """Return the type of an expression; raise if a part of it is not known to mean the same in DuckDB as in Spark.
 
     >>> admitted("a DIV 2", {"a": "INT"})
     'BIGINT'
@@ -57,9 +57,9 @@ _KNOWN |= {"struct", "named_struct", "arrays_zip", "cast", "try_cast"}
 
 
 def check_functions(sql: str) -> None:
-    """Raise if a text of a user's has a function that is not known to agree, whatever its arguments are.
+    """Raise if a text of a user has a function that is not known to agree, whatever its arguments are.
 
-    The types of arguments are looked at where it is translated. The engine's own texts may have a few functions more.
+    The types of arguments are checked when it is translated. The engine's own texts may have a few more functions.
     """
     for call in Sql.of(sql).calls():
         if call.name in _SIZED and all(argument.isdecimal() for argument in call.arguments):
@@ -94,7 +94,7 @@ def translated(sql: str, types: Types) -> tuple[str, str | None]:
 
 
 def translated_condition(sql: str, types: Types) -> str:
-    """Return the condition by which rows are chosen or joined, in DuckDB's SQL.
+    """Return the condition by which rows are filtered or joined, in DuckDB's SQL.
 
     >>> translated_condition("a > 2 AND b", {"a": "INT", "b": "BOOLEAN"})
     '((CAST("a" > CAST(2 AS INT) AS BOOLEAN)) AND ("b"))'
@@ -119,7 +119,7 @@ def duckdb_aggregate(call: AggregateCall, types: Types, *, order: str) -> str:
 
 
 def _part_of(call: AggregateCall, sql: str, types: Types, *, condition: bool = False) -> Value:
-    """Return an argument or the condition of a call; what is refused is shown where it stands in all of the call."""
+    """Return an argument or the condition of a call; an error about it shows its place in the whole call."""
     try:
         return compiled_condition(sql, types) if condition else compiled(sql, types)
     except Refused as refused:

@@ -6,7 +6,7 @@ from tidegate.flow.sqltypes import WIDE
 
 __all__ = ["from_units", "number", "to_units"]
 
-# The session's zone has no say in what a time without a zone is: count from this instant.
+# The session's zone must not change what a time without a zone is, so count from this instant.
 _ZONELESS_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 
 
@@ -43,12 +43,12 @@ def from_units(units: str, type_: str) -> str:
 
 
 def number(count: int, type_: str) -> str:
-    """Return so many units of a time of some type: a BIGINT, or of `WIDE` a number as wide.
+    """Return a number of units of a time of some type: a BIGINT, or for `WIDE` an equally wide number.
 
     >>> number(7, "DATE"), number(-7, "DECIMAL(38,0)")
     ('7L', 'CAST(-7. AS DECIMAL(38,0))')
     """
     if type_ == WIDE:
-        # With a point, a number is a decimal, however large it is.
+        # With a decimal point, a number is a decimal, however large it is.
         return f"CAST({count}. AS {WIDE})"
     return f"{count}L" if count >= -(2**63) + 1 else f"CAST('{count}' AS BIGINT)"

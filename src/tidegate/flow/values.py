@@ -1,4 +1,4 @@
-"""Values of columns: which are equal as keys, and in which order they come, as Spark has it."""
+"""Values of columns: which are equal as keys, and in which order they come, as in Spark."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sort_key(value: Any) -> Any:
 
 
 def ordered(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[Any]:
-    """Return rows sorted by all columns; time columns come first, so that this extends the order of times.
+    """Return rows sorted by all columns. Time columns come first, so this agrees with the order of times.
 
     >>> ordered([{"t": 2, "x": 1}, {"t": 1, "x": None}, {"t": 1, "x": 0}], ["t", "x"])
     [{'t': 1, 'x': None}, {'t': 1, 'x': 0}, {'t': 2, 'x': 1}]

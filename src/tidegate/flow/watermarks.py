@@ -38,8 +38,9 @@ __all__ = [
 class Bounded:
     """No row is later than a delay behind the greatest time seen; in a plan, delays are in units of the column.
 
-    With ``by``, per value of that column; ``idle`` (in a plan: in microseconds) lets go a value that is silent. With
-    ``clock`` (in a plan: in microseconds), what the clock shows less that delay is a bound too.
+    With ``by``, this holds for each value of that column; a value that is silent for ``idle`` (in a plan: in
+    microseconds) no longer holds time back. With ``clock`` (in a plan: in microseconds), the clock's time less that
+    delay is a bound too.
     """
 
     delays: tuple[Any, ...]
@@ -90,7 +91,7 @@ class AtEnd:
 
 @dataclass(frozen=True, slots=True)
 class Arriving:
-    """The time of a row is what the clock shows in the step that takes it; the step completes it, and all before."""
+    """The time of a row is what the clock shows in the step that reads it; the step completes it, and all before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Ticking:
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """Whoever runs the flow says which times are complete, beside the rows: `tidegate.testing` does."""
+    """The runner of the flow says, beside the rows, which times are complete, as `tidegate.testing` does."""
 
     def __repr__(self) -> str:
         return "by hand"

@@ -1,6 +1,6 @@
 """The clocks protocol of Abadi et al., as in Figure 3: workers learn which pointstamps exist in the system.
 
-The configuration is a value, and each action a function to the next one. `Clocks` is a configuration that moves.
+The configuration is a value, and each action a function to the next one. `Clocks` holds a configuration and changes it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Clocks", "ClocksConf"]
 class ClocksConf(UpdatesConf):
     """A configuration of the clocks protocol, with its actions and what is stated about it.
 
-    A statement returns None where it holds, else what breaks it.
+    A statement returns None if it holds, else what breaks it.
     """
 
     #: The pointstamps that exist.
@@ -30,7 +30,7 @@ class ClocksConf(UpdatesConf):
 
     @classmethod
     def init(cls, order: PartialOrder[Any], workers: Iterable[Worker], rec: Bag[Any]) -> Self:
-        """Build an initial configuration: nothing on its way, and all know what exists."""
+        """Build an initial configuration: nothing is on its way, and all workers know what exists."""
         check_partial_order(order)
         found, everyone = multiset(rec), check_workers(workers)
         for p in found:
@@ -96,14 +96,14 @@ class ClocksConf(UpdatesConf):
         return None
 
     def messages_are_beta_upright(self) -> str | None:
-        """Every update is upright together with those behind it and what its sender has not sent."""
+        """Every update is upright together with the updates after it and what its sender has not sent."""
         for (w, v), M, N in self.with_followers():
             if not beta_upright(self.order, M, N):
                 return f"update {M!r} from {w!r} to {v!r} is not upright, nor with {N!r} behind it"
         return None
 
     def _changes(self) -> Iterator[tuple[str, Changes]]:
-        """Return every signed multiset that the configuration speaks of, with a name for it."""
+        """Return every signed multiset in the configuration, with a name for it."""
         for w in self.workers:
             yield f"temp of {w!r}", self.temp[w]
             yield f"info of {w!r}", self.info(w)
@@ -113,7 +113,7 @@ class ClocksConf(UpdatesConf):
 
 
 class Clocks:
-    """The clocks protocol in motion: a configuration, and actions that change it or raise.
+    """The clocks protocol as an object: a configuration, and actions that replace it or raise.
 
     >>> from tidegate.time import Nat
     >>> clocks = Clocks(Nat(), ["w1", "w2"], [0])

@@ -21,11 +21,11 @@ Changes: TypeAlias = dict[Location, dict[Location, tuple[Any, ...]]]
 def check_cycles(orders: Mapping[Location, AnyOrder], successors: Successors) -> None:
     """Raise `BadGraph`, naming the cycle, unless every cycle advances the part of the time that it keeps.
 
-    The cost follows the number of edges, and not the number of cycles: an edge that advances on its own makes every
-    cycle through it advance. Only what is left without such edges is searched, and that is rarely anything.
+    The cost grows with the number of edges, and not with the number of cycles: an edge that advances on its own makes
+    every cycle through it advance. Only the rest, without such edges, is searched, and usually nothing is left.
     """
     depths = {l: depth(orders[l]) for l in orders}
-    # Components are sets: they are walked in the graph's order, so that the same graph gives the same message.
+    # Components are sets. Go through them in the graph's order, so that the same graph gives the same message.
     position = {l: i for i, l in enumerate(orders)}.__getitem__
     pending = components(orders, successors)
     while pending:
@@ -42,13 +42,13 @@ def check_cycles(orders: Mapping[Location, AnyOrder], successors: Successors) ->
             for l in sorted(part, key=position):
                 if depths[l] == outermost:
                     _check_from(l, order, {m: slow[m] for m in part})
-        # Cycles that stay further inside keep more of the time: they are judged on that.
+        # Cycles that stay further inside keep more of the time, and are checked on that.
         inside = {l: None for l in members if depths[l] > outermost}
         pending += components(inside, {l: {m: s for m, s in successors[l].items() if m in inside} for l in inside})
 
 
 def components(nodes: Iterable[Location], successors: Mapping[Location, Iterable[Location]]) -> list[set[Location]]:
-    """Return the strongly connected components that hold a cycle: Tarjan's algorithm, without recursion.
+    """Return the strongly connected components that have a cycle: Tarjan's algorithm, without recursion.
 
     >>> components("abc", {"a": "b", "b": "ac", "c": ""}) == [{"a", "b"}]
     True
@@ -117,7 +117,7 @@ def _project(s: Summary, levels: int) -> Any:
 
 
 def _check_from(l: Location, order: AnyOrder, changes: Changes) -> None:
-    """Search the minimal changes of closed walks from ``l``; where they advance, so do all others."""
+    """Search the minimal changes of closed walks from ``l``; if they advance, so do all others."""
     summaries = order.summaries
     found: dict[Location, list[Any]] = {}
     queue: deque[tuple[Location, Any, tuple[Location, ...]]] = deque([(l, summaries.neutral, (l,))])

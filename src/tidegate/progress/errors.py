@@ -24,8 +24,8 @@ __all__ = [
 class BadGraph(TidegateError, ValueError):
     """A graph along which progress cannot be tracked.
 
-    A summary lowers a time or loses the order of two, an edge does not fit the orders at its ends or leads to where it
-    begins, or some time comes back along a cycle at or below itself.
+    A summary lowers a time or does not keep the order of two times, an edge does not fit the orders at its ends or
+    leads to where it begins, or some time comes back along a cycle at or below itself.
     """
 
 
@@ -66,7 +66,7 @@ class NegativeCount(Forbidden):
 
 
 class NoCapability(Forbidden):
-    """A worker used a capability that it does not hold, or not any more."""
+    """A worker used a capability that it does not hold, or no longer holds."""
 
 
 class NoChange(Forbidden):
@@ -78,11 +78,11 @@ class NoMessage(Forbidden):
 
 
 class NotUpright(Forbidden):
-    """A pointstamp would be added without taking away a smaller one."""
+    """A pointstamp would be added without removing a smaller one."""
 
 
 class NotJustified(Forbidden):
-    """A pointstamp would be left unsent that nothing justifies."""
+    """A pointstamp would be left unsent although nothing justifies that."""
 
 
 class NotInitialized(Forbidden):
@@ -90,7 +90,7 @@ class NotInitialized(Forbidden):
 
 
 class NotImplied(Forbidden):
-    """A change at a time that the location was not to expect any more."""
+    """A change at a time that can no longer appear at the location."""
 
 
 class NotPending(Forbidden):

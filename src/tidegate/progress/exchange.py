@@ -21,7 +21,7 @@ __all__ = ["Exchange", "ExchangeConf"]
 class ExchangeConf(UpdatesConf):
     """A configuration of the exchange protocol, with its actions and what is stated about it.
 
-    A statement returns None where it holds, else what breaks it.
+    A statement returns None if it holds, else what breaks it.
     """
 
     #: Per worker: the pointstamps that it may emit at.
@@ -31,7 +31,7 @@ class ExchangeConf(UpdatesConf):
 
     @classmethod
     def init(cls, order: PartialOrder[Any], capabilities: Mapping[Any, Bag[Any]]) -> Self:
-        """Build an initial configuration: nothing on its way, and all know all capabilities."""
+        """Build an initial configuration: nothing is on its way, and all workers know all capabilities."""
         check_partial_order(order)
         if not isinstance(capabilities, Mapping):
             raise WrongType(
@@ -72,7 +72,7 @@ class ExchangeConf(UpdatesConf):
         """Let ``w`` receive a capability for ``p`` that was sent to it."""
         check_worker(self.workers, w)
         self.guard_sent(w, p)
-        # As for multisets in the paper: where the guard is left out, nothing is taken from what is not on its way.
+        # As for multisets in the paper: if the guard is left out, nothing is removed that is not on its way.
         data = self.data.add((w, p), -1) if self.data[w, p] > 0 else self.data
         return replace(self, caps=self.caps.set(w, self.caps[w].add(p)), data=data)
 
@@ -160,7 +160,7 @@ class ExchangeConf(UpdatesConf):
     # Notions and statements.
 
     def caps_are_positive(self) -> str | None:
-        """No worker holds a capability a negative number of times, and none is on its way so."""
+        """No count of capabilities, held or on their way, is negative."""
         for w in self.workers:
             for p, n in self.caps[w].items():
                 if n < 0:
@@ -183,14 +183,14 @@ class ExchangeConf(UpdatesConf):
         return None
 
     def messages_are_justified(self) -> str | None:
-        """Every update is justified by what its sender holds, together with those behind it and what is unsent."""
+        """Every update is justified by what its sender holds, together with the updates after it and what is unsent."""
         for (w, v), M, N in self.with_followers():
             if not justified_with(self.order, self.caps[w], M, N):
                 return f"update {M!r} from {w!r} to {v!r} is not justified by {self.caps[w]!r} with {N!r} behind it"
         return None
 
     def updates_are_witnessed(self) -> str | None:
-        """Lemma glob: the receiver of an update believes something to exist at or below all that it changes."""
+        """Lemma glob: the receiver of an update believes that something exists at or below all that it changes."""
         for (w, v), queue in self.msg.items():
             for p in {p for M in queue for p in M}:
                 if not any(n > 0 and self.order.le(q, p) for q, n in self.glob[v].items()):
@@ -199,7 +199,7 @@ class ExchangeConf(UpdatesConf):
 
 
 class Exchange:
-    """The exchange protocol in motion: a configuration, and actions that change it or raise.
+    """The exchange protocol as an object: a configuration, and actions that replace it or raise.
 
     >>> from tidegate.time import Nat
     >>> exchange = Exchange(Nat(), {"w1": [0], "w2": []})

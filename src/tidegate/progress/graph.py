@@ -28,9 +28,9 @@ class Graph:
     connect a location with one in a scope. ``locations`` names those that no edge mentions.
 
     Required: summaries are monotone and fit the orders at both ends, there are no self-edges, and every cycle advances
-    time. Figure 5 wants one order and summaries that never lower a time, which `Leave`, from ``(t, 5)`` to ``t``, would
-    do. Here an order belongs to a location, and a cycle must strictly increase the part of the time that it keeps all
-    the way round; where no scope is left on the way, that is the paper's condition.
+    time. Figure 5 requires one order and summaries that never lower a time. `Leave`, from ``(t, 5)`` to ``t``, does not
+    fit that. Here an order belongs to a location, and a cycle must strictly increase the part of the time that it keeps
+    all the way round; if no scope is left on the way, that is the paper's condition.
 
     >>> from tidegate.time import Nat, Product
     >>> scopes = {"in": Nat(), "head": Product(Nat(), Nat()), "tail": Product(Nat(), Nat()), "out": Nat()}
@@ -72,7 +72,7 @@ class Graph:
             if edge:
                 self._successors[l][m] = self._predecessors[m][l] = edge
         check_cycles(self._orders, self._successors)
-        # Path summaries by their first location: found when first asked for, because there are quadratically many.
+        # Path summaries by their first location: computed when first asked for, because there are quadratically many.
         self._from: dict[Location, dict[Location, tuple[Summary, ...]]] = {}
 
     def order(self, l: Location) -> AnyOrder:
@@ -91,7 +91,7 @@ class Graph:
         return self._predecessors[l]
 
     def summary(self, l: Location, m: Location) -> tuple[Summary, ...]:
-        """Return the antichain of summaries along the edge from ``l`` to ``m``; it is empty where there is no edge."""
+        """Return the antichain of summaries along the edge from ``l`` to ``m``; it is empty if there is no edge."""
         self.check_location(m)
         return self.successors(l).get(m, ())
 
@@ -103,8 +103,8 @@ class Graph:
     def path_summaries(self, l: Location) -> Mapping[Location, tuple[Summary, ...]]:
         """Return the path summaries from ``l`` to each location that can be reached from it.
 
-        The search ends: a path that goes round a cycle is at or above the one that does not, unless the cycle leaves a
-        scope and begins it anew, and then going round twice is at or above going round once.
+        The search ends. A path that goes round a cycle is at or above the one that does not, unless the cycle leaves a
+        scope and enters it again at its least time; then going round twice is at or above going round once.
         """
         found = self._from.get(l)
         if found is None:
@@ -124,7 +124,7 @@ class Graph:
         return self.leads_to(p, q)
 
     def leads_to(self, p: Pointstamp, q: Pointstamp) -> bool:
-        """Return the same as `could_result_in`, for pointstamps that are known to be ones of this graph."""
+        """Return the same as `could_result_in`, for pointstamps that are known to be in this graph."""
         (l, t), (m, u) = p, q
         le = self._orders[m].le
         return any(le(s.results_in(t), u) for s in self.path_summaries(l).get(m, ()))
@@ -154,7 +154,7 @@ class Graph:
             return list(given)
         if not isinstance(given, Set):
             return [given]
-        # A summary of a finite order is itself a set: there, a set of summaries is a set of sets.
+        # A summary of a finite order is itself a set, so there a set of summaries is a set of sets.
         sets = isinstance(self._orders[l].summaries.neutral, frozenset)
         return list(given) if not sets or (given and all(isinstance(s, frozenset) for s in given)) else [given]
 

@@ -18,7 +18,7 @@ from tidegate.time.total import Discrete
 
 __all__ = ["FAN_IN", "accepts", "lay_out"]
 
-#: Up to how many edges into a location are looked at anew when one of them changes; with more, counts are kept.
+#: Up to this many edges into a location are all read again when one of them changes; with more, counts are kept.
 FAN_IN = 4
 
 
@@ -54,7 +54,7 @@ def lay_out(graph: Graph) -> tuple[dict[Location, Place], list[Region]]:
                 order = graph.order(l)
                 places[l] = Member(l, order, loop, _key(order, ranks[l]))
             ranked.append(loop)
-    # From `BOTTOM` no summary advances: in a loop that advances nothing else, it would hold itself up.
+    # No summary advances `BOTTOM`: in a loop that advances nothing else, it would keep itself alive.
     if not any(len(region) > 1 for region in _regions(graph.locations, [e for e in edges if not _grounded(e.summary)])):
         for place in places.values():
             place.accepts = accepts(place.order)
@@ -65,7 +65,7 @@ def lay_out(graph: Graph) -> tuple[dict[Location, Place], list[Region]]:
 
 
 def accepts(order: AnyOrder) -> Callable[[Any], bool]:
-    """Return whether a pointstamp may be at a time: one of the order, or `BOTTOM` where there is no least one.
+    """Return whether a pointstamp may be at a time: one of the order, or `BOTTOM` if there is no least one.
 
     >>> from tidegate.time import BOTTOM, TOP, Nat
     >>> may = accepts(Product(Int(), Nat()))
@@ -97,7 +97,7 @@ def _connect(source: Place, target: Place, step: Step, *, neutral: bool) -> None
 def _step(summary: Summary, accepted: Callable[[Any], bool]) -> Step:
     order, change = summary.base, summary.change
     if not summary.leaves and not summary.enters:
-        # The usual ones, written out.
+        # The usual cases, written out.
         if isinstance(order, Nat):
             add: int = change
             return add.__add__
@@ -125,7 +125,7 @@ def _native(order: AnyOrder) -> bool:
 
 
 def _ends(order: AnyOrder) -> bool:
-    """Return whether a summary can lead past the last time: there `TOP` results, which no cycle advances."""
+    """Return whether a summary can lead past the last time: the result is `TOP` then, which no cycle advances."""
     return any(isinstance(part, EventTime) for part in _parts(order))
 
 
@@ -153,15 +153,15 @@ def _regions(locations: Iterable[Location], edges: Iterable[_Edge]) -> list[list
 
 
 # Within a loop, changes are applied in a linear extension of could-result-in. Along an edge the outermost component of
-# a time never decreases; where it stays, the edge is one of those that need not advance it, and these have regions of
+# a time never decreases. If it stays the same, the edge is one of those that need not advance it. These have regions of
 # their own, in which the next component never decreases; and so on. So (rank, component, rank, component, …) never
-# decreases along an edge, also where leaving a scope and entering it again takes (0, 5) to (1, 0).
+# decreases along an edge, even if leaving a scope and entering it again takes (0, 5) to (1, 0).
 
 
 def _ranks(
     members: list[Location], edges: list[_Edge], depths: Mapping[Location, int], depth: int = 0
 ) -> dict[Location, tuple[int, ...]]:
-    """Answer, for each location of a loop, its rank among the regions of each component, outermost first."""
+    """Return, for each location of a loop, its rank among the regions of each component, outermost first."""
     found: dict[Location, tuple[int, ...]] = {}
     staying = [e for e in edges if not _advances(e.summary, depth)]
     for rank, part in enumerate(_regions(members, staying)):
@@ -175,10 +175,10 @@ def _ranks(
 
 
 def _key(order: AnyOrder, ranks: tuple[int, ...]) -> Callable[[Any], Any]:
-    """Return the key of a location's times: each component with the rank that goes with it, then what is left."""
+    """Return the key of a location's times: each component with its rank, then what is left."""
     components = list(_components(order))
     if all(isinstance(part, Discrete) for _, part in components) and len(ranks) == len(components):
-        # Such times sort as they are.
+        # Such times can be sorted as they are.
         if len(ranks) == 1:
             (r,) = ranks
             return lambda t: (t, r)
@@ -196,7 +196,7 @@ def _key(order: AnyOrder, ranks: tuple[int, ...]) -> Callable[[Any], Any]:
 
 
 def _components(order: AnyOrder) -> Iterator[tuple[tuple[int, ...], AnyOrder]]:
-    """Return the components of times, outermost first, with where they are: in a pair of a pair, and so on."""
+    """Return the components of times, outermost first, and where they are in a time: in a pair of a pair, and so on."""
     around = outer(order)
     if around is None:
         yield (), order
@@ -219,7 +219,7 @@ def _getter(path: tuple[int, ...]) -> Callable[[Any], Any]:
 
 
 def _advances(summary: Summary, depth: int) -> bool:
-    """Return whether the component at ``depth``, counted from the outermost, strictly increases whatever the time."""
+    """Return whether the component at ``depth``, counted from the outermost, strictly increases for every time."""
     changes = _changes(summary)
     return depth < len(changes) and changes[depth][0].summaries.advances(changes[depth][1])
 

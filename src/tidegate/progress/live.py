@@ -20,8 +20,8 @@ __all__ = ["Progress"]
 class Progress:
     """The implied frontier of every location of a graph, kept up to date.
 
-    The work of an update follows what it changes: a change is passed on only as far as it changes frontiers. After each
-    update `frontier` is the paper's ``implied_frontier``, to which `Propagation` converges step by step.
+    The work of an update depends on what it changes: a change is passed on only as far as it changes frontiers. After
+    each update `frontier` is the paper's ``implied_frontier``, to which `Propagation` converges step by step.
 
     >>> from tidegate.time import Nat
     >>> graph = Graph(Nat(), {("in", "loop"): 0, ("loop", "back"): 0, ("back", "loop"): 1, ("loop", "out"): 0})
@@ -49,7 +49,7 @@ class Progress:
             self.update((l, t, n) for t, n in counts.items())
 
     def update(self, changes: Iterable[tuple[Location, Any, int]]) -> list[Location]:
-        """Add ``n`` pointstamps for each ``(location, time, n)``; answer the locations whose frontier changed.
+        """Add ``n`` pointstamps for each ``(location, time, n)``; return the locations whose frontier changed.
 
         The changes of a batch are made together, in whatever order they are given. If one is refused, none is made.
         """
@@ -77,17 +77,17 @@ class Progress:
         return changed
 
     def add(self, location: Location, t: Any, n: int = 1) -> list[Location]:
-        """Add pointstamps at one location and time; answer the locations whose frontier changed."""
+        """Add pointstamps at one location and time; return the locations whose frontier changed."""
         return self.update([(location, t, n)])
 
     def drop(self, location: Location, t: Any, n: int = 1) -> list[Location]:
-        """Drop pointstamps at one location and time; answer the locations whose frontier changed."""
+        """Drop pointstamps at one location and time; return the locations whose frontier changed."""
         if not is_count(n):  # before it is negated, which makes -1 of True
             raise not_a_count(n).at(f"location {location!r}, time {t!r}")
         return self.update([(location, t, -n)])
 
     def frontier(self, location: Location) -> Antichain[Any]:
-        """Return the least times that may still appear at ``location``: of what is there and of what can reach it."""
+        """Return the least times that may still appear at ``location``, from what is there and what can reach it."""
         place = self._place(location)
         return Antichain(place.order, place.frontier())
 

@@ -44,7 +44,7 @@ class CouldResultIn:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        # An exploration asks the same few questions over and over.
+        # An exploration asks the same few questions many times.
         self._known: dict[tuple[Pointstamp, Pointstamp], bool] = {}
 
     def le(self, a: Pointstamp, b: Pointstamp) -> bool:
@@ -55,7 +55,7 @@ class CouldResultIn:
         return known
 
     def lt(self, a: Pointstamp, b: Pointstamp) -> bool:
-        """Return whether ``a`` is another pointstamp than ``b`` and could result in it."""
+        """Return whether ``a`` could result in ``b`` and is another pointstamp."""
         return a != b and self.le(a, b)
 
     def check(self, t: object) -> None:
@@ -72,17 +72,17 @@ def check_partial_order(order: object) -> None:
 
 
 def is_count(n: object) -> bool:
-    """Return whether ``n`` is an integer, and not a truth value."""
+    """Return whether ``n`` is an integer, and not a bool."""
     return isinstance(n, int) and not isinstance(n, bool)
 
 
 def not_a_count(n: object) -> WrongType:
-    """Build the error that says that ``n`` is no count."""
+    """Build the error that says that ``n`` is not a count."""
     return WrongType(f"expected an integer to count with, got {n!r} ({type(n).__name__})")
 
 
 def multiset(given: Bag[P]) -> ZMultiset[P]:
-    """Build an unsigned multiset from counts or from a collection, or raise an error that says what it is not.
+    """Build an unsigned multiset from counts or from a collection; raise if it is neither.
 
     >>> multiset(["x", "x"]) == multiset({"x": 2})
     True

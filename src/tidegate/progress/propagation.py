@@ -21,7 +21,7 @@ __all__ = ["Propagation", "PropagationConf"]
 class PropagationConf:
     """A configuration of local propagation, with its actions and what is stated about it.
 
-    A statement returns None where it holds, else what breaks it.
+    A statement returns None if it holds, else what breaks it.
     """
 
     graph: Graph = field(compare=False, repr=False)
@@ -34,7 +34,7 @@ class PropagationConf:
 
     @classmethod
     def init(cls, graph: Graph, pointstamps: Mapping[Any, Mapping[Any, int]]) -> Self:
-        """Build an initial configuration: nothing is known, and the frontiers of what is there are still to do."""
+        """Build an initial configuration: nothing is known, and the frontiers of what is there are still pending."""
         for l, counts in pointstamps.items():
             graph.check_location(l)
             for t, n in counts.items():
@@ -80,7 +80,7 @@ class PropagationConf:
             conf = conf.propagate(*p)
         return conf
 
-    # Guards and filters, each on its own: an exploration can leave one out to see what it is for.
+    # Guards and filters, each a method of its own: an exploration can leave one out to see what it is for.
 
     def guard_change(self, l: Location, t: Any, n: int) -> None:
         """A change must change something."""
@@ -88,7 +88,7 @@ class PropagationConf:
             raise NoChange("change_multiplicity: n ≠ 0", f"expected a change other than 0 of {t!r} at {l!r}, got 0")
 
     def guard_implied(self, l: Location, t: Any) -> None:
-        """Only times that the location still has to expect can change."""
+        """Only times that may still appear at the location can change."""
         rule = "change_multiplicity: some t' <= t in the frontier of imp l"
         if self.expects(l, t):
             return
@@ -122,24 +122,24 @@ class PropagationConf:
                 )
 
     def filter_pts(self, l: Location, before: Changes, after: Changes) -> Changes:
-        """Return what the worklist gets of a change to ``pts``: how its frontier changed, and no more."""
+        """Return what a change to ``pts`` adds to the worklist: how its frontier changed, and no more."""
         return self.frontier_of(l, after) - self.frontier_of(l, before)
 
     def filter_imp(self, l: Location, before: Changes, after: Changes) -> Changes:
-        """Return what the successors get of a change to ``imp``: how its frontier changed, and no more."""
+        """Return what a change to ``imp`` passes to the successors: how its frontier changed, and no more."""
         return self.frontier_of(l, after) - self.frontier_of(l, before)
 
     def before(self, m: Location, u: Any, l: Location, t: Any) -> bool:
         """Return whether the time ``u`` at ``m`` must be propagated before ``t`` at ``l``.
 
-        With one order for all locations it is ``u < t``, as in Figure 6. Times of different orders can not be compared,
-        and those of unrelated scopes should not be; there it is whether the one could result in the other.
+        With one order for all locations it is ``u < t``, as in Figure 6. Times of different orders cannot be compared,
+        and those of unrelated scopes should not be; there, the one must come first if it could result in the other.
         """
         if self.graph.uniform:
             return self.graph.order(l).lt(u, t)
         return (m, u) != (l, t) and self.graph.leads_to((m, u), (l, t))
 
-    # What can be read.
+    # Reading.
 
     def frontier_of(self, l: Location, M: Changes) -> Changes:
         """Return the minimal times at ``l`` that have a positive count in ``M``, each once."""
@@ -211,7 +211,7 @@ class PropagationConf:
         return None
 
     def safe(self) -> str | None:
-        """Safe: where nothing is pending, every time that is there is expected at all locations that it can reach."""
+        """Safe: if nothing is pending, every time that is there is expected at all locations that it can reach."""
         for l, M in self.pts.items():
             for t in (t for t, n in M.items() if n > 0):
                 for m, paths in self.graph.path_summaries(l).items():
@@ -221,7 +221,7 @@ class PropagationConf:
         return None
 
     def converges(self) -> str | None:
-        """Lemma implied_frontier: where nothing is pending, frontiers are the implied ones."""
+        """Lemma implied_frontier: if nothing is pending, frontiers are the implied ones."""
         for l in self.graph.locations:
             known, implied = self.frontier(l), self.implied_frontier(l)
             for t in known.times ^ implied.times:
@@ -231,7 +231,7 @@ class PropagationConf:
 
 
 class Propagation:
-    """Local propagation in motion: a configuration, and actions that change it or raise.
+    """Local propagation as an object: a configuration, and actions that replace it or raise.
 
     ``pointstamps`` is ``{location: {time: count}}``. Frontiers are known after `propagate_all`.
 

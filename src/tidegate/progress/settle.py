@@ -1,12 +1,12 @@
-"""How a change settles: what the tracker keeps at each location, and how it passes on what became of the frontier.
+"""How a change settles: what the tracker keeps at each location, and how it passes on changes of the frontier.
 
 A region is a strongly connected component of the graph. Regions settle in topological order, each once in a batch.
 There are three kinds, because most locations need little:
 
-- `Least`: no cycle, a total order that Python compares, few predecessors: the frontier is one time, found by looking;
+- `Least`: no cycle, a total order that Python compares, few predecessors: the frontier is one time, the least found;
 - `Counted`: no cycle: a `Frontier` with counts, changed by what arrives;
-- `Loop`: a cycle: the same counts, but changes are applied least first, or a time that only holds itself up by going
-  round would be followed for ever.
+- `Loop`: a cycle: the same counts, but the least changes are applied first. Otherwise a time that only keeps itself
+  alive by going round would be followed for ever.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tidegate.time import Frontier, Order
 
 __all__ = ["Agenda", "Counted", "Least", "Loop", "Member", "Place", "Region", "Step"]
 
-#: What a time becomes along an edge: nothing (None) where it would be past the end of the order.
+#: What a time becomes along an edge; None if it would be past the end of the order.
 Step: TypeAlias = Callable[[Any], Any]
 
 #: The ranks of the regions that have something to settle, as a heap.
@@ -35,7 +35,7 @@ class Region(Protocol):
     queued: bool
 
     def settle(self, agenda: Agenda, changed: list[Location]) -> None:
-        """Apply what has arrived, pass on what changed, and add the locations whose frontier is another one."""
+        """Apply what has arrived, pass on what changed, and add the locations whose frontier changed."""
 
 
 class Place(ABC):
@@ -50,9 +50,9 @@ class Place(ABC):
         self.order = order
         #: Whether a pointstamp may be at a time.
         self.accepts: Callable[[Any], bool] = order.contains
-        #: The only time of the frontier, or None if it is empty; kept where the order is total.
+        #: The only time of the frontier, or None if it is empty; kept if the order is total.
         self.least: Any = None
-        #: Successors in other regions that look at `least`, and those that count what they are sent.
+        #: Successors in other regions: those that read `least`, and those that count what they are sent.
         self.readers: dict[Least, None] = {}
         self.counters: list[tuple[Counted | Member, Step]] = []
 
@@ -101,7 +101,8 @@ class Least(Place):
         self.queued = False
         self.sources: list[tuple[Place, Step | None]] = []
         self.counts: dict[Any, int] = {}
-        # The times with a positive count; those that lost it are removed when they come to the top, or are many.
+        # The times with a positive count. Those that lost it are removed when they reach the top, or when they are
+        # many.
         self.heap: list[Any] = []
 
     def count(self, t: Any) -> int:
@@ -196,7 +197,7 @@ class _Counting(Place):
 
     @abstractmethod
     def receive(self, t: Any, n: int) -> None:
-        """Take in that ``t`` is implied ``n`` times more."""
+        """Record that ``t`` is implied ``n`` more times."""
 
     def tell(self, changes: list[tuple[Any, int]], agenda: Agenda, changed: list[Location]) -> None:
         """Pass on a net change of the frontier."""

@@ -14,9 +14,9 @@ __all__ = ["Summary", "minimal_summaries"]
 class Summary:
     """What a path does to a time: leave some scopes, change what is kept, enter some scopes.
 
-    Every composition of edges has this form. A scope that the path enters begins at its least element, so what the path
-    does inside is known: it arrives there at a fixed time. A scope that the path enters and leaves again, it might as
-    well not have entered; one that it leaves and enters again begins anew.
+    Every composition of edges has this form. A scope that the path enters begins at its least element, so the path
+    arrives there at a fixed time. Entering a scope and leaving it again changes nothing. Leaving a scope and entering
+    it again begins at its least element.
 
     ``leaves`` is the number of scopes left, ``change`` a summary of the order that is kept, ``enters`` the inner times
     at which the path arrives in the scopes that it entered, outermost first.
@@ -32,7 +32,7 @@ class Summary:
 
     __slots__ = ("_hash", "base", "change", "enters", "leaves", "results_in", "source", "target")
 
-    #: Answer the least time that a time becomes along the path.
+    #: Return the least time that a time becomes along the path.
     results_in: Callable[[Any], Any]
 
     def __init__(self, source: AnyOrder, leaves: int, change: Any, enters: tuple[Any, ...], target: AnyOrder) -> None:
@@ -73,8 +73,9 @@ class Summary:
         """Whether the part of the time that it keeps strictly increases, whatever the time.
 
         For a path back to its beginning this says that no time comes back at or below itself. If the path leaves no
-        scope, it means a strict increase. If it leaves and enters again, the inner component begins anew, and a strict
-        increase of the whole can not be asked for: along ``(t, i)`` to ``(t + 1, 0)``, the time (0, 5) becomes (1, 0).
+        scope, it means a strict increase. If it leaves a scope and enters it again, the inner component starts again,
+        and a strict increase of the whole cannot be required: along ``(t, i)`` to ``(t + 1, 0)``, the time (0, 5)
+        becomes (1, 0).
         """
         return self.base.summaries.advances(self.change)
 
@@ -97,7 +98,7 @@ class Summary:
         return Summary(self.source, self.leaves, change, (*reversed(inside), *then.enters), then.target)
 
     def le(self, other: Summary) -> bool:
-        """Return whether it takes every time to at or below where ``other`` takes it."""
+        """Return whether for every time its result is at or below that of ``other``."""
         return _compare(self, other)[0]
 
     def __eq__(self, other: object) -> bool:
@@ -184,7 +185,7 @@ def _compare(a: Summary, b: Summary) -> tuple[bool, bool]:
 def _levels(s: Summary, leaves: int) -> tuple[Any, list[tuple[bool, Any]]]:
     """Take ``s`` apart as if it left ``leaves`` scopes.
 
-    Answer the change outside, and for each scope, outermost first, (True, the time it arrives at) or (False, a change).
+    Return the change outside, and for each scope, outermost first, (True, the time it arrives at) or (False, a change).
     """
     change, base = s.change, s.base
     inside: list[tuple[bool, Any]] = []
@@ -203,7 +204,7 @@ def _compare_inside(whole: AnyOrder, a: tuple[bool, Any], b: tuple[bool, Any]) -
         return summaries.le(x, y), summaries.lt_everywhere(x, y)
     if a_fixed and b_fixed:
         return order.le(x, y), order.lt(x, y)
-    # One begins anew and the other goes on: what goes on is least from the least time, and greatest from the greatest.
+    # One starts again and the other goes on: the latter is least from the least time, and greatest from the greatest.
     if a_fixed:
         pairs = [(x, summaries.results_in(t, y)) for t in order.bottoms()]
     else:

@@ -1,6 +1,6 @@
 """When a signed multiset may carry a positive count: upright and justified changes (sections 3 and 4).
 
-``order`` is the partial order of the pointstamps, as everywhere in Tidegate the first argument.
+``order``, the partial order of the pointstamps, is the first argument, as everywhere in Tidegate.
 
 >>> from tidegate.time import Nat, ZMultiset
 >>> upright(Nat(), ZMultiset({0: -1, 2: 3})), upright(Nat(), ZMultiset({0: 1, 2: -3}))
@@ -41,19 +41,19 @@ def supp(order: PartialOrder[P], M: ZMultiset[P], p: P) -> bool:
 
 
 def supp_strong(order: PartialOrder[P], M: ZMultiset[P], p: P) -> bool:
-    """Return the same with what Abadi et al. ask in addition: nothing at or below what is taken away is added."""
+    """Return the same with one more condition, of Abadi et al.: nothing is added at or below what is taken away."""
     return any(n < 0 and order.lt(q, p) and all(m <= 0 for r, m in M.items() if order.le(r, q)) for q, n in M.items())
 
 
 def unsupported(order: PartialOrder[P], M: ZMultiset[P]) -> list[P]:
-    """Return what keeps ``M`` from being upright."""
+    """Return why ``M`` is not upright."""
     return [p for p, n in M.items() if n > 0 and not supp(order, M, p)]
 
 
 def upright(order: PartialOrder[P], M: ZMultiset[P], *, strong: bool = False) -> bool:
     """Return whether everything that ``M`` adds is supported; with ``strong``, in the sense of Abadi et al.
 
-    For finite multisets both say the same of the whole of ``M``.
+    For a finite ``M`` as a whole, both say the same.
     """
     holds = supp_strong if strong else supp
     return all(holds(order, M, p) for p, n in M.items() if n > 0)
@@ -65,7 +65,7 @@ def beta_upright(order: PartialOrder[P], M: ZMultiset[P], N: ZMultiset[P]) -> bo
 
 
 def unjustified(order: PartialOrder[P], C: ZMultiset[P], M: ZMultiset[P]) -> list[P]:
-    """Return what keeps ``M`` from being justified by the capabilities ``C``."""
+    """Return why ``M`` is not justified by the capabilities ``C``."""
     return [
         p
         for p, n in M.items()
@@ -74,7 +74,7 @@ def unjustified(order: PartialOrder[P], C: ZMultiset[P], M: ZMultiset[P]) -> lis
 
 
 def justified(order: PartialOrder[P], C: ZMultiset[P], M: ZMultiset[P]) -> bool:
-    """Return whether everything that ``M`` adds is supported in ``M``, or held back by something in ``C``."""
+    """Return whether everything that ``M`` adds is supported in ``M``, or by a capability in ``C``."""
     return not unjustified(order, C, M)
 
 

@@ -1,4 +1,4 @@
-"""Functions that are the same nearly everywhere, as values: the maps in a configuration."""
+"""Functions that have the same value nearly everywhere, as values: the maps in a configuration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Table(Generic[K, V]):
         return self._entries.get(k, self.default)
 
     def set(self, k: K, v: V) -> Table[K, V]:
-        """Return the function that gives ``v`` at ``k`` and is as before elsewhere."""
+        """Return the function that gives ``v`` at ``k`` and is unchanged elsewhere."""
         return Table(self.default, {**self._entries, k: v})
 
     def items(self) -> ItemsView[K, V]:

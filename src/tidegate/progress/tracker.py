@@ -22,7 +22,7 @@ __all__ = ["Tracker", "TrackerConf"]
 class TrackerConf:
     """A configuration of the combined tracker, with its actions and what is stated about it.
 
-    A statement returns None where it holds, else what breaks it.
+    A statement returns None if it holds, else what breaks it.
     """
 
     exch: ExchangeConf
@@ -41,7 +41,7 @@ class TrackerConf:
     ) -> Self:
         """Build an initial configuration: both parts are initial, and no worker has propagated.
 
-        Variants of the two parts can be given to see what becomes of the whole.
+        Variants of the two parts can be given, to see how the whole behaves with them.
         """
         exch = exchange.init(CouldResultIn(graph), capabilities)
         return cls(exch, tuple(propagation.init(graph, _by_location(exch.glob[w])) for w in exch.workers), frozenset())
@@ -86,7 +86,7 @@ class TrackerConf:
                 hint=f"call propagate({v!r}) first",
             )
 
-    # What can be read.
+    # Reading.
 
     def of(self, w: Worker) -> PropagationConf:
         """Return the local propagation of ``w``."""
@@ -98,7 +98,7 @@ class TrackerConf:
         return self.of(w).frontier(l)
 
     def implied_frontier(self, w: Worker, l: Location) -> Antichain[Any]:
-        """Return the least times that could still appear at ``l`` by what ``w`` believes to exist."""
+        """Return the least times that could still appear at ``l``, given what ``w`` believes to exist."""
         return self.of(w).implied_frontier(l)
 
     # Statements.
@@ -112,7 +112,7 @@ class TrackerConf:
         return None
 
     def updates_can_be_received(self) -> str | None:
-        """No update asks a worker to change a time that it does not expect."""
+        """No update asks a worker to change a time that it no longer expects."""
         for (w, v), queue in self.exch.msg.items():
             if v in self.init and queue:
                 prop = self.of(v)
@@ -122,7 +122,7 @@ class TrackerConf:
         return None
 
     def safe(self) -> str | None:
-        """Safe: what exists anywhere is expected, by every worker that has propagated, wherever it could lead."""
+        """Safe: every worker that has propagated expects what exists anywhere, wherever it could lead."""
         rec = self.exch.rec
         for w, prop in zip(self.exch.workers, self.prop, strict=True):
             if w not in self.init:
@@ -145,7 +145,7 @@ class TrackerConf:
 
 
 class Tracker:
-    """The combined tracker in motion: a configuration, and actions that change it or raise.
+    """The combined tracker as an object: a configuration, and actions that replace it or raise.
 
     ``capabilities`` gives each worker its pointstamps, pairs of a location and a time.
 

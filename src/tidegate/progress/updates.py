@@ -51,7 +51,7 @@ def check_workers(workers: Iterable[Worker]) -> tuple[Worker, ...]:
 
 
 def first_message(msg: Queues, w: Worker, v: Worker) -> tuple[Changes, tuple[Changes, ...]]:
-    """Return the oldest update from ``w`` to ``v`` and those behind it, or raise `NoMessage`."""
+    """Return the oldest update from ``w`` to ``v`` and those after it, or raise `NoMessage`."""
     queue = msg[w, v]
     if not queue:
         raise NoMessage("recv_upd: msg w w' ≠ []", f"expected an update from {w!r} to {v!r}, got an empty queue")
@@ -60,9 +60,9 @@ def first_message(msg: Queues, w: Worker, v: Worker) -> tuple[Changes, tuple[Cha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdatesConf:
-    """The part of a configuration that both protocols have: what workers tell each other, and believe.
+    """The part of a configuration that both protocols have: what workers tell each other, and what they believe.
 
-    A statement returns None where it holds, else what breaks it.
+    A statement returns None if it holds, else what breaks it.
     """
 
     order: PartialOrder[Any] = field(compare=False, repr=False)
@@ -78,7 +78,7 @@ class UpdatesConf:
 
         @property
         def rec(self) -> Changes:
-            """The pointstamps that exist: a field in one protocol, worked out in the other."""
+            """The pointstamps that exist: a field in one protocol, computed in the other."""
 
     # Actions.
 
@@ -101,7 +101,7 @@ class UpdatesConf:
         head, rest = first_message(self.msg, w, v)
         return replace(self, msg=self.msg.set((w, v), rest), glob=self.glob.set(v, self.glob[v] + head))
 
-    # Guards, each on its own: an exploration can leave one out to see what it is for.
+    # Guards, each a method of its own: an exploration can leave one out to see what it is for.
 
     def guard_sends(self, w: Worker, gamma: Changes) -> None:
         """An update must say something."""
@@ -109,7 +109,7 @@ class UpdatesConf:
             raise NoChange("send_upd: γ ≠ {}", f"expected worker {w!r} to send some of its changes, got none at these")
 
     def guard_rest(self, w: Worker, rest: Changes) -> None:
-        """What remains unsent must not be missed by those who hear the rest."""
+        """What remains unsent must not mislead those who hear the rest."""
         raise NotImplementedError
 
     # Notions and statements.
@@ -124,7 +124,7 @@ class UpdatesConf:
         return ZMultiset(total)
 
     def with_followers(self) -> Iterator[tuple[tuple[Worker, Worker], Changes, Changes]]:
-        """Return each update with the sum of those behind it and of what its sender has not sent."""
+        """Return each update with the sum of those after it and of what its sender has not sent."""
         for (w, v), queue in self.msg.items():
             behind = self.temp[w]
             for M in reversed(queue):
@@ -136,7 +136,7 @@ class UpdatesConf:
         return next((f"rec has {n} of {p!r}" for p, n in self.rec.items() if n < 0), None)
 
     def rec_is_conserved(self) -> str | None:
-        """Invariant 2: what exists is what a worker believes and what it has not heard yet."""
+        """Invariant 2: what exists is the sum of what a worker believes and what it has not heard yet."""
         rec = self.rec
         for w in self.workers:
             known = self.glob[w] + self.info(w)
@@ -147,7 +147,7 @@ class UpdatesConf:
     def safe(self) -> str | None:
         """Safe, at one moment: what a worker believes to be gone does not exist.
 
-        It is enough to look at what exists: if a view is vacant up to ``p``, it is vacant up to everything below.
+        It is enough to check what exists: if a view is vacant up to ``p``, it is vacant up to everything below.
         """
         rec = self.rec
         for w in self.workers:
@@ -157,12 +157,12 @@ class UpdatesConf:
         return None
 
     def stays_vacant(self, then: Self) -> str | None:
-        """Safe, over time: up to where nothing exists, nothing comes to exist."""
+        """Safe, over time: if nothing exists up to a pointstamp, nothing comes to exist there."""
         rec = self.rec
         return next((f"rec was vacant up to {p!r}" for p in then.rec if vacant(self.order, rec, p)), None)
 
     def mono(self, then: Self) -> str | None:
-        """Mono: what a worker believes to be gone, it believes to be gone for ever."""
+        """Mono: if a worker believes that something is gone, it believes so for ever."""
         for w in self.workers:
             for p in then.glob[w]:
                 if vacant(self.order, self.glob[w], p):

@@ -77,7 +77,7 @@ def _upstream(graph: Graph, location: Location) -> dict[Location, None]:
 def _path(
     graph: Graph, upstream: dict[Location, None], start: Pointstamp, end: Pointstamp
 ) -> tuple[Pointstamp, ...] | None:
-    """Search breadth first, with only the least times at each location followed on."""
+    """Search breadth first; at each location only the least times are followed."""
     location, t = end
     before: dict[Pointstamp, Pointstamp | None] = {start: None}
     least: dict[Location, list[Any]] = {start[0]: [start[1]]}

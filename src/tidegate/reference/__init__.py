@@ -1,4 +1,4 @@
-"""A flow on the specification's operators, in plain Python: what every engine is held against."""
+"""A flow on the specification's operators, in plain Python: what every engine is compared with."""
 
 from tidegate.reference.run import Results, reference
 

@@ -1,6 +1,6 @@
 """Windows by the calendar, from the definition: one begins at the first instant whose local date is at or after its.
 
-Nothing of how engines find that is used here: instants are tried one after the other.
+It does not share any code with how engines find that: instants are tried one after the other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def calendar_windows(frame: CalendarFrame, value: Any) -> list[tuple[Any, Any]]:
         try:
             start, end = (_begins(frame.zone, _date(frame.unit, n)) for n in (k, k + frame.size))
         except (ValueError, OverflowError):
-            # Beyond all dates: a row that is in such a window was rejected.
+            # Beyond all dates: a row in such a window was rejected.
             continue
         if start <= at < end:
             found.append((start, end) if isinstance(value, datetime) else (start.date(), end.date()))
@@ -57,7 +57,7 @@ def _begins(zone: str, day: date) -> datetime:
     midnight = datetime(day.year, day.month, day.day)
     if zone == "UTC":
         return midnight
-    # No clock is further from UTC than this, nor goes forward by more.
+    # No clock is further from UTC than this, or is put forward by more.
     at = midnight - timedelta(hours=40)
     for step in (timedelta(minutes=15), timedelta(seconds=1)):
         while _local(zone, at + step) < day:

@@ -87,7 +87,7 @@ def in_windows(
 def _windows(
     running: Running, frame: WindowFrame | CalendarFrame, schema: Schema, events: list[Event]
 ) -> list[Event | Group]:
-    # A row moves to the last unit of each of its windows. No window is moved below its rows, so watermarks stay true.
+    # A row moves to the last unit of each of its windows. No window is moved below its rows, so watermarks stay valid.
     spread: list[Event] = []
     for event in events:
         if isinstance(event, WM):
@@ -102,7 +102,7 @@ def _windows(
 
 
 def _revised(running: Running, frame: WindowFrame, schema: Schema, events: Events) -> list[Event | Group]:
-    """Return windows that take late rows: when they are complete, and again for what came since the last watermark."""
+    """Return windows that accept late rows: when they are complete, and again for what came since a watermark."""
     order = schema.order
     rows: dict[Hashable, list[Any]] = {}
     known: dict[Hashable, tuple[Any, dict[str, Any]]] = {}

@@ -1,4 +1,4 @@
-"""Rules for operators that hold rows until times are complete: the specification says when, the calculator what."""
+"""Rules for operators that hold rows until times are complete: the specification decides when, DuckDB computes what."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Group:
 
 
 def complete(running: Running, schema: Schema, events: Iterable[Event]) -> list[Event]:
-    """Hold data until its time is complete; then one event for each time, of all its data, times in order.
+    """Hold data until its time is complete; then give one event for each time, with all its data, times in order.
 
     A table has one time, which is complete.
     """
@@ -110,7 +110,7 @@ def units_of(schema: Schema, row: Any, over: str) -> int:
 def answers(
     events: list[Event | Group], compute: Callable[[list[Group]], list[list[dict[str, Any]]]], schema: Schema
 ) -> Events:
-    """Replace each group by what is computed of it, all groups at once; rows of one time come in order."""
+    """Replace each group by what is computed from it, all groups at once; rows of one time come in order."""
     groups = [event for event in events if isinstance(event, Group)]
     results = iter(compute(groups))
     out: Events = []
@@ -231,7 +231,7 @@ def so_far(
 
 
 def _not_forgotten(span: int, schema: Schema, now: Any, rows: list[Any]) -> list[Any]:
-    """Return the rows of a group, each with its time, since it was silent for so long; none if it is."""
+    """Return the rows of a group, each with its time, since it was last silent for so long; none if it is so now."""
     (time,) = schema.times
     after = units(now, time.type or "")
     kept: list[Any] = []
@@ -263,7 +263,7 @@ def _deduplicate(operator: plan.Deduplicate, running: Running, inputs: list[Even
             out.append(event)
             continue
         for key, rows in grouped((key | {n: row[n] for n in others}, row) for key, row in event.d):
-            # Without lengths of time, all that matters is whether a row was kept.
+            # Without lengths of time, it only matters whether a row was kept.
             at = units_of(schema, rows[0], operator.over) if operator.over else 0
             last = last_kept.get(freeze(key))
             silent = operator.forget is not None and last is not None and at >= last_seen[freeze(key)] + operator.forget

@@ -1,4 +1,4 @@
-"""What is handed to a flow to run on: checked against what its sources declare; bad and late rows set aside."""
+"""The inputs of a flow: checked against what its sources declare; bad and late rows are set aside."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Late", "Rejected", "check_names", "checked_table", "in_utc", "source
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A row that came after its time was complete: only windows with lateness take it. ``origin`` tells it apart."""
+    """A row that came after its time was complete: only windows with lateness accept it. ``origin`` identifies it."""
 
     t: Any
     d: Any
@@ -117,7 +117,7 @@ def source_events(
 
 
 def in_utc(t: Any) -> Any:
-    """Return a time with instants of a time zone as instants in UTC, which have none.
+    """Return a time with instants that have a time zone converted to UTC, without one.
 
     >>> from datetime import datetime, timezone, timedelta
     >>> in_utc((3, datetime(2026, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))))
@@ -138,7 +138,7 @@ def _checked(rows: Sequence[Any], schema: Schema, name: str) -> list[dict[str, A
 
 
 def checked_table(rows: Sequence[Any], schema: Schema, name: str) -> pa.Table:
-    """Return rows, which are dicts of all columns, as an Arrow table; ``name`` is whose they are."""
+    """Return rows, which are dicts of all columns, as an Arrow table; ``name`` is that of their source or table."""
     expected = set(schema.names)
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):

@@ -1,4 +1,4 @@
-"""The rule for joins of rows that are so far apart: every pair is looked at."""
+"""The rule for joins of rows within a distance in time: every pair is checked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _interval_join(operator: plan.IntervalJoin, running: Running, inputs: list[E
     if operator.how in ("right", "full"):
         alone = [event for j, event in enumerate(rights) if j not in {j for _, j in met}]
         found += [(_settled(operator, 1, right, event), None, event.d) for event in alone]
-    # What the answers are does not depend on watermarks, as all rows are on time; when they come does.
+    # The answers do not depend on watermarks, as all rows are on time; only when they come does.
     united = produce(union_op(operator.schema.order), side_by_side(*streams))
     answers: list[Event] = [DT(t, joined_row(operator, left, right, t, a, b)) for t, a, b in found]
     out: Events = []
@@ -85,7 +85,7 @@ def _pairs(
 
 
 def _settled(operator: plan.IntervalJoin, port: int, schema: Schema, event: DT[Any, Any]) -> Any:
-    """Return the time at which it is known of a row that it meets no other."""
+    """Return the time at which it is known that a row matches no other."""
     span = operator.settles(port)
     over = operator.over or ""
     assert span is not None, "what may meet others for ever is never alone"

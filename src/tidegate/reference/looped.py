@@ -1,4 +1,4 @@
-"""The rule for loops: for each version a fixpoint, found by going round from the beginning, with all rows each time."""
+"""The rule for loops: for each version a fixpoint, computed from the beginning, with all rows in each round."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _iterate(operator: plan.Iterate, running: Running, inputs: list[Events]) -> 
 
 
 def _united(order: Order[Any], streams: Mapping[str, list[Event]]) -> list[Event]:
-    """Put streams into one, whose data are pairs of a stream's name and a row: it is complete where they all are."""
+    """Merge streams into one, whose data are pairs of a stream's name and a row; it is complete when all are."""
     tagged = [
         [DT(event.t, (name, event.d)) if isinstance(event, DT) else event for event in events]
         for name, events in streams.items()
@@ -63,7 +63,7 @@ def _united(order: Order[Any], streams: Mapping[str, list[Event]]) -> list[Event
 
 
 class _Loop:
-    """One version after the other; what is known of one is nothing to the next."""
+    """Compute one version after the other; what is known in one is not used for the next."""
 
     def __init__(self, operator: plan.Iterate, running: Running, columns: Mapping[str, tuple[Column, ...]]) -> None:
         self.operator = operator
@@ -71,7 +71,7 @@ class _Loop:
         self.columns = {**columns, KNOWN: operator.known.columns}
 
     def known(self, rows: Mapping[str, list[Row]]) -> Facts:
-        """Return what is known when a version has come to rest, or after so many rounds."""
+        """Return what is known when nothing changes in a version any more, or after so many rounds."""
         operator = self.operator
         known = self.kept(self.asked(operator.start, rows))
         if operator.rounds is not None:
@@ -109,7 +109,7 @@ class _Loop:
 
 
 def _answer(operator: plan.Iterate, order: Order[Any], known: Mapping[Any, Facts], t: Any) -> list[Row]:
-    """Return what a loop says in a version: all that is known, or what is new or better than in those before it."""
+    """Return what a loop answers in a version: all that is known, or what is new or better than in those before it."""
     now = known[t]
     below = [s for s in known if s != t and order.le(s, t)]
     if operator.rounds is not None:

@@ -1,4 +1,4 @@
-"""Rules for operators with two inputs: on the disjoint sum of their times, as the specification has it."""
+"""Rules for operators with two inputs: on the disjoint sum of their times, as in the specification."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["joined_row", "key_of", "side_by_side"]
 
 
 def side_by_side(left: list[Event], right: list[Event]) -> list[Event]:
-    """Put two streams into one, on the sum of their times; how they are interleaved does not matter."""
+    """Merge two streams into one, on the sum of their times; how they are interleaved does not matter."""
     return [_on((Inl, Inr)[nth], event) for nth, event in _in_turn(left, right)]
 
 
@@ -41,7 +41,7 @@ def _union(operator: plan.Union, running: Running, inputs: list[Events]) -> Even
     streams = [[_renamed(event, names) for event in stream] for stream in inputs]
     if not operator.schema.time:
         return [event for stream in streams for event in stream]
-    # Two are united as the specification has it, what that gives with the third, and so on.
+    # Two streams are united as in the specification, the result with the third, and so on.
     unions = [union_op(operator.schema.order) for _ in streams[1:]]
     out: Events = []
     for nth, event in _in_turn(*streams):
@@ -93,7 +93,7 @@ def _to_windows(operator: plan.WindowJoin, schema: Schema, event: Event) -> list
 
 
 def _revised(operator: plan.WindowJoin, running: Running, left: Schema, right: Schema, inputs: list[Events]) -> Events:
-    """Return joins in windows that take late rows: a window and key whole, again for what came since a watermark."""
+    """Return joins in windows that accept late rows: a window and key whole, again for what came since a watermark."""
     schema, order, frame = operator.schema, operator.schema.order, operator.frame
     type_ = schema[frame.over].type or ""
     rows: dict[Hashable, tuple[Any, list[Any], list[Any]]] = {}
@@ -206,7 +206,7 @@ def _equal_times(
             side_by_side(*numbered),
         )
         return [DT(e.t, pair(e.t, *e.d)) if isinstance(e, DT) else e for e in joined]
-    # Outer and negative answers at a time need both sides to be complete there: unite them, and hold.
+    # Outer and negative answers at a time need both sides to be complete there: unite them, and hold the rows.
     if operator.schema.time:
         tagged = [[DT(e.t, (side, e.d)) if isinstance(e, DT) else e for e in s] for side, s in enumerate(numbered)]
         both = complete(running, operator.schema, produce(union_op(operator.schema.order), side_by_side(*tagged)))

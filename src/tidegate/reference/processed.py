@@ -38,7 +38,7 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
     out: Events = []
 
     def exits(done: Callable[[Any], bool]) -> None:
-        """Let the copies exit that are forgotten."""
+        """Call ``exit`` of the copies that are forgotten."""
         for name, (copy, key, last) in list(copies.items()):
             end = _forgotten_after(operator, schema, last)
             if done(end):
@@ -47,7 +47,7 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
 
     def call(key: dict[str, Any], t: Any, rows: list[Any]) -> None:
         name = freeze(key)
-        # Of its own: an operator may change itself, rather than to answer another.
+        # A copy of its own: an operator may change itself, instead of returning another.
         copy = copies[name][0] if name in copies else deepcopy(operator.operator)
         timers.setdefault(name, set()).discard(t)
         for item in [*(DT(t, Row(row)) for row in ordered(rows, schema.names)), WM(t)]:
@@ -98,7 +98,7 @@ def _process(operator: plan.Process, running: Running, inputs: list[Events]) -> 
 
 
 def _forgotten_after(operator: plan.Process, schema: Schema, last: Any) -> Any:
-    """Return the last unit at which a copy is remembered that was given a time."""
+    """Return the last unit at which a copy that was given a time is remembered."""
     if operator.forget is None:
         return last
     type_ = schema.times[0].type or ""
@@ -106,7 +106,7 @@ def _forgotten_after(operator: plan.Process, schema: Schema, last: Any) -> Any:
 
 
 def _exited(operator: plan.Process, order: Order[Any], key: dict[str, Any], copy: Any, end: Any) -> list[DT[Any, Any]]:
-    """Return what a copy that is forgotten puts out at its exit."""
+    """Return what a forgotten copy puts out at its exit."""
     answered = list(copy.exit())
     for answer in answered:
         if isinstance(answer, DT) and order.contains(answer.t) and not order.le(end, answer.t):

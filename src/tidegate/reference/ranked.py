@@ -45,7 +45,7 @@ def _first(running: Running, operator: Ranked, schema: Schema) -> Callable[[list
         ):
             values = [value for (value,) in running.duck.scalars(found, schema, [expression])]
             known = [i for i, value in enumerate(values) if value is not None]
-            # Python's sort leaves what is equal as it was, also from the greatest down.
+            # Python's sort is stable, also with reverse=True.
             known.sort(key=lambda i: sort_key(values[i]), reverse=down)
             nulls = [i for i, value in enumerate(values) if value is None]
             found = [found[i] for i in ([*nulls, *known] if nulls_first else [*known, *nulls])]

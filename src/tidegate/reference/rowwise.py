@@ -1,4 +1,4 @@
-"""Rules for operators that work row by row: the time of a row changes in `at` only, and late rows come along."""
+"""Rules for operators that work row by row: only `at` changes the time of a row, and late rows pass too."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _select(operator: plan.Select, running: Running, inputs: list[Events]) -> Ev
 
 
 def project(running: Running, rows: list[Any], schema: Schema, outputs: tuple[Expression, ...]) -> list[dict[str, Any]]:
-    """Answer, for each row, a row of the values of some expressions."""
+    """Return, for each row, a row of the values of some expressions."""
     names = [output.name for output in outputs]
     return [dict(zip(names, values, strict=True)) for values in running.duck.scalars(rows, schema, outputs)]
 
@@ -80,7 +80,8 @@ def _map_batches(operator: plan.MapBatches, running: Running, inputs: list[Event
     held: list[Any] = []
 
     def release() -> None:
-        # A batch is what came between two watermarks; a late row is one of its own, to tell what became of it.
+        # A batch is what came between two watermarks. A late row is a batch of its own, so that its results can be told
+        # apart.
         batch = [event for event in held if not isinstance(event, Late)]
         if batch:
             out.extend(_mapped(operator, schema, batch))
@@ -133,20 +134,20 @@ def _at(operator: plan.At, running: Running, inputs: list[Events]) -> Events:
             row = event.d | dict(zip(schema.time, new, strict=True))
             out.append(replace(event, t=schema.time_of(row), d=row))
         elif not isinstance(event, Late):
-            # What is late at its source is set aside there.
+            # A row that is late at its source is set aside there.
             running.rejected[operator.id].append(Rejected(event.d, reason))
     return out
 
 
 def _shifted(operator: plan.At, t: Any) -> Any:
-    """Return what is complete of moved rows when times are complete at or below ``t``."""
+    """Return which times of moved rows are complete when times at or below ``t`` are."""
     columns = operator.schema.times
     parts = (t,) if len(columns) == 1 else t
     shifts = [span_value(n or 0, c.type or "") for n, c in zip(operator.shifts, columns, strict=True)]
     try:
         moved = tuple(p if isinstance(p, Bound) else p + n for p, n in zip(parts, shifts, strict=True))
     except OverflowError:
-        # Beyond the last time of the type, which is complete.
+        # It would be beyond the last time of the type, so everything is complete.
         moved = (TOP,) * len(parts)
     return moved[0] if len(columns) == 1 else moved
 

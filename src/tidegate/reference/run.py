@@ -23,7 +23,7 @@ Events: TypeAlias = list[Event | Late]
 
 
 class Results(dict[str, list[Event]]):
-    """The events of each sink; of each source what was late, and what it or an operator that moves rows rejected."""
+    """The events of each sink; what was late at each source; what a source or an operator that moves rows rejected."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Running:
 
     def __init__(self, plan: Plan, *, ended: bool = True) -> None:
         self.plan = plan
-        #: Whether the inputs have ended, or only all there is so far was given.
+        #: Whether the inputs have ended; if not, they are only what came so far.
         self.ended = ended
         self.duck = Duck()
         self.taken: set[tuple[str, int]] = set()
@@ -55,7 +55,7 @@ class Running:
         }
 
     def produced(self, operator: SpecOperator[Event, Any], events: Iterable[Event]) -> list[Any]:
-        """Return what an operator of the specification gives; what it gives at its exit, only if the inputs ended."""
+        """Return the output of an operator of the specification; with that of its exit, if the inputs have ended."""
         return list(produce(operator, events)) if self.ended else fproduce(operator, events)[1]
 
     def schemas(self, operator: Operator) -> list[Schema]:
@@ -77,7 +77,7 @@ def on_time(events: Iterable[Event | Late]) -> list[Event]:
 def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = True) -> Results:
     """Run a plan on finite inputs: ``DT(t, row)`` and ``WM(t)`` for sources, rows for tables.
 
-    If the inputs have not ``ended``, the result is what is out by then.
+    If the inputs have not ``ended``, the result is the output so far.
     """
     from tidegate.reference import (  # noqa: F401  # their rules
         framed,
@@ -113,7 +113,7 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = 
         except TidegateError as error:
             raise error.at(f"operator {operator.id}").at(f"flow {plan.name!r}") from None
         except Exception as error:
-            # It comes out of a function of the user's: it stays what it is, and says where it was.
+            # It was raised by a function of the user: keep the error, and add where it happened.
             error.add_note(f"  at: operator {operator.id}\n  at: flow {plan.name!r}")
             raise
     late = {

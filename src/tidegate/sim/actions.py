@@ -1,4 +1,4 @@
-"""Actions and schedules: what can happen next in a simulation, written so that it can happen again."""
+"""Actions and schedules: what can happen next in a simulation, in a form that can be replayed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Work(_OnOperator):
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """A datum on its way between two workers arrives (``recv_cap``): the oldest, or one that overtakes so many.
+    """A datum on its way between two workers arrives (``recv_cap``): the oldest, or one that overtakes some older ones.
 
     >>> print(Deliver(0, 1), Deliver(0, 1, 2), sep="; ")
     deliver 0>1; deliver 0>1 2
@@ -94,7 +94,7 @@ Action: TypeAlias = Work | Deliver | Receive | Proceed | Send | Hear | Propagate
 
 
 class Schedule:
-    """Actions in the order in which they were performed. Its text is the way to keep it.
+    """Actions in the order in which they were performed. To keep a schedule, keep its text.
 
     >>> schedule = Schedule.parse("work 0 a; deliver 0>1; send 0 1+3")
     >>> list(schedule)[1]

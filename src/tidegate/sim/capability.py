@@ -1,4 +1,4 @@
-"""Capabilities: the right to send at an output, at a time or later, and the duty to drop it some day."""
+"""Capabilities: the right to send at an output, at a time or later, and the duty to drop it in the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Ledger:
     def __init__(self) -> None:
         #: Whether the operator is being called.
         self.running = False
-        #: How many capabilities more there are, by location and time.
+        #: How many more capabilities there are, by location and time.
         self.changes: dict[tuple[str, Any], int] = {}
         #: What was sent, as location, time and datum.
         self.sent: list[tuple[str, Any, Any]] = []
@@ -30,15 +30,15 @@ class Ledger:
         self.running = True
 
     def change(self, location: str, t: Any, n: int) -> None:
-        """Note ``n`` capabilities more."""
+        """Record ``n`` more capabilities."""
         self.changes[location, t] = self.changes.get((location, t), 0) + n
 
     def undo(self, action: Callable[[], None]) -> None:
-        """Note how a change to a capability is taken back."""
+        """Record how a change to a capability is undone."""
         self._undo.append(action)
 
     def close(self) -> None:
-        """End a call whose effects were taken over."""
+        """End a call whose effects were applied."""
         self.running = False
         self.changes, self.sent, self._undo = {}, [], []
 
@@ -52,8 +52,8 @@ class Ledger:
 class Capability:
     """The right to send at an output, at a time or later.
 
-    While it is held, no frontier downstream passes what could still be sent. `drop` it, or `downgrade` it to a later
-    time, to let them.
+    While it is held, no frontier downstream passes a time that could still be sent. To let frontiers pass, `drop` it,
+    or `downgrade` it to a later time.
     """
 
     __slots__ = ("_le", "_ledger", "dropped", "location", "time")
@@ -78,7 +78,7 @@ class Capability:
         return other
 
     def downgrade(self, t: Any) -> None:
-        """Give up all but the times at or above ``t``."""
+        """Keep only the times at or above ``t``."""
         before, after = self.time, self._usable("downgrade", t)
         self._ledger.change(self.location, before, -1)
         self._ledger.change(self.location, after, 1)

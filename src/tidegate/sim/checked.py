@@ -1,4 +1,4 @@
-"""The progress protocol of the simulated workers with everything checked: the paper's model runs along."""
+"""The progress protocol of the simulated workers with everything checked: the paper's model runs beside it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tidegate.time import ZMultiset
 
 __all__ = ["Checked", "statements", "steps"]
 
-#: A statement returns None where it holds, else what breaks it.
+#: A statement returns None if it holds, else what breaks it.
 Statement: TypeAlias = Callable[[], "str | None"]
 
 
 class Checked(Live):
     """The same protocol, with the combined tracker of Figure 7 beside it.
 
-    The model's guards come first, so that what they forbid changes nothing. After each action all statements of the
-    paper must hold of the model, and after each propagation the frontiers of both must agree.
+    The model's guards are checked first, so that a forbidden action changes nothing. After each action all statements
+    of the paper must hold of the model, and after each propagation the frontiers of both must agree.
     """
 
     def __init__(self, graph: Graph, capabilities: Mapping[int, Iterable[Pointstamp]]) -> None:

@@ -1,7 +1,7 @@
 """Weakly connected components of an evolving graph: the dataflow of Figure 2.
 
 Times are pairs: the version of the graph, and the round of the loop. Each vertex knows the least label that it has
-heard of, at first its own; whenever it learns of a lesser one it tells its neighbours, one round later.
+heard of, at first its own. Whenever it learns of a smaller one it tells its neighbours, one round later.
 
     a.1 ──edges──▶ b.2    b.3 ──labels──▶ c.1    c.2 ──labels──▶ b.1    b.4 ──answers──▶ d.1
 
@@ -9,7 +9,8 @@ The loop is ``b.3, c.1, c.2, b.1``; ``c`` adds one to the round. ``b.4`` and ``d
 channel": on the way to ``d`` the round is dropped.
 
 A version is answered when no time of that version *or of an earlier one* is in the frontiers of ``b``. The paper's
-section 2 asks only for times of that version; but what goes round in version 0 can still lead to a label in version 1.
+section 2 requires this only for times of that version; but a label that is still moving in version 0 can lead to one in
+version 1.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ class Edges(Operator):
 class Labels(Operator):
     """The operator ``b``: the labels and neighbours of a share of the vertices.
 
-    A label that holds in a version holds in all later ones, and so does an edge; together they make a label for the
-    neighbour in the later of their two versions. So versions share what they know and can be worked on side by side.
+    A label that holds in a version holds in all later ones, and so does an edge. Together they make a label for the
+    neighbour, in the later of their two versions. So versions share what they know and can be worked on side by side.
     """
 
     def __init__(self) -> None:
@@ -91,9 +92,9 @@ class Labels(Operator):
         self.waiting: dict[Time, tuple[Capability, list[Edge], list[tuple[int, int]]]] = {}
         #: For each version that something arrived for: the capability to answer.
         self.owed: dict[int, Capability] = {}
-        #: For each vertex its neighbours, with the version since which they are.
+        #: For each vertex its neighbours, with the version from which on they are neighbours.
         self.neighbours: defaultdict[int, dict[int, int]] = defaultdict(dict)
-        #: For each vertex the labels that were the least when they came, with the version since which they hold.
+        #: For each vertex the labels that were the least when they came, with the version from which on they hold.
         self.labels: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
 
     def start(self, held: Mapping[str, Capability]) -> None:
@@ -118,7 +119,7 @@ class Labels(Operator):
                 self.answer(version, self.owed.pop(version))
 
     def round(self, t: Time, now: Capability, edges: list[Edge], labels: list[tuple[int, int]]) -> None:
-        """Take in all that came at a complete time, and send what follows from it."""
+        """Process everything that came at a complete time, and send what follows from it."""
         version, number = t
         for s, d in edges:
             self.learn(now, s, s)
@@ -131,7 +132,7 @@ class Labels(Operator):
         now.drop()
 
     def learn(self, now: Capability, vertex: int, label: int) -> None:
-        """Take in a label and, if it is the least so far in its version, tell the neighbours."""
+        """Record a label and, if it is the least so far in its version, tell the neighbours."""
         version, number = now.time
         if label < self.least(vertex, version):
             self.labels[vertex].append((version, label))
@@ -161,7 +162,7 @@ class Feedback(Operator):
 
 
 class Answers(Operator):
-    """The output ``d``: what is new in each version, and what was known of it when it was said to be complete."""
+    """The output ``d``: what is new in each version, and what was known of it when it was reported complete."""
 
     def __init__(self) -> None:
         self.new: defaultdict[int, dict[int, int]] = defaultdict(dict)
@@ -178,7 +179,7 @@ class Answers(Operator):
                 self.complete[version] = dict(self.new[version])
 
     def answers(self, version: int) -> dict[int, int]:
-        """Return the labels in a version, out of what was known when each version became complete."""
+        """Return the labels in a version, from what was known when each version became complete."""
         found: dict[int, int] = {}
         for v in sorted(self.complete):
             if v <= version:

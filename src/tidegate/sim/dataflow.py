@@ -13,7 +13,7 @@ from tidegate.time import Order
 
 __all__ = ["Channel", "Dataflow", "Node", "Route"]
 
-#: Which worker a datum goes to, before it is reduced by the number of workers. None: the one that sends it.
+#: A function from a datum to an integer, which modulo the number of workers is the receiver. None: the sender.
 Route: TypeAlias = Callable[[Any], int] | None
 
 
@@ -58,7 +58,7 @@ class Channel:
 class Dataflow:
     """Operators and channels, from which the graph of locations is made.
 
-    ``order`` is that of the times, for every operator that has no order of its own.
+    ``order`` is that of the times, for every operator without an order of its own.
 
     >>> from tidegate.time import Nat
     >>> flow = Dataflow(Nat())
@@ -87,9 +87,9 @@ class Dataflow:
     ) -> None:
         """Add an operator; ``make(worker, workers)`` makes its instance on a worker.
 
-        ``holds`` are the outputs for which an instance begins with a capability: all of them where there are no inputs,
-        else none. ``summaries`` says which input leads to which output, and how times change on the way; without it,
-        each input leads to each output and times stay as they are.
+        ``holds`` are the outputs for which an instance begins with a capability: by default all of them if there are no
+        inputs, else none. ``summaries`` says which input leads to which output, and how times change on the way;
+        without it, each input leads to each output and times stay as they are.
 
         Names of operators and ports are not empty and have no dot, semicolon or white space, which separate them in
         locations and schedules. Each port of an operator has a name of its own.
@@ -113,7 +113,7 @@ class Dataflow:
     def channel(self, source: str, target: str, *, route: Route = None, along: Any = None) -> None:
         """Connect an output with an input, both given as ``operator.port``.
 
-        ``route`` answers an integer for a datum, which decides on the worker that receives it. ``along`` is the summary
+        ``route`` returns an integer for a datum, which decides on the worker that receives it. ``along`` is the summary
         of the channel, such as `Enter` or `Leave`; without it times stay as they are.
         """
         for location, ports in ((source, "outputs"), (target, "inputs")):
@@ -129,7 +129,7 @@ class Dataflow:
         channels.append(Channel(source, target, route, along))
 
     def graph(self) -> Graph:
-        """Build the graph of locations, or raise the error of the rule that it breaks."""
+        """Build the graph of locations, or raise an error that names the rule that it breaks."""
         orders: dict[Any, Order[Any]] = {}
         summaries: dict[tuple[Any, Any], Any] = {}
         for name, node in self.nodes.items():

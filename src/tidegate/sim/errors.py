@@ -27,8 +27,8 @@ class InvariantViolated(TidegateError, AssertionError):
 
 
 class NotEnabled(TidegateError, RuntimeError):
-    """An action that can not be performed now."""
+    """An action that cannot be performed now."""
 
 
 class Unfinished(TidegateError, RuntimeError):
-    """A run that did not come to rest within its limit of actions."""
+    """A run that did not end within its limit of actions."""

@@ -27,7 +27,7 @@ class Instance:
         self.ledger = Ledger()
         #: What arrived and was not received, as port, time and datum.
         self.inbox: deque[tuple[str, Any, Any]] = deque()
-        #: The frontiers that the operator knows; in the beginning it can exclude nothing.
+        #: The frontiers that the operator knows; in the beginning every time may still come.
         self.told: dict[str, Antichain[Any]] = {
             port: Antichain(node.order, node.order.bottoms()) for port in node.inputs
         }
@@ -37,7 +37,7 @@ class Instance:
         self.operator.start({port: self._capability(port, node.order.least()) for port in node.holds})
 
     def call(self, method: Callable[[], None], settle: Callable[[Ledger], None]) -> None:
-        """Call the operator and let ``settle`` take over what it did; if either raises, no capability has changed."""
+        """Call the operator and let ``settle`` apply what it did; if either raises, no capability has changed."""
         ledger = self.ledger
         ledger.open()
         try:
@@ -49,7 +49,7 @@ class Instance:
         ledger.close()
 
     def message(self) -> Message:
-        """Return the oldest message that has arrived, or raise `BrokenFrontier` if it was not to come any more."""
+        """Return the oldest message that has arrived; raise `BrokenFrontier` if its time was complete."""
         arrived = self.inbox[0]
         port, t, data = arrived
         if not self.told[port].reaches(t):

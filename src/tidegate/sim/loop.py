@@ -1,14 +1,14 @@
-"""A loop on simulated workers: facts that go round, over rows that come in at times of any order with joins.
+"""A loop on simulated workers: facts and rows whose times may be of any order with joins.
 
 Times inside are pairs: the time of a fact, and the round in which it was found. Every worker has all rows, and knows
-the facts of its share of the keys; what follows from a fact goes, one round later, to the worker of its own key.
+the facts of its share of the keys. What follows from a fact goes, one round later, to the worker of its own key.
 
     a.rows ──rows──▶ b.rows    b.next ──facts──▶ c.1    c.2 ──facts──▶ b.facts    b.out ──answers──▶ d.in
 
 The loop is ``b.next, c.1, c.2, b.facts``; ``c`` adds one to the round. On the way to ``d`` the round is dropped.
 
-A fact that holds at a time holds at all later ones, and so does a row: together they make a fact at the join of their
-times. So times are worked on side by side; one is answered when nothing at it *or below it* goes round any more.
+A fact that holds at a time holds at all later ones, and so does a row. Together they make a fact at the join of their
+times. So times are worked on side by side. One is answered when nothing at it *or below it* is in the loop any more.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ Timed: TypeAlias = tuple[Any, Any]
 
 
 class Rules(Protocol):
-    """What a loop computes: what follows from rows, what from facts and rows, and which facts are about the same."""
+    """What a loop computes: what follows from rows, what from facts and rows, and which facts have the same key."""
 
     def start(self, rows: Sequence[Timed]) -> Iterable[Timed]:
-        """Return the facts that follow from rows alone, each at the join of their times; None is from the beginning."""
+        """Return the facts that follow from rows alone, at the join of their times; None means from the beginning."""
         ...
 
     def step(self, facts: Sequence[Timed], rows: Sequence[Timed]) -> Iterable[Timed]:
-        """Return the facts that follow from one of ``facts`` each, and from rows."""
+        """Return the facts that follow each from one of ``facts`` and from rows."""
         ...
 
     def key(self, fact: Any) -> Hashable:
-        """Return what a fact is about."""
+        """Return the key of a fact."""
         ...
 
     def merge(self, facts: Sequence[Any]) -> Any:
-        """Return the one fact that is kept of some with the same key; in any order, and as often as one likes."""
+        """Merge facts with the same key into one; the order, and how often a fact is given, must not matter."""
         ...
 
 
@@ -121,7 +121,7 @@ class Facts(Operator):
         self.worker, self.workers = worker, workers
         #: What arrived at a time and round that are not complete.
         self.waiting: dict[tuple[Any, int], tuple[Capability, list[Any], list[Any]]] = {}
-        #: The times that carry a row, each with the capability to answer it.
+        #: The times at which there is a row, each with the capability to answer it.
         self.owed: dict[Any, Capability] = {}
         self.versions: list[Any] = []
         self.rows: list[Timed] = []
@@ -158,7 +158,7 @@ class Facts(Operator):
         return not any(self.order.le(s, t) for frontier in frontiers.values() for s, _ in frontier)
 
     def round(self, t: Any, number: int, now: Capability, rows: list[Any], facts: list[Any]) -> None:
-        """Take in all that came at a time in a round, and send what follows from it."""
+        """Process everything that came at a time in a round, and send what follows from it."""
         fresh = [known for fact in facts for known in self.learn(t, fact)]
         if rows:
             known = self.known()
@@ -172,13 +172,13 @@ class Facts(Operator):
         now.drop()
 
     def follow(self, t: Any, number: int, now: Capability, facts: list[Timed]) -> None:
-        """Send what follows from facts and all rows; what is not at or above ``t`` is made of old ones: it was sent."""
+        """Send what follows from facts and all rows, if it is at or above ``t``; the rest was sent before."""
         for since, fact in self.rules.step(facts, self.rows) if facts else ():
             if self.order.le(t, since):
                 now.send(fact, at=(since, number))
 
     def learn(self, t: Any, fact: Any) -> list[Timed]:
-        """Take in a fact; answer what is now known of its key, at each time at which that is something else."""
+        """Record a fact; return what is now known of its key, at each time at which that changed."""
         key = self.rules.key(fact)
         times = list(dict.fromkeys([t, *(self.order.join(t, s) for s in self.times[key])]))
         before = [self.at(key, s) for s in times]
@@ -191,16 +191,16 @@ class Facts(Operator):
         return found
 
     def at(self, key: Hashable, t: Any) -> Any:
-        """Return what is known of a key at a time, as far as that has come; or None."""
+        """Return what is known so far of a key at a time; or None."""
         facts = [fact for s, fact in self.facts[key] if self.order.le(s, t)]
         return self.rules.merge(facts) if facts else None
 
     def known(self) -> list[Timed]:
-        """Return what is known of every key at every time at which it became something else."""
+        """Return what is known of every key at every time at which it changed."""
         return [(t, self.at(key, t)) for key, times in self.times.items() for t in times]
 
     def answer(self, t: Any, now: Capability) -> None:
-        """Send what is known at a time, unless it is what was known at the times strictly below that carry a row."""
+        """Send what is known at a time, unless it was known already at the times with a row strictly below it."""
         below = [s for s in self.versions if s != t and self.order.le(s, t)]
         for key in sorted(self.facts, key=repr):
             fact = self.at(key, t)

@@ -35,13 +35,13 @@ class Message:
 
 
 class Operator:
-    """One worker's instance of an operator: override what it needs.
+    """One worker's instance of an operator: override the methods that it needs.
 
-    In each of the four, capabilities can be used; what they did takes effect together, when the method returns.
+    All four methods can use capabilities; what they did takes effect together, when the method returns.
     """
 
     def start(self, held: Mapping[str, Capability]) -> None:
-        """Take the capabilities that the instance begins with, by output. What is not kept must be dropped later."""
+        """Receive the capabilities that the instance begins with, by output. What is not kept must be dropped later."""
 
     @property
     def active(self) -> bool:
@@ -49,10 +49,10 @@ class Operator:
         return False
 
     def work(self) -> None:
-        """Do some of what there is to do, if `active`."""
+        """Do some of the work, if `active`."""
 
     def receive(self, message: Message) -> None:
-        """Take in a message."""
+        """Receive a message."""
 
     def proceed(self, frontiers: Mapping[str, Antichain[Any]]) -> None:
-        """Take in the new frontiers of all inputs: no message below them will come any more."""
+        """Receive the new frontiers of all inputs: no message below them will come any more."""

@@ -1,4 +1,4 @@
-"""The adversary: any enabled action may come next, and workers and channels stall for as long as it likes."""
+"""The adversary: it chooses any enabled action, and stalls workers and channels for as long as it likes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Subject: TypeAlias = int | tuple[type[Deliver] | type[Hear], int, int]
 
 
 class Adversary:
-    """A choice of actions that depends on nothing but its seed.
+    """A choice of actions that depends only on its seed.
 
-    Before a choice it stalls, with the probability ``stalls``, a worker or a queue that could act. A stall lasts until
-    nothing else can act; then one of those that are stalled, whichever it likes, goes on.
+    Before a choice, with the probability ``stalls``, it stalls a worker or a queue that could act. A stall lasts until
+    nothing else can act; then one of those that are stalled, chosen at random, acts again.
     """
 
     __slots__ = ("random", "stalled", "stalls")
@@ -45,7 +45,7 @@ class Adversary:
 
 
 def subjects(action: Action) -> tuple[Subject, ...]:
-    """Return what has to be awake for an action: its worker and, if it takes from a queue, that queue.
+    """Return what must not be stalled for an action: its worker and, if it takes from a queue, that queue.
 
     >>> subjects(Deliver(0, 1))
     (1, (<class 'tidegate.sim.actions.Deliver'>, 0, 1))

@@ -10,10 +10,10 @@ __all__ = ["shrink"]
 
 
 def shrink(schedule: Schedule, shows: Callable[[Schedule], bool]) -> Schedule:
-    """Leave out actions, many at a time and then fewer, for as long as ``shows`` answers true of the rest.
+    """Leave out actions, many at a time and then fewer, as long as ``shows`` returns true for the rest.
 
-    The answer is a schedule from which no single action can be left out. What one action leaves disabled for later ones
-    is up to ``shows``: `Simulation.replay` can skip them.
+    The result is a schedule from which no single action can be left out. If leaving out an action disables later ones,
+    it is up to ``shows`` what to do: `Simulation.replay` can skip them.
 
     >>> schedule = Schedule.parse("work 0 a; send 0; work 1 a; hear 0>1; propagate 1")
     >>> print(shrink(schedule, lambda rest: "work 1 a" in str(rest) and "hear 0>1" in str(rest)))

@@ -1,4 +1,4 @@
-"""A dataflow on simulated workers, on which any enabled action can be the next one."""
+"""A dataflow on simulated workers, where any enabled action can come next."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["Simulation"]
 
 
 class Simulation:
-    """A dataflow on ``workers`` workers, which share nothing but what is on its way: for each pair, data and progress.
+    """A dataflow on ``workers`` workers, which share only what is on its way: for each pair, data and progress.
 
-    Progress updates arrive in the order in which they were sent. Data may overtake, as the paper's model lets it.
+    Progress updates arrive in the order in which they were sent. Data may overtake other data, as in the paper's model.
 
-    `enabled` says what can happen next and `perform` makes it happen; `run` leaves the choice to an adversary. With
-    ``check`` the paper's model runs along, and everything that the paper states is checked after every action.
+    `enabled` returns what can happen next and `perform` does it; `run` leaves the choice to an adversary. With
+    ``check`` the paper's model runs beside it, and everything that the paper states is checked after every action.
 
     >>> from tidegate.sim.components import components
     >>> flow = components([[(1, 2)], [(2, 3)]])
@@ -60,7 +60,7 @@ class Simulation:
         self._data: dict[tuple[int, int], deque[tuple[str, str, Any, Any]]] = {
             (v, w): deque() for v in self.workers for w in self.workers
         }
-        #: Instances whose frontiers, as their worker knows them, are not those that they were told.
+        #: Instances that were not yet told the frontiers that their worker knows.
         self._news: set[tuple[int, str]] = set()
 
     def instances(self, operator: str) -> list[Any]:
@@ -100,7 +100,7 @@ class Simulation:
         return found
 
     def perform(self, action: Action) -> None:
-        """Make an action happen; where it is refused, no queue, capability or count has changed."""
+        """Perform an action; if it is refused, no queue, capability or count has changed."""
         try:
             match action:
                 case Work():
@@ -127,7 +127,7 @@ class Simulation:
         self.schedule.actions.append(action)
 
     def run(self, *, seed: int, stalls: float = 0.02, limit: int = 100_000) -> Schedule:
-        """Perform actions that an `Adversary` chooses until none is enabled; answer all that were performed."""
+        """Perform actions that an `Adversary` chooses until none is enabled; return all that were performed."""
         adversary = Adversary(seed, stalls=stalls)
         while actions := self.enabled():
             if len(self.schedule) >= limit:
@@ -139,7 +139,7 @@ class Simulation:
         return self.schedule
 
     def replay(self, schedule: Iterable[Action], *, skip: bool = False) -> None:
-        """Perform the actions of a schedule; with ``skip``, pass over those that are not enabled."""
+        """Perform the actions of a schedule; with ``skip``, leave out those that are not enabled."""
         for action in schedule:
             try:
                 self.perform(action)

@@ -3,12 +3,12 @@
 The components are found by colours (Orzan). In each round of the outer loop, inside of which two inner loops run:
 
 1. every vertex takes its own number for its colour and passes colours on along the edges; the greatest wins. This is an
-   inner loop, and when nothing moves any more, all vertices with one colour are reached from the vertex of that number;
-2. from these vertices marks go back against the edges, as far as the colour is the same: the second inner loop. When
-   nothing moves any more, what is marked is a component;
-3. what is not marked goes into the next round of the outer loop.
+   inner loop. When it has ended, all vertices with one colour can be reached from the vertex of that number;
+2. from these vertices marks go back against the edges, as far as the colour is the same: the second inner loop. When it
+   has ended, the marked vertices are a component;
+3. vertices that are not marked go into the next round of the outer loop.
 
-Times inside are (version, outer round, inner round). That an inner loop has come to rest is known from frontiers alone.
+Times inside are (version, outer round, inner round). Only frontiers say that an inner loop has ended.
 
     a ──Enter──▶ e ──Enter──▶ p.edges
     p.again ──Leave──▶ f ──Enter──▶ p.alive      f adds one to the outer round
@@ -89,13 +89,13 @@ class Graphs(Edges):
 
 
 class _Round:
-    """What a worker knows of one round of the outer loop: of the vertices that are its own and still alive."""
+    """What a worker knows of one round of the outer loop: of its own vertices that are still alive."""
 
     def __init__(self, message: Message) -> None:
         self.alive: set[int] = set()
         self.colour: dict[int, int] = {}
         self.marked: set[int] = set()
-        #: The capabilities for what is still to be sent; one that is missing was used and dropped.
+        #: The capabilities for what is still to be sent; a missing one was used and dropped.
         self.held = {output: message.capability(output) for output in ("colour", "mark", "again", "found")}
 
 
@@ -136,7 +136,7 @@ class Colours(Operator):
                 del self.rounds[at]
 
     def enlist(self, at: Round, message: Message) -> None:
-        """Take in a vertex that is alive in a round, in the first one with its edges."""
+        """Record a vertex that is alive in a round; in the first round, with its edges."""
         if at not in self.rounds:
             self.rounds[at] = _Round(message)
         vertex, *edge = message.data
@@ -166,7 +166,7 @@ class Colours(Operator):
         now.drop()
 
     def end(self, known: _Round) -> None:
-        """Emit what is marked, and let the rest go round again."""
+        """Send what is marked to the output, and the rest into the next round."""
         for vertex in sorted(known.alive):
             if vertex in known.marked:
                 known.held["found"].send((vertex, known.colour[vertex]))
@@ -176,14 +176,14 @@ class Colours(Operator):
         known.held["again"].drop()
 
     def paint(self, known: _Round, now: Capability, t: Time, vertex: int, colour: int) -> None:
-        """Take in a colour and, if it is the greatest so far, pass it on along the edges."""
+        """Record a colour and, if it is the greatest so far, pass it on along the edges."""
         if vertex in known.alive and colour > known.colour[vertex]:
             known.colour[vertex] = colour
             for other in sorted(self.following[t[0], vertex]):
                 now.send((other, colour), at=t)
 
     def mark(self, known: _Round, now: Capability, t: Time, vertex: int, colour: int) -> None:
-        """Take in a mark and, if the colour is that of the vertex, pass it on against the edges."""
+        """Record a mark and, if the colour is that of the vertex, pass it on against the edges."""
         if known.colour.get(vertex) == colour and vertex not in known.marked:
             known.marked.add(vertex)
             for other in sorted(self.preceding[t[0], vertex]):

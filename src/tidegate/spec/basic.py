@@ -1,4 +1,4 @@
-"""Operators that know nothing of watermarks, composition, and the time-aware `map_op` and `flatten_op`."""
+"""Operators that ignore watermarks, composition, and the time-aware `map_op` and `flatten_op`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class _Bulk(Operator[X, Y]):
 
 
 def bulk_op(f: Callable[[list[X]], list[Y]], n: int, buf: Iterable[X] = ()) -> Operator[X, Y]:
-    """Build the operator that collects ``n`` inputs, newest first, and puts out ``f`` of them; the rest at the end.
+    """Build the operator that collects ``n`` inputs, newest first, and puts out ``f`` of them; at the end, of the rest.
 
     >>> list(produce(bulk_op(lambda xs: [sum(xs)], 2), [1, 2, 3, 4, 5]))
     [3, 7, 5]

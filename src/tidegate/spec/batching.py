@@ -24,7 +24,7 @@ Batch: TypeAlias = list[tuple[Any, Any]]
 def batches(
     order: Order[T], wms: Iterable[T], tds: Iterable[tuple[T, Any]]
 ) -> tuple[list[DT[T, Batch]], Buffer[tuple[T, Any]]]:
-    """Return one batch for each watermark, of what it completes and none before it did, and what is left.
+    """Return one batch for each watermark, of the data that it is the first to complete; and the data that is left.
 
     >>> from tidegate.time import Nat
     >>> batches(Nat(), [1, 5], [(2, "b"), (0, "a"), (7, "c")])

@@ -13,8 +13,8 @@ X = TypeVar("X")
 class Buffer(Generic[X]):
     """A list that never changes; appending returns a new one in constant time.
 
-    Buffers that grew out of each other share one growing list, of which each sees its own length. Only the longest may
-    append in place; any other copies what it sees.
+    Buffers that were made from each other share one growing list, and each sees its own length of it. Only the longest
+    may append in place; any other copies what it sees.
 
     >>> a = Buffer([1, 2])
     >>> b = a.append(3)

@@ -44,7 +44,7 @@ class Canvas:
         self.height = max(self.height, y + 1)
 
     def box(self, x: int, y: int, text: str, frame: str, *, tag: str = "", width: int = 0) -> int:
-        """Draw a box of three lines around ``text``, at least ``width`` wide; answer its width."""
+        """Draw a box of three lines around ``text``, at least ``width`` wide; return its width."""
         inside = max(len(text) + 2, width - 2)
         self.put(x, y, frame[0] + frame[1] * inside + frame[2], tag)
         self.put(x, y + 1, frame[3] + text.center(inside) + frame[3], tag)

@@ -1,4 +1,4 @@
-"""What the statements speak of: collections, times, watermarks and batches of a stream (Figure 5 and after).
+"""What the statements are about: collections, times, watermarks and batches of a stream (Figure 5 and after).
 
 The names are the paper's. Streams are finite here: lists of events.
 """
@@ -38,7 +38,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 def map_filter(f: Callable[[X], Y | None], xs: Iterable[X]) -> list[Y]:
-    """Return what ``f`` makes of the elements, without the Nones."""
+    """Return the results of ``f`` on the elements, without the Nones."""
     return [y for x in xs if (y := f(x)) is not None]
 
 
@@ -90,7 +90,7 @@ def incompletes(order: Order[T], lxs: Sequence[Event]) -> list[T]:
 
 
 def ws2(order: Order[T], lxs: Sequence[Event], wm: T) -> set[T]:
-    """Return what plays the part of the watermarks before ``wm`` when the input ends."""
+    """Return what takes the place of the watermarks before ``wm`` when the input ends."""
     found: set[T] = set()
     for t in incompletes(order, lxs):
         if t == wm:
@@ -100,7 +100,7 @@ def ws2(order: Order[T], lxs: Sequence[Event], wm: T) -> set[T]:
 
 
 def batch_ts(order: Order[T], lxs: Sequence[Event], wm: T) -> set[T]:
-    """Return the times that belong into the batch at ``wm``: at or below it, and complete by nothing earlier."""
+    """Return the times that belong into the batch at ``wm``: at or below it, and not completed by anything earlier."""
     wms = WMs(lxs)
     earlier = ws(lxs, wm) if wm in wms else ws2(order, lxs, wm) | wms
     return {t for t in ts(order, lxs, wm) if not any(order.le(t, w) for w in earlier)}

@@ -33,7 +33,7 @@ def show(value: Any) -> str:
 
 
 def show_event(event: Event) -> str:
-    """Return an event as it stands in a box.
+    """Return an event as the text of a box.
 
     >>> from tidegate.spec import DT
     >>> show_event(DT(1, "a")), show_event(WM(Inr(2)))
@@ -55,7 +55,7 @@ def draw_stream(events: Iterable[Event], *, width: int = 100, limit: int = 60) -
 
 
 def stream_canvas(events: Iterable[Event], *, width: int = 100, limit: int = 60) -> Canvas:
-    """Draw what `draw_stream` answers as text; the tags are "data", "watermark" and "caption"."""
+    """Draw what `draw_stream` returns as text; the tags are "data", "watermark" and "caption"."""
     pieces: list[Event | str]
     if isinstance(events, Lasso):
         pieces = [*events.prefix, "↻", *events.cycle, "⟲"]

@@ -1,7 +1,7 @@
 """Partial orders as pictures made of text: Hasse diagrams, with the least times at the bottom.
 
-The layout is that of `tidegate.layout`. Each time has one line upwards, which branches; each line arrives in a column
-of its own, so that no two run along each other, and where two cross, the upright one is drawn over the other.
+The layout is that of `tidegate.layout`. Each time has one line upwards, which branches. Each line arrives in a column
+of its own, so that no two run along each other. Where two cross, the vertical one is drawn over the other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T", bound=Hashable)
 #: Columns between two boxes.
 GAP = 2
 
-#: What to draw where a line leaves a place in these directions.
+#: What to draw at a place that lines leave in these directions.
 _TURNS = {
     frozenset("NS"): "│", frozenset("EW"): "─", frozenset("SE"): "╭", frozenset("SW"): "╮", frozenset("NE"): "╰",
     frozenset("NW"): "╯", frozenset("NSE"): "├", frozenset("NSW"): "┤", frozenset("SEW"): "┬", frozenset("NEW"): "┴",
@@ -64,7 +64,7 @@ def hasse(order: Order[T], labels: Mapping[T, str] | Iterable[T], *, complete: I
 
 
 def hasse_canvas(order: Order[T], labels: Mapping[T, str] | Iterable[T], *, complete: Iterable[T] = ()) -> Canvas:
-    """Draw what `hasse` answers as text; the tags are "complete", "open" and "line"."""
+    """Draw what `hasse` returns as text; the tags are "complete", "open" and "line"."""
     texts = labels if isinstance(labels, Mapping) else {t: str(t) for t in labels}
     done = set(complete)
     if not texts:
@@ -89,7 +89,7 @@ def hasse_canvas(order: Order[T], labels: Mapping[T, str] | Iterable[T], *, comp
 
 
 def _layers(order: Order[T], texts: Mapping[T, str]) -> list[list[Node[T]]]:
-    """Put each time on the lowest layer that is above all below it; long lines pass through the layers between."""
+    """Put each time on the lowest layer above all times below it; long lines pass through the layers between."""
     below = covers(order, texts)
     edges = [(u, t) for t in texts for u in below[t]]
     layers, _ = layered(list(texts), edges, depths(sorted(below, key=order.key), edges))
@@ -112,7 +112,7 @@ def _ports(node: Node[Any], lower: list[Node[Any]]) -> dict[Node[Any], int]:
             right = columns[i + 1] - 1 if i + 1 < len(lows) else node.left + node.width - 1
             if left < low.middle < right:
                 columns[i] = low.middle
-    # No line may arrive where another one leaves: they would look like one.
+    # No line may arrive where another one leaves, since they would look like one.
     for i, low in enumerate(lows):
         if any(other.middle == columns[i] for other in lower if other is not low):
             columns[i] += 1 if low.middle > columns[i] else -1
@@ -157,11 +157,11 @@ class _Strip:
                     way(low, column + 1, bend, "W")
                 _join(canvas, x, y - 1, up=False)
         for (x, line), owners in ways.items():
-            # Where two lines cross, the upright one is drawn over the other.
+            # Where two lines cross, the vertical one is drawn over the other.
             directions = max(owners.values(), key=lambda d: "N" in d or "S" in d)
             canvas.put(x, y + line, _TURNS[frozenset(directions)], "line")
         for node, column in self.aside:
-            # A long line that had to arrive beside its place goes back to it.
+            # A long line that had to arrive beside its place goes back to its place.
             canvas.put(min(node.middle, column), y - 1, "╰╮" if column > node.middle else "╭╯", "line")
 
 
@@ -175,7 +175,7 @@ def _join(canvas: Canvas, x: int, y: int, *, up: bool) -> None:
 
 
 def _tracks(stretches: dict[Node[Any], tuple[int, int]]) -> dict[Node[Any], int]:
-    """Give each horizontal stretch a line of its own where it would meet another."""
+    """Give each horizontal stretch a row of its own if it would meet another."""
     tracks: dict[Node[Any], int] = {}
     for low, (left, right) in sorted(stretches.items(), key=lambda item: item[1]):
         taken = {

@@ -20,9 +20,10 @@ def eq_op(
     events: Iterable[Event],
     depth: int,
 ) -> list[Event] | None:
-    """Return None if no monotone input of up to ``depth`` out of ``events`` tells the two apart, else the shortest one.
+    """Return None if no monotone input of up to ``depth`` of ``events`` tells the two apart, else a shortest one.
 
-    Inputs are monotone after the watermarks ``W``. The empty list means that the two already end differently.
+    Inputs are monotone after the watermarks ``W``. The empty list means that the two put out different things at the
+    end.
 
     >>> from tidegate.spec import ihist_linear_op, ihist_op
     >>> from tidegate.time import Nat

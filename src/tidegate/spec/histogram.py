@@ -81,7 +81,7 @@ class _IhistLinear(Operator[Event, Event]):
             H = H.copy()
             H.update(mset(collections[t]))
             found[t] = H
-        # What is put out belongs to whoever takes it; the state is a copy.
+        # What is put out belongs to the receiver, so the state is a copy.
         return H.copy(), [DT(t, found[t]) for t in collections]
 
 

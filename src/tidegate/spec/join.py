@@ -22,7 +22,7 @@ def swap(t: Inl[Any] | Inr[Any]) -> Inl[Any] | Inr[Any]:
 
 
 def join_list(join: Callable[[Any, Any], Any], st: Inl[Any] | Inr[Any], xs: Batch) -> list[Any]:
-    """Return the joined pairs of a batch at exactly the time under ``st``, left by left; None is no match.
+    """Return the joined pairs of a batch at exactly the time under ``st``, by the order of left data; None is no match.
 
     >>> join_list(lambda a, b: a + b, Inr(1), [(Inl(1), "a"), (Inr(1), "x"), (Inr(2), "y"), (Inr(1), "z")])
     ['ax', 'az']

@@ -44,7 +44,7 @@ class Operator(ABC, Generic[I, O]):
 
 
 class Undecided(TidegateError, RuntimeError):
-    """An operator's state keeps changing on a `Lasso` without output, so nothing can be said about it."""
+    """An operator's state keeps changing on a `Lasso` without output, so nothing is known about later outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ def produce1(
 ) -> Produced[X, Y] | Ended[X, Y] | None:
     """Run ``op`` to its first output; return None if it provably never has one.
 
-    That can be seen on a `Lasso`, where the same state at the same place means that everything repeats. If the state
-    goes on changing for ``patience`` rounds, the answer is `Undecided`; with None, it waits as on any endless stream.
+    That can be decided on a `Lasso`: the same state at the same place means that everything repeats. If the state
+    goes on changing for ``patience`` rounds, the result is `Undecided`; with None, it waits as on any endless stream.
     ``where`` is what messages call the stream.
     """
     iterator = iter(events)
@@ -101,7 +101,7 @@ def produce1(
 
 
 class _Repetition:
-    """Brent's way to find that states repeat: compare with one that is replaced at powers of two."""
+    """Brent's algorithm to find that states repeat: compare with one that is replaced at powers of two."""
 
     __slots__ = ("_checkpoint", "_lasso", "_patience", "_renew", "_rounds")
 
@@ -166,7 +166,7 @@ def _exit(op: Operator[X, Y], where: str) -> Iterator[Y]:
 
 
 def fproduce(op: Operator[X, Y], events: Iterable[X], *, where: str = STREAM) -> tuple[Operator[X, Y], list[Y]]:
-    """Run ``op`` over a finite list without ending it; answer the operator after it and all outputs."""
+    """Run ``op`` over a finite list without ending it; return the operator after it and all outputs."""
     _check_operator(op)
     outputs: list[Y] = []
     for taken, event in enumerate(events):
@@ -187,7 +187,7 @@ def _check_operator(op: object) -> None:
 
 
 class _Counted(Iterator[X]):
-    """An iterator that knows how many events were taken from it, for messages."""
+    """An iterator that counts the events taken from it, for messages."""
 
     __slots__ = ("_iterator", "taken")
 

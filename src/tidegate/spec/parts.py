@@ -1,7 +1,7 @@
 """What the specification's operators are made of: names, orders, and what depends on the order of incomparable times.
 
-An operator that is given complete times one after the other sees them in a linear extension of their order. On a
-partial order there are several, and some operators answer differently for each.
+An operator that is given complete times one after the other sees them in a linear extension of their order. A partial
+order has several linear extensions, and some operators answer differently for each.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _NAMES: dict[type, str] = {
     _Skip: "skip_op",
     _Union: "union_op",
 }
-#: Functions that look at data at or below a time only, of all that came so far.
+#: Functions that, of all data so far, look only at what is at or below a time.
 _BELOW: dict[Any, str] = {S_coll: "ihist_op", S_paths: "ihist_paths_op"}
 
 
 def parts_of(op: Any) -> list[Any]:
     """Return the operators that one is composed of, in the order in which data passes them.
 
-    What skips outputs of another comes after the parts of that one.
+    An operator that skips outputs of another comes after the parts of that one.
 
     >>> from tidegate.spec import comp_op, flatten_op, map_op
     >>> len(parts_of(comp_op(map_op(str), comp_op(flatten_op(), map_op(str)))))
@@ -50,7 +50,7 @@ def parts_of(op: Any) -> list[Any]:
 
 
 def name_of(op: Any) -> str:
-    """Return what builds an operator of the specification, part by part; the class of any other.
+    """Return the function that builds an operator of the specification, part by part; for any other, its class.
 
     >>> from tidegate.spec import batch_op, comp_op, ihist_op, map_op
     >>> from tidegate.time import Nat
@@ -70,7 +70,7 @@ def name_of(op: Any) -> str:
 
 
 def depends_on_extension(op: Any) -> str:
-    """Return which part answers differently for different linear extensions of a partial order; nothing if none does.
+    """Return the part whose answers differ between linear extensions of a partial order; nothing if there is none.
 
     >>> from tidegate.spec import batch_op, ihist_op, incr_batch_op
     >>> from tidegate.time import Nat, Product
@@ -81,10 +81,10 @@ def depends_on_extension(op: Any) -> str:
     found, before = "", None
     for part in parts_of(op):
         if isinstance(part, _Incr) and not found:
-            # All that came so far has times that are not below the one it is put out for.
+            # All data so far includes data at times that are not below the one that it is put out for.
             found = "incr_batch_op" if isinstance(before, _Batch) else "incr_op"
         elif isinstance(part, _Bulk | _Count | _Skip):
-            # These count what comes, whatever its time.
+            # These count all inputs, whatever their time.
             return _NAMES[type(part)]
         elif isinstance(before, _Incr) and _histogram(part):
             found = ""
@@ -116,7 +116,7 @@ def gives_batches(op: Any) -> bool:
 
 
 def _histogram(part: Any) -> str:
-    """Return the histogram that a part makes of all that came so far; nothing if it is something else."""
+    """Return the histogram that a part computes from all data so far; nothing if it is something else."""
     if isinstance(part, _Map) and isinstance(part.f, partial):
         return _BELOW.get(part.f.func, "")
     return ""

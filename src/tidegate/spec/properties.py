@@ -33,7 +33,7 @@ class NotMonotone(TidegateError, ValueError):
 
 
 class Monitor:
-    """A check of a live stream, event by event; it raises `NotMonotone` and knows what data is still owed.
+    """A check of a live stream, event by event; it raises `NotMonotone`, and knows which data is not covered yet.
 
     >>> from tidegate.time import Nat
     >>> monitor = Monitor(Nat())
@@ -60,7 +60,7 @@ class Monitor:
         self._owed: dict[Any, list[tuple[int, DT[Any, Any]]]] = {}
 
     def see(self, event: Event) -> None:
-        """Take the next event, or raise `NotMonotone` and forget it."""
+        """Check the next event; if it breaks a watermark, raise `NotMonotone` and ignore the event."""
         order, number = self.order, self.number
         self.number += 1
         try:
@@ -80,7 +80,7 @@ class Monitor:
     def breaks(self, event: Event) -> list[Any]:
         """Return the watermarks whose promise ``event`` would break."""
         if isinstance(event, WM) and not self._strict:
-            # A watermark that another one covers says nothing new; only the strict variant forbids it.
+            # A watermark that another one covers says nothing new. Only the strict variant forbids it.
             return []
         return [w for w in self._seen if self.order.le(event.t, w)]
 
@@ -111,7 +111,7 @@ def is_monotone(order: Order[Any], events: Iterable[Event], seen: Iterable[Any] 
 
 
 def is_strictly_monotone(order: Order[Any], events: Iterable[Event], seen: Iterable[Any] = ()) -> bool:
-    """Return whether, moreover, no watermark comes after one that covers it: the slides' variant.
+    """Return whether, in addition, no watermark comes after one that covers it: the slides' variant.
 
     >>> from tidegate.time import Nat
     >>> is_strictly_monotone(Nat(), [WM(1), WM(2)]), is_strictly_monotone(Nat(), [WM(2), WM(1)])
@@ -155,9 +155,9 @@ def owed(order: Order[Any], events: Iterable[Event]) -> list[DT[Any, Any]]:
 
 
 def is_productive(order: Order[Any], events: Iterable[Event]) -> bool:
-    """Return whether all data is covered by a watermark sooner or later; a stream that ends always is.
+    """Return whether all data is covered by a watermark sooner or later; for a stream that ends, this is always true.
 
-    Only of a `Lasso` can it be known; any other iterable is taken for one that ends.
+    This can be decided for a `Lasso` only; any other iterable is assumed to end.
 
     >>> from tidegate.time import Nat
     >>> is_productive(Nat(), Lasso([], [DT(1, "a"), WM(0)])), is_productive(Nat(), [DT(1, "a")])

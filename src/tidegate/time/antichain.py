@@ -15,9 +15,10 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Antichain(Generic[T]):
-    """A finite set of pairwise incomparable, possibly extended times of an order.
+    """A finite set of times (or extended times) of an order, no two of which are comparable.
 
-    It can be read from below, as a frontier (`reaches`), and from above, as the greatest complete times (`covers`).
+    It can be read in two ways: as a frontier, the least times that may still appear (`reaches`), or as the greatest
+    complete times (`covers`).
 
     >>> from tidegate.time import Nat, Product
     >>> frontier = Antichain.minimal(Product(Nat(), Nat()), [(0, 2), (1, 1), (1, 3)])
@@ -52,11 +53,11 @@ class Antichain(Generic[T]):
         return cls(order, maximal(order, times))
 
     def reaches(self, t: T) -> bool:
-        """Return whether some element is at or below ``t``: read as a frontier, ``t`` may still appear."""
+        """Return whether some element is at or below ``t``: if this is a frontier, ``t`` may still appear."""
         return any(self.order.le(f, t) for f in self.times)
 
     def covers(self, t: T) -> bool:
-        """Return whether some element is at or above ``t``: read as complete times, ``t`` is complete."""
+        """Return whether some element is at or above ``t``: if these are complete times, ``t`` is complete."""
         return any(self.order.le(t, c) for c in self.times)
 
     def __iter__(self) -> Iterator[T]:
@@ -81,7 +82,7 @@ class Antichain(Generic[T]):
 def complete_times(order: Order[T], frontier: Iterable[T]) -> Antichain[T]:
     """Return the greatest complete times, given the least times that may still appear.
 
-    A time is complete if no element of the frontier is at or below it. `frontier_times` is the way back.
+    A time is complete if no element of the frontier is at or below it. `frontier_times` does the reverse.
 
     >>> from tidegate.time import Nat, Product
     >>> complete_times(Product(Nat(), Nat()), [(3, 2)])

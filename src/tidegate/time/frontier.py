@@ -18,7 +18,7 @@ T = TypeVar("T", bound=Hashable)
 class Frontier(Generic[T]):
     """The minimal elements of the times that have a positive count.
 
-    It iterates over its times. `update` answers how it changed, so that a change can be passed on.
+    It iterates over its times. `update` returns how it changed, so that a change can be passed on.
 
     >>> from tidegate.time import Nat
     >>> frontier = Frontier(Nat(), {3: 1, 5: 2})
@@ -38,14 +38,14 @@ class Frontier(Generic[T]):
         for t in self._counts:
             order.check(t, extended=True)
         positive = [t for t, n in self._counts.items() if n > 0]
-        # On a total order the least time is at the top of a heap; entries that lost their count are dropped late.
+        # On a total order the least time is at the top of a heap. Entries that lost their count are dropped later.
         self._heap: list[tuple[Any, T]] | None = [(order.key(t), t) for t in positive] if order.total else None
         if self._heap is not None:
             heapify(self._heap)
         self._times: dict[T, None] = dict.fromkeys(minimal(order, positive))
 
     def update(self, t: T, n: int) -> list[tuple[T, int]]:
-        """Add ``n`` to the count of ``t``; answer the times that left (-1) and entered (+1) the frontier."""
+        """Add ``n`` to the count of ``t``; return the times that left (-1) and entered (+1) the frontier."""
         counts = self._counts
         before = counts.get(t, 0)
         after = before + n
@@ -60,7 +60,7 @@ class Frontier(Generic[T]):
         return []
 
     def update_all(self, changes: Iterable[tuple[T, int]]) -> list[tuple[T, int]]:
-        """Apply several changes; answer their net effect on the frontier, with what cancels left out.
+        """Apply several changes; return their net effect on the frontier, with what cancels left out.
 
         >>> from tidegate.time import Nat
         >>> Frontier(Nat(), [1]).update_all([(1, -1), (2, 1), (1, 1)])
@@ -120,7 +120,7 @@ class Frontier(Generic[T]):
         key = self.order.key
         heappush(heap, (key(t), t))
         if len(heap) > 2 * len(self._counts) + 8:
-            # Most entries have lost their count: a time that comes and goes must not make the heap grow.
+            # Most entries have lost their count. Remove them, or times that come and go would make the heap grow.
             heap[:] = [(key(u), u) for u, n in self._counts.items() if n > 0]
             heapify(heap)
         # The time of the frontier, if there is one, was at the top.

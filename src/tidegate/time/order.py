@@ -22,11 +22,11 @@ class NotATime(TidegateError, ValueError):
 
 
 class NoSuchTime(TidegateError, LookupError):
-    """A least element, a join or a meet was asked for where none exists."""
+    """A least element, a join or a meet was asked for, but there is none."""
 
 
 class Bound(Enum):
-    """A time that is not one: below every time, or above every time, of whatever order it stands in."""
+    """`TOP` or `BOTTOM`: above or below every time of every order, and not itself a time."""
 
     BOTTOM = "BOTTOM"
     TOP = "TOP"
@@ -63,8 +63,8 @@ def le_bound(a: object, b: object) -> bool:
 class Order(ABC, Generic[T]):
     """A partial order on times.
 
-    Orders are values: two that are built alike are equal. `le` also takes *extended* times, in which `TOP` or `BOTTOM`
-    stands for the whole or, in a composed order, for a component: they occur in watermarks and frontiers, not on data.
+    Orders are values: two that are built alike are equal. `le` also takes *extended* times: `TOP` or `BOTTOM` in place
+    of a whole time or, in a composed order, of a component. They occur in watermarks and frontiers, not on data.
 
     >>> from tidegate.time import Nat, Product
     >>> order = Product(Nat(), Nat())
@@ -83,11 +83,11 @@ class Order(ABC, Generic[T]):
 
     @abstractmethod
     def contains(self, t: object, *, extended: bool = False) -> bool:
-        """Return whether ``t`` is a time of this order; with ``extended``, whether it may stand in a frontier."""
+        """Return whether ``t`` is a time of this order; with ``extended``, whether it may be in a frontier."""
 
     @abstractmethod
     def key(self, t: T) -> Any:
-        """Return a value to sort by that extends the order to a total one."""
+        """Return a value to sort by; sorting by it gives a total order that agrees with this one."""
 
     @property
     @abstractmethod
@@ -96,11 +96,11 @@ class Order(ABC, Generic[T]):
 
     @abstractmethod
     def tops(self) -> list[T]:
-        """Return the extended times below which everything is."""
+        """Return the least extended times: every time is at or above one of them."""
 
     @abstractmethod
     def bottoms(self) -> list[T]:
-        """Return the extended times above which everything is."""
+        """Return the greatest extended times: every time is at or below one of them."""
 
     @abstractmethod
     def not_above(self, f: T) -> list[T]:
@@ -205,7 +205,7 @@ class Order(ABC, Generic[T]):
         return "use a time of this order"
 
     def _extremal(self, xs: list[T], *, greatest: bool) -> list[T]:
-        # In a linear extension nothing is below anything earlier, so each candidate meets only those already kept.
+        # In a linear extension nothing is below anything earlier, so compare each candidate with those already kept.
         kept: list[T] = []
         for x in sorted(xs, key=self.key, reverse=greatest):
             if greatest:

@@ -13,7 +13,7 @@ __all__ = ["CyclicOrder", "Poset"]
 
 
 class CyclicOrder(TidegateError, ValueError):
-    """The pairs given for a `Poset` go round in a circle."""
+    """The pairs given for a `Poset` form a cycle."""
 
 
 class Poset(Order[Hashable]):
@@ -85,7 +85,7 @@ class Poset(Order[Hashable]):
             return False
 
     def not_a_time(self, t: object) -> Any:
-        # The pairs of a large order would drown the value that is wrong.
+        # A message with all pairs of a large order would hide the value that is wrong.
         error = super().not_a_time(t)
         error.what = f"expected one of the {len(self.elements)} elements of a Poset, got {t!r} ({type(t).__name__})"
         return error
@@ -128,7 +128,7 @@ class Poset(Order[Hashable]):
 
 
 def _topological(direct: dict[Hashable, list[Hashable]]) -> list[Hashable]:
-    """Order the elements from below to above; a cycle is an error that names it."""
+    """Order the elements from below to above; raise an error that names the cycle if there is one."""
     done: dict[Hashable, None] = {}
     path: dict[Hashable, None] = {}
     for root in reversed(direct):

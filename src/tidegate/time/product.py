@@ -73,7 +73,7 @@ class _Tuples(Order[Tuple]):
 
     @abstractmethod
     def _apart(self, t: Tuple, method: str, ends: str) -> list[Tuple]:
-        """Return tuples that miss ``t``: a ``method`` of a component says how, and ``ends`` what is free elsewhere."""
+        """Return tuples that miss ``t``: a ``method`` of a component says how; the others have values of ``ends``."""
 
     def tops(self) -> list[Tuple]:
         return list(product(*(part.tops() for part in self.parts)))
@@ -107,7 +107,7 @@ class Product(_Tuples):
         self.total = len(parts) == 1 and parts[0].total
 
     def _le(self, a: Tuple, b: Tuple) -> bool:
-        # A loop and not all(…): this is compared more often than anything else.
+        # A loop and not all(…): no comparison is made more often than this one.
         for part, x, y in zip(self.parts, a, b, strict=True):  # noqa: SIM110
             if not part.le(x, y):
                 return False
@@ -195,7 +195,7 @@ class Lexicographic(_Tuples):
         i = next(i for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y)
         rest = [getattr(p, ends)() for p in self.parts[i + 1 :]]
         found = list(product(*([x] for x in a[:i]), getattr(self.parts[i], method)(a[i], b[i]), *rest))
-        # Where the differing components have no common bound, step off the common beginning, from its end.
+        # If the differing components have no common bound, go back along the common beginning, from its end.
         while not found and i > 0:
             i -= 1
             rest = [getattr(p, ends)() for p in self.parts[i + 1 :]]

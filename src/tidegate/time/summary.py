@@ -49,11 +49,11 @@ class Summaries(ABC, Generic[T, S]):
 
     @abstractmethod
     def le(self, a: S, b: S) -> bool:
-        """Return whether ``a`` takes every time to at or below where ``b`` takes it."""
+        """Return whether for every time the result of ``a`` is at or below that of ``b``."""
 
     @abstractmethod
     def lt_everywhere(self, a: S, b: S) -> bool:
-        """Return whether ``a`` takes every time to strictly below where ``b`` takes it."""
+        """Return whether for every time the result of ``a`` is strictly below that of ``b``."""
 
     @abstractmethod
     def contains(self, s: object) -> bool:
@@ -178,7 +178,7 @@ class Componentwise(Summaries[tuple[Any, ...], tuple[Any, ...]]):
 
 
 class LexicographicSummaries(Componentwise):
-    """Summaries of a lexicographic order: one for each component, all but the last strict, or order would be lost."""
+    """Summaries of a lexicographic order: one for each component. All but the last are strict, to keep the order."""
 
     __slots__ = ()
 

@@ -12,7 +12,7 @@ Y = TypeVar("Y", bound=Hashable)
 
 
 class ZMultiset(Generic[X]):
-    """An immutable multiset with integer counts; what has count zero is not in it.
+    """An immutable multiset with integer counts; elements with count zero are not in it.
 
     >>> a = ZMultiset({"x": 2, "y": -1})
     >>> b = ZMultiset(["x", "y"])
@@ -72,7 +72,7 @@ class ZMultiset(Generic[X]):
         return ZMultiset({x: n for x, n in self._counts.items() if n > 0})
 
     def negative(self) -> ZMultiset[X]:
-        """Return the part with negative counts, as they are."""
+        """Return the part with negative counts; they stay negative."""
         return ZMultiset({x: n for x, n in self._counts.items() if n < 0})
 
     def map(self, f: Callable[[X], Y]) -> ZMultiset[Y]:

@@ -189,7 +189,7 @@ def _mono(known: Premises, c: UpdatesState, _: UpdatesState, p: Term) -> Proof:
     rec, few = vacant(scope, c.rec, p), finite(scope, head)
     safe = z3.Implies(known.if_, rec)
     return Proof(
-        # Where the view is vacant, nothing exists (Safe). What the others have to tell is a sum of upright multisets.
+        # If the view is vacant, nothing exists (Safe). What the others have to tell is a sum of upright multisets.
         [comes, beta_here, comes_then, safe, others_tell, few],
         [
             Step([known.if_, safe], rec),
@@ -198,9 +198,10 @@ def _mono(known: Premises, c: UpdatesState, _: UpdatesState, p: Term) -> Proof:
             Step([beta_here, nonempty], beta),
             # All that is unheard adds up to nothing up to p.
             Step([adds_up, rec, known.if_], gone := vacant(scope, c.unheard(v), p)),
-            # It is what w has to tell, and what the others have. Both are upright, so neither has anything there.
+            # It is the sum of what w has to tell and what the others have. Both are upright, so neither has anything
+            # there.
             Step([*known.order, gone, tells, others_tell], nothing := vacant(scope, c.to_come(w, v), p)),
-            # The update and what comes behind it cancel out there, so neither has anything either.
+            # The update and what comes after it cancel out there, so neither has anything either.
             Step([*known.order, nothing, behind, beta, few], none := vacant(scope, head, p)),
         ],
         [known.if_, none],
@@ -234,7 +235,7 @@ def then_vacant_rec(_: UpdatesState, then: UpdatesState, p: Term) -> Term:
 
 
 def others_keep(action: str) -> Claim[Any]:
-    """Return that an action changes only what its own worker has to tell: a sum changes by that."""
+    """Return that an action changes only what its own worker has to tell, so that a sum changes by just that."""
     return Claim(
         "nothing else changes in info",
         "WWP",

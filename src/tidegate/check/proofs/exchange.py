@@ -138,7 +138,7 @@ def _justified(c: ExchangeState, w: Term, v: Term, k: Term, p: Term) -> Term:
 
 
 def updates_justified(c: ExchangeState, w: Term, v: Term, k: Term, p: Term) -> Term:
-    """Whether the update at position ``k`` may add ``p``: by what comes behind it, or by what its sender holds."""
+    """Whether the update at position ``k`` may add ``p``: by what comes after it, or by what its sender holds."""
     M, N, C = c.update(w, v, k), c.coming(w, v, k + 1), c.held(w)
     why = z3.Or(supp(c.scope, M, p), supp(c.scope, N, p), below(c.scope, C, p), M(p) + N(p) < C(p))
     return z3.Implies(z3.And(c.in_queue(w, v, k), M(p) > 0), why)

@@ -30,8 +30,8 @@ C = TypeVar("C", bound=_State)
 class Invariant:
     """A statement about a configuration, for all individuals of some sorts.
 
-    One about positions in queues (``"WWIP"``) is assumed, when it is to be shown for one position, for that and the
-    neighbouring ones only: this is less, and with all of them the solver gets lost.
+    A statement about positions in queues (``"WWIP"``) that is to be shown for one position is assumed for that and the
+    neighbouring ones only. This is less, and with all of them the solver does not finish.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Invariant:
 
 @dataclass(frozen=True)
 class Action(Generic[C]):
-    """One way to move: what its parameters are, the guards by name, what comes after, and how to tell of it.
+    """One kind of step: its parameters, the guards by name, the configuration after it, and how to describe it.
 
     ``cases`` and ``cover`` help to prove a statement about one pointstamp, see `Obligation`.
     """

@@ -61,8 +61,8 @@ class Obligation:
 class Query:
     """A statement of a protocol, and one part of its proof.
 
-    If it is a question of whether something is ``possible`` (a guard together with the invariants), then a model is
-    wanted: without one, the proof would be about nothing.
+    If it asks whether something is ``possible`` (a guard together with the invariants), then a model is
+    wanted: without one, the proof would be vacuous.
     """
 
     protocol: str
@@ -156,7 +156,7 @@ def _refute(query: Query, steps: int) -> tuple[Verdict, str, Sequence[str]] | No
         formulas = [*ob.given, *ob.cover, z3.Not(ob.goal), *scope.distinct()]
         if _check(formulas, steps)[0] != z3.sat:
             continue
-        # For the reader: with the least counts that do.
+        # For the reader: use the least counts that are possible.
         counts = _counts(formulas)
         for most in (1, 2, 4, None):
             small = [] if most is None else [z3.And(-most <= n, n <= most) for n in counts]
@@ -183,7 +183,7 @@ def _counts(formulas: Sequence[Term]) -> list[Term]:
 
 
 def _check(formulas: Sequence[Term], steps: int) -> tuple[Any, Any]:
-    # A context of its own: the solver's search depends on all that was said in a context before.
+    # A context of its own: the solver's search depends on everything that was stated in a context before.
     context = z3.Context()
     solver = z3.Solver(ctx=context)
     solver.set("rlimit", steps)

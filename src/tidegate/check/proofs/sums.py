@@ -1,8 +1,8 @@
 """Lemmas about finite multisets and finite sums, which the proofs of the protocols use.
 
-A sum over all workers, or over all edges, can not be said in the solver's language. What is used of it holds for a sum
-of no parts, and for one of one more part if it holds for those before: the solver shows both, and by induction it holds
-for any number. Parts are numbered from 0, and ``total(k)`` is the sum of the first ``k``.
+A sum over all workers, or over all edges, cannot be expressed in the solver's language. Each property that is used of
+it holds for a sum of no parts, and for a sum of one more part if it holds for those before. The solver shows both, and
+by induction it holds for any number. Parts are numbered from 0, and ``total(k)`` is the sum of the first ``k``.
 """
 
 from __future__ import annotations

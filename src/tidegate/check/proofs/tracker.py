@@ -1,9 +1,10 @@
-"""The combined tracker of Figure 7: what was proved of its two parts, put together.
+"""The combined tracker of Figure 7, proved from what was proved of its two parts.
 
 The order of pointstamps is could-result-in, which is a partial order (`graph.paths`), so everything that is proved of
-exchange holds here: its configuration moves by its own actions, or not at all. Of it the proof uses four things: what
-exists has positive counts, it is believed at or below, so is what an update changes (lemma glob), and ``glob`` changes
-by updates only. A worker's propagation takes any number of steps at once, and each of them keeps its invariants.
+exchange holds here: its configuration changes by its own actions, or not at all. The proof uses four facts about it:
+what exists has positive counts; a worker believes that something exists at or below it; the same holds for what an
+update changes (lemma glob); and ``glob`` changes by updates only. A worker's propagation takes any number of steps at
+once, and each of them keeps its invariants.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Aggregate functions: one record for each, with all that is known of it; to add a function is to add a record.
+"""Aggregate functions: one record for each, with all that is known of it. To add a function, add a record.
 
 Everyone else looks functions up here. SQL is in templates. In those for Spark,
 
 - ``{call}`` is the call as it was written, ``{f}`` its filter, ``{x}`` and ``{y}`` its first two arguments;
-- ``{o}`` is a value that sorts rows; ``{at}`` is the same, but NULL where the call passes over ``{x}``;
+- ``{o}`` is a value that sorts rows; ``{at}`` is the same, but NULL where the call ignores ``{x}``;
 - ``{values}`` is the list of all ``{x}`` in the order of rows;
 - ``{a}`` and ``{b}`` are the columns of a partial result.
 

@@ -8,20 +8,20 @@ from typing import Any, Final, TypeAlias
 
 __all__ = ["AS_WRITTEN", "AggregateFunction", "LoopRule", "PartialForm", "TypeRule"]
 
-#: From the type of the first argument to the type of the result; None where only Spark can tell.
+#: From the type of the first argument to the type of the result; None if only Spark knows it.
 TypeRule: TypeAlias = Callable[[str | None], str | None]
 
-#: The form in DuckDB of what is written there as in Spark.
+#: The form in DuckDB of a function that is written there as in Spark.
 AS_WRITTEN: Final = "{call}"
 
 
 @dataclass(frozen=True, slots=True)
 class PartialForm:
-    """Partial results, of which two make one: state is as large as the number of groups, not of rows.
+    """Partial results, two of which can be merged into one: state grows with the number of groups, not of rows.
 
-    Each of ``parts`` is a column: how it is computed of rows, and how of other partial results. ``finish`` makes the
-    result of them. ``type`` is the only type of result for which this is so, if there is one. ``merge`` is the function
-    that makes one result of two, if results are all that it takes.
+    Each of ``parts`` is a column: how it is computed from rows, and how from other partial results. ``finish``
+    computes the result from them. ``type``, if given, is the only type of result for which this is right. ``merge`` is
+    the function that merges two final results, if that is possible.
     """
 
     parts: tuple[tuple[str, str], ...]
@@ -32,12 +32,12 @@ class PartialForm:
 
 @dataclass(frozen=True, slots=True)
 class LoopRule:
-    """How a loop merges facts, in any order and any number of times: only functions that do not mind have such a rule.
+    """How a loop merges facts, in any order and any number of times. Only functions that allow this have such a rule.
 
     ``takes`` says which types it is for, and ``fits`` whether a type is one of them. ``sql`` merges in Spark:
     ``{function}`` is the function's name, ``{fields}`` are the columns by which facts
-    are compared. ``merge`` does the same in Python with values that are not NULL. ``by`` is set for functions that
-    take values of the fact that another column picks: the function by which that column has to be kept.
+    are compared. ``merge`` does the same in Python with values that are not NULL. ``by`` is for functions that take
+    their value from the fact that another column picks: it is the function by which that column has to be kept.
     """
 
     takes: str
@@ -49,13 +49,13 @@ class LoopRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateFunction:
-    """What is known of an aggregate function; the defaults are right for one of which nothing is known but its name."""
+    """What is known of an aggregate function; the defaults are right if only its name is known."""
 
     #: What it is called in Spark: the usual name first.
     names: tuple[str, ...]
     #: The parser's classes for calls of it; a call without a class is known by its name.
     nodes: tuple[str, ...] = ()
-    #: The type of its result, or the rule for it; None where only Spark can tell.
+    #: The type of its result, or the rule for it; None if only Spark knows it.
     type: str | TypeRule | None = None
     #: Whether its result depends on the order of rows: it sees them sorted by time, then by all columns.
     order_sensitive: bool = False
@@ -63,15 +63,15 @@ class AggregateFunction:
     lists: bool = False
     #: Whether Spark computes it over a frame of rows.
     framed: bool = True
-    #: The number of arguments of the calls that ``sorted`` and ``partial`` are for; None if they are for any.
+    #: The number of arguments of the calls that ``sorted`` and ``partial`` apply to; None if to any call.
     arguments: int | None = None
-    #: A form for Spark whose result depends on the rows only, not on how they are spread; empty if it does so anyway.
+    #: A form for Spark whose result does not depend on how rows are partitioned; empty if that is so anyway.
     sorted: str = ""
-    #: Words after the parenthesis with which a call is left as it is, as ``WITHIN GROUP`` says how rows are sorted.
+    #: Words after the parenthesis with which a call is left unchanged: ``WITHIN GROUP`` says how rows are sorted.
     unsorted_with: tuple[str, ...] = ()
     #: What is kept in place of rows; None if there is nothing smaller.
     partial: PartialForm | None = None
-    #: Whether its result is one of the values, as it was.
+    #: Whether its result is one of the values, unchanged.
     picks: bool = False
     #: Its form in DuckDB; empty if none is known to mean the same. A test compares them on values. ``{x}`` and ``{y}``
     #: are its arguments, ``{o}`` the order of rows, ``{d}`` is DISTINCT, ``{f}`` the filter, ``{n}`` and ``{w}`` are
@@ -83,16 +83,16 @@ class AggregateFunction:
     duckdb_takes: tuple[str, ...] = ()
     #: The type of its result where it is known to agree, if that is more than ``type`` says.
     duckdb_type: TypeRule | None = None
-    #: The function of DuckDB that picks one of two values by others, for one that compares its argument.
+    #: For a function that compares its argument: the function of DuckDB that picks a value by another one.
     compares: str = ""
-    #: How a loop keeps it; None if what is kept would depend on how often and in which order facts are found.
+    #: How a loop keeps it; None if the result would depend on how often and in which order facts are found.
     loop: LoopRule | None = None
 
     @property
     def sees_order(self) -> bool:
-        """Whether its form for Spark compares rows by their order, if only to choose among equal ones."""
+        """Whether its form for Spark compares rows by their order, even if only among equal ones."""
         return any(mark in self.sorted for mark in ("{o}", "{at}", "{values}"))
 
     def takes(self, arguments: int) -> bool:
-        """Whether the forms here are for a call with so many arguments."""
+        """Whether the forms here apply to a call with this many arguments."""
         return self.arguments in (None, arguments)

@@ -59,21 +59,21 @@ def _merged_by(function: str) -> PartialForm:
 
 
 def _picked(function: str, at: str) -> PartialForm:
-    """Return the form of what picks the value of the least or greatest row, by ``at``."""
+    """Return the form of a function that picks the value of the least or greatest row, by ``at``."""
     least = function.removesuffix("_by")
     first = (f"{function}(struct({{x}} AS v), {at}){{f}}", f"{function}({{a}}, {{b}})")
     return PartialForm((first, (f"{least}({at}){{f}}", f"{least}({{b}})")), "{a}.v")
 
 
 _AVERAGE = PartialForm(
-    # As Spark does: a sum of large integers does not overflow.
+    # As in Spark: a sum of large integers does not overflow.
     (("sum(CAST({x} AS DOUBLE)){f}", "sum({a})"), ("count({x}){f}", "sum({b})")),
     # On no values at all, the average is null, and not a division by zero.
     "{a} / nullif({b}, 0)",
     # Spark divides decimals with more digits than SQL's division has; and intervals in a way of their own.
     type="DOUBLE",
 )
-#: By what `min_by` and `max_by` compare rows: among equal ones, by their order.
+#: What `min_by` and `max_by` compare rows by: equal ones are compared by their order.
 _TIED = "IF({y} IS NULL, NULL, struct({y} AS a, {o} AS o))"
 
 

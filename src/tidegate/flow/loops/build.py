@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMIT", "loop_fields", "relations_of_loop"]
 
-#: After so many rounds a loop that still changes is an error, unless said otherwise.
+#: After this many rounds, by default, a loop that still changes is an error.
 LIMIT = 10_000
 
 
@@ -68,7 +68,7 @@ def loop_fields(
         aggregation, rules = rules_of(aggregation, facts)
     read = list(keys)
     for output in aggregation.outputs:
-        # What min_by compares by is read by it, but comes where it is kept itself.
+        # What min_by compares by is read by it too, but it comes with its own rule.
         read += [name for name in ([output.name] if rules else output.columns) if name not in read]
     surplus = [c.name for c in first.columns if c.name not in read]
     if surplus:

@@ -1,4 +1,4 @@
-"""How a loop makes one fact of several for a key: rules that may be applied in any order, and any number of times.
+"""How a loop merges several facts of a key into one, by rules that work in any order and any number of times.
 
 >>> str(Rule("via", "min_by", "dist"))
 'min_by(via, dist) AS via'
@@ -23,12 +23,12 @@ __all__ = ["Rule", "kept", "rules_of"]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How one column of a fact is merged: by ``function``, of the column itself and perhaps of another one.
+    """How one column of a fact is merged: by ``function``, from the column itself and for some functions another one.
 
-    NULL is passed over by all of them. ``min_by`` and ``max_by`` take the values of one fact: that which is the least
-    (the greatest) in ``by``, which is not NULL there, and among several such in the columns that have the same rule, in
-    their order, NULL being the least. ``by`` is itself kept, by ``min`` (``max``). ``collect_union`` is the union of
-    arrays as sets, sorted, NULL last.
+    All functions ignore NULL. ``min_by`` and ``max_by`` take their values from one fact: the one that is the least (the
+    greatest) in ``by``, where that is not NULL. Ties are broken by the columns that have the same rule, in their order,
+    NULL being the least. ``by`` is itself kept, by ``min`` (``max``). ``collect_union`` is the union of arrays as sets,
+    sorted, NULL last.
     """
 
     name: str
@@ -56,13 +56,13 @@ class Rule:
         return f"{merged}.{name}" if self.by else merged
 
     def compared(self, rules: tuple[Rule, ...]) -> list[str]:
-        """Return the columns by which facts are compared: ``by``, then those that are taken of the same fact."""
+        """Return the columns by which facts are compared: ``by``, then those that are taken from the same fact."""
         together = [r.name for r in rules if (r.function, r.by) == (self.function, self.by)]
         return [self.by, *together]
 
 
 def kept(keep: Any, key: tuple[str, ...], facts: Schema) -> Aggregation:
-    """Bind what is kept of the facts of a key; none means that a fact is its key, and nothing more."""
+    """Bind what is kept of the facts of a key; if that is nothing, a fact is only its key."""
     texts = names_of(keep, "keep")
     if not texts:
         return Aggregation(tuple(reference_to(name, facts[name].type) for name in key), ())
@@ -77,7 +77,7 @@ def kept(keep: Any, key: tuple[str, ...], facts: Schema) -> Aggregation:
 
 
 def rules_of(wanted: Aggregation, facts: Schema) -> tuple[Aggregation, tuple[Rule, ...]]:
-    """Return what is kept as rules, and as aggregates that do not mind the order of facts; or raise if it is no such.
+    """Return what is kept, as rules and as aggregates that do not depend on the order of facts; raise for any other.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> facts = parse_schema("node INT, dist INT, via INT")
@@ -98,7 +98,7 @@ def rules_of(wanted: Aggregation, facts: Schema) -> tuple[Aggregation, tuple[Rul
         return wanted, ()
     texts = [f"{rule.merge(rules)} AS {sqltypes.quoted(rule.name)}" for rule in rules]
     merged = aggregation(tuple(map(sqltypes.quoted, keys)), texts, {}, facts)
-    # A merged value is of the type of those that it is made of, which is more than can be derived.
+    # A merged value has the type of the values that it is merged from, which says more than can be derived.
     outputs = tuple(replace(output, type=facts[output.name].type) for output in merged.outputs)
     return Aggregation(merged.by, outputs), rules
 

@@ -1,4 +1,4 @@
-"""What stands in the way of reading a query as a union of selections from joins, where, and what to do about it."""
+"""Why a query is not a union of selections from joins: what is in it, where, and what to do about it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def tables_of(select: Tree) -> list[Tree]:
 
 
 def _is_plain(table: Tree) -> bool:
-    """Return whether it is the name of a relation, perhaps with another name behind it, and nothing more."""
+    """Return whether it is the name of a relation, with or without an alias, and nothing more."""
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
         return False
     alias = table.args.get("alias")

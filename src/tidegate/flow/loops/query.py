@@ -1,7 +1,7 @@
 """The queries of a loop, in the form that engines need: unions of selections from joined relations, and any other.
 
-A `Branch` is one member of a union: it can be rendered with every relation replaced by a table of the engine's choice,
-so that new facts meet all rows, and new rows meet all facts; and with the time of what it derives.
+A `Branch` is one member of a union. It can be rendered with every relation replaced by a table of the engine's choice,
+so that new facts are joined with all rows, and new rows with all facts; and with the time of what it derives.
 
 >>> branch = Branch(
 ...     outputs=(Expression("node", "`e`.dst", "INT"), Expression("label", "`k`.label", "INT")),
@@ -61,7 +61,7 @@ class Branch:
 
     @property
     def known(self) -> str | None:
-        """The alias of ``known``, or None: then what the branch gives depends on rows only, and not on the round."""
+        """The alias of ``known``, or None: then the result of the branch depends on rows only, and not on the round."""
         return next((r.alias for r in self.relations if r.name == KNOWN), None)
 
     def select(self, tables: Mapping[str, str], *, extra: Sequence[str] = ()) -> str:
@@ -83,9 +83,9 @@ class Branch:
     def joined_times(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return, for each time column, its value for a fact that the branch derives: the join of the rows' times.
 
-        On every order of a flow, total or a product, the join is the greatest in each column. A fact made from rows of
-        tables alone has no time, NULL: it holds from the beginning. As ``greatest`` passes over NULL, such facts need
-        no case of their own.
+        On every order of a flow, total or a product, the join is the greatest in each column. A fact from rows of
+        tables alone has no time, NULL: it holds from the beginning. ``greatest`` ignores NULL, so such facts need no
+        special case.
         """
         timed = [r.alias for r in self.relations if r.timed]
         found = []
@@ -99,10 +99,10 @@ class Branch:
 class Query:
     """What ``start`` or ``step`` is: a query that gives facts.
 
-    ``columns`` are those of a fact: the key, then what ``keep`` reads. ``branches`` are the members of the union that
-    it is; together, as a multiset, they give what ``sql`` gives. With ``rounds`` a query may be of any form, and
-    ``branches`` is empty if it is no such union: then only ``sql`` says what it is. ``relations`` are the names of
-    those that it reads.
+    ``columns`` are those of a fact: the key, then what ``keep`` reads. ``branches`` are the members of its union;
+    together, as a multiset, they give what ``sql`` gives. With ``rounds`` a query may have any form. If it is not such
+    a union, ``branches`` is empty, and only ``sql`` says what it is. ``relations`` are the names of the relations that
+    it reads.
     """
 
     sql: str = field(metadata=AS_SQL)
@@ -128,10 +128,10 @@ class Query:
         return Sql.of(self.sql).render(spelled)
 
     def hoisted(self) -> tuple[dict[str, Query], Query]:
-        """Return the queries that it defines with WITH and that do not read ``known``; and what remains without them.
+        """Return the queries that it defines with WITH and that do not read ``known``; and the query without them.
 
-        They give the same rows in every round of a version, so that an engine need ask them only once. Each may read
-        those before it, under their names, and so may what remains.
+        They give the same rows in every round of a version, so an engine need run them only once. Each may read
+        those before it, under their names, and so may the rest of the query.
 
         >>> degree = "SELECT src, count(*) AS n FROM input GROUP BY src"
         >>> query = Query(f"WITH d AS ({degree}) SELECT k.node FROM known k JOIN d ON d.src = k.node", (), (), ())
@@ -148,7 +148,7 @@ class Query:
         end = 0
         for name, begin, opening, end in _definitions(sql):
             query = _query(str(sql[opening + 1 : end]))
-            # What names its columns is left where it is: the names would have to come along.
+            # A definition that names its columns is left where it is: the names would have to move with it.
             if opening == begin + 2 and of_round.isdisjoint(query.relations):
                 found[name] = query
             else:
@@ -166,7 +166,7 @@ def _query(sql: str) -> Query:
 
 
 def members(sql: Sql) -> list[Sql]:
-    """Return the members of the union that a query is; one, if it is none.
+    """Return the members of the union that a query is; one member, if it is not a union.
 
     >>> [str(member) for member in members(Sql.of("SELECT 'UNION ALL' AS a FROM b union all SELECT c FROM d"))]
     ["SELECT 'UNION ALL' AS a FROM b", 'SELECT c FROM d']

@@ -27,7 +27,7 @@ class Gate(Operator):
 class Aggregate(Operator):
     """One row for each time and group that has rows.
 
-    With ``embeds`` it is the paper's E: nothing but its lists is read, and they are unfolded. Then an engine may leave
+    With ``embeds`` it is the paper's E: only its lists are read, and they are unfolded. Then an engine may leave
     out groups whose lists are empty, need not sort the lists, and need not keep the key.
     """
 
@@ -43,9 +43,9 @@ class Accumulate(Operator):
     """For each group, aggregates over all rows at or below a time.
 
     ``emit`` is ``update`` or ``complete``. ``every`` maps time columns to a period in units: a row counts from the last
-    unit of its period on. ``offset`` is 0: periods align to the epoch. With ``forget``, a group's row so many units or
-    more after the one before, by the times from which on they count, begins anew; a group that was silent so long is
-    not answered.
+    unit of its period on. ``offset`` is 0: periods align to the epoch. With ``forget``, a group starts again from
+    nothing if a row comes that many units or more after the group's row before it; the distance is that of the times
+    from which on they count. A group that was silent for that long is not answered.
     """
 
     verb: ClassVar[str] = "accumulate"
@@ -59,7 +59,7 @@ class Accumulate(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carry(Accumulate):
-    """The same rows as `Accumulate`, meant as an Aggregate with a loop: what a window answers falls into the next."""
+    """The same rows as `Accumulate`, as an Aggregate with a loop: the answer of a window is a row of the next one."""
 
     verb: ClassVar[str] = "carry"
 
@@ -74,10 +74,10 @@ class Distinct(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deduplicate(Operator):
-    """The least row by time, then by all columns, per key; and again ``within`` units after the last one kept.
+    """For each key the least row, by time and then by all columns; and again ``within`` units after the last one kept.
 
-    ``over`` is the time column that is meant; other time columns are part of the key. With ``forget``, the next one is
-    kept that comes so many units or more after the key's row before it, kept or not.
+    ``over`` is the time column to measure along; other time columns are part of the key. With ``forget``, a row is kept
+    if it comes that many units or more after the key's row before it, whether that was kept or not.
     """
 
     verb: ClassVar[str] = "deduplicate"
@@ -91,10 +91,11 @@ class Deduplicate(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process(Operator):
-    """What one copy of a specification operator per key answers; it answers dicts of ``columns``.
+    """The answers of a specification operator, one copy for each key; it returns dicts of ``columns``.
 
-    The result has the time columns, the key, and ``columns``. With ``forget``, a key's row so many units or more after
-    the one before is for a new copy. The one before exits then, with answers from the last unit of the silence on.
+    The result has the time columns, the key, and ``columns``. With ``forget``, a row that comes that many units or more
+    after the key's row before it goes to a new copy. The old copy exits then; its answers are at the last unit of the
+    silence, or above.
     """
 
     verb: ClassVar[str] = "process"
@@ -105,7 +106,7 @@ class Process(Operator):
     by: tuple[Expression, ...]
     columns: tuple[str, ...]
     forget: int | None = field(default=None, metadata=IF_GIVEN)
-    #: Makes rows of what the operator puts out, if that is something else.
+    #: A function from what the operator puts out to rows, if that is something else.
     out: Callable[[Any], Any] | None = field(default=None, metadata=IF_GIVEN)
 
     @property

@@ -74,14 +74,14 @@ class WindowJoin(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalJoin(Operator):
-    """Pairs of rows that match and are so far apart, at the later of their times.
+    """Pairs of rows that match and whose times are within bounds of each other, at the later of their times.
 
     The right time minus the left one is at least ``lower`` and at most ``upper``, in units of ``over``; None is without
     bound. Other time columns must be equal. On several time columns ``over`` is None if there are no bounds: then a
     pair is at the least time that is at or above both.
 
-    A left row without a match comes at the last time at which one could have come, `settles`; a right one too. With
-    ``semi``, a left row comes at its first match.
+    A left row without a match comes out at the last time at which a match could have come, `settles`; a right one too.
+    With ``semi``, a left row comes out at its first match.
     """
 
     verb: ClassVar[str] = "interval_join"
@@ -97,14 +97,14 @@ class IntervalJoin(Operator):
     right_columns: tuple[str, ...]
 
     def settles(self, port: int) -> int | None:
-        """Return how long after its time a row may still meet another; None if for ever."""
+        """Return how long after its time a row may still match another; None if for ever."""
         ahead = self.upper if port == 0 else None if self.lower is None else -self.lower
         return None if ahead is None else max(0, ahead)
 
     def needed(self, port: int) -> int | None:
         """Return how long after its time an answer may depend on a row; None if for ever.
 
-        Whether a row of the other side has met this one matters until that row is settled.
+        It matters whether a row of the other side has matched this one, until that row is settled.
         """
         told = ("left", "full", "semi", "anti") if port == 1 else ("right", "full")
         own, other = self.settles(port), self.settles(1 - port)

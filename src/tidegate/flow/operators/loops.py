@@ -1,4 +1,4 @@
-"""The operator that goes round."""
+"""The operator of a loop."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ __all__ = ["Iterate"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Iterate(Operator):
-    """What a loop knows: for each key one fact, kept of all that follow from the rows at or below a time.
+    """What a loop knows: for each key one fact, merged from all that follow from the rows at or below a time.
 
     A *version* is a time at which an input with time columns has a row. In a version, the relations are the rows at or
     below it, of a table all rows, without time columns. ``names`` are those of the relations: ``names[i]`` is
     ``inputs[i]``; the first is ``input``, and ``known`` is what the loop knows, with the columns of ``known``.
 
-    Without ``rounds``, what is known in a version is the fixpoint of merging in what ``step`` gives, beginning with
-    what ``start`` gives: facts are merged, key by key, by ``keep``. Its rules are idempotent, commutative and
-    associative, and a better fact never leads to a worse one, so that the order in which facts are found does not
-    matter. A fact found in one version holds in all later ones. More rounds than ``limit`` are an error.
+    Without ``rounds``, what is known in a version is a fixpoint: it begins with what ``start`` gives, and what ``step``
+    gives is merged in until nothing changes. Facts are merged, key by key, by ``keep``. Its rules are idempotent,
+    commutative and associative, and a better fact never leads to a worse one, so the order in which facts are found
+    does not matter. A fact found in one version holds in all later ones. More rounds than ``limit`` are an error.
 
-    With ``rounds``, it is what results when so many times ``known`` is *replaced* by the facts of ``step`` alone, each
-    time merged by ``keep``; it begins as the facts of ``start``, merged. Versions share nothing. ``start`` and ``step``
-    may be any query, and ``keep`` any aggregates.
+    With ``rounds``, ``known`` begins as the facts of ``start``, merged. It is then *replaced* that many times by the
+    facts of ``step`` alone, each time merged by ``keep``. Versions share nothing. ``start`` and ``step`` may be any
+    query, and ``keep`` any aggregates.
 
-    ``emit="complete"`` answers all that is known in each version. ``"update"`` answers a key in a version unless what
+    ``emit="complete"`` gives all that is known in each version. ``"update"`` gives a key in a version unless what
     is known of it is the merge of what was known of it in the versions strictly below; with ``rounds``, unless it is
     the same in every maximal version strictly below.
 

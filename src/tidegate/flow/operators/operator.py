@@ -15,7 +15,7 @@ __all__ = ["Operator"]
 class Operator:
     """An operator: its name in the plan, the names of its inputs, and the schema of its output."""
 
-    #: What users call it.
+    #: The name of the method that users call.
     verb: ClassVar[str] = ""
     #: Whether it keeps rows or answers until times are complete.
     stateful: ClassVar[bool] = False
@@ -23,10 +23,10 @@ class Operator:
     id: str = field(metadata=LEFT_OUT)
     #: Their fingerprints are part of its own.
     inputs: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
-    #: It follows from the other fields; where a user declares it, it does not, and is declared again.
+    #: It follows from the other fields. Where a user declares it, it does not, and the field is declared again.
     schema: Schema = field(metadata=LEFT_OUT)
 
     @property
     def keeps_state(self) -> bool:
-        """Whether it keeps something from step to step; on tables, which are complete from the start, it does not."""
+        """Whether it keeps something from step to step. On tables, which are complete from the start, it does not."""
         return self.stateful and bool(self.schema.time)

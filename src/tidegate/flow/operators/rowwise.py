@@ -34,7 +34,7 @@ class Select(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored(Operator):
-    """The same rows, with the user's time column made of the axes, or left out; only plans of engines have it.
+    """The same rows, with the user's time column computed from the axes, or left out; only plans of engines have it.
 
     It follows from the order of the times, which may grow while state stays what it is.
     """
@@ -55,9 +55,9 @@ class Explode(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfold(Operator):
-    """The same rows as `Explode`, meant as an Aggregate with a loop: each round gives the next element of the array.
+    """The same rows as `Explode`, as an Aggregate with a loop: each round gives the next element of the array.
 
-    Engines give all elements in one go, unless ``looped`` asks for rounds: then they run them as jobs.
+    Engines give all elements in one pass, unless ``looped`` asks for rounds: then they run each round as a job.
     """
 
     verb: ClassVar[str] = "unfold"
@@ -85,21 +85,21 @@ class Union(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class At(Operator):
-    """The rows, each at another time, which is at or above its own; a row that has no such time is rejected.
+    """The rows, each moved to another time, at or above its own; a row without such a time is rejected.
 
-    ``moves`` has one expression for each time column, in their order. Where it is the column plus a literal span,
-    ``shifts`` has the span, in units; elsewhere None. ``bounds`` are the first and the last time that what comes after
-    can take, in units, for each time column; they follow from the whole plan.
+    ``moves`` has one expression for each time column, in their order. If it is the column plus a literal span,
+    ``shifts`` has the span, in units; else None. ``bounds`` are the first and the last time that the operators after it
+    accept, in units, for each time column; they follow from the whole plan.
     """
 
     verb: ClassVar[str] = "at"
 
     moves: tuple[Expression, ...]
-    #: It says when what comes after is complete, and so what state after it means.
+    #: It decides when the times after it are complete, and so what state after it means.
     shifts: tuple[int | None, ...]
     bounds: tuple[tuple[int, int], ...] = field(default=(), metadata=LEFT_OUT)
 
     @property
     def rejects(self) -> bool:
-        """Whether there may be rows that it rejects: of those that are shifted, sources know which have no room."""
+        """Whether it may reject rows. Rows that are shifted are not rejected here, but at their source."""
         return None in self.shifts

@@ -27,7 +27,7 @@ class WindowFrame:
     lateness: int = 0
 
     def shown(self, type_: str, *, over: bool = False) -> str:
-        """Return the windows as a reader would say them; ``type_`` is that of their column, ``over`` names it.
+        """Return the windows in words; ``type_`` is the type of their column, ``over`` its name.
 
         >>> WindowFrame("ts", size=3_600_000_000, every=600_000_000).shown("TIMESTAMP")
         'windows of 1 hour, every 10 minutes'
@@ -54,7 +54,7 @@ class CalendarFrame:
     zone: str
 
     def shown(self, type_: str, *, over: bool = False) -> str:  # noqa: ARG002
-        """Return the windows as a reader would say them; ``over`` names their column.
+        """Return the windows in words; ``over`` is the name of their column.
 
         >>> CalendarFrame("ts", "month", 3, 1, 0, "UTC").shown("TIMESTAMP")
         'windows of 3 months, by the calendar of UTC, every 1 month'
@@ -66,7 +66,7 @@ class CalendarFrame:
         return ", ".join(parts)
 
     def counted(self, count: int) -> str:
-        """Return so many days or months as a reader would say them."""
+        """Return a number of days or months in words."""
         return f"{count} {self.unit}{'' if count == 1 else 's'}"
 
 
@@ -78,7 +78,7 @@ class SessionFrame:
     gap: int
 
     def shown(self, type_: str, *, over: bool = False) -> str:
-        """Return the sessions as a reader would say them; ``type_`` is that of their column, ``over`` names it."""
+        """Return the sessions in words; ``type_`` is the type of their column, ``over`` its name."""
         return f"sessions with a gap of {show_span(self.gap, type_)}{f' over {self.over}' if over else ''}"
 
 

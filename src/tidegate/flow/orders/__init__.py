@@ -1,4 +1,4 @@
-"""Times that are ordered by something else than their size: finite orders, sums of two, and lexicographic orders."""
+"""Times that are not ordered by their values: finite orders, sums of two, and lexicographic orders."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Coordinates: times of other orders as points, with a column for each axis, so that the order is a product order.
 
-Engines know one column, or a product of columns. They run a flow whose times are ordered otherwise on the points, and
-keep the user's column beside them. A finite order has the numbers of a realizer. In a sum, the two sides are told apart
-by (0, 1) and (1, 0), which do not compare, and each side has a column for its own values. For those of a lexicographic
-order, see `tidegate.flow.orders.packed`.
+Engines know one column, or a product of columns. If the times of a flow are ordered otherwise, engines run it on the
+points, and keep the user's column beside them. A finite order has the numbers of a realizer. In a sum, the two sides
+are told apart by (0, 1) and (1, 0), which do not compare, and each side has a column for its own values. For those of a
+lexicographic order, see `tidegate.flow.orders.packed`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ AXIS = "__axis"
 
 
 class Coordinates(ABC):
-    """How the times of an order are written down as points, and read again."""
+    """How the times of an order become points, and how points become times again."""
 
     given: Ordered
     on_axes: ClassVar[bool] = True
@@ -45,16 +45,16 @@ class Coordinates(ABC):
     @property
     @abstractmethod
     def coding(self) -> tuple[str, ...]:
-        """Spark SQL for each axis, of the user's column; NULL if its value is not in the order."""
+        """Spark SQL for each axis, computed from the user's column; NULL if its value is not in the order."""
 
     @property
     @abstractmethod
     def restoring(self) -> tuple[str, ...]:
-        """Spark SQL for each of the user's columns, of the axes."""
+        """Spark SQL for each of the user's columns, computed from the axes."""
 
     @property
     def marking(self) -> tuple[str, ...]:
-        """Spark SQL for each axis in a watermark: there, NULL may stand for every value."""
+        """Spark SQL for each axis of a watermark, in which NULL may stand for every value."""
         return self.coding
 
     @abstractmethod
@@ -66,45 +66,45 @@ class Coordinates(ABC):
         """Return the time of a point."""
 
     def bound(self, point: Sequence[Any]) -> Any:
-        """Return the time of a point that is in a frontier, where it may be the first of many."""
+        """Return the time of a point of a frontier, which may stand for the first of many times."""
         return self.decode(point)
 
     def time_on_axes(self, t: Any) -> Any:
-        """Return a time as the time columns of an engine have it: a point, or with one axis its number."""
+        """Return a time as an engine has it in its time columns: a point, or its number if there is one axis."""
         point = self.encode(t)
         return point[0] if len(point) == 1 else point
 
     def time_of_user(self, t: Any) -> Any:
-        """Return a time that time columns of an engine have as a user knows it."""
+        """Return the user's time for a time of an engine's time columns."""
         return self.decode(_point(t))
 
     def bound_of_user(self, t: Any) -> Any:
-        """Return a time of a frontier of an engine as a user knows it."""
+        """Return the user's time for a time of an engine's frontier."""
         return self.bound(_point(t))
 
     @abstractmethod
     def settled(self, frontier: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
-        """Return the points of the least times that are at or above a point of a frontier: only they can still come."""
+        """Return the points of the least times at or above a point of a frontier: only these can still come."""
 
     def written_frontier(self, frontier: Iterable[Any]) -> list[list[Any]]:
-        """Return a frontier of an engine for a commit, or for those who follow it."""
+        """Return an engine's frontier in the form for a commit, or for flows that follow it."""
         return [self.written(self.bound_of_user(t)) for t in frontier]
 
     def read_frontier(self, found: Iterable[Sequence[Any]]) -> list[Any]:
-        """Return the times of an engine's frontier that was written down."""
+        """Return the engine's frontier from the form that was written."""
         return [self.time_on_axes(self.read(element)) for element in found]
 
     @abstractmethod
     def written(self, t: Any) -> list[Any]:
-        """Return a time of a frontier for a commit."""
+        """Return a time of a frontier in the form for a commit."""
 
     @abstractmethod
     def read(self, found: Sequence[Any]) -> Any:
-        """Return the time that `written` wrote down."""
+        """Return the time from the form that `written` gave."""
 
     @abstractmethod
     def shown(self, t: Any) -> str:
-        """Return a time of a frontier for a reader."""
+        """Return a time of a frontier as text for users."""
 
     @property
     def order(self) -> Order[Any]:
@@ -127,7 +127,7 @@ class PosetCoordinates(Coordinates):
     """The numbers of the elements of a finite order."""
 
     given: Ordered
-    #: For each element its numbers; as pairs, so that it can be hashed.
+    #: The numbers of each element; as pairs, so that it can be hashed.
     points: tuple[tuple[Hashable, tuple[int, ...]], ...]
 
     @classmethod
@@ -156,7 +156,7 @@ class PosetCoordinates(Coordinates):
         return _element_by_point(self.points)[tuple(point)]
 
     def elements_from(self, frontier: Iterable[Sequence[Any]]) -> list[Any]:
-        """Return the elements that are at or above a point of a frontier."""
+        """Return the elements at or above a point of a frontier."""
         bounds = [tuple(point) for point in frontier]
         return [x for x, point in self.points if any(_reaches(bound, point) for bound in bounds)]
 
@@ -164,7 +164,7 @@ class PosetCoordinates(Coordinates):
         return [self.encode(x) for x in minimal(self.order, self.elements_from(frontier))]
 
     def written_frontier(self, frontier: Iterable[Any]) -> list[list[Any]]:
-        # What is complete, and not what is open: whoever knows more elements than this order has knows that those are.
+        # Write what is complete, not what is open: a follower that knows more elements knows that those are open.
         open_ = set(self.elements_from(frontier))
         done = maximal(self.order, [x for x, _ in self.points if x not in open_])
         return [self.written(x) for x in sorted(done, key=self.order.key)]
@@ -191,7 +191,7 @@ class PosetCoordinates(Coordinates):
 
     def _literal(self, x: Any) -> str:
         if isinstance(x, str):
-            # Spark would put the value of a setting in the place of such a word.
+            # Spark would replace such a word by the value of a setting.
             parts = [literal(part) for part in x.replace("${", "$\0{").split("\0")]
             return parts[0] if len(parts) == 1 else f"concat({', '.join(parts)})"
         return f"DATE '{x.isoformat()}'" if isinstance(x, date) else f"CAST('{x}' AS {self.given.type})"
@@ -209,7 +209,7 @@ def _element_by_point(points: tuple[tuple[Hashable, tuple[int, ...]], ...]) -> d
 
 @dataclass(frozen=True, slots=True)
 class SumCoordinates(Coordinates):
-    """Which side, twice, and the values of both sides; of the side that it is not, one that never moves."""
+    """Which side, twice, and the values of both sides; the other side's value is a constant."""
 
     given: Ordered
 
@@ -250,7 +250,7 @@ class SumCoordinates(Coordinates):
         order = self.given.order
         assert isinstance(order, Sum)
         for side, at, part in ((Inl, 2, order.left), (Inr, 3, order.right)):
-            # The last time that a side can have is at or above every bound that lets this side be.
+            # The last time that a side can have is at or above every bound that allows this side.
             last = self.encode(side(TOP))
             values = [bound[at] for bound in bounds if _reaches(bound, last) and bound[at] is not TOP]
             found += [self.encode(side(_least(part, values)))] if values else []
@@ -285,7 +285,7 @@ class SumCoordinates(Coordinates):
         part = order.left if side == LEFT else order.right
         value = self._value(side)
         tests = [f"{value} IS NOT NULL", *([f"{value} >= 0"] if isinstance(part, Nat) else [])]
-        # A value on the other side as well would make two of one time.
+        # If the other side had a value too, one time would be two.
         tests += [] if self._one_type else [f"{self._value(RIGHT if side == LEFT else LEFT)} IS NULL"]
         return " AND ".join(tests)
 
@@ -295,7 +295,7 @@ def _point(t: Any) -> tuple[Any, ...]:
 
 
 def _reaches(bound: Sequence[Any], point: Sequence[Any]) -> bool:
-    """Whether a point is at or above a bound, in which there may be bounds of axes."""
+    """Whether a point is at or above a bound, which may have `TOP` or `BOTTOM` on an axis."""
     return all(
         b is BOTTOM or p is TOP or (not isinstance(b, Bound) and not isinstance(p, Bound) and b <= p)
         for b, p in zip(bound, point, strict=True)
@@ -309,7 +309,7 @@ def _least(part: Order[Any], values: list[Any]) -> Any:
 
 
 def _standing(type_: str) -> Any:
-    """Return what is on the axis of the side that a time is not on: late, so that it keeps no state apart."""
+    """Return the value on the axis of the other side: a very late one, so that it keeps no state apart."""
     if type_ in sqltypes.INTEGERS:
         return min(within(2**62, type_), 2**62 - 1)
     return date(9000, 1, 1) if type_ == "DATE" else datetime(9000, 1, 1)
@@ -325,7 +325,7 @@ def stored(coordinates: PosetCoordinates) -> list[list[Any]]:
 
 
 def points_stored(given: Ordered, found: Sequence[Sequence[Any]]) -> Points:
-    """Return the numbers that `stored` wrote down; none, if they are of elements of another type."""
+    """Return the numbers that `stored` wrote; none, if they belong to elements of another type."""
     reader = PosetCoordinates(given, ())
     try:
         return {reader.read(entry): tuple(entry[1]) for entry in found}

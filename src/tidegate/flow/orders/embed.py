@@ -1,7 +1,7 @@
 """From a plan on times of other orders to one on points: what engines run.
 
-Each stream gets the axes as its time columns, and the user's columns beside them: expressions read them as before.
-Where an operator gives rows of its own, at a time, the user's columns are made anew of the axes.
+Each stream gets the axes as its time columns, and keeps the user's columns beside them, so that expressions can read
+them. If an operator makes new rows at a time, the user's columns are computed from the axes again.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from tidegate.time import Lexicographic, Poset
 
 __all__ = ["embedded"]
 
-#: Operators that give the rows that they are given, or rows in their place.
+#: Operators that pass on the rows that they are given, or put rows in their place.
 _AS_GIVEN = (plan.Source, plan.Where, plan.Explode, plan.Unfold, plan.MapBatches, plan.Union, plan.Gate, plan.Distinct)
 
 
 def embedded(flow: Plan, known: Mapping[str, Sequence[Sequence[Any]]] = MappingProxyType({})) -> Plan:
-    """Return the plan that engines run: the same one, if all times are ordered by their values.
+    """Return the plan that engines run. It is the same plan if all times are ordered by their values.
 
-    ``known`` are the numbers of orders in a checkpoint, by source: an order that has grown since goes on with them.
+    ``known`` are the numbers of orders in a checkpoint, by source: an order that has grown since keeps using them.
     """
     found: dict[Ordered, Coordinates] = {}
     for given in {source.schema.ordered: None for source in flow.sources if source.schema.ordered}:
-        # Sources that have one order have the same numbers, or their streams could not meet.
+        # Sources with the same order get the same numbers; otherwise their streams could not be joined or united.
         alike = [source for source in flow.sources if source.schema.ordered == given]
         stored = [known[name] for source in alike for name in (source.id, source.was) if name in known]
         assert given is not None
@@ -62,7 +62,7 @@ def _coordinates(given: Ordered, known: Sequence[Sequence[Sequence[Any]]]) -> Co
 
 
 class _Rewriting:
-    """The operators of the new plan so far, and what has another name in it."""
+    """The operators of the new plan so far, and the streams that have another name in it."""
 
     def __init__(self, flow: Plan, found: Mapping[Ordered, Coordinates]) -> None:
         self._flow = flow
@@ -90,15 +90,15 @@ class _Rewriting:
             # Only orders along a line have it: there is one axis.
             self.operators.append(replace(operator, schema=schema, over=at.names[0]))
         elif isinstance(operator, plan.Aggregate):
-            # There is one time in a group, whether it is told by the axes or by the user's columns.
+            # A group has one time, whether it is given by the axes or by the user's columns.
             grouped = replace(operator.aggregation, by=(*user, *operator.aggregation.by))
-            # What is unfolded needs the user's columns, too, and so the whole key.
+            # What is unfolded needs the user's columns too, and so the whole key.
             self.operators.append(replace(operator, schema=schema, aggregation=grouped, embeds=False))
         else:
             self._add_restored(self._of_its_own(operator, at), operator.schema, at)
 
     def _of_its_own(self, operator: Operator, at: Coordinates) -> Operator:
-        """Return an operator that gives rows of its own on points, whatever is in the user's columns."""
+        """Return an operator that makes new rows on points, whatever is in the user's columns."""
         names = at.given.columns
         columns = operator.schema.columns[len(names) :]
         if isinstance(operator, plan.Accumulate | plan.Process):
@@ -106,7 +106,7 @@ class _Rewriting:
         if isinstance(operator, plan.JoinAsof):
             return replace(operator, over=at.names[0], schema=_points(at, columns))
         if isinstance(operator, plan.Iterate):
-            # In a loop there are no times: relations have what they had.
+            # Queries of a loop see no times: relations keep the columns that they had.
             inputs = tuple(map(self._without_user, operator.inputs))
             return replace(operator, inputs=inputs, schema=_points(at, columns))
         if isinstance(operator, plan.Top):

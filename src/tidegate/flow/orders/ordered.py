@@ -16,17 +16,17 @@ from tidegate.time import Inl, Inr, Int, Lexicographic, Nat, Order, Poset, Sum
 
 __all__ = ["NOT_IN_ORDER", "Ordered", "ordered", "ordered_schema"]
 
-#: How the reason ends for which a row is rejected.
+#: How the reason for rejecting a row ends.
 NOT_IN_ORDER = " is not in the order"
-#: More elements would take longer to place than a flow should take to start.
+#: A flow with more elements would take too long to start.
 _MOST = 300
-#: What the values of a finite order may be, in Python, by the type of their column.
+#: The types that the values of a finite order may have in Python, by the type of their column.
 _VALUES: dict[str, type] = {"STRING": str, "DATE": date} | dict.fromkeys(sqltypes.INTEGERS, int)
 #: What tells the sides of a sum apart.
 LEFT, RIGHT = "left", "right"
 #: Beyond all times of all types, in units.
 _BEYOND = 2**70
-#: There are at most so many times of a lexicographic order: they are numbered, and a number has 38 digits.
+#: The greatest number of times of a lexicographic order: times are numbered, and a number has 38 digits.
 _NUMBERS = 10**38
 
 
@@ -37,7 +37,7 @@ class Ordered:
     columns: tuple[str, ...]
     order: Poset | Sum | Lexicographic
     types: tuple[str, ...] = ()
-    #: Whether times are points, as engines have them.
+    #: Whether times are points, as in the plans of engines.
     on_axes: ClassVar[bool] = False
 
     def __repr__(self) -> str:
@@ -45,7 +45,7 @@ class Ordered:
 
     @property
     def name(self) -> str:
-        """The column, or the columns, for a reader."""
+        """The column, or the columns, as text for users."""
         return self.columns[0] if len(self.columns) == 1 else f"({', '.join(self.columns)})"
 
     @property
@@ -76,14 +76,14 @@ class Ordered:
         return (fields["value"],) * 2 if "value" in fields else (fields[LEFT], fields[RIGHT])
 
     def contains(self, t: Any) -> bool:
-        """Whether something is a time of the order, and one that the columns can have."""
+        """Whether something is a time of the order, and one that the columns can hold."""
         if not self.order.contains(t) or not isinstance(self.order, Lexicographic):
             return self.order.contains(t)
         counts = (units(part, type_) for part, type_ in zip(t, self.types, strict=True))
         return all(low <= count <= high for count, (low, high) in zip(counts, self.ranges, strict=True))
 
     def time_of(self, *values: Any) -> Any:
-        """Return the time that the values of the columns are; None if they are none."""
+        """Return the time that the values of the columns stand for; None if they are not a time."""
         if isinstance(self.order, Lexicographic):
             return values if self.contains(values) else None
         (value,) = values
@@ -158,7 +158,7 @@ def ordered(column: str | tuple[str, ...] | list[str], order: Order[Any]) -> Ord
 
 
 def ordered_schema(time: Ordered, declared: Schema) -> Schema:
-    """Return the columns of a source whose time is ordered by something else than its value."""
+    """Return the columns of a source whose times are not ordered by their values."""
     if isinstance(time.order, Lexicographic):
         return _lexicographic_schema(time.columns, time.order, declared)
     column = declared[time.column]

@@ -1,7 +1,7 @@
-"""Coordinates of a lexicographic order: its times in turn, as one number that compares as they do.
+"""Coordinates of a lexicographic order: each time becomes one number, and the numbers compare as the times do.
 
-Each column has so many values, and so each time has a number, from 0 on, as digits of different bases have. The first
-column has the largest step. What does not fit into a BIGINT is a decimal of 38 digits.
+Each column has a fixed number of values. So a time is like a number whose digits have different bases, counted from 0,
+with the first column as the highest digit. What does not fit into a BIGINT is a decimal of 38 digits.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PackedCoordinates(Coordinates):
 
     @property
     def marking(self) -> tuple[str, ...]:
-        # NULL in the last columns stands for every value there: then up to the last number is complete.
+        # NULL in the last columns stands for every value there: everything up to the last such number is complete.
         return (self._coded(range(len(self.given.columns), 0, -1)),)
 
     @property
@@ -118,7 +118,7 @@ class PackedCoordinates(Coordinates):
 
     @property
     def _steps(self) -> list[int]:
-        """By how much a number grows with each column."""
+        """By how much the number grows when a column grows by one."""
         sizes = self._sizes
         return [prod(sizes[i + 1 :]) for i in range(len(sizes))]
 
@@ -138,7 +138,7 @@ class PackedCoordinates(Coordinates):
         assert isinstance(self.order, Lexicographic)
         if type_ in INTEGERS:
             return f"{name} >= 0" if isinstance(self.order.parts[i], Nat) else f"{name} IS NOT NULL"
-        # Spark has more dates and instants than Python.
+        # Spark has more dates and instants than Python has.
         first, last = (sql_from_units(number(n, type_), type_) for n in (low, high))
         return f"{name} BETWEEN {first} AND {last}"
 

@@ -1,8 +1,8 @@
 """Finite orders as points: each element gets a number on each of a few axes, so that the order is that of the points.
 
-A linear extension lists the elements from below to above. Where elements do not compare, some extension has the one
-first and some the other: then one element is at or below another if, and only if, its number is on every axis. The
-numbers have room between them: when an order grows, the old elements keep theirs.
+A linear extension lists the elements from below to above. If two elements do not compare, some extension lists the one
+first, and another the other. So one element is at or below another if, and only if, its number is at or below on every
+axis. There is room between the numbers: when an order grows, the old elements keep theirs.
 
 >>> from tidegate.time import Poset
 >>> axes = numbered(Poset([("a", "b"), ("a", "c")]))
@@ -27,7 +27,7 @@ GAP = 2**54
 
 #: How many places are tried for the elements that are new in an order.
 _TRIES = 100_000
-#: How often a realizer with few extensions is looked for, of a small order.
+#: How often to look for a realizer with few extensions, if the order is small.
 _ATTEMPTS = 40
 
 #: The numbers of each element, one for each axis.
@@ -35,10 +35,10 @@ Points: TypeAlias = dict[Hashable, tuple[int, ...]]
 
 
 def canonical(order: Poset) -> Poset:
-    """Return an order whose elements are listed in one way, however its pairs were written down.
+    """Return an order whose elements are listed in one way, however its pairs were given.
 
-    An element is followed by those above it that wait for nobody else, the least by its value first: branch by branch.
-    Of a tree, that is one of two linear extensions that are enough.
+    An element is followed by those above it that wait for no other element, the least by its value first: branch by
+    branch. For a tree, this is one of two linear extensions that are enough.
 
     >>> canonical(Poset([("root", "b"), ("root", "a"), ("a", "c"), ("b", "d")])).elements
     ('root', 'a', 'c', 'b', 'd')
@@ -58,9 +58,9 @@ def canonical(order: Poset) -> Poset:
 
 
 def realizer(order: Poset) -> list[tuple[Hashable, ...]]:
-    """Return linear extensions, of which the first is `Poset.elements`, so that x <= y if x is before y in all of them.
+    """Return linear extensions, the first being `Poset.elements`, such that x <= y if x is before y in all of them.
 
-    They are two at least, and as few as some attempts find: the fewest that there are is a hard question.
+    There are at least two, and as few as some attempts find. To find the fewest possible is a hard problem.
 
     >>> realizer(Poset([("a", "b"), ("a", "c")]))
     [('a', 'b', 'c'), ('a', 'c', 'b')]
@@ -75,7 +75,7 @@ def realizer(order: Poset) -> list[tuple[Hashable, ...]]:
 
 
 def _attempt(order: Poset, chance: random.Random) -> list[tuple[Hashable, ...]]:
-    """Return a realizer; each extension turns as many pairs round as it can of those that all before have one way."""
+    """Return a realizer; each extension reverses as many as it can of the pairs that all before it list one way."""
     elements = order.elements
     found = [elements]
     one_way = [
@@ -92,13 +92,13 @@ def _attempt(order: Poset, chance: random.Random) -> list[tuple[Hashable, ...]]:
 
 
 def _turning(below: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """Return a linear extension of numbered elements that has j before i for many pairs (i, j), and for one at least.
+    """Return a linear extension of numbered elements that has j before i for many pairs (i, j), and for at least one.
 
     ``below`` has, for each element, those at or below it as bits.
     """
     before = list(below)
     for i, j in pairs:
-        # If i has to be before j by now, j cannot be before i; and it may be already.
+        # If i must already be before j, j cannot be before i. If j is already before i, there is nothing to do.
         if not before[j] >> i & 1 and not before[i] >> j & 1:
             before = [bits | before[j] if bits >> i & 1 else bits for bits in before]
     return sorted(range(len(before)), key=lambda i: (before[i].bit_count(), i))
@@ -111,14 +111,14 @@ def numbered(order: Poset) -> Points:
 
 
 def is_faithful(order: Poset, points: Points) -> bool:
-    """Whether all elements have points, and are ordered as these are."""
+    """Whether all elements have points, and compare as these do."""
     return set(points) == set(order.elements) and _agree(order, points)
 
 
 def grown(order: Poset, points: Points) -> Points | None:
-    """Return the numbers of all elements of an order that has grown, the old ones with theirs.
+    """Return the numbers of all elements of an order that has grown; old elements keep theirs.
 
-    None if there are none: if the old elements are ordered differently by now, or there is no room.
+    None if that is impossible: the old elements are ordered differently now, or there is no room.
     """
     known = {x: points[x] for x in order.elements if x in points}
     if len(known) < len(points) or not _agree(order, known):
@@ -128,14 +128,14 @@ def grown(order: Poset, points: Points) -> Points | None:
 
 
 def _agree(order: Poset, points: Points) -> bool:
-    """Whether those elements that have points are ordered as these are."""
+    """Whether the elements that have points compare as these do."""
     return all(
         order.le(x, y) == all(a <= b for a, b in zip(points[x], points[y], strict=True)) for x in points for y in points
     )
 
 
 def _with_all(order: Poset, new: Sequence[Hashable], known: Points, tries: Iterator[int]) -> Points | None:
-    """Return the numbers of all elements, after the new ones were placed one after the other; None if it fails."""
+    """Return the numbers of all elements after placing the new ones, one after the other; None if that fails."""
     if not new:
         return known
     for point in _places(order, new[0], known, tries):
@@ -146,7 +146,7 @@ def _with_all(order: Poset, new: Sequence[Hashable], known: Points, tries: Itera
 
 
 def _places(order: Poset, x: Hashable, known: Points, tries: Iterator[int]) -> Iterator[tuple[int, ...]]:
-    """Return points for one more element, which keep it apart from those that it does not compare with."""
+    """Return points for one more element that keep it apart from the elements that it does not compare with."""
     apart = [point for y, point in known.items() if not order.comparable(x, y)]
     axes = range(len(next(iter(known.values()))))
     for point in product(*(list(_free(order, x, known, axis)) for axis in axes)):
@@ -159,7 +159,7 @@ def _places(order: Poset, x: Hashable, known: Points, tries: Iterator[int]) -> I
 
 
 def _free(order: Poset, x: Hashable, known: Points, axis: int) -> Iterator[int]:
-    """Return numbers on an axis that an element can have: at the end first, then from below."""
+    """Return the numbers that an element can have on an axis: those at the end first, then from below."""
     taken = sorted(point[axis] for point in known.values())
     low = max((point[axis] for y, point in known.items() if order.le(y, x)), default=None)
     high = min((point[axis] for y, point in known.items() if order.le(x, y)), default=None)

@@ -1,6 +1,6 @@
-"""`accumulate` out of Aggregates: A-infinity, a window whose answer falls into the next one (Listing 6).
+"""`accumulate` made of Aggregates: A-infinity, a window whose answer is a row of the next window (Listing 6).
 
-Where two results of an aggregate make one, the state that is carried is results of it; else it is all rows so far.
+If two results of an aggregate can be merged, the state that is carried is results of it; else it is all rows so far.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["carried", "merging"]
 
 
 def merging(call: AggregateCall) -> str | None:
-    """Return the function that makes one of two results of a call, of the same type; None if there is none here."""
+    """Return the function that merges two results of a call into one of the same type; None if there is none here."""
     form = call.definition.partial
     if form is None or call.distinct or call.rest or call.type is None or not _stays(call):
         return None
@@ -38,7 +38,7 @@ def merging(call: AggregateCall) -> str | None:
 
 
 def _stays(call: AggregateCall) -> bool:
-    """Return whether merging is exact: a sum of decimals becomes wider, one of fractions depends on its order."""
+    """Return whether merging is exact. A sum of decimals becomes wider, and one of fractions depends on the order."""
     return call.definition.picks or call.type in (*sqltypes.INTEGERS, "BOOLEAN")
 
 
@@ -55,7 +55,7 @@ def carried(operator: plan.Accumulate, before: Operator, form: Form) -> list[Ope
 
 
 def _merged(operator: plan.Accumulate, before: Operator) -> list[Operator]:
-    """Carry results: each period's, merged with all before."""
+    """Carry results: those of each period, merged with all before."""
     by, calls = operator.aggregation.by, operator.aggregation.calls
     group = Schema((*operator.schema.times, *(operator.schema[e.name] for e in by)))
     parts = {call.name: free_name(f"part{i}", group) for i, call in enumerate(calls)}
@@ -76,7 +76,7 @@ def _listed(operator: plan.Accumulate, before: Operator, form: Form) -> list[Ope
     group = Schema((*columns, *(c for c in operator.schema.data if c.name not in before.schema)))
     pack = free_name("pack", group)
     type_ = array_of(struct_of(columns))
-    # The time of a row is not that of an answer: it takes another name.
+    # The time of a row is not that of an answer, so it gets another name.
     aside = {name: free_name(f"{name}_", group) for name in before.schema.time}
     rows = f"collect_list({packed({c.name: quoted(c.name) for c in columns})})"
     merges = {pack: (f"flatten(collect_list({pack}))", type_)}
@@ -100,7 +100,7 @@ def _periods(
     answers: dict[str, tuple[str, str | None]],
     merges: dict[str, tuple[str, str | None]],
 ) -> list[Operator]:
-    """Return Aggregates that put rows of a group together, at each time or in the periods of ``every``."""
+    """Return Aggregates that group rows, at each time or in the periods of ``every``."""
     id_, by = operator.id, list(operator.aggregation.by)
     frames: list[plan.WindowFrame | None] = [plan.WindowFrame(over, n, n) for over, n in operator.every]
     found: list[Operator] = []

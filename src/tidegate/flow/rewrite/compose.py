@@ -1,8 +1,8 @@
 """`to_aggregates`: Map, Filter, FlatMap, Join, distinct and accumulate as compositions of Aggregates, plan to plan.
 
-A composition is an `Aggregate` that packs, followed by operators that unpack. With A, what is packed are answers, and a
-loop unfolds them: E and X of the paper. With A+, what is packed are rows; unfolding them and computing answers of them
-is part of the Aggregate, whose answers are many.
+A composition is an `Aggregate` that packs, followed by operators that unpack. With A, answers are packed, and a loop
+unfolds them: E and X of the paper. With A+, rows are packed. Unfolding them and computing answers from them is part of
+the Aggregate, which may give many answers.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ __all__ = ["to_aggregates"]
 def to_aggregates(flow: Plan, *, using: str = "A+", looped: bool = False) -> Plan:
     """Return the plan with dedicated operators replaced by compositions of ``"A"`` or of ``"A+"``.
 
-    Both have an Aggregate that packs. A+ unpacks by itself, which is an ``explode``; A needs a loop, an ``unfold``,
-    which engines run in one go unless it is ``looped``. What is left as it is: Python functions, outer joins, joins
-    with tables, operators on tables, and those that late rows pass on their way to a window with lateness.
+    Both have an Aggregate that packs. A+ unpacks by itself, which is an ``explode``. A needs a loop, an ``unfold``,
+    which engines run in one pass unless it is ``looped``. These are left as they are: Python functions, outer joins,
+    joins with tables, operators on tables, and those that late rows pass on their way to a window with lateness.
     """
     if using not in ("A", "A+"):
         raise BadArgument(f'expected using="A" or using="A+", got {using!r}').at(f"flow {flow.name!r}")
@@ -60,11 +60,11 @@ class _Compose:
     form: Form
 
     def of(self, operator: Operator) -> list[Operator]:
-        """Return the operators that take the place of one; the last of them has its name."""
+        """Return the operators that replace one operator; the last of them has its name."""
         return self._rule(operator) if self._simple(operator) else [operator]
 
     def _simple(self, operator: Operator) -> bool:
-        """Return whether an operator works on streams whose rows can be packed, and that no late row passes."""
+        """Return whether an operator works on streams whose rows can be packed, and no late row passes it."""
         inputs = self.flow.inputs(operator)
         given = all(i.schema.time and packable(i.schema.columns) for i in inputs)
         packs = bool(inputs) and given and packable(operator.schema.columns)
@@ -88,12 +88,12 @@ class _Compose:
         return self._map(before, references(before.schema.data), operator.condition, operator.id)
 
     def _in_select(self, operator: plan.Where) -> bool:
-        """Return whether a Filter goes into the Map behind it: a Map may answer nothing."""
+        """Return whether a Filter becomes part of the Map after it: a Map may give no row."""
         reader = self._only_reader(operator)
         return isinstance(reader, plan.Select) and self._simple(reader) and not self._keys_a_join(reader)
 
     def _keys_a_join(self, operator: plan.Select) -> bool:
-        """Return whether a select only names columns and computes keys for a Join that is composed: it is its f_K."""
+        """Return whether a select only names columns and computes keys for a Join that is composed: the Join's f_K."""
         reader = self._only_reader(operator)
         if not isinstance(reader, plan.Join | plan.WindowJoin) or self.of(reader) == [reader]:
             return False
@@ -113,7 +113,7 @@ class _Compose:
         return self._map(before, columns, where, operator.id)
 
     def _map(self, before: Operator, outputs: list[Expression], where: Expression | None, id_: str) -> list[Operator]:
-        """Compose a Map: identical rows meet in a unit window with the whole row as key, and answer one pack."""
+        """Compose a Map: identical rows are in one unit window, with the whole row as key, and give one pack."""
         pack = free_name("pack", before.schema)
         read = {name for e in outputs for name in e.columns}
         kept = outputs if self.form.using == "A" else references([c for c in before.schema.data if c.name in read])
@@ -130,7 +130,7 @@ class _Compose:
 
     @_rule.register
     def _explode(self, operator: plan.Explode) -> list[Operator]:
-        """What carries a list is unfolded; if no Map is before, one that changes nothing packs the rows first."""
+        """Unfold a column that holds a list; if no Map is before, one that changes nothing packs the rows first."""
         (before,) = self.flow.inputs(operator)
         mapped = isinstance(before, plan.Where | plan.Select) and self._simple(before)
         if mapped and self._only_reader(before) is operator:
@@ -140,7 +140,7 @@ class _Compose:
 
     @_rule.register
     def _distinct(self, operator: plan.Distinct) -> list[Operator]:
-        """Identical rows meet, and answer one."""
+        """Compose a distinct: identical rows are in one group, which gives one row."""
         (before,) = self.flow.inputs(operator)
         copies = free_name("copies", before.schema)
         row = references(before.schema.data)
@@ -155,7 +155,7 @@ class _Compose:
     @_rule.register
     def _window_join(self, operator: plan.WindowJoin) -> list[Operator]:
         if operator.frame.lateness:
-            # An Aggregate would end the way of late rows, and what is unfolded has no revision.
+            # Late rows would not get past an Aggregate, and what is unfolded has no revision.
             return [operator]
         left, right = self.flow.inputs(operator)
         return paired(operator, left, right, operator.frame, self.form) or [operator]

@@ -1,7 +1,7 @@
-"""A Join out of Aggregates: both sides get one type, meet in an Aggregate by key, and its lists make pairs (Listing 2).
+"""A Join made of Aggregates: both sides get one type, an Aggregate by key lists them, lists make pairs (Listing 2).
 
-The condition goes into the Aggregate as far as it can: what it equates is part of the key, and what it asks of one side
-or of the key chooses what is listed.
+As much of the condition as possible goes into the Aggregate: what it equates is part of the key, and what it requires
+of one side or of the key decides what is listed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _tagged(
     needed: dict[str, list[Column]],
     equal: list[Equation],
 ) -> plan.Select:
-    """Give a side the type of both: its key, its rows as a pack in its place, and nothing in the other."""
+    """Give a side the type of both: its key, its rows as a pack in its place, and NULL in the other place."""
     outputs = references([side.schema[name] for name in operator.on])
     outputs += [equation.on_rows[mine] for equation in equal]
     for name, columns in needed.items():
@@ -96,8 +96,8 @@ def _tagged(
 def _chosen(
     operator: plan.Join | plan.WindowJoin, schema: Schema, by: list[Expression], equal: list[Equation]
 ) -> dict[str, str]:
-    """Answer, for each side, the FILTER of what is listed. A null key matches nothing."""
-    # What the condition asks for comes first: it is what users wrote to choose few rows, and keys may cost more.
+    """Return, for each side, the FILTER of what is listed. A null key matches nothing."""
+    # The condition comes first: users wrote it to choose few rows, and keys may cost more.
     known = [f"{e.sql} IS NOT NULL" for e in reversed(by)]
     found: dict[str, list[str]] = {LEFT: [], RIGHT: []}
     for conjunct in Sql.of(operator.where.sql).conjuncts() if operator.where else ():

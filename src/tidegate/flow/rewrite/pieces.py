@@ -24,12 +24,12 @@ __all__ = [
     "struct_of",
 ]
 
-#: The field of a pack of nothing: a struct has at least one.
+#: The only field of an empty pack: a struct has at least one field.
 _NO_FIELD = "none"
 
 
 def packable(columns: Sequence[Column]) -> bool:
-    """Return whether columns can be fields of a pack and keys of a group: maps have no equality everywhere."""
+    """Return whether columns can be fields of a pack and keys of a group. Maps cannot always be compared."""
     plain = all(not any(sign in c.name for sign in "'\\`") for c in columns)
     return plain and not any((c.type or "").startswith(("MAP", "VARIANT")) for c in columns)
 
@@ -42,13 +42,13 @@ def free_name(wanted: str, schema: Schema) -> str:
 
 
 def struct_of(columns: Sequence[Column]) -> str | None:
-    """Return the type of a pack, where the types of its fields are known."""
+    """Return the type of a pack, if the types of its fields are known."""
     types: dict[str, str | None] = {c.name: c.type for c in columns} or {_NO_FIELD: "INT"}
     return None if None in types.values() else sqltypes.struct(**{name: t for name, t in types.items() if t})
 
 
 def array_of(element: str | None) -> str | None:
-    """Return the type of an array, where that of its elements is known."""
+    """Return the type of an array, if that of its elements is known."""
     return f"ARRAY<{element}>" if element else None
 
 

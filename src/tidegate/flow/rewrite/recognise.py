@@ -1,6 +1,6 @@
 """`optimize`: compositions of Aggregates, recognised by their shape, become dedicated operators again, plan to plan.
 
-It does not matter who wrote them, `to_aggregates` or a user with ``aggregate``, ``explode`` and ``select``.
+It does not matter whether `to_aggregates` or a user wrote them, with ``aggregate``, ``explode`` and ``select``.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ __all__ = ["optimize"]
 def optimize(flow: Plan) -> Plan:
     """Return the plan with every composition of Aggregates that is recognised replaced by the dedicated operators.
 
-    What comes out at each time stays the same. Rows no longer wait where a composition held them for nothing.
+    What comes out at each time stays the same. Rows no longer wait where a composition held them without need.
     """
     flow = replace(flow, operators=tuple(map(as_explode, flow.operators)))
     for id_ in [operator.id for operator in flow]:
-        # What a rule leaves may be the end of another composition.
+        # The result of one rule may be the end of another composition.
         while (better := _better(flow, id_)) is not None:
             flow = _needed(better)
     return flow
@@ -56,7 +56,7 @@ def _needed(flow: Plan) -> Plan:
 
 
 def _better(flow: Plan, id_: str) -> Plan | None:
-    """Return the plan with the composition that ends at an operator replaced; or None if none does."""
+    """Return the plan with the composition that ends at an operator replaced; None if no composition ends there."""
     position = next((i for i, operator in enumerate(flow) if operator.id == id_), None)
     if position is None or feeds_lateness(flow, flow.operators[position]):
         return None
@@ -68,7 +68,7 @@ def _better(flow: Plan, id_: str) -> Plan | None:
 
 
 def _map(flow: Plan, last: Operator) -> list[Operator] | None:
-    """A pack of each row, that is unpacked: a Filter, a Map, or both. The key may be anything that is not read."""
+    """Recognise a pack of each row that is unpacked: a Filter, a Map, or both. Any key will do if it is not read."""
     embed = _unpacked(flow, last)
     if embed is None or not isinstance(last, plan.Select):
         return None
@@ -130,15 +130,15 @@ def _pack(argument: str, schema: Schema) -> _Pack:
 def _on_rows(
     output: Expression, pack: str, packed: _Pack, aggregation: Aggregation, schema: Schema
 ) -> Expression | None:
-    """Return what a select computes of packs and keys as an expression on rows; None if it reads anything else."""
+    """Return what a select computes from packs and keys as an expression on rows; None if it reads anything else."""
     keys = {e.name: e for e in aggregation.by if e.name in output.columns}
     if "window" in output.columns or not exact([c for c in aggregation.columns if c.name in keys]):
         return None
     computed = {name: e for name, e in keys.items() if not e.is_column}
     if any(column.split(".")[0] == pack for e in computed.values() for column in e.columns):
-        # A key that reads a column of rows which is called as the pack is.
+        # A key that reads a column of rows with the same name as the pack.
         return None
-    # Keys first: a field may be called as a key is, and be something else.
+    # Keys first: a field may have the name of a key, and be something else.
     columns = {name: f"({e.sql})" for name, e in computed.items()}
     if packed.fields is None:
         columns[pack] = packed.value if output.sql == pack else f"({packed.value})"
@@ -149,14 +149,14 @@ def _on_rows(
 
 
 def _is_whole(outputs: list[Expression], schema: Schema) -> bool:
-    """Return whether a select gives the rows as they are."""
+    """Return whether a select gives the rows unchanged."""
     return [e.name for e in outputs if e.is_column] == [c.name for c in schema.data] and len(outputs) == len(
         schema.data
     )
 
 
 def _explode(flow: Plan, last: Operator) -> list[Operator] | None:
-    """A Map that changes nothing, before an explode: it packed the rows for a composition."""
+    """Recognise a Map that changes nothing, before an explode: it packed the rows for a composition."""
     before = flow.inputs(last)[0] if isinstance(last, plan.Explode) else None
     if not isinstance(before, plan.Select) or not only_reader(flow, before, last):
         return None
@@ -168,7 +168,7 @@ def _explode(flow: Plan, last: Operator) -> list[Operator] | None:
 
 
 def _distinct(flow: Plan, last: Operator) -> list[Operator] | None:
-    """One answer for each whole row, of which nothing but the row is kept."""
+    """Recognise one answer for each whole row, of which only the row is kept: a distinct."""
     if not isinstance(last, plan.Select):
         return None
     (embed,) = flow.inputs(last)
@@ -189,7 +189,7 @@ def _distinct(flow: Plan, last: Operator) -> list[Operator] | None:
     return [once, selected(last, once, outputs, last.id)]
 
 
-#: What is tried at each operator. Generated joins come before Maps, whose shape the end of some of them has.
+#: The rules that are tried at each operator. Generated joins come before Maps: some of them end in the shape of a Map.
 _RULES: tuple[Callable[[Plan, Operator], list[Operator] | None], ...] = (
     join,
     accumulate,

@@ -1,4 +1,4 @@
-"""`accumulate` that was composed of Aggregates: those of `to_aggregates`, and those that a user wrote."""
+"""Recognising `accumulate` in compositions of Aggregates: those of `to_aggregates`, and those that a user wrote."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["accumulate", "accumulate_by_hand"]
 
 
 def accumulate(flow: Plan, last: Operator) -> list[Operator] | None:
-    """What `to_aggregates` makes of an accumulate is what is there: guess it, compose it, and compare."""
+    """Recognise what `to_aggregates` makes of an accumulate: guess the accumulate, compose it, and compare."""
     carry = last
     while isinstance(carry, plan.Select | plan.Explode | plan.Aggregate) and carry.id.startswith(last.id):
         (carry,) = flow.inputs(carry)
@@ -68,7 +68,7 @@ def _every(embeds: list[plan.Aggregate | plan.WindowAggregate]) -> tuple[tuple[s
 def _aggregation(
     flow: Plan, last: Operator, embed: plan.Aggregate | plan.WindowAggregate, schema: Schema
 ) -> Aggregation | None:
-    """Return what is accumulated, on rows: of results that are put together, or of rows that were carried."""
+    """Return what is accumulated, on rows: from results that are merged, or from rows that were carried."""
     by = embed.aggregation.by
     if isinstance(last, plan.Select):
         parts = {output.name: output.sql for output in embed.aggregation.outputs}
@@ -93,7 +93,7 @@ def _scalar(output: AggregateExpression) -> Expression:
 
 
 def accumulate_by_hand(flow: Plan, last: Operator) -> list[Operator] | None:
-    """Results of each period, or of each time, that are put together with all before: an accumulate of the rows."""
+    """Recognise results of each period, or of each time, that are merged with all before: an accumulate of the rows."""
     if type(last) is not plan.Accumulate or last.every or last.forget is not None:
         return None
     (embed,) = flow.inputs(last)

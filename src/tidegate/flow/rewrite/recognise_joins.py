@@ -1,4 +1,4 @@
-"""Joins that were composed of Aggregates: those of `to_aggregates`, and those that a user wrote."""
+"""Recognising Joins in compositions of Aggregates: those of `to_aggregates`, and those that a user wrote."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Embed = plan.Aggregate | plan.WindowAggregate
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """Two sides that meet in an Aggregate: the rows of both, how they were given one type, and what reads the lists."""
+    """Two sides in one Aggregate: the rows of both, how they were given one type, and what reads the lists."""
 
     sides: tuple[Operator, Operator]
     tags: tuple[plan.Select, plan.Select]
@@ -70,7 +70,7 @@ def _ends(flow: Plan, last: Operator) -> _Ends | None:
 
 
 def join(flow: Plan, last: Operator) -> list[Operator] | None:
-    """What `to_aggregates` makes of a Join is what is there: guess the Join, compose it, and compare."""
+    """Recognise what `to_aggregates` makes of a Join: guess the Join, compose it, and compare."""
     ends = _ends(flow, last)
     if ends is None or not ends.embed.embeds:
         return None
@@ -158,7 +158,7 @@ def _sided(sql: str) -> tuple[str, str] | None:
 
 
 def join_by_hand(flow: Plan, last: Operator) -> list[Operator] | None:
-    """Two lists by key, of two sides that were given one type, unfolded into pairs, under whatever names."""
+    """Recognise two lists by key, of two sides that were given one type, unfolded into pairs, under whatever names."""
     ends = _ends(flow, last)
     if ends is None or ends.embed.embeds or not _plainly_framed(ends.embed):
         return None
@@ -216,14 +216,14 @@ def _asks_of_lists(behind: list[Operator]) -> bool:
 
 
 def _plainly_framed(embed: Embed) -> bool:
-    """Return whether an Aggregate is on times or on windows that answer once."""
+    """Return whether an Aggregate is on times, or on windows that answer once."""
     if isinstance(embed, plan.Aggregate):
         return True
     return isinstance(embed.frame, plan.WindowFrame) and not embed.frame.lateness
 
 
 def _lists(ends: _Ends, on: tuple[str, ...]) -> dict[str, str] | None:
-    """Return what the two lists of an Aggregate are of, if null keys are in none of them."""
+    """Return what the two lists of an Aggregate hold, if both leave out null keys."""
     outputs = ends.embed.aggregation.outputs
     if len(outputs) != 2 or not all(o.is_call and collected(o.calls[0]) for o in outputs):
         return None
@@ -238,7 +238,7 @@ def _lists(ends: _Ends, on: tuple[str, ...]) -> dict[str, str] | None:
 def _packs(
     ends: _Ends, on: tuple[str, ...], lists: dict[str, str]
 ) -> dict[str, tuple[str, dict[str, Expression]]] | None:
-    """Answer, for each list, the side that it is of, and the columns of that side that its packs have as fields."""
+    """Return, for each list, its side, and the columns of that side that its packs have as fields."""
     found: dict[str, tuple[str, dict[str, Expression]]] = {}
     for output, packed in lists.items():
         for side, tag, other, rows in zip(
@@ -281,7 +281,7 @@ def _on_sides(
 def _column(
     output: Expression, packs: dict[str, tuple[str, dict[str, Expression]]], on: tuple[str, ...]
 ) -> tuple[str, str] | None:
-    """Return the side and the column that an output is."""
+    """Return the side and the column that an output stands for."""
     if output.sql in map(quoted, on):
         return LEFT, output.columns[0]
     tree = output.tree

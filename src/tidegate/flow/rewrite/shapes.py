@@ -34,7 +34,7 @@ Embed = plan.Aggregate | plan.WindowAggregate
 
 
 def only_reader(flow: Plan, operator: Operator, reader: Operator) -> bool:
-    """Return whether nobody but one reads an operator."""
+    """Return whether exactly one operator reads another."""
     readers = [o.id for o in flow.consumers(operator.id)]
     return readers == [reader.id] and all(sink.input != operator.id for sink in flow.sinks)
 
@@ -47,7 +47,7 @@ def alone(flow: Plan, chain: Sequence[Operator]) -> bool:
 def is_there(flow: Plan, composition: Iterable[Operator]) -> bool:
     """Return whether a plan has all operators of a composition, each read by the others only; the last by anyone.
 
-    Which loops there are makes no difference: an unfold counts as an explode.
+    It does not matter whether there are loops: an unfold counts as an explode.
     """
     known = {operator.id: operator for operator in flow}
     found = [as_explode(operator) for operator in composition]
@@ -59,7 +59,7 @@ def is_there(flow: Plan, composition: Iterable[Operator]) -> bool:
 
 
 def feeds_lateness(flow: Plan, operator: Operator) -> bool:
-    """Return whether late rows travel through an operator to a window with lateness: an Aggregate ends their way."""
+    """Return whether late rows pass an operator on their way to a window with lateness; an Aggregate stops them."""
     for reader in flow.consumers(operator.id):
         if getattr(getattr(reader, "frame", None), "lateness", 0):
             return True

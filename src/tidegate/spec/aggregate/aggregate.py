@@ -1,4 +1,4 @@
-"""The Aggregate: `A` answers at most one tuple per window instance, `A_plus` any number."""
+"""The Aggregate: `A` gives at most one tuple per window instance, `A_plus` any number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidegate.time import Order
 
 __all__ = ["A", "A_plus", "Aggregate", "check_key"]
 
-#: f_O: what an instance answers, as a list of data.
+#: f_O: the answer of an instance, as a list of data.
 Answer: TypeAlias = Callable[[Instance], list[Any]]
 Place: TypeAlias = tuple[int, Hashable]
 
@@ -63,7 +63,7 @@ class Aggregate(Operator[Event, Event]):
     def _add(self, event: DT[Any, Any]) -> tuple[Aggregate, list[Event]]:
         key = check_key(self.window.key(event.t, event.d), event)
         places: list[Place] = [(l, key) for l in self.window.starts(self.ticks.of(event.t), self.ticks)]
-        # Section 2.3, with its inequality the right way round: late data is taken while W < γ.l + WS + L.
+        # Section 2.3, with its inequality the right way round: late data is accepted while W < γ.l + WS + L.
         taken = [place for place in places if self.end(place) + self.window.lateness > self.W]
         if not taken:
             return replace(self, discarded=(*self.discarded, event)), []
@@ -101,10 +101,10 @@ class Aggregate(Operator[Event, Event]):
 
 
 def A(order: Order[Any], window: Window, f: Answer) -> Aggregate:
-    """Build the Aggregate: ``f`` answers ``[]`` or ``[d]`` for an instance, put out at the instance's last time.
+    """Build the Aggregate: ``f`` returns ``[]`` or ``[d]`` for an instance, put out at the instance's last time.
 
-    An instance answers when the watermark passes its end. With ``lateness`` it is kept so much longer: each late tuple
-    that falls into it makes it answer again, and that answer is itself late for whoever comes next.
+    An instance answers when the watermark passes its end. With ``lateness`` it is kept that much longer. Each late
+    tuple that falls into it makes it answer again, and that answer is late for the next operator.
 
     >>> from tidegate.spec import produce
     >>> from tidegate.time import Nat
@@ -116,7 +116,7 @@ def A(order: Order[Any], window: Window, f: Answer) -> Aggregate:
 
 
 def A_plus(order: Order[Any], window: Window, f: Answer) -> Aggregate:
-    """Build the Aggregate that may answer any number of tuples for an instance, as in section 5.1.
+    """Build the Aggregate that may give any number of tuples for an instance, as in section 5.1.
 
     >>> from tidegate.spec import produce
     >>> from tidegate.time import Nat

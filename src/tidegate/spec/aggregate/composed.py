@@ -61,7 +61,7 @@ def composed_F(
     d: int | None = None,
     schedule: Sequence[int] | None = None,
 ) -> Operator[Event, Event]:
-    """Build the Filter out of Aggregates: the Map that answers its input or nothing."""
+    """Build the Filter out of Aggregates: the Map that gives its input or nothing."""
     return composed_M(order, lambda t, x: [x] if condition(t, x) else [], using=using, d=d, schedule=schedule)
 
 
@@ -75,7 +75,7 @@ def composed_J(
     d: int | None = None,
     schedule: Sequence[int] | None = None,
 ) -> Operator[Event, Event]:
-    """Build the Join out of Aggregates, on times ``Inl(t)`` and ``Inr(t)`` as the dedicated one.
+    """Build the Join out of Aggregates, on times ``Inl(t)`` and ``Inr(t)`` like the dedicated one.
 
     >>> from tidegate.spec import DT, WM, produce
     >>> from tidegate.time import Inl, Inr, Nat

@@ -23,7 +23,7 @@ Matches = Callable[[tuple[Any, Any], tuple[Any, Any]], bool]
 
 
 def M(f: Callable[[Any, Any], Iterable[Any]]) -> Operator[Event, Event]:
-    """Build the Map: ``f(t, d)`` answers zero, one or more data, put out at the same time; watermarks pass.
+    """Build the Map: ``f(t, d)`` returns zero, one or more data, put out at the same time; watermarks pass.
 
     >>> from tidegate.spec import produce
     >>> list(produce(M(lambda t, d: d.split()), [DT(3, "a b"), DT(4, ""), WM(4)]))
@@ -33,7 +33,7 @@ def M(f: Callable[[Any, Any], Iterable[Any]]) -> Operator[Event, Event]:
 
 
 def F(condition: Callable[[Any, Any], bool]) -> Operator[Event, Event]:
-    """Build the Filter, which is a Map that answers its input or nothing.
+    """Build the Filter, which is a Map that gives its input or nothing.
 
     >>> from tidegate.spec import produce
     >>> list(produce(F(lambda t, d: d > 1), [DT(3, 1), DT(3, 2), WM(3)]))
@@ -43,7 +43,7 @@ def F(condition: Callable[[Any, Any], bool]) -> Operator[Event, Event]:
 
 
 def aligned(left: Window, right: Window) -> None:
-    """Raise unless the windows of both sides of a Join are the same but for their keys."""
+    """Raise unless the windows of both sides of a Join are the same except for their keys."""
     if (left.advance, left.size, left.lateness) != (right.advance, right.size, right.lateness):
         raise BadValue(
             f"expected the same advance, size and lateness on both sides of a Join, got {left!r}, {right!r}",
@@ -93,7 +93,7 @@ class _J(Operator[Event, Event]):
 def J(order: Order[Any], left: Window, right: Window, p: Matches) -> Operator[Event, Event]:
     """Build the Join: pairs that fall into aligned instances, have the same key and match, at the instance's last time.
 
-    Its input carries times ``Inl(t)`` and ``Inr(t)``, as that of `join_op`; the data of an output is
+    Its input has times ``Inl(t)`` and ``Inr(t)``, like that of `join_op`; the data of an output is
     ``((t1, d1), (t2, d2))``. A pair comes out once for each instance that both fall into.
 
     >>> from tidegate.spec import produce

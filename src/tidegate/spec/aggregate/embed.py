@@ -43,7 +43,7 @@ def unit(key: Key = whole, lateness: int = 0) -> Window:
 
 
 def embed_map(order: Order[Any], f: Callable[[Any, Any], Iterable[Any]]) -> Operator[Event, Event]:
-    """Build E_M: for identical tuples one t_E that carries ``f`` of each of them; nothing where ``f`` answers nothing.
+    """Build E_M: for identical tuples one t_E that carries ``f`` of each of them; nothing if ``f`` returns nothing.
 
     >>> from tidegate.spec import DT, WM, produce
     >>> from tidegate.time import Nat
@@ -61,7 +61,7 @@ def embed_map(order: Order[Any], f: Callable[[Any, Any], Iterable[Any]]) -> Oper
 def embed_join(order: Order[Any], left: Window, right: Window, p: Matches) -> Operator[Event, Event]:
     """Build E_J: for aligned instances one t_E that carries all their matching pairs.
 
-    A_1 and A_2 give both sides one type, so that A_3 can take them together (P1).
+    A_1 and A_2 give both sides one type, so that A_3 can read them as one stream (P1).
 
     >>> from tidegate.spec import DT, WM, produce
     >>> from tidegate.time import Inl, Inr, Nat

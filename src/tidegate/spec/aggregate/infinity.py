@@ -65,7 +65,7 @@ class _Infinity(Operator[Event, Event]):
 
     def _until(self, W: Tick) -> tuple[_Infinity, list[Event]]:
         after, outputs = replace(self, W=max(self.W, W)), list[Event]()
-        # Without an end, answers would go on for ever: they stop when they have said everything.
+        # Without an end, answers would go on for ever: they stop when nothing more is to be said.
         while (end := after._next_end()) is not None and end + 1 <= W and (math.inf > W or any(after.waiting.values())):
             after, more = after._answer(end)
             outputs += more
@@ -94,8 +94,8 @@ class _Infinity(Operator[Event, Event]):
 def A_infinity(order: Order[Any], folding: Folding, period: int, key: Key) -> Operator[Event, Event]:
     """Build A-infinity: for each key, at the end of each period, the answer over all data before it.
 
-    Periods ``[k * period, (k + 1) * period)`` answer at ``(k + 1) * period``, from the first that has data on, also
-    where no data is new. Data of a period is added in the order of its arrival.
+    Periods ``[k * period, (k + 1) * period)`` answer at ``(k + 1) * period``, from the first that has data on, even if
+    there is no new data. Data of a period is added in the order of its arrival.
 
     >>> from tidegate.spec import produce
     >>> from tidegate.time import Nat
@@ -120,8 +120,9 @@ class _Carried:
 class _HoldForState(Operator[Event, Event]):
     """C2 for A-infinity: each watermark waits until the states that the one before it sent round have come back.
 
-    Listing 4 counts successors down to none, but here they never end. One state of a key is under way at a time: it
-    leaves when the watermark passes the end of the key's instance, and comes back at the beginning of the next one.
+    Listing 4 counts successors down to none, but here there is always another one. A key has one state under way at a
+    time: it leaves when the watermark passes the end of the key's instance, and comes back at the beginning of the
+    next.
     """
 
     ticks: Ticks
@@ -175,8 +176,8 @@ def composed_infinity(
         )
         return min(body.open_ends()) if unheard else None
 
-    # A lateness beyond 0 is not only needless here: the state falls into the last unit of the instance that it came
-    # from, which would then answer again, for ever.
+    # A lateness beyond 0 is not only unnecessary, but wrong: the state falls into the last unit of the instance that it
+    # came from, which would then answer again, for ever.
     body = A(order, Window(period, period + 1, lambda _, carried: carried.key), f_O)
     passes = map_op(lambda _, carried: carried)
     into = comp_op(c1_op(order, d), map_op(lambda t, x: _Carried(check_key(key(t, x), DT(t, x)), input=(x,))))

@@ -1,4 +1,4 @@
-"""P3, a loop: an Aggregate whose output comes round to it, with a delay that nobody controls."""
+"""P3, a loop: an Aggregate whose output comes back to it, after an arbitrary delay."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Loop(Operator[Event, Event]):
         return replace(after, schedule=schedule), outputs
 
     def exit(self) -> Iterable[Event]:
-        # The end completes everything: instance by instance, so that what each of them sends round still arrives.
+        # The end completes everything, but instance by instance, so that what each of them sends round still arrives.
         after, outputs = self._drain([])
         while (W := self.closing(after.body)) is not None:
             for watermark in self.body.ticks.WM(W):
@@ -75,7 +75,7 @@ def loop_op(
     closing: Callable[[Aggregate], Tick | None] = _first_end,
     schedule: Sequence[int] | None = None,
 ) -> Loop:
-    """Build a loop: what comes in goes through ``enter``, ``body`` and ``leave``; data that leaves also comes round.
+    """Build a loop: the input goes through ``enter``, ``body`` and ``leave``; data that leaves also comes back.
 
     ``schedule`` says how many tuples come round after the first event, the second and so on, over and over; without it
     the loop is empty before the next event. ``closing`` returns the next watermark to give when the input has ended.

@@ -19,7 +19,7 @@ __all__ = ["both_op", "merge_op", "on_stream", "sides_op", "stream_of", "sum_of"
 class _Merge(Operator[Event, Event]):
     ticks: Ticks
     Ws: tuple[Tick, ...]
-    # The watermarks of all streams that the merged one has not reached yet.
+    # The watermarks of all streams that the merged stream has not reached yet.
     ahead: frozenset[Tick] = frozenset()
 
     def apply(self, event: Event) -> tuple[Operator[Event, Event], list[Event]]:
@@ -74,9 +74,9 @@ def stream_of(t: Any, streams: int) -> tuple[int, Any]:
 def merge_op(order: Order[Any], streams: int = 2) -> Operator[Event, Event]:
     """Build the operator that merges streams into one; its watermark is the least of theirs.
 
-    Two come on times ``Inl(t)`` and ``Inr(t)``, more on those of `sum_of`. When the watermark grows, every one on the
-    way is passed, in ascending order, and not only the last as section 2.2 has it: a stream that begins late would
-    otherwise make the merged one leap, and C1 would be lost.
+    Two streams have times ``Inl(t)`` and ``Inr(t)``, more have those of `sum_of`. When the watermark grows, all
+    watermarks on the way are passed, in ascending order, and not only the last as in section 2.2. Otherwise a stream
+    that begins late would make the merged one leap, and C1 would be lost.
 
     >>> from tidegate.spec import produce
     >>> from tidegate.time import Nat

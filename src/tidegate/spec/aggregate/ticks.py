@@ -64,7 +64,7 @@ class Ticks:
         return -math.inf if watermark.t is BOTTOM else self.of(watermark.t) + 1
 
     def WM(self, W: Tick) -> list[WM[Any]]:
-        """Return our watermark for the paper's ``W``; none where ``W`` says nothing, being the least time or below."""
+        """Return our watermark for the paper's ``W``; none if ``W`` is the least time or below, and so says nothing."""
         if math.inf == W:
             return [WM(TOP)]
         return [WM(self.time(int(W) - 1))] if -math.inf < W and self.has(int(W) - 1) else []

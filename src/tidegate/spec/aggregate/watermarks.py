@@ -1,7 +1,7 @@
 """C1 to C3 as operators on a stream: `c1_op` guards the bound d, `c2_op` (Listing 4) and `c3_op` (Listing 5) hold back.
 
-Streams with a loop need them: what comes round is late, and must neither be discarded (C2) nor make anyone else's
-input late (C3). Both listings are corrected; docs/errata.md says where.
+Streams with a loop need them. What comes round is late. It must not be discarded (C2), and must not make the input of
+others late (C3). Both listings are corrected; docs/errata.md says where.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["NotBounded", "c1_op", "c2_op", "c3_op", "check_bound"]
 
 
 class NotBounded(TidegateError, ValueError):
-    """A watermark leapt further than the bound d of C1 allows."""
+    """A watermark is further from the one before than the bound d of C1 allows."""
 
 
 def check_bound(d: Any, *, most: int | None = None, lateness: int | None = None) -> int:
@@ -76,7 +76,7 @@ class _C1(Operator[Event, Event]):
 
 
 def c1_op(order: Order[Any], d: int) -> Operator[Event, Event]:
-    """Build the guard that passes a stream through and raises `NotBounded` where C1 does not hold with the bound ``d``.
+    """Build the guard that passes a stream through and raises `NotBounded` if C1 does not hold with the bound ``d``.
 
     >>> from tidegate.spec import produce
     >>> from tidegate.time import Nat
@@ -88,7 +88,7 @@ def c1_op(order: Order[Any], d: int) -> Operator[Event, Event]:
 
 
 def _counted(counts: Mapping[int, int], n: int, change: int) -> dict[int, int]:
-    # Zeros go at once, in both branches of both listings: an entry that stays would hold watermarks back for ever.
+    # Remove zeros at once, in both branches of both listings: an entry that stays would hold watermarks back for ever.
     changed = {**counts, n: counts.get(n, 0) + change}
     return {k: v for k, v in changed.items() if v}
 
@@ -105,7 +105,7 @@ class _C2(Operator[Event, Event]):
 
     @property
     def B(self) -> Tick:
-        """The highest watermark that may go on."""
+        """The highest watermark that may pass."""
         return min(self.succ) + self.lateness if self.succ else math.inf
 
     def processT(self, event: DT[Any, Embedded]) -> tuple[Operator[Event, Event], list[Event]]:
@@ -120,13 +120,13 @@ class _C2(Operator[Event, Event]):
         if W <= self.B:
             return self, [event]
         if self.pending and self.pending[-1] >= W:
-            # It says less than one that waits.
+            # It says less than one that waits already.
             return self, []
         return replace(self, pending=(*self.pending, W)), []
 
 
 def c2_op(order: Order[Any], lateness: int) -> Operator[Event, Event]:
-    """Build Listing 4 for the stream into a loop: a watermark waits until it makes nothing on the loop too late.
+    """Build Listing 4 for the stream into a loop: a watermark waits until it makes nothing in the loop too late.
 
     >>> from tidegate.spec import fproduce
     >>> from tidegate.time import Nat
@@ -154,7 +154,7 @@ class _C3(Operator[Event, Event]):
         return after, [event, *out]
 
     def processW(self, event: WM[Any]) -> tuple[Operator[Event, Event], list[Event]]:
-        # What arrives while successors are pending is kept, and goes on when they are all there.
+        # What arrives while successors are pending is kept, and passes when all of them have come.
         after = replace(self, greatest=max(self.greatest, self.ticks.W(event)))
         return after._forward(after.greatest)
 

@@ -1,4 +1,4 @@
-"""Γ, the window of an Aggregate: how far its instances lie apart, how long they are, by what key, how late is late."""
+"""Γ, the window of an Aggregate: how far apart its instances are, how long they are, their key, and the lateness."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def whole(t: Any, d: Any) -> Hashable:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Instances cover ``[k * advance, k * advance + size)``, kept apart by ``key``; late data counts for ``lateness``.
+    """Instances cover ``[k * advance, k * advance + size)``, one for each ``key``; late data counts for ``lateness``.
 
-    Spans are in units δ of the order. Instances begin at times of the order: on `Nat` none begins before 0, as the
+    Spans are in units δ of the order. Instances begin at times of the order: on `Nat` none begins before 0, since the
     paper's ℓ is a natural number; on `Int` and `EventTime` ℓ may be negative. An ``advance`` of 0 would mean endlessly
     many equal instances, and one beyond the ``size`` would lose data between two of them: both are errors.
 

@@ -44,7 +44,7 @@ def s6(assume: Assume, op1: Operator[Any, Any], op2: Operator[Any, Any], events:
     productive = _eventually_productive(op1, events)
     assume(productive or _never_ends_with_output(op2, list(produce(op1, events))))
     if isinstance(events, Lasso) and productive:
-        # Both sides go on for ever, perhaps in silence; what can be seen of them is what some rounds give.
+        # Both sides go on for ever, perhaps without output; only what some rounds give can be compared.
         rounds = events.unroll(LIMIT)
         composed = fproduce(comp_op(op1, op2), rounds)[1]
         one_by_one = fproduce(op2, fproduce(op1, rounds)[1])[1]

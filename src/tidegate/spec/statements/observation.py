@@ -1,4 +1,4 @@
-"""How statements look at streams: the outputs of finite ones, the first outputs of endless ones, and what is owed."""
+"""How statements observe streams: outputs of finite ones, first outputs of endless ones, and what is missing."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ LIMIT = 60
 
 
 def observe(op: Operator[Any, Any], events: Stream, *, limit: int = LIMIT) -> list[Any]:
-    """Return what an operator produces; of an endless stream, the first outputs."""
+    """Return what an operator produces; for an endless stream, the first outputs."""
     return list(islice(produce(op, events), limit if isinstance(events, Lasso) else None))
 
 
 def prefix_of(events: Stream, rounds: int = 3) -> list[Event]:
-    """Return a finite stream whole, and of an endless one the prefix and some rounds."""
+    """Return a finite stream whole, and for an endless one the prefix and some rounds."""
     return events.unroll(rounds) if isinstance(events, Lasso) else list(events)
 
 
 def run(op: Operator[Event, Any], events: Stream) -> tuple[list[Any], list[Event]]:
     """Return what an operator puts out, and the input that must be represented in it.
 
-    A finite stream ends. Of an endless one, what came in two rounds must be represented before the fourth is over: all
-    watermarks that ever come have come by then.
+    A finite stream ends. For an endless one, what came in two rounds must be represented before the fourth is over: all
+    watermarks that will ever come have come by then.
     """
     if isinstance(events, Lasso):
         return fproduce(op, events.unroll(4))[1], events.unroll(2)
@@ -54,10 +54,10 @@ def owes_nothing(order: Order[Any], events: Stream) -> bool:
 def breaks_productivity(
     op: Operator[Event, Any], events: Stream, order: Order[Any]
 ) -> tuple[str, dict[str, Any]] | None:
-    """Return a reason if productive input makes ``op`` owe something in its output, whose order is ``order``.
+    """Return a reason if ``op`` leaves output uncovered on productive input; ``order`` is that of the output.
 
     A finite list is the beginning of a stream, after which the operator has not ended. On a lasso, what was put out by
-    one round must be covered by the end of the next: all watermarks that ever come have come by then.
+    one round must be covered by the end of the next: all watermarks that will ever come have come by then.
     """
     if isinstance(events, Lasso):
         after, early = fproduce(op, events.unroll(2))

@@ -47,8 +47,9 @@ def _ignore(condition: bool) -> None:
 class Statement(Generic[P]):
     """A numbered statement.
 
-    Calling it with what it quantifies over returns None if it holds there, also if an assumption does not, or else a
-    `Counterexample`. `verdict` tells the two kinds of None apart. `without_assumptions` asks for the conclusion alone.
+    Call it with what it quantifies over. It returns None if it holds there, also if an assumption does not hold, or
+    else a `Counterexample`. `verdict` tells the two kinds of None apart. `without_assumptions` checks the conclusion
+    alone.
     """
 
     def __init__(

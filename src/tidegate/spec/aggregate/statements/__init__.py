@@ -1,7 +1,7 @@
 """Every claim, lemma and theorem on Aggregates, and their assumptions, as functions that find counterexamples.
 
-Each takes what it quantifies over and returns None or a `Counterexample`. Where one takes an operator by keyword, that
-is the paper's own by default; a broken one put in its place is how a test shows that the statement can fail.
+Each takes what it quantifies over and returns None or a `Counterexample`. If one takes an operator by keyword, the
+default is the paper's own. Tests pass a broken one to show that the statement can fail.
 """
 
 from tidegate.spec.aggregate.statements.conditions import c1, c2, c3, p1, p1_keeps_c1, p2, p3

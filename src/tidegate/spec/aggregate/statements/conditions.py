@@ -20,13 +20,13 @@ __all__ = ["c1", "c2", "c3", "p1", "p1_keeps_c1", "p2", "p3"]
 
 
 def side(events: list[Event], which: type[Inl[Any]] | type[Inr[Any]]) -> list[Event]:
-    """Return one of two streams that come as one."""
+    """Return one of two streams that come in one."""
     mine = (e for e in events if isinstance(e.t, which))
     return [DT(e.t.t, e.d) if isinstance(e, DT) else WM(e.t.t) for e in mine]
 
 
 def _stream(events: list[Event], nth: int, streams: int) -> list[Event]:
-    """Return one of several streams that come as one."""
+    """Return one of several streams that come in one."""
     placed = [(e, *stream_of(e.t, streams)) for e in events]
     return [DT(t, e.d) if isinstance(e, DT) else WM(t) for e, which, t in placed if which == nth]
 
