@@ -20,6 +20,7 @@ from tests.spark.place import DDL
 from tidegate.cli import app
 from tidegate.flow.errors import BadArgument
 from tidegate.live import Page, own
+from tidegate.live.access import access_to
 
 #: What a page must show as it is: markup, quotes, what turns a text around, a line of its own, and much of it.
 HOSTILE = "<script>alert('1')</script>\"&amp;\u202e\x00\r\n" + "x" * 5000
@@ -282,6 +283,80 @@ def test_without_the_check_of_a_token_anybody_would_get_in(monkeypatch: pytest.M
     monkeypatch.setattr("tidegate.live.access.Access.is_token", lambda self, given: True)
     with pytest.raises(AssertionError):
         test_another_address_needs_a_token()
+
+
+def test_cookies_of_others_do_not_hide_the_token() -> None:
+    """A browser sends the cookies of all servers on this machine, and some are not as they should be."""
+    access = access_to("0.0.0.0", 7070, "")
+    for other in ('x={"a": "b c"}', "a/b@c=1", "é=1", "=", "x", 'y="'):
+        assert access.admits("", f"{other}; tidegate-7070={access.token}"), other
+        assert not access.admits("", f"{other}; tidegate-7071={access.token}; tidegate-7070=x"), other
+
+
+def test_a_request_that_is_no_request_is_refused_in_silence(page: Page, capfd: pytest.CaptureFixture[str]) -> None:
+    """The terminal belongs to the run: nobody can write to it by asking."""
+    port = page.port
+    for line, status in (("GET http://[ HTTP/1.1", b"400"), (f"GET /{'x' * 70_000} HTTP/1.1", b"414")):
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(f"{line}\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+            assert connection.recv(100).split()[1] == status
+    assert capfd.readouterr().err == ""
+
+
+def test_connections_that_say_nothing_do_not_pile_up(page: Page) -> None:
+    """Beyond so many, one more is closed at once: the process of the run keeps its files for itself."""
+    held = [socket.create_connection(("127.0.0.1", page.port), timeout=30) for _ in range(64)]
+    try:
+        with socket.create_connection(("127.0.0.1", page.port), timeout=20) as more:
+            assert more.recv(1) == b""
+    finally:
+        for connection in held:
+            connection.close()
+
+
+def test_a_directory_that_cannot_be_asked_for_is_told(page: Page, tmp_path: Path) -> None:
+    """The other runs are shown all the same."""
+    page.add(tmp_path / ("x" * 300))
+    page.add(tmp_path)
+    first, second = answer(page, "/api/runs")
+    assert "File name too long" in first["problems"][0]
+    assert second["problems"] == []
+
+
+def test_a_checkpoint_with_a_scheme_is_the_same(page: Page, tmp_path: Path) -> None:
+    """However its directory is written, as `start` takes it, it is one run."""
+    links = {page.add(name) for name in (tmp_path, f"{tmp_path}", f"file:{tmp_path}", f"file://{tmp_path}")}
+    assert links == {f"{page.address}#run=0"}
+
+
+def test_the_page_of_a_process_is_found_by_its_port_and_has_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment gives the token, as for the command; the same port is the same page; a fork has none of it."""
+    monkeypatch.setattr(own, "_PAGES", {})
+    monkeypatch.setenv("TIDEGATE_UI_TOKEN", "0123456789abcdef")
+    page = own.open_page(True)
+    try:
+        assert ask(page, "/api/runs")[0] == 401
+        assert answer(page, "/api/runs", Authorization="Bearer 0123456789abcdef") == []
+        assert own.open_page(page.port) is page
+    finally:
+        page.close()
+
+
+FORKED = """
+import os
+from tidegate.live import open_page
+page = open_page(0)
+child = os.fork()
+if child == 0:
+    os._exit(0 if open_page(0).port != page.port else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_process_that_was_forked_has_a_page_of_its_own() -> None:
+    """The threads that serve the first are not in it, so that nobody would answer for its runs."""
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("0\n", "")
 
 
 def test_a_port_that_is_taken_is_named() -> None:

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -66,6 +67,45 @@ def test_quick_steps_are_written_together(tmp_path: Path) -> None:
     trace.end("it broke")
     assert [step["step"] for step in place.steps()] == list(range(5))
     assert (place.now()["over"], place.now()["failure"]) == (True, "it broke")
+
+
+@pytest.mark.parametrize("letter", ["x", "ж", "😀"])
+def test_a_long_failure_leaves_nothing_behind(tmp_path: Path, letter: str) -> None:
+    """What the next run is doing can be read after a failure of many letters, which take up to twelve bytes each."""
+    trace = Trace(Files(tmp_path), NOBODY, every=0.0)
+    trace.begin({"format": 1})
+    trace.end(letter * 2000)
+    assert checkpoint_at(tmp_path).now()["failure"] == letter * 1000
+    trace = Trace(Files(tmp_path), NOBODY, every=0.0)
+    trace.begin({"format": 1})
+    trace.begin_step(7)
+    assert checkpoint_at(tmp_path).now()["step"] == 7
+
+
+def test_a_trace_without_a_thread_is_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If no thread can be started, as when the process is ending, the run goes on, and its end is written."""
+
+    def refused(timer: Timer) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Timer, "start", refused)
+    trace = Trace(Files(tmp_path), NOBODY, every=3600.0)
+    trace.begin({"format": 1})
+    trace.end_step({"step": 0, "seconds": 0.5}, {})
+    trace.end("")
+    assert [step["step"] for step in checkpoint_at(tmp_path).steps()] == [0]
+
+
+def test_an_end_that_cannot_be_written_is_nobodys_failure() -> None:
+    """Whatever the file system says: a run gives its lock back after this."""
+    Trace(Files(Path("/", "x" * 300)), NOBODY).end("it broke")
+
+
+def test_a_description_that_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
+    """Where it can't be put, the hidden file is deleted again: the next start would leave one more."""
+    (tmp_path / "trace" / "flow").mkdir(parents=True)
+    Trace(Files(tmp_path), NOBODY).begin({"format": 1})
+    assert sorted(path.name for path in (tmp_path / "trace").iterdir()) == ["flow", "now", "steps", "steps.before"]
 
 
 def test_a_line_that_was_cut_costs_no_other(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FLOWS = """
 import tidegate as tg
 
@@ -93,3 +95,25 @@ def test_where_it_is_not_used_it_costs_nothing(tmp_path: Path) -> None:
     (line,) = [line for line in said.splitlines() if line.startswith("loaded:")]
     allowed = {"tidegate", "tidegate.errors", "tidegate.printable", "tidegate.testing", "tidegate.testing.plugin"}
     assert set(line.split()[1:]) <= allowed
+
+
+OWN_FIXTURE = """
+import pytest
+
+@pytest.fixture(scope="session")
+def engine():
+    return "mine"
+"""
+
+OWN_PARAMETER = """
+def pytest_generate_tests(metafunc):
+    if "engine" in metafunc.fixturenames:
+        metafunc.parametrize("engine", ["mine"])
+"""
+
+
+@pytest.mark.parametrize("conftest", [OWN_FIXTURE, OWN_PARAMETER])
+def test_an_engine_of_others_is_theirs(tmp_path: Path, conftest: str) -> None:
+    """A fixture or a parameter ``engine`` of a project wins, and its tests run once."""
+    said = pytest_in(tmp_path, conftest=conftest, test_own="def test_own(engine):\n    assert engine == 'mine'\n")
+    assert "1 passed" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from threading import Lock
 from typing import Any
 
@@ -14,12 +15,30 @@ _PAGES: dict[int | None, Page] = {}
 _MUTEX = Lock()
 
 
+def _forget() -> None:
+    """Have no page in a process that was forked: the threads that serve it are in the other one."""
+    global _MUTEX
+    for page in _PAGES.values():
+        page.leave()
+    _PAGES.clear()
+    _MUTEX = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
 def open_page(ui: Any) -> Page:
-    """Return the page of this process, and serve it if nobody has yet; ``ui`` is True, or the port to serve it at."""
+    """Return the page of this process, and serve it if nobody has yet; ``ui`` is True, or the port to serve it at.
+
+    If ``TIDEGATE_UI_TOKEN`` is set in the environment, a browser must know it, as with ``tidegate ui``.
+    """
     if not isinstance(ui, int) or (ui is not True and not 0 <= ui < 65536) or ui is False:
         raise BadArgument(f"expected ui=True, or the number of a port, got ui={ui!r}", hint="ui=True")
     port = None if ui is True else ui
     with _MUTEX:
         if port not in _PAGES:
-            _PAGES[port] = Page(port=port)
+            # The page that took a port by itself is also found by its number.
+            taken = (page for page in _PAGES.values() if port and page.port == port)
+            _PAGES[port] = next(taken, None) or Page(port=port, token=os.environ.get("TIDEGATE_UI_TOKEN", ""))
         return _PAGES[port]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
+from socketserver import TCPServer, ThreadingMixIn
 from threading import Thread
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
@@ -26,6 +28,10 @@ __all__ = ["PORT", "Page"]
 #: The first port that is tried, if none is asked for, and how many after it.
 PORT = 7070
 _TRIED = 20
+#: So many connections are answered at a time: others may not use up the files that the run's process can open.
+_MOST = 64
+
+_LOG = logging.getLogger("tidegate")
 
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _HEADERS = {
@@ -46,9 +52,9 @@ class Page:
         self.watched: list[Watched] = []
         self._server = _bound(host, port)
         self._server.page = self
-        bound = self._server.server_address[1]
+        self.port = bound = int(self._server.server_address[1])
         try:
-            self.access: Access = access_to(host, int(bound), token)
+            self.access: Access = access_to(host, bound, token)
         except BadArgument:
             self._server.server_close()
             raise
@@ -77,9 +83,17 @@ class Page:
         self._server.server_close()
         self._server.hang_up()
 
+    def leave(self) -> None:
+        """Let go of the port, in a process that was forked from the one that serves it."""
+        self._server.server_close()
 
-class _Server(ThreadingHTTPServer):
+
+class _Server(ThreadingMixIn, TCPServer):
+    # Not HTTPServer, which asks the name service for the name of the host, and waits for it.
     daemon_threads = True
+    allow_reuse_address = True
+    #: So many may wait to be accepted; a browser opens several connections at once.
+    request_queue_size = _MOST
     # Two servers on one port would answer in turn.
     allow_reuse_port = False
     page: Page
@@ -88,6 +102,14 @@ class _Server(ThreadingHTTPServer):
         #: Connections that browsers keep for their next question.
         self._open: set[socket.socket] = set()
         super().__init__(address, _Handler)
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002
+        """Whether there is room for one more connection."""
+        return len(self._open) < _MOST
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
+        """Note that a connection went wrong; the terminal belongs to the run."""
+        _LOG.debug("the live page: a connection went wrong", exc_info=True)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread of its own."""
@@ -153,10 +175,13 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer a request."""
         page = self.server.page
-        target = urlsplit(self.path)
-        asked = parse_qs(target.query, keep_blank_values=True)
         if not page.access.knows_host(self.headers.get("Host") or ""):
             return self._say(HTTPStatus.MISDIRECTED_REQUEST, f"this page is at {page.address}, and has no other name")
+        try:
+            target = urlsplit(self.path)
+        except ValueError:
+            return self._say(HTTPStatus.BAD_REQUEST, "this is not an address")
+        asked = parse_qs(target.query, keep_blank_values=True)
         if target.path == "/" and page.access.is_token(asked.get("token", [""])[0]):
             cookie = f"{page.access.cookie}={page.access.token}; Path=/; HttpOnly; SameSite=Strict"
             return self._send(HTTPStatus.SEE_OTHER, "text/plain", b"", {"Set-Cookie": cookie, "Location": "/"})

@@ -80,7 +80,7 @@ class View:
 def look(checkpoint: Checkpoint, known: Progressed | None = None) -> View:
     """Return what a checkpoint shows; ``known`` is the tracker of the view before, if there was one."""
     view = View()
-    if not checkpoint.files.is_directory(""):
+    if not view.attempt("the directory", lambda: checkpoint.files.is_directory(""), False):
         view.problems.append(f"there is no directory {checkpoint.place}: no run has begun there yet")
         return view
     view.commit = view.attempt("the last commit", checkpoint.commit, None)

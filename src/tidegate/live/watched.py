@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 from tidegate.errors import TidegateError
 from tidegate.flow.orders import PosetCoordinates
@@ -34,7 +33,7 @@ class Watched:
         self._checkpoint: Checkpoint | None = None
         self._refused = ""
         try:
-            self._checkpoint = checkpoint_at(Path(self.path).absolute() if "://" not in self.path else self.path)
+            self._checkpoint = checkpoint_at(self.path)
         except TidegateError as error:
             self._refused = str(error)
 
@@ -60,15 +59,23 @@ class Watched:
                 return reasons_told(self._look(), sink, time)
             except TidegateError as error:
                 return {"error": str(error)}
+            except Exception as error:
+                # As in `View.attempt`: what nobody thought of is told, too.
+                return {"error": f"what holds this time back can't be told: {type(error).__name__}: {error}"}
 
     def aside(self, name: str) -> dict[str, Any]:
         """Return the latest rows of a source or an operator that were set aside."""
         with self._mutex:
             view = self._look()
-        directory = _directories(view).get(name)
+        directory = view.attempt("what was set aside", lambda: _directories(view).get(name), None)
         if directory is None or self._checkpoint is None:
             return {"rows": [], "problems": [f"no rows are set aside under the name {name!r}"]}
-        return latest_rows(self._checkpoint.files, directory, _ROWS)
+        files = self._checkpoint.files
+        nothing: dict[str, Any] = {"rows": [], "problems": view.problems}
+        return cast(
+            "dict[str, Any]",
+            view.attempt("rows that were set aside", lambda: latest_rows(files, directory, _ROWS), nothing),
+        )
 
     def pictures(self) -> dict[str, Any]:
         """Return the graph of the flow, and the diagrams of its finite orders, by column."""

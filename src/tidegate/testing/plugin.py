@@ -30,9 +30,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("tidegate_engines", what, default=_DEFAULT)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each test that uses our engine once on each."""
-    if "tidegate_engine_name" in metafunc.fixturenames:
+    # Others may have a parameter ``engine`` of their own, from this hook in their conftest, which was called before.
+    # Nothing public tells; before pytest 8, such a parameter was in ``funcargs``.
+    calls = getattr(metafunc, "_calls", ())
+    theirs = any("engine" in {**call.params, **getattr(call, "funcargs", {})} for call in calls)
+    if "tidegate_engine_name" in metafunc.fixturenames and not theirs:
         given = metafunc.config.getoption("--tidegate-engines") or metafunc.config.getini("tidegate_engines")
         names = [name.strip() for name in str(given).replace("\n", ",").split(",") if name.strip()]
         metafunc.parametrize("tidegate_engine_name", names)
@@ -73,16 +78,16 @@ def engine(request: pytest.FixtureRequest, tidegate_engine_name: str) -> Iterato
     del request.node.stash[_ENGINE]
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+# Not `wrapper=True`: where a pluggy before 1.2 is installed, pytest would not even start.
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     """Print the trials of a test that failed as scripts."""
-    report = yield
+    report = (yield).get_result()
     made = item.stash.get(_ENGINE, None)
     if made is not None and report.when == "call" and report.failed:
         told = getattr(call.excinfo.value, "__notes__", ()) if call.excinfo else ()
         for trial in made.trials if not any("import tidegate.testing" in note for note in told) else ():
             report.sections.append(("tidegate: the same without pytest, to paste", trial.script()))
-    return report
 
 
 def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> list[str] | None:

@@ -81,8 +81,10 @@ class Trace:
     def end(self, failure: str) -> None:
         """Write that the run is over; ``failure`` is its error in one line, or empty."""
         self.every = 0.0
-        if self._place is not None and self._place.is_dir():
-            self._tell({"over": True, "failure": failure[:_FAILURE]})
+        # The run gives its lock back after this, whatever has become of the disk.
+        with suppress(OSError):
+            if self._place is not None and self._place.is_dir():
+                self._tell({"over": True, "failure": failure[:_FAILURE]})
 
     def _tell(self, now: Mapping[str, Any], line: str = "") -> None:
         """Write what the run is doing, and a line; at once, or a little later if something was just written."""
@@ -95,9 +97,15 @@ class Trace:
             if wait <= 0:
                 self._write()
             elif self._timer is None:
-                self._timer = Timer(wait, self._write_later)
-                self._timer.daemon = True
-                self._timer.start()
+                self._start_timer(wait)
+
+    def _start_timer(self, wait: float) -> None:
+        timer = Timer(wait, self._write_later)
+        timer.daemon = True
+        # If no thread can be started any more, the next call writes.
+        with suppress(RuntimeError):
+            timer.start()
+            self._timer = timer
 
     def _write_later(self) -> None:
         with self._mutex:
@@ -133,7 +141,11 @@ class Trace:
             return
         descriptor = os.open(self._place / "now", os.O_WRONLY | os.O_CREAT, 0o666)
         try:
-            os.pwrite(descriptor, json.dumps(self._now).encode().ljust(_NOW), 0)
+            text = json.dumps(self._now).encode().ljust(_NOW)
+            os.pwrite(descriptor, text, 0)
+            # The text before may have been longer: letters that are not ASCII take six bytes or twelve.
+            if os.fstat(descriptor).st_size > len(text):
+                os.ftruncate(descriptor, len(text))
         finally:
             os.close(descriptor)
 
@@ -141,5 +153,10 @@ class Trace:
 def _replace(place: Path, text: str) -> None:
     """Replace a file. Readers find the old content or the new content, never a mix."""
     hidden = place.with_name(f".{place.name}.{uuid4().hex}{UNFINISHED}")
-    hidden.write_text(text, encoding="utf-8")
-    os.replace(hidden, place)
+    try:
+        hidden.write_text(text, encoding="utf-8")
+        os.replace(hidden, place)
+    except OSError:
+        # On a full disk, each start would leave one more.
+        hidden.unlink(missing_ok=True)
+        raise
