@@ -101,7 +101,7 @@ class Progress:
         policy, user = policy_of(source), self._users[source.id]
         if policy.reads_lines:
             line = line_of(source.schema, [_on_axes(source.schema, t) for t in done])
-            return policy.seen(Seen(), [{"part": None, "rows": len(rows), "told": [line]}], [])
+            return policy.seen(Seen(), [{"part": None, "rows": len(rows), "lines": [line]}], [])
         if isinstance(source.watermark, Punctuated):
             marks = [parts_of(source.schema, _on_axes(source.schema, t)) for t in done]
             types = [c.type or "" for c in source.schema.times]
