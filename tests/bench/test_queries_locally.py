@@ -6,8 +6,8 @@ import pytest
 from bench.aggregates.queries import PUBLISHED, QUERIES
 from tests.bench.given import CHANGES, QUICK, START, given, rounded
 from tests.flow.case import assert_same_rows
-from tests.flow.conftest import by_reference
 from tests.flow.plain import plain
+from tests.flow.specified import by_reference
 from tests.local_engine.engine import by_local
 
 

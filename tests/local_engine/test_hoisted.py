@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import tidegate as tg
-from tests.flow.conftest import by_reference
+from tests.flow.specified import by_reference
 from tests.local_engine.engine import by_local
 from tidegate.flow.schema import Column
 from tidegate.local_engine.hoisted import On, _on
@@ -24,11 +24,11 @@ SIDES = (
 )
 
 
-def joined(how: str) -> tg.Flow:
+def joined(how: str, where: str = WHERE) -> tg.Flow:
     flow = tg.Flow("texts")
     texts = flow.source("texts", "ts INT, s STRING, k INT", time="ts")
     others = texts.select("s AS o", "k AS m")
-    flow.sink("out", texts.join(others, on=(), how=how, where=WHERE))
+    flow.sink("out", texts.join(others, on=(), how=how, where=where))
     return flow
 
 
@@ -59,6 +59,15 @@ def test_a_pair_that_cannot_be_computed_fails() -> None:
     assert fails(lambda: by_local(joined("inner"), rows_of((UNKNOWN, 1))))
 
 
+@pytest.mark.parametrize("how", ["inner", "left", "full"])
+@pytest.mark.parametrize("own", ["right.m = 1", "lower(right.o) = 'ab'"])
+def test_what_may_fail_waits_for_the_parts_before_it(how: str, own: str) -> None:
+    """A part that fails for some pairs is not computed for those that a part with hoisted columns rules out."""
+    flow = joined(how, f"lower(left.s) = 'x' AND {own} AND 1 / (left.k - right.m) > 0")
+    rows: dict[str, list[tuple[Any, ...]]] = {"texts": [(1, "ab", 1), (1, "cd", 1), (1, "X", 2)]}
+    assert sorted(map(repr, by_local(flow, rows))) == sorted(map(repr, by_reference(flow, rows)))
+
+
 def test_pairs_that_are_left_out_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above would find it if pairs without a value were passed over."""
     monkeypatch.setattr(On, "sql", lambda on, translated: translated(f"{on.rest} AND {on.reading}"))
@@ -73,6 +82,7 @@ def test_pairs_that_are_left_out_are_found(monkeypatch: pytest.MonkeyPatch) -> N
         "exists(array(1), left -> lower(right.o) = 'x')",
         "left.k + left.k = right.m",
         "lower(left.s) = right.o AND left.k + right.m > 0 AND CAST(right.o AS INT) + left.k > 2",
+        "lower(left.s) = 'x' AND 1 / (left.k - right.m) > 0",
     ],
 )
 def test_other_conditions_stay(condition: str) -> None:

@@ -113,8 +113,9 @@ def _on(condition: str, tables: _Shapes, first: int, _elsewhere: bool) -> tuple[
     together = " AND ".join(reading)
     columns = {f"{name}.{c.name}": c.type for name, own in tables for c in own}
     columns |= {f"{value.table}.{value.column.name}": value.column.type for value in values.values()}
-    found = _compiled(together, columns, condition=True) if reading else None
-    if found is None or found.fails:
+    # A part that may still fail has to wait for all parts before it, also for those that read hoisted columns.
+    found = [_compiled(part, columns, condition=True) for part in (*rest, together)] if reading else [None]
+    if any(part is None or part.fails for part in found):
         return On(condition), ()
     own = tuple(values.values())
     return On(condition, " AND ".join(rest), together, tuple(value.in_duckdb for value in own)), own
