@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,10 @@ def pytest_in(directory: Path, *arguments: str, **files: str) -> str:
     """Run pytest with the plugin in a directory with some modules, and return what it prints."""
     for name, text in files.items():
         (directory / f"{name}.py").write_text(text, encoding="utf-8")
-    options = ["-p", "tidegate.testing.plugin", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-q", "-s"]
+    # An environment that was set up before the plugin was declared does not know it; another one may not be told twice.
+    known = any(found.name == "tidegate" for found in entry_points(group="pytest11"))
+    options = [] if known else ["-p", "tidegate.testing.plugin"]
+    options += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-q", "-s"]
     command = [sys.executable, "-m", "pytest", *options, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=directory)
     return done.stdout + done.stderr

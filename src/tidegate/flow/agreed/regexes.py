@@ -100,7 +100,7 @@ class Regex:
         found = _SEPARATORS.fullmatch(self.text)
         if found is None or self.to_end:
             return None
-        return _read(found["one"] or found["some"]), bool(found["many"])
+        return _read(found["one"] or found["few"]), bool(found["many"])
 
 
 class _Parser:
@@ -254,7 +254,7 @@ class _Parser:
 #: A character in a pattern of RE2, as it is written here; several; and one of several, or as many of them as there are.
 _CHARACTER = r"(?:[A-Za-z0-9 ]|\\[^A-Za-z0-9]|\\[tnvfr]|\\x\{[0-9a-f]+\})"
 _LITERAL = re.compile(f"{_CHARACTER}+")
-_SEPARATORS = re.compile(rf"(?:(?P<one>{_CHARACTER})|\[(?P<some>{_CHARACTER}+)\])(?P<many>\+?)")
+_SEPARATORS = re.compile(rf"(?:(?P<one>{_CHARACTER})|\[(?P<few>{_CHARACTER}+)\])(?P<many>\+?)")
 _WRITTEN = {"t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r"}
 
 
