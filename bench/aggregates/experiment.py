@@ -62,7 +62,7 @@ class Plan:
         return self.rows * min(10, max(self.work) // work)
 
     def scaled(self, share: float) -> Plan:
-        """Answer a plan with a share of the rows.
+        """Return a plan with a share of the rows.
 
         >>> Plan().scaled(0.5).texts, Plan().scaled(0.5).scan_pairs
         (50000, 1000)
@@ -108,7 +108,7 @@ class Results:
 
     @classmethod
     def of_json(cls, text: str, plan: Plan, machine: str, code: str) -> Results:
-        """Answer what was measured before, if it was by the same plan and code, there; nothing if not."""
+        """Return what was measured before, if it was by the same plan and code, there; nothing if not."""
         known = json.loads(text)
         ours = json.loads(json.dumps([asdict(plan), machine, code]))
         same = ours == [known["plan"], known["machine"], known["code"]]
