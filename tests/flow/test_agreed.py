@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from tests.flow.agreed_expressions import EXPRESSIONS, LAST_DIGITS, SCHEMA, TYPES, rows, translated
+from tests.flow.agreed_expressions import EXPRESSIONS, KNOWN, LAST_DIGITS, SCHEMA, TYPES, rows, translated
 
 from tidegate.flow import sqltypes
 from tidegate.flow.agreed.table import CASTS, FUNCTIONS, OPERATORS
@@ -130,8 +130,8 @@ def draw(number: int) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def answers(spark: SparkSession) -> tuple[list[dict[str, Any]], dict[str, list[Any]], dict[str, str]]:
-    """Drawn rows, what Spark computes for them, and the types of that."""
-    drawn = draw(ROWS)
+    """Rows, known ones and drawn ones, what Spark computes for them, and the types of that."""
+    drawn = KNOWN + draw(ROWS)
     return drawn, *by_spark(spark, table_of(drawn, SCHEMA.columns), EXPRESSIONS)
 
 

@@ -184,6 +184,29 @@ def test_a_changed_flow_is_refused(place: Place) -> None:
         place.start(flow)
 
 
+def test_another_time_zone_is_refused(place: Place) -> None:
+    """Times that are read without a zone would be other times than those of the state."""
+
+    def hours(zone: str) -> tg.Flow:
+        flow = tg.Flow("hours", timezone=zone)
+        rows = flow.source("s", "t TIMESTAMP, k STRING, x INT", time="t", watermark=tg.bounded("2 seconds"))
+        flow.sink("out", rows.window("1 hour").aggregate(by="k", n="count(*)"))
+        return flow
+
+    def added(minute: int) -> pa.Table:
+        return pa.table(
+            {
+                "t": pa.array([minute * 60_000_000], pa.timestamp("us", tz="UTC")),
+                "k": ["a"],
+                "x": pa.array([1], pa.int32()),
+            }
+        )
+
+    place.run(hours("Europe/Copenhagen"), inputs={"s": lambda _: iter([added(1)])})
+    with pytest.raises(FlowChanged, match="in the zone Europe/Copenhagen, and now are in Asia/Tokyo"):
+        place.start(hours("Asia/Tokyo"), inputs={"s": lambda _: iter([added(1), added(2)])})
+
+
 def test_damaged_state_is_not_answered_from(place: Place) -> None:
     """A part that was cut short is told, and nothing is answered."""
     place.feed.add((10, "a", 1))

@@ -52,10 +52,11 @@ def state_keys(
 def meaning(
     flow: Plan, keepers: Mapping[str, Keeper[Any]], keys: Mapping[str, str], origins: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return what the state of a flow depends on: its sources in order, and its operators with state."""
+    """Return what the state of a flow depends on: its time zone, its sources in order, and its operators with state."""
     prints = flow.fingerprints(origins)
     return {
         "name": flow.name,
+        "timezone": flow.timezone,
         "sources": [[origins[s.id], prints[s.id], str(s.schema)] for s in flow.sources],
         "signals": [origins.get(name, name) for name in signals_of(flow)],
         "origins": dict(origins),
@@ -74,7 +75,10 @@ def check_meaning(flow: Plan, old: Mapping[str, Any], new: Mapping[str, Any]) ->
         lines.append(f"sources with a frontier from elsewhere were {before}, and now are {now}")
     # If sources differ, everything after them differs, too.
     lines = lines or _state(old["state"], new["state"])
-    # Commits of earlier versions do not say what is kept.
+    # Commits of earlier versions do not say in which zone times are read, nor what is kept.
+    zone = old.get("timezone", new["timezone"])
+    if zone != new["timezone"]:
+        lines.append(f"times were read and computed in the zone {zone}, and now are in {new['timezone']}")
     for key, kept in old.get("kept", {}).items():
         if key in new["kept"] and new["kept"][key] != kept:
             text, now = new["state"][key], new["kept"][key]
