@@ -214,7 +214,7 @@ def test_examples_are_shown_as_code(site: Path) -> None:
 def test_what_builds_the_site_is_pinned(site: Path) -> None:
     """Every package in the environment of the documentation has the version of the constraints."""
     program = "from importlib.metadata import distributions as d; print(*(f'{p.name}=={p.version}' for p in d()))"
-    done = subprocess.run([TOOLS / "bin/python", "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([TOOLS / "bin/python", "-I", "-c", program], capture_output=True, text=True, check=True)
     found = dict(line.split("==") for line in done.stdout.split())
     wrong = {name for name, version in found.items() if pinned().get(canonicalize_name(name)) != version}
     assert wrong <= {"pip", "setuptools"}

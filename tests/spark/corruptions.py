@@ -322,7 +322,10 @@ def _there(files: Any, path: str, entry: Any, size: int | None, **options: Any) 
 #: Checks that can be left out: the places of a function, and what stands there instead.
 CHECKS: dict[str, tuple[list[str], Callable[..., Any]]] = {
     "parts": (
-        [f"tidegate.spark.streaming.{module}.check_part" for module in ("parts", "publishing", "recovery")],
+        [
+            f"tidegate.{module}.check_part"
+            for module in ("spark.streaming.parts", "engine.steps.publishing", "engine.steps.recovery")
+        ],
         lambda *given, **options: None,
     ),
     "files": (["tidegate.engine.storage.manifest._difference"], _there),
