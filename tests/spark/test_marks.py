@@ -111,7 +111,7 @@ def test_marks_are_what_they_were_after_a_commit(found: list[Any]) -> None:
     """JSON has bounds and units, and both come back."""
     punctuated = source(PAIR, Punctuated(bind("k = 'w'", PAIR, what="mark")))
     marks = Marks.start(punctuated).after(punctuated, Seen(rows=3, late=1, rejected=1, marks=tuple(found)))
-    assert Marks.decode(punctuated, marks.coded(punctuated)) == marks
+    assert Marks.from_json(punctuated, marks.to_json(punctuated)) == marks
 
 
 def test_a_session_that_is_open_holds_back_what_follows_it() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.engine.commits.by_step import checked_steps, directory_of
-from tidegate.engine.commits.commit import Publication
+from tidegate.engine.commits.commit import Publication, publications_in
 from tidegate.engine.steps.owner import owner_of
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
@@ -28,7 +28,7 @@ def committed_steps(files: Files) -> tuple[str, list[str]]:
     commit = last_commit(checkpoint)
     if commit is None:
         return owner["schema"], []
-    own = [p for p in map(Publication.decode, commit["publish"]) if _is_in(files, p)]
+    own = [p for p in publications_in(commit) if _is_in(files, p)]
     totals = [outlet["rows"] for outlet in commit["outlets"].values() if outlet["root"] == files.root]
     found = checked_steps(files, "", commit["step"], {p.name: p for p in own}, totals[0] if totals else None)
     return owner["schema"], found
