@@ -18,7 +18,7 @@ from tests.spark.steps import in_steps, marked_rows, with_marks
 from tests.spark.test_streaming_flows import shuffled
 from tidegate.check.flows import DrawnFlow, flows
 from tidegate.check.ordered_flows import ordered_flows
-from tidegate.engine.frontiers import encoded, settled, start_of
+from tidegate.engine.frontiers import frontier_to_json, settled, start_of
 from tidegate.engine.runs import Run
 from tidegate.engine.shape import Shape, shape_of
 from tidegate.engine.storage.files import Files
@@ -51,8 +51,8 @@ def test_a_description_gives_the_tracker_of_its_flow(drawn: DrawnFlow, data: st.
     for _ in range(2):
         frontiers = {s.id: data.draw(frontiers_of(s, drawn)) for s in plan.sources}
         own.move(frontiers)
-        coded = {s.id: {"frontier": encoded(s.schema, frontiers[s.id])} for s in plan.sources}
-        progressed.move(json.loads(json.dumps({"sources": coded})))
+        committed = {s.id: {"frontier": frontier_to_json(s.schema, frontiers[s.id])} for s in plan.sources}
+        progressed.move(json.loads(json.dumps({"sources": committed})))
         for operator in plan:
             if operator.schema.time:
                 assert progressed.frontier(progressed.shape[operator.id]) == own.frontier(operator)

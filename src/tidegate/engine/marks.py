@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tidegate.engine.frontiers import Frontier, decoded, encoded, settled, shown, start_of
+from tidegate.engine.frontiers import Frontier, frontier_from_json, frontier_to_json, settled, shown, start_of
 from tidegate.engine.policies import Seen, policy_of
 from tidegate.flow.plan import Source
 from tidegate.time import Antichain
@@ -49,7 +49,7 @@ class Marks:
     def to_json(self, source: Source) -> dict[str, Any]:
         """Return the marks as JSON for a commit."""
         return {
-            "frontier": encoded(source.schema, self.frontier),
+            "frontier": frontier_to_json(source.schema, self.frontier),
             "shown": shown(source.schema, self.frontier),
             "because": self.because(source),
             "time": source.schema.time_columns,
@@ -63,4 +63,6 @@ class Marks:
         policy = policy_of(source)
         memory = policy.from_json(found)
         counts = {name: found[name] for name in _COUNTS}
-        return cls(decoded(source.schema, found["frontier"]), policy.start() if memory is None else memory, **counts)
+        return cls(
+            frontier_from_json(source.schema, found["frontier"]), policy.start() if memory is None else memory, **counts
+        )

@@ -16,7 +16,7 @@ from tidegate.engine.storage.published import Outlet
 from tidegate.engine.storage.state import Part, State
 from tidegate.flow.plan import Plan
 
-__all__ = ["Commit", "Origin", "Publication", "publications_in", "write_commit"]
+__all__ = ["Commit", "Origin", "Publication", "origin_in", "publications_in", "write_commit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,7 @@ class Commit:
         """Return the commit from JSON."""
         return cls(
             found["step"],
-            # Commits of earlier formats were all made on Spark.
-            from_object(Origin, {"engine": "spark", "positions": {}} | dict(found)),
+            origin_in(found),
             # Sources are matched by position, since they may have been renamed.
             {s.id: Marks.from_json(s, marks) for s, marks in zip(flow.sources, found["sources"].values(), strict=True)},
             {key: tuple(map(State.from_json, states)) for key, states in found["state"].items()},
@@ -116,6 +115,11 @@ class Commit:
             found["number"],
             from_object(Token, found["token"]),
         )
+
+
+def origin_in(commit: Mapping[str, Any]) -> Origin:
+    """Return the origin from the JSON of a commit. Those of earlier formats were all made on Spark."""
+    return from_object(Origin, {"engine": "spark", "positions": {}} | dict(commit))
 
 
 def publications_in(commit: Mapping[str, Any]) -> tuple[Publication, ...]:

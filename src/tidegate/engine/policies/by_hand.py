@@ -6,12 +6,10 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from tidegate.engine.frontiers import Frontier, parts_of, time_of
+from tidegate.engine.frontiers import Frontier, time_from_json, time_to_json
 from tidegate.engine.policies.lines import ByLines
 from tidegate.engine.policies.policy import Seen, completed
 from tidegate.flow.schema import Schema
-from tidegate.flow.spans import units
-from tidegate.time import Bound
 
 __all__ = ["ByDeclaredTimes", "line_of"]
 
@@ -24,15 +22,7 @@ def line_of(schema: Schema, times: Iterable[Any]) -> str:
     >>> line_of(parse_schema("v INT, w DATE", time=("v", "w")), [(3, TOP)])
     '[[3, "TOP"]]'
     """
-    return json.dumps(
-        [
-            [
-                p.name if isinstance(p, Bound) else units(p, c.type or "")
-                for p, c in zip(parts, schema.times, strict=True)
-            ]
-            for parts in (parts_of(schema, t) for t in times)
-        ]
-    )
+    return json.dumps([time_to_json(schema, t) for t in times])
 
 
 class ByDeclaredTimes(ByLines[None]):
@@ -40,5 +30,5 @@ class ByDeclaredTimes(ByLines[None]):
 
     def after(self, memory: None, frontier: Frontier, seen: Seen) -> tuple[None, Frontier]:
         """Make the times of all lines complete."""
-        done = [time_of(self.schema, element) for text in seen.lines for element in json.loads(text)]
+        done = [time_from_json(self.schema, element) for text in seen.lines for element in json.loads(text)]
         return memory, completed(self.schema, frontier, done) if done else frontier

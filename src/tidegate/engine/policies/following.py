@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tidegate.engine.frontiers import Frontier, decoded
+from tidegate.engine.frontiers import Frontier, frontier_from_json
 from tidegate.engine.policies.lines import ByLines
 from tidegate.engine.policies.policy import Seen, narrowed
 from tidegate.engine.storage.dataclass_json import as_object, from_object
@@ -29,7 +29,7 @@ class ByPromises(ByLines[Following]):
         try:
             promises = [Promise.parse(text) for text in seen.lines]
             following, promise = (memory or Following()).after(dict(seen.steps), promises)
-            promised = None if promise is None else decoded(self.schema, promise.frontier)
+            promised = None if promise is None else frontier_from_json(self.schema, promise.frontier)
         except BadInput as error:
             raise error.at(f"source {self.source.id!r}, which follows {self.path}") from None
         return following, frontier if promised is None else narrowed(self.schema, frontier, promised)

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from tidegate.engine.attempt import Attempt
 from tidegate.engine.commits.commit import Commit, write_commit
-from tidegate.engine.frontiers import encoded, time_of
+from tidegate.engine.frontiers import frontier_to_json, time_from_json
 from tidegate.engine.loops.rounds import Least
 from tidegate.engine.marks import Marks
 from tidegate.engine.partitions import Beat
@@ -111,7 +111,9 @@ class Running:
         clocks = [memory for s in sources if isinstance(memory := self.marks[s.id].memory, ClockReading)]
         before = [clock.latest for clock in clocks if clock.latest is not None]
         # The source may have had another strategy before, which has completed later times.
-        open_from = [n for s in sources for (n,) in encoded(s.schema, self.marks[s.id].frontier) if isinstance(n, int)]
+        open_from = [
+            n for s in sources for (n,) in frontier_to_json(s.schema, self.marks[s.id].frontier) if isinstance(n, int)
+        ]
         return max([int(self.clock() * 1_000_000), *(latest + 1 for latest in before), *open_from])
 
     @property
@@ -185,7 +187,7 @@ class Running:
 
     def turned(self, loop: Iterate, number: int, least: Least | None) -> None:
         """Tell the tracker which round a loop is in."""
-        self.tracking.begin_round(loop, least and time_of(loop.schema, least), number)
+        self.tracking.begin_round(loop, least and time_from_json(loop.schema, least), number)
         self.trace.begin_round(self.next, loop.id, number, least)
         if least is not None:
             self.run.probe("round", self.next)

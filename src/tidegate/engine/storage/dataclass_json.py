@@ -5,8 +5,9 @@ A dataclass inside another is always a list. A value is read by the type of its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -15,6 +16,9 @@ from tidegate.engine.storage.errors import BadCheckpoint
 __all__ = ["as_list", "as_object", "from_list", "from_object"]
 
 T = TypeVar("T")
+
+# The names of the fields of a dataclass, in order, with their types.
+_types: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
 
 def as_object(value: Any) -> dict[str, Any]:
@@ -29,15 +33,15 @@ def as_list(value: Any) -> list[Any]:
 
 def from_object(kind: type[T], found: Mapping[str, Any]) -> T:
     """Return the dataclass from its JSON object. Keys that are no fields of it are ignored."""
-    names, types = _names(kind), get_type_hints(kind)
-    if not isinstance(found, Mapping) or not all(name in found for name in names):
-        raise _wrong(f"{kind.__name__} as an object with {', '.join(names)}", found)
-    return kind(**{name: _read(types[name], found[name]) for name in names})
+    types = _types(kind)
+    if not isinstance(found, Mapping) or not types.keys() <= found.keys():
+        raise _wrong(f"{kind.__name__} as an object with {', '.join(types)}", found)
+    return kind(**{name: _read(type_, found[name]) for name, type_ in types.items()})
 
 
 def from_list(kind: type[T], found: Sequence[Any]) -> T:
     """Return the dataclass from its JSON list."""
-    names = _names(kind)
+    names = _types(kind)
     if not isinstance(found, list) or len(found) != len(names):
         raise _wrong(f"{kind.__name__} as a list of {', '.join(names)}", found)
     return from_object(kind, dict(zip(names, found, strict=True)))
@@ -66,12 +70,8 @@ def _read(type_: Any, found: Any) -> Any:
     return found
 
 
-def _names(kind: Any) -> list[str]:
-    return [field.name for field in fields(kind)]
-
-
 def _wrong(expected: str, found: Any) -> BadCheckpoint:
     return BadCheckpoint(
-        f"expected {expected} in a checkpoint, got {found!r}",
+        f"expected {expected} in a checkpoint, got {str(found)[:80]!r}",
         hint="it was changed after it was written: restore it from a copy, or begin with a new checkpoint and output",
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tidegate.engine.frontiers import Frontier, decoded, encoded, parts_of, start_of
+from tidegate.engine.frontiers import Frontier, frontier_from_json, frontier_to_json, parts_of, start_of
 from tidegate.engine.storage.dataclass_json import as_object, from_object
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.sealed import sealed, unsealed
@@ -33,7 +33,7 @@ class Promise:
 
     step: int
     rows: int
-    #: The frontier as `encoded` returns it; empty when the input has ended.
+    #: The frontier as `frontier_to_json` returns it; empty when the input has ended.
     frontier: tuple[tuple[Any, ...], ...]
 
     @classmethod
@@ -71,14 +71,14 @@ class Outlet:
         grown = replace(self, rows=self.rows + rows)
         if self.goes_back(schema, frontier) or set(self._before(schema)) == set(frontier):
             return grown
-        return replace(grown, frontier=tuple(map(tuple, encoded(schema, frontier))), step=step)
+        return replace(grown, frontier=tuple(map(tuple, frontier_to_json(schema, frontier))), step=step)
 
     def goes_back(self, schema: Schema, frontier: Frontier) -> bool:
         """Whether a frontier contains times that were published as complete."""
         return not all(map(self._before(schema).reaches, frontier))
 
     def _before(self, schema: Schema) -> Frontier:
-        return start_of(schema) if self.frontier is None else decoded(schema, self.frontier)
+        return start_of(schema) if self.frontier is None else frontier_from_json(schema, self.frontier)
 
     @property
     def promise(self) -> Promise:
