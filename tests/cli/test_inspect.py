@@ -30,7 +30,7 @@ def checkpoint(tmp_path: Path) -> Path:
     commit = Commit(7, Origin(batch=7), marks, state, (), {}, {"name": "ledger"})
     (tmp_path / "commits").mkdir()
     (tmp_path / "commits" / "6").write_text("{}")
-    (tmp_path / "commits" / "7").write_text(sealed(commit.coded(flow.plan)))
+    (tmp_path / "commits" / "7").write_text(sealed(commit.to_json(flow.plan)))
     return tmp_path
 
 
@@ -47,7 +47,7 @@ def devices(tmp_path: Path) -> Path:
     marks = {"devices": Marks.start(devices).after(devices, seen), "counts": Marks.start(counts).after(counts, told)}
     commit = Commit(0, Origin(batch=0), marks, {}, (), {}, {"name": "devices"})
     (tmp_path / "commits").mkdir()
-    (tmp_path / "commits" / "0").write_text(sealed(commit.coded(flow.plan)))
+    (tmp_path / "commits" / "0").write_text(sealed(commit.to_json(flow.plan)))
     return tmp_path
 
 
@@ -113,7 +113,7 @@ def hostile(directory: Path) -> Path:
     commit = Commit(
         0, Origin(batch=0), {"devices": marks}, {OBEYED: (State((Part("x", 4),)),)}, (), {}, {"name": OBEYED}
     )
-    coded = commit.coded(flow.plan)
+    coded = commit.to_json(flow.plan)
     coded["sources"] = {OBEYED: coded["sources"]["devices"]}
     (directory / "commits").mkdir()
     (directory / "commits" / "0").write_text(sealed(coded))
@@ -144,7 +144,7 @@ def test_a_time_may_say_its_zone(tmp_path: Path) -> None:
     (source,) = flow.plan.sources
     marks = Marks.start(source).after(source, Seen(greatest=(1767225600000000,)))
     (tmp_path / "commits").mkdir()
-    coded = Commit(0, Origin(batch=0), {"s": marks}, {}, (), {}, {"name": "f"}).coded(flow.plan)
+    coded = Commit(0, Origin(batch=0), {"s": marks}, {}, (), {}, {"name": "f"}).to_json(flow.plan)
     (tmp_path / "commits" / "0").write_text(sealed(coded))
     assert "may still give rows" in run("why", tmp_path, "2026-01-01T01:00:00+01:00")[1]
     assert "complete" in run("why", tmp_path, "2026-01-01T00:00:00+02:00")[1]

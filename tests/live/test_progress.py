@@ -18,7 +18,7 @@ from tests.spark.steps import in_steps, marked_rows, with_marks
 from tests.spark.test_streaming_flows import shuffled
 from tidegate.check.flows import DrawnFlow, flows
 from tidegate.check.ordered_flows import ordered_flows
-from tidegate.engine.frontiers import encoded, settled, start_of
+from tidegate.engine.frontiers import frontier_to_json, settled, start_of
 from tidegate.engine.runs import Run
 from tidegate.engine.shape import Shape, shape_of
 from tidegate.engine.storage.files import Files
@@ -46,13 +46,13 @@ DRAWN = settings(
 def test_a_description_gives_the_tracker_of_its_flow(drawn: DrawnFlow, data: st.DataObject) -> None:
     """Written as JSON and read again, moved to the frontiers of a commit: what a tracker of the flow itself gives."""
     plan = embedded(drawn.flow.plan)
-    progressed = Progressed(Shape.decode(json.loads(json.dumps(shape_of(plan).coded()))))
+    progressed = Progressed(Shape.from_json(json.loads(json.dumps(shape_of(plan).to_json()))))
     own = Tracking(plan, {s.id: start_of(s.schema) for s in plan.sources})
     for _ in range(2):
         frontiers = {s.id: data.draw(frontiers_of(s, drawn)) for s in plan.sources}
         own.move(frontiers)
-        coded = {s.id: {"frontier": encoded(s.schema, frontiers[s.id])} for s in plan.sources}
-        progressed.move(json.loads(json.dumps({"sources": coded})))
+        committed = {s.id: {"frontier": frontier_to_json(s.schema, frontiers[s.id])} for s in plan.sources}
+        progressed.move(json.loads(json.dumps({"sources": committed})))
         for operator in plan:
             if operator.schema.time:
                 assert progressed.frontier(progressed.shape[operator.id]) == own.frontier(operator)
@@ -150,13 +150,13 @@ def test_a_summary_that_is_forgotten_would_be_seen(monkeypatch: pytest.MonkeyPat
     flow.sink("out", flow.source("s0", "t INT, k STRING, x INT", time="t").at("t + 5"))
     drawn = DrawnFlow(flow, {"s0": [DT(1, {"t": 1, "k": "a", "x": 1}), WM(3), DT(8, {"t": 8, "k": "a", "x": 2})]}, ())
     compare(drawn, random.Random(1))
-    real = Shape.coded
+    real = Shape.to_json
 
     def forgetful(shape: Shape) -> dict[str, Any]:
         found = real(shape)
         return found | {"stages": [{k: v for k, v in s.items() if k != "shifts"} for s in found["stages"]]}
 
-    monkeypatch.setattr(Shape, "coded", forgetful)
+    monkeypatch.setattr(Shape, "to_json", forgetful)
     with pytest.raises(AssertionError):
         compare(drawn, random.Random(1))
 

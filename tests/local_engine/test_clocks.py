@@ -185,7 +185,7 @@ def test_who_begins_to_listen_hears_what_the_others_hear(hand: Hand) -> None:
     hand.begin(flow(clock="1 second"), a=iter([]), b=None)
     hand.step(20)
     assert hand.engine is not None
-    assert {name: m.memory.latest for name, m in hand.engine.marks.items()} == {
+    assert {name: m.memory.clock.latest for name, m in hand.engine.marks.items()} == {
         name: int(at(20).timestamp() * 1_000_000) for name in ("a", "b")
     }
 

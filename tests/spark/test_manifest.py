@@ -14,10 +14,11 @@ import pytest
 from tests.spark.damages import DAMAGES, damaged, unreadable
 
 from tidegate.engine.storage import manifest
+from tidegate.engine.storage.dataclass_json import as_list, from_list
 from tidegate.engine.storage.disk import sync
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
-from tidegate.engine.storage.manifest import damage, decode_files, list_files, located, measured
+from tidegate.engine.storage.manifest import FileEntry, damage, list_files, located, measured
 from tidegate.engine.storage.sealed import sealed, unsealed
 from tidegate.spark.hadoop import DiskFiles, HadoopFiles, files_at
 
@@ -46,7 +47,8 @@ def write(path: Path, seed: int) -> None:
 
 def unseen(files: Files, place: Path) -> set[str]:
     """The damages that are not seen."""
-    entries = decode_files(json.loads(json.dumps([entry.coded() for entry in list_files(files, "part")])))
+    written = json.dumps([as_list(entry) for entry in list_files(files, "part")])
+    entries = [from_list(FileEntry, entry) for entry in json.loads(written)]
     assert damage(files, "part", entries, whole=True) == []
     found = {"swapped with another": swapped} | DAMAGES
     missed = set()

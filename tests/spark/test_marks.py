@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tidegate as tg
 from tidegate import DT, WM
-from tidegate.engine.frontiers import complete, decoded, encoded, newly_complete, shown, start_of
+from tidegate.engine.frontiers import complete, frontier_from_json, frontier_to_json, newly_complete, shown, start_of
 from tidegate.engine.marks import Marks, Seen
 from tidegate.engine.storage.published import Promise
 from tidegate.engine.tracking import Tracking
@@ -111,7 +111,7 @@ def test_marks_are_what_they_were_after_a_commit(found: list[Any]) -> None:
     """JSON has bounds and units, and both come back."""
     punctuated = source(PAIR, Punctuated(bind("k = 'w'", PAIR, what="mark")))
     marks = Marks.start(punctuated).after(punctuated, Seen(rows=3, late=1, rejected=1, marks=tuple(found)))
-    assert Marks.decode(punctuated, marks.coded(punctuated)) == marks
+    assert Marks.from_json(punctuated, marks.to_json(punctuated)) == marks
 
 
 def test_a_session_that_is_open_holds_back_what_follows_it() -> None:
@@ -153,8 +153,8 @@ def test_sql_says_what_the_order_says(spark: SparkSession) -> None:
     frontiers = [
         start_of(PAIR),
         Antichain(PAIR.order, []),
-        decoded(PAIR, [[1, 2], [2, 0]]),
-        decoded(PAIR, [["BOTTOM", 1], [2, "BOTTOM"]]),
+        frontier_from_json(PAIR, [[1, 2], [2, 0]]),
+        frontier_from_json(PAIR, [["BOTTOM", 1], [2, "BOTTOM"]]),
         Antichain(PAIR.order, minimal(PAIR.order, [(1, TOP), (0, 3)])),
     ]
     columns = [f"{complete(PAIR, f)} AS c{i}" for i, f in enumerate(frontiers)]
@@ -164,4 +164,4 @@ def test_sql_says_what_the_order_says(spark: SparkSession) -> None:
     for row in rows:
         expected = [not any(PAIR.order.le(f, (row.v, row.w)) for f in frontier) for frontier in frontiers]
         assert list(row)[2:] == [*expected, not expected[2]]
-    assert all(decoded(PAIR, encoded(PAIR, f)) == f for f in frontiers)
+    assert all(frontier_from_json(PAIR, frontier_to_json(PAIR, f)) == f for f in frontiers)

@@ -61,7 +61,7 @@ def moved(marks: Marks, of: Source, seen: dict[Any, Any], *beats: Beat) -> Marks
     greatest = {k: (g,) * n if isinstance(g, int) else g for k, g in seen.items()}
     told = tuple(beat.line for beat in beats)
     after = marks.after(of, Seen(rows=len(seen), partitions=tuple(greatest.items()), lines=told))
-    return Marks.decode(of, json.loads(json.dumps(after.coded(of))))
+    return Marks.from_json(of, json.loads(json.dumps(after.to_json(of))))
 
 
 def test_the_slowest_partition_holds_the_frontier_back() -> None:
@@ -130,7 +130,7 @@ class _Trusting(Partitions):
         beats = list(beats)
         found = Partitions.after(self, seen, [], idle)
         elapsed = max(beats).at if beats else self.elapsed
-        heard = tuple(replace(m, heard=elapsed) if m.value in seen else m for m in found.members)
+        heard = tuple(replace(m, last_seen=elapsed) if m.value in seen else m for m in found.members)
         return _Trusting(heard, None, elapsed)
 
 
@@ -338,7 +338,7 @@ def by_values(spark: SparkSession, types: Sequence[str]) -> dict[str, list[int]]
         batch, backend = united(flow, runtime, inputs), SparkBackend(runtime)
         seen = observe(backend, split_by_source(flow, backend, batch, marks))
         after = {s: marks[s.id].after(s, seen[s.id].seen) for s in flow.sources}
-        marks = {s.id: Marks.decode(s, json.loads(json.dumps(found.coded(s)))) for s, found in after.items()}
+        marks = {s.id: Marks.from_json(s, json.loads(json.dumps(found.to_json(s)))) for s, found in after.items()}
     partitions = [marks[s.id].memory for s in flow.sources]
     times = [sorted(member.greatest[0] for member in each.members) for each in partitions]
     return dict(zip(types, times, strict=True))
@@ -377,27 +377,27 @@ def test_texts_of_an_earlier_version_go_on_where_they_are_one_value_each_and_els
     marks = moved(Marks.start(of), of, {"a": 100, None: 20})
     for value, column in [("pump 1", "k STRING"), ("17", "k INT"), ("1.10", "k DECIMAL(4,2)"), ("2.0", "k DOUBLE")]:
         by = replace(of, schema=parse_schema(f"t INT, {column}", time=("t",)))
-        old = marks.coded(of)
+        old = marks.to_json(of)
         old["partitions"] |= {"members": [[value, [20], 0], [None, [100], 0]]}
         del old["partitions"]["by"]
-        decoded = Marks.decode(by, old)
+        decoded = Marks.from_json(by, old)
         assert list(moved(decoded, by, {value: 60}).frontier) == [55]
     doubtful = [("\ufffd", "k STRING"), ("X'", "k STRING"), ("a", "k BINARY"), ("{1, 2}", "k STRUCT<a: STRING>")]
     doubtful += [("-0.0", "k DOUBLE"), ("2026-10-25 02:30:00", "k TIMESTAMP")]
     for value, column in doubtful:
         by = replace(of, schema=parse_schema(f"t INT, {column}", time=("t",)))
-        old = marks.coded(of)
+        old = marks.to_json(of)
         old["partitions"] |= {"members": [[value, [20], 0]]}
         del old["partitions"]["by"]
         with pytest.raises(BadCheckpoint, match="several values may share"):
-            Marks.decode(by, old)
+            Marks.from_json(by, old)
 
 
 def test_partitions_by_another_column_begin_anew() -> None:
     """Values of the column before would hold the frontier back for ever; the frontier stays where it is."""
     by_k = replace(source(ONE, None), schema=parse_schema("t INT, k STRING, j STRING", time=("t",)))
     by_j = replace(by_k, watermark=Bounded((5,), by="j"))
-    marks = Marks.decode(by_j, moved(Marks.start(by_k), by_k, {"a": 100, "b": 20}).coded(by_k))
+    marks = Marks.from_json(by_j, moved(Marks.start(by_k), by_k, {"a": 100, "b": 20}).to_json(by_k))
     assert list(marks.frontier) == [15]
     assert list(moved(marks, by_j, {"x": 60}).frontier) == [55]
 

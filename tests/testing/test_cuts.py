@@ -11,7 +11,7 @@ from tests.testing.flows import counts, joined
 
 import tidegate as tg
 import tidegate.testing as tt
-from tidegate.engine.policies.by_hand import ByTelling
+from tidegate.engine.policies.by_hand import ByDeclaredTimes
 from tidegate.engine.steps import step as steps
 from tidegate.engine.storage.state import State
 from tidegate.local_engine.streaming.feeds.by_hand import HandedFeed
@@ -144,7 +144,7 @@ def silent(*_: Any) -> list[Any]:
     return []
 
 
-def too_early(self: ByTelling, memory: None, frontier: Any, seen: Any) -> tuple[None, Any]:
+def too_early(self: ByDeclaredTimes, memory: None, frontier: Any, seen: Any) -> tuple[None, Any]:
     """A frontier that is past everything as soon as anything comes."""
     return memory, type(frontier)(frontier.order, [])
 
@@ -162,7 +162,7 @@ def forgetful(self: State, part: Any) -> State:
     ("where", "name", "broken", "said"),
     [
         (steps, "set_aside", silent, "late"),
-        (ByTelling, "after", too_early, "not expected"),
+        (ByDeclaredTimes, "after", too_early, "not expected"),
         (HandedFeed, "resume", from_the_beginning, "a"),
         (State, "grown", forgetful, "missing|not"),
     ],

@@ -12,8 +12,10 @@ from rich.table import Table
 
 from tidegate.cli.app import app
 from tidegate.cli.output import plain, say
-from tidegate.engine.frontiers import decoded
+from tidegate.engine.commits.commit import Origin, origin_in
+from tidegate.engine.frontiers import frontier_from_json
 from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.state import State
 from tidegate.engine.times import parse_time
 from tidegate.errors import TidegateError
 from tidegate.live.checkpoint import Checkpoint, checkpoint_at, times_of_source
@@ -32,10 +34,10 @@ def inspect(checkpoint: Directory) -> None:
     found = checkpoint_at(checkpoint)
     commit = found.committed()
     ended = "; its input has ended" if commit["ended"] else ""
-    # Commits of earlier formats were all made on Spark.
-    engine = {"spark": "on Spark", "local": "on the local engine"}.get(commit.get("engine", "spark"), "")
+    origin = origin_in(commit)
+    engine = {"spark": "on Spark", "local": "on the local engine"}.get(origin.engine, "")
     say(f"flow {commit['flow']['name']}: step {commit['step']}, {engine}{ended}", console=console)
-    console.print(_sources(commit), *([_positions(commit)] if commit.get("positions") else []), _state(commit))
+    console.print(_sources(commit), *([_positions(commit, origin)] if origin.positions else []), _state(commit))
     if who := found.holder():
         say(f"held by {who.name}", console=console)
 
@@ -65,7 +67,7 @@ def _holding_back(commit: Mapping[str, Any], time: list[str]) -> list[str]:
             # Sources that are not joined may have times of different types.
             wrong.append(error)
             continue
-        if any(schema.order.le(f, t) for f in decoded(schema, marks["frontier"])):
+        if any(schema.order.le(f, t) for f in frontier_from_json(schema, marks["frontier"])):
             because = f": {marks['because']}" if marks["because"] else ""
             lines.append(f"source {name} may still give rows from {marks['shown']} on{because}")
     if len(wrong) == len(commit["sources"]):
@@ -94,19 +96,19 @@ def _sources(commit: Mapping[str, Any]) -> Table:
     return table
 
 
-def _positions(commit: Mapping[str, Any]) -> Table:
-    """Return how far the local engine has read; for Spark, Spark's own log has the positions."""
+def _positions(commit: Mapping[str, Any], origin: Origin) -> Table:
+    """Return how far the local engine has read each source. Spark keeps its positions in a log of its own."""
     table = Table("source", "read from", "up to")
-    names = {origin: name for name, origin in commit["flow"]["origins"].items()}
-    for origin, position in commit["positions"].items():
+    names = {input_: name for name, input_ in commit["flow"]["origins"].items()}
+    for input_, position in origin.positions.items():
         at = ", ".join(f"{what} {value}" for what, value in (position["at"] or {}).items())
-        table.add_row(plain(names.get(origin, origin)), plain(position["kind"]), plain(at))
+        table.add_row(plain(names.get(input_, input_)), plain(position["kind"]), plain(at))
     return table
 
 
 def _state(commit: Mapping[str, Any]) -> Table:
     table = Table("state", "input", "rows", "parts")
     for key, states in commit["state"].items():
-        for port, parts in enumerate(states):
-            table.add_row(plain(key), str(port), f"{sum(part[1] for part in parts):,}", str(len(parts)))
+        for port, state in enumerate(map(State.from_json, states)):
+            table.add_row(plain(key), str(port), f"{state.rows:,}", str(len(state.parts)))
     return table

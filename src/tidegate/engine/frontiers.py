@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any, TypeAlias
 
@@ -17,8 +17,8 @@ __all__ = [
     "Frontier",
     "complete",
     "complete_at",
-    "decoded",
-    "encoded",
+    "frontier_from_json",
+    "frontier_to_json",
     "is_complete",
     "moving",
     "newly_complete",
@@ -27,7 +27,8 @@ __all__ = [
     "settled",
     "shown",
     "start_of",
-    "time_of",
+    "time_from_json",
+    "time_to_json",
 ]
 
 #: The least times that may still come: values, or tuples of values, in which `BOTTOM` and `TOP` can occur.
@@ -125,18 +126,18 @@ def newly_complete(schema: Schema, old: Frontier, new: Frontier) -> str:
     return f"({complete(schema, new)}) AND NOT ({complete(schema, old)})"
 
 
-def encoded(schema: Schema, frontier: Iterable[Any]) -> list[list[Any]]:
-    """Return the elements of a frontier as lists of units, with `BOTTOM` and `TOP` by their names."""
+def frontier_to_json(schema: Schema, frontier: Iterable[Any]) -> list[list[Any]]:
+    """Return the elements of a frontier as JSON, in their order."""
     if at := schema.coordinates:
         return at.written_frontier(parts_of(schema, t) for t in sorted(frontier, key=schema.order.key))
-    return [_coded(schema, t) for t in sorted(frontier, key=schema.order.key)]
+    return [time_to_json(schema, t) for t in sorted(frontier, key=schema.order.key)]
 
 
-def decoded(schema: Schema, elements: Iterable[Sequence[Any]]) -> Frontier:
-    """Return the frontier from what `encoded` returned."""
+def frontier_from_json(schema: Schema, elements: Iterable[Sequence[Any]]) -> Frontier:
+    """Return the frontier from JSON."""
     if at := schema.coordinates:
         return Antichain(schema.order, at.read_frontier(elements))
-    return Antichain(schema.order, [time_of(schema, element) for element in elements])
+    return Antichain(schema.order, [time_from_json(schema, element) for element in elements])
 
 
 def shown(schema: Schema, frontier: Iterable[Any]) -> str:
@@ -144,7 +145,7 @@ def shown(schema: Schema, frontier: Iterable[Any]) -> str:
 
     >>> from tidegate.flow.schema import parse_schema
     >>> pair = parse_schema("v INT, w DATE", time=("v", "w"))
-    >>> shown(pair, decoded(pair, [[3, "BOTTOM"], [1, 7]]))
+    >>> shown(pair, frontier_from_json(pair, [[3, "BOTTOM"], [1, 7]]))
     '(1, 1970-01-08) or (3, any)'
     """
     if at := schema.coordinates:
@@ -158,17 +159,16 @@ def _first(part: Any) -> bool:
     return part is BOTTOM or (isinstance(part, date) and part == type(part).min)
 
 
-def _coded(schema: Schema, t: Any) -> list[Any]:
+def time_to_json(schema: Schema, t: Any) -> list[Any]:
+    """Return a time as a list of its units in each column, with `BOTTOM` and `TOP` by their names."""
     pairs = zip(parts_of(schema, t), schema.times, strict=True)
     return [part.name if isinstance(part, Bound) else units(part, c.type or "") for part, c in pairs]
 
 
-def time_of(schema: Schema, element: Sequence[Any]) -> Any:
-    """Return the time from its units in each column; a part can also be the name of a bound."""
-    convert: Callable[[Any, str], Any] = lambda part, type_: (  # noqa: E731
-        Bound[part] if isinstance(part, str) else from_units(part, type_)
-    )
-    parts = tuple(convert(part, c.type or "") for part, c in zip(element, schema.times, strict=True))
+def time_from_json(schema: Schema, element: Sequence[Any]) -> Any:
+    """Return the time from JSON."""
+    pairs = zip(element, schema.times, strict=True)
+    parts = tuple(Bound[part] if isinstance(part, str) else from_units(part, c.type or "") for part, c in pairs)
     return parts[0] if len(parts) == 1 else parts
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tidegate.engine.frontiers import Frontier, decoded, encoded, settled, shown, start_of
+from tidegate.engine.frontiers import Frontier, frontier_from_json, frontier_to_json, settled, shown, start_of
 from tidegate.engine.policies import Seen, policy_of
 from tidegate.flow.plan import Source
 from tidegate.time import Antichain
@@ -46,21 +46,23 @@ class Marks:
         """Return in words what holds the source back beside its rows, as a slow partition does; or an empty text."""
         return policy_of(source).because(self.memory)
 
-    def coded(self, source: Source) -> dict[str, Any]:
-        """Return the marks for a commit."""
+    def to_json(self, source: Source) -> dict[str, Any]:
+        """Return the marks as JSON for a commit."""
         return {
-            "frontier": encoded(source.schema, self.frontier),
+            "frontier": frontier_to_json(source.schema, self.frontier),
             "shown": shown(source.schema, self.frontier),
             "because": self.because(source),
             "time": source.schema.time_columns,
             **{name: getattr(self, name) for name in _COUNTS},
-            **policy_of(source).coded(self.memory),
+            **policy_of(source).to_json(self.memory),
         }
 
     @classmethod
-    def decode(cls, source: Source, found: Mapping[str, Any]) -> Marks:
+    def from_json(cls, source: Source, found: Mapping[str, Any]) -> Marks:
         """Return the marks from a commit. The source may have another strategy now than it had then."""
         policy = policy_of(source)
-        memory = policy.decode(found)
+        memory = policy.from_json(found)
         counts = {name: found[name] for name in _COUNTS}
-        return cls(decoded(source.schema, found["frontier"]), policy.start() if memory is None else memory, **counts)
+        return cls(
+            frontier_from_json(source.schema, found["frontier"]), policy.start() if memory is None else memory, **counts
+        )

@@ -11,15 +11,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tidegate.engine.keys import told_apart
+from tidegate.engine.keys import is_unambiguous
+from tidegate.engine.storage.dataclass_json import as_object, from_object
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.sealed import sealed, unsealed
 from tidegate.flow.schema import Column
 
-__all__ = ["UNHEARD", "Beat", "Partition", "Partitions", "period"]
+__all__ = ["UNREADABLE_BEAT", "Beat", "Partition", "Partitions", "period"]
 
 #: The hint for a beat that can't be read.
-UNHEARD = "restore the file, or empty it: a beat that is not heard lets silent partitions go later, and nothing else"
+UNREADABLE_BEAT = (
+    "restore the file, or empty it: without the beat, silent partitions are released later, and nothing else changes"
+)
 
 
 def period(idle: int) -> int:
@@ -45,7 +48,8 @@ class Beat:
             return cls(int(found["beat"]), int(found["at"]))
         except (ValueError, KeyError, TypeError):
             raise BadCheckpoint(
-                f"expected a beat of the clock in a file in clock of the checkpoint, got {text!r}", hint=UNHEARD
+                f"expected a beat of the clock in a file in clock of the checkpoint, got {text!r}",
+                hint=UNREADABLE_BEAT,
             ) from None
 
     @property
@@ -56,11 +60,11 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition: its value as `key_text`, its greatest times in units, and when it last had rows."""
+    """A partition: its value as `key_text`, its greatest times in units, and the time passed until its last rows."""
 
     value: str | None
     greatest: tuple[int, ...]
-    heard: int
+    last_seen: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ class Partitions:
         """
         if idle is None:
             return self.members
-        return tuple(member for member in self.members if self.elapsed - member.heard < idle + period(idle))
+        return tuple(member for member in self.members if self.elapsed - member.last_seen < idle + period(idle))
 
     def bounds(self, delays: tuple[int, ...], idle: int | None) -> list[tuple[int, ...]]:
         """Return the least times that may still come, by partition, in units.
@@ -133,28 +137,22 @@ class Partitions:
         gone = set(forgotten)
         return replace(self, members=tuple(member for member in self.members if member not in gone))
 
-    def coded(self, by: str) -> dict[str, Any]:
+    def to_json(self, by: str) -> dict[str, Any]:
         """Return the partitions as JSON for a commit; ``by`` is the name of their column."""
-        return {
-            "by": by,
-            "members": [[member.value, member.greatest, member.heard] for member in self.members],
-            "beat": None if self.beat is None else [self.beat.number, self.beat.at],
-            "elapsed": self.elapsed,
-        }
+        return {"by": by} | as_object(self)
 
     @classmethod
-    def decode(cls, found: Mapping[str, Any], by: Column) -> Partitions:
+    def from_json(cls, found: Mapping[str, Any], by: Column) -> Partitions:
         """Return the partitions from a commit, or none if they are values of another column than ``by``.
 
         An earlier version did not write the column, and wrote values as Spark casts them to STRING. Those are used if
         no two values can have the same text.
         """
-        members = tuple(Partition(value, tuple(greatest), heard) for value, greatest, heard in found["members"])
-        if "by" not in found and not all(told_apart(member.value, by.type or "") for member in members):
+        partitions = from_object(cls, found)
+        if "by" not in found and not all(is_unambiguous(m.value, by.type or "") for m in partitions.members):
             raise BadCheckpoint(
                 f"expected partitions that can be told apart, and the checkpoint has values of {by} as texts that "
                 "several values may share: an earlier version wrote them so",
                 hint="begin with a new checkpoint and other outputs",
             )
-        beat = None if found["beat"] is None else Beat(*found["beat"])
-        return cls(members if found.get("by", by.name) == by.name else (), beat, found["elapsed"])
+        return partitions if found.get("by", by.name) == by.name else replace(partitions, members=())

@@ -52,11 +52,11 @@ class Shape:
         """Return the time columns of a sink."""
         return self[self.sinks[name]].schema
 
-    def coded(self) -> dict[str, Any]:
-        """Return the shape as JSON."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the shape as JSON. Keys of a stage whose value is its default are left out."""
         ordered = {s.id: s.schema.coordinates for s in self.stages if not s.inputs and s.schema.coordinates}
 
-        def coded(stage: Stage) -> dict[str, Any]:
+        def stage_to_json(stage: Stage) -> dict[str, Any]:
             at = stage.schema.coordinates
             found: dict[str, Any] = {
                 "id": stage.id,
@@ -68,10 +68,10 @@ class Shape:
             more = {"shifts": list(stage.shifts), "loop": stage.loop, "hidden": stage.hidden}
             return found | {key: value for key, value in more.items() if value}
 
-        return {"stages": list(map(coded, self.stages)), "sinks": dict(self.sinks), "orders": dict(self.orders)}
+        return {"stages": list(map(stage_to_json, self.stages)), "sinks": dict(self.sinks), "orders": dict(self.orders)}
 
     @classmethod
-    def decode(cls, found: Mapping[str, Any]) -> Shape:
+    def from_json(cls, found: Mapping[str, Any]) -> Shape:
         """Return the shape from JSON."""
         known: dict[str, Schema] = {}
 

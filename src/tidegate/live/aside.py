@@ -14,7 +14,7 @@ from tidegate.engine.commits.by_step import step_of
 from tidegate.engine.storage.files import Files, is_hidden
 from tidegate.printable import printable
 
-__all__ = ["latest_rows", "told"]
+__all__ = ["latest_rows", "one_line"]
 
 #: A longer value is cut.
 _LONGEST = 300
@@ -58,17 +58,17 @@ def _parquet(place: Path) -> Iterator[Path]:
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "step": row.get("step"),
-        "time": ", ".join(told(value) for value in (row.get("time") or {}).values()),
-        "reason": told(row.get("reason")),
-        "bound": told(row.get("bound")) if row.get("bound") is not None else "",
-        "row": [[told(name), told(value)] for name, value in (row.get("row") or {}).items()],
+        "time": ", ".join(one_line(value) for value in (row.get("time") or {}).values()),
+        "reason": one_line(row.get("reason")),
+        "bound": one_line(row.get("bound")) if row.get("bound") is not None else "",
+        "row": [[one_line(name), one_line(value)] for name, value in (row.get("row") or {}).items()],
     }
 
 
-def told(value: Any) -> str:
+def one_line(value: Any) -> str:
     r"""Return a value as a text of one line that is not too long, without signs that would change what is around it.
 
-    >>> told("a\u202eb\n"), told(None), len(told("x" * 1000))
+    >>> one_line("a\u202eb\n"), one_line(None), len(one_line("x" * 1000))
     ('a\\u202eb\\n', 'null', 301)
     """
     if isinstance(value, datetime) and value.tzinfo is not None:

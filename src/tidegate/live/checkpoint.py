@@ -117,7 +117,7 @@ class Checkpoint:
                 f"{found['format']}",
                 hint="another version of Tidegate wrote it: look at it with that one",
             )
-        return Description(Shape.decode(found["shape"]), found)
+        return Description(Shape.from_json(found["shape"]), found)
 
 
 def checkpoint_at(path: str | Path) -> Checkpoint:

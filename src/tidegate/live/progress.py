@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tidegate.engine.frontiers import Frontier, decoded, start_of, time_of
+from tidegate.engine.frontiers import Frontier, frontier_from_json, start_of, time_from_json
 from tidegate.engine.shape import Shape, Stage
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.times import parse_time
@@ -38,14 +38,18 @@ class Progressed:
                     hint="the next start of the flow writes it anew",
                 )
             # By position: a source may have another name now.
-            frontiers = {s.id: decoded(s.schema, m["frontier"]) for s, m in zip(self.sources, marks, strict=True)}
+            frontiers = {
+                s.id: frontier_from_json(s.schema, m["frontier"]) for s, m in zip(self.sources, marks, strict=True)
+            }
         self._tracking.move(frontiers)
         if self._turning is not None:
             self._tracking.begin_round(self._turning, None, 0)
             self._turning = None
         if round_:
             self._turning = self.shape[round_["loop"]]
-            self._tracking.begin_round(self._turning, time_of(self._turning.schema, round_["at"]), round_["number"])
+            self._tracking.begin_round(
+                self._turning, time_from_json(self._turning.schema, round_["at"]), round_["number"]
+            )
 
     def frontier(self, stage: Stage) -> Frontier:
         """Return the least times that may still reach an operator."""

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
+from tidegate.engine.commits.commit import origin_in
 from tidegate.engine.frontiers import Frontier, parts_of, shown
+from tidegate.engine.storage.state import State
 from tidegate.flow.orders import PackedCoordinates, PosetCoordinates, SumCoordinates
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import units
@@ -21,7 +23,7 @@ def snapshot(view: View, *, after: float = 0.0) -> dict[str, Any]:
     """Return what there is to show of a run; of steps, those that were over ``after`` a moment, in seconds."""
     commit, description = view.commit, view.description
     whole: Mapping[str, Any] = description.whole if description else {}
-    engine = (commit.get("engine", "spark") if commit else "") or whole.get("engine", "")
+    engine = (origin_in(commit).engine if commit else "") or whole.get("engine", "")
     held = view.attempt("the state", lambda: _held(view), {})
     return {
         "flow": whole.get("flow") or (commit["flow"].get("name", "") if commit else ""),
@@ -131,15 +133,15 @@ def _held(view: View) -> dict[str, dict[str, Any]]:
     operators = view.description.whole["state"] if view.description else {}
     found = {}
     for key, ports in (view.commit["state"] if view.commit else {}).items():
-        parts = [part for port in ports for part in port]
+        parts = [part for port in ports for part in State.from_json(port).parts]
         found[key] = {
             "key": key,
             "operator": operators.get(key, ""),
-            "rows": sum(part[1] for part in parts),
-            "bytes": sum(entry[1] for part in parts if len(part) > 4 for entry in part[4] or ()),
+            "rows": sum(part.rows for part in parts),
+            "bytes": sum(entry.bytes for part in parts for entry in part.files),
             "parts": len(parts),
-            # Where the times of what is held lie: the least and the greatest of each column.
-            "boxes": [[part[3], part[2]] for part in parts if len(part) > 3 and part[2] and part[3]][:50],
+            # The range of times of each part: the least and the greatest of each column.
+            "boxes": [[part.first, part.last] for part in parts if part.first and part.last][:50],
         }
     return found
 

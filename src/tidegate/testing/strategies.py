@@ -125,7 +125,7 @@ def due_beat(running: Any, now: int) -> Beat | None:
     pulse = min((p for s in running.flow.sources if (p := policy_of(s).pulse) is not None), default=None)
     if pulse is None:
         return None
-    beats = [policy_of(s).heard(running.marks[s.id].memory) for s in running.flow.sources]
+    beats = [policy_of(s).last_beat(running.marks[s.id].memory) for s in running.flow.sources]
     last = max((beat for beat in beats if beat is not None), default=None)
     if last is None:
         return Beat(0, now)

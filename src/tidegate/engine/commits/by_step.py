@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.engine.commits.commit import Publication
+from tidegate.engine.storage.dataclass_json import as_list, from_list
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
-from tidegate.engine.storage.manifest import FileEntry, check_files, damaged, decode_files, list_files, located
+from tidegate.engine.storage.manifest import FileEntry, check_files, damaged, list_files, located
 
 __all__ = [
     "MANIFEST",
@@ -22,6 +23,7 @@ __all__ = [
     "check_none_after",
     "checked_steps",
     "directory_of",
+    "files_in",
     "manifest_of",
     "place_of",
     "step_of",
@@ -78,7 +80,12 @@ def check_none_after(files: Files, directory: str, last: int) -> None:
 
 def manifest_of(step: int, before: int, entries: Sequence[FileEntry]) -> dict[str, Any]:
     """Return the manifest of a step; ``before`` is the number of rows of the steps before it."""
-    return {"step": step, "before": before, "files": [entry.coded() for entry in entries]}
+    return {"step": step, "before": before, "files": [as_list(entry) for entry in entries]}
+
+
+def files_in(manifest: Mapping[str, Any]) -> tuple[FileEntry, ...]:
+    """Return the files that the manifest of a step lists."""
+    return tuple(from_list(FileEntry, entry) for entry in manifest["files"])
 
 
 def checked_steps(
@@ -117,7 +124,7 @@ def _checked(files: Files, name: str) -> _Found:
     found = files.read(manifest, "the files of a step", {"step": int, "before": int, "files": list}, required=True)
     if found["step"] != step:
         raise damaged("the output", files.path(name), [f"it is that of step {found['step']}"])
-    entries = decode_files(found["files"])
+    entries = files_in(found)
     check_files(files, name, entries, "the output")
     return _Found(step, [files.path(name)], sum(entry.rows for entry in entries), found["before"])
 

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tidegate.engine.marks import Marks
+from tidegate.engine.storage.dataclass_json import as_object, from_object
 from tidegate.engine.storage.errors import Superseded
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.log import FORMAT, NOBODY, Token, append
-from tidegate.engine.storage.manifest import FileEntry, decode_files
+from tidegate.engine.storage.manifest import FileEntry
 from tidegate.engine.storage.published import Outlet
 from tidegate.engine.storage.state import Part, State
 from tidegate.flow.plan import Plan
 
-__all__ = ["Commit", "Origin", "Publication", "write_commit"]
+__all__ = ["Commit", "Origin", "Publication", "origin_in", "publications_in", "write_commit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,6 @@ class Publication:
         """The number of rows in it."""
         return sum(entry.rows for entry in self.files)
 
-    def coded(self) -> dict[str, Any]:
-        """Return the publication as JSON."""
-        files = [entry.coded() for entry in self.files]
-        return {"root": self.root, "staged": self.staged, "name": self.name, "call": self.call, "files": files}
-
-    @classmethod
-    def decode(cls, found: Mapping[str, Any]) -> Publication:
-        """Return the publication from JSON."""
-        files = decode_files(found.get("files", ()))
-        return cls(found["root"], found["staged"], found["name"], found["call"], files)
-
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -58,22 +48,6 @@ class Origin:
     offsets: str = ""
     #: How far the local engine has read each source.
     positions: Mapping[str, Any] = field(default_factory=dict)
-
-    def coded(self) -> dict[str, Any]:
-        """Return the origin as JSON."""
-        return {
-            "engine": self.engine,
-            "batch": self.batch,
-            "query": self.query,
-            "offsets": self.offsets,
-            "positions": dict(self.positions),
-        }
-
-    @classmethod
-    def decode(cls, found: Mapping[str, Any]) -> Origin:
-        """Return the origin from JSON. Commits of earlier formats were all made on Spark."""
-        positions = found.get("positions", {})
-        return cls(found.get("engine", "spark"), found["batch"], found["query"], found["offsets"], positions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,40 +81,50 @@ class Commit:
         """The directories of state that the commit names."""
         return {part.path for part in self.parts}
 
-    def coded(self, flow: Plan) -> dict[str, Any]:
+    def to_json(self, flow: Plan) -> dict[str, Any]:
         """Return the commit as JSON."""
         return {
             "format": FORMAT,
             "step": self.step,
-            **self.origin.coded(),
-            "sources": {source.id: self.marks[source.id].coded(source) for source in flow.sources},
-            "state": {key: [state.coded() for state in states] for key, states in self.state.items()},
-            "publish": [publication.coded() for publication in self.publish],
+            **as_object(self.origin),
+            "sources": {source.id: self.marks[source.id].to_json(source) for source in flow.sources},
+            "state": {key: [state.to_json() for state in states] for key, states in self.state.items()},
+            "publish": [as_object(publication) for publication in self.publish],
             "outputs": dict(self.outputs),
             "flow": dict(self.flow),
             "ended": self.ended,
-            "outlets": {sink: outlet.coded() for sink, outlet in self.outlets.items()},
+            "outlets": {sink: as_object(outlet) for sink, outlet in self.outlets.items()},
             "aside": dict(self.aside),
         }
 
     @classmethod
-    def decode(cls, flow: Plan, found: Mapping[str, Any]) -> Commit:
+    def from_json(cls, flow: Plan, found: Mapping[str, Any]) -> Commit:
         """Return the commit from JSON."""
         return cls(
             found["step"],
-            Origin.decode(found),
+            origin_in(found),
             # Sources are matched by position, since they may have been renamed.
-            {s.id: Marks.decode(s, marks) for s, marks in zip(flow.sources, found["sources"].values(), strict=True)},
-            {key: tuple(State.decode(state) for state in states) for key, states in found["state"].items()},
-            tuple(map(Publication.decode, found["publish"])),
+            {s.id: Marks.from_json(s, marks) for s, marks in zip(flow.sources, found["sources"].values(), strict=True)},
+            {key: tuple(map(State.from_json, states)) for key, states in found["state"].items()},
+            publications_in(found),
             found["outputs"],
             found["flow"],
             found["ended"],
-            {sink: Outlet.decode(outlet) for sink, outlet in found["outlets"].items()},
+            {sink: from_object(Outlet, outlet) for sink, outlet in found["outlets"].items()},
             found.get("aside", {}),
             found["number"],
-            Token(**found["token"]),
+            from_object(Token, found["token"]),
         )
+
+
+def origin_in(commit: Mapping[str, Any]) -> Origin:
+    """Return the origin from the JSON of a commit. Those of earlier formats were all made on Spark."""
+    return from_object(Origin, {"engine": "spark", "positions": {}} | dict(commit))
+
+
+def publications_in(commit: Mapping[str, Any]) -> tuple[Publication, ...]:
+    """Return the publications from the JSON of a commit. Those of the first format do not list their files."""
+    return tuple(from_object(Publication, {"files": []} | found) for found in commit["publish"])
 
 
 def write_commit(files: Files, flow: Plan, commit: Commit, *, before: int, midway: Callable[[], None]) -> Commit:
@@ -148,7 +132,7 @@ def write_commit(files: Files, flow: Plan, commit: Commit, *, before: int, midwa
 
     ``before`` is the number of the previous commit. Return the commit with the number that it was given.
     """
-    number = append(files, commit.number, commit.coded(flow), commit.token, before=before, midway=midway)
+    number = append(files, commit.number, commit.to_json(flow), commit.token, before=before, midway=midway)
     if number is None:
         raise Superseded(
             f"step {commit.step} of flow {flow.name!r} can't be committed: another run has taken over {files.root}",

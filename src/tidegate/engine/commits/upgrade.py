@@ -68,7 +68,7 @@ def _set_aside(files: Files, directory: str, publish: tuple[Publication, ...]) -
 
 
 def _of_spark(files: Files, commit: Commit) -> Commit:  # noqa: ARG001
-    """Return a commit of the second format as it is: `Origin.decode` has already marked it as one of Spark."""
+    """Return a commit of the second format as it is: `origin_in` has already marked it as one of Spark."""
     return commit
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from tidegate.engine.frontiers import Frontier, complete, complete_at, encoded, is_complete, newly_complete
+from tidegate.engine.frontiers import Frontier, complete, complete_at, frontier_to_json, is_complete, newly_complete
 from tidegate.engine.keepers.keeper import Answer, Held, Moved, Units, Waiting
 from tidegate.engine.lowering import lower_by, lower_operator
 from tidegate.engine.lowering.calendars import calendar_in
@@ -38,7 +38,7 @@ class RowsInWindows(Waiting[Windowed]):
         schema = self.inputs[port]
         if len(schema.time) == 1:
             # Windows that ended before were answered already, even if some of their rows are still kept.
-            first = (max(*first, *(n for (n,) in encoded(schema, moved.old) if isinstance(n, int)), -(2**70)),)
+            first = (max(*first, *(n for (n,) in frontier_to_json(schema, moved.old) if isinstance(n, int)), -(2**70)),)
         return is_complete(schema, moved.new, self._end_of_first_window(schema, first))
 
     def answer(self, held: Held, moved: Moved) -> Answer:

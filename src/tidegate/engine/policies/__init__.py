@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from tidegate.engine.policies.bounded import ByPartition, Delayed, OnSides
-from tidegate.engine.policies.by_hand import ByTelling
+from tidegate.engine.policies.by_hand import ByDeclaredTimes
 from tidegate.engine.policies.clocked import BehindClock, ByArrival, ByTicks
 from tidegate.engine.policies.following import ByPromises
 from tidegate.engine.policies.policy import Policy, Seen
@@ -45,7 +45,7 @@ def policy_of(source: Source) -> Policy[Any]:
         case Published() as published:
             return ByPromises(source, published)
         case ByHand():
-            return ByTelling(source)
+            return ByDeclaredTimes(source)
         case unknown:
             assert_never(unknown)
 

@@ -48,11 +48,11 @@ class Delayed(Policy[Greatest]):
         bound = time_from(self.schema, _less(memory, self.delays))
         return memory, completed(self.schema, frontier, complete_times(self.schema.order, [bound]))
 
-    def coded(self, memory: Greatest | None) -> dict[str, Any]:
+    def to_json(self, memory: Greatest | None) -> dict[str, Any]:
         """Return the greatest times."""
         return {"greatest": None if memory is None else list(memory)}
 
-    def decode(self, found: Mapping[str, Any]) -> Greatest | None:
+    def from_json(self, found: Mapping[str, Any]) -> Greatest | None:
         """Return the greatest times."""
         greatest = found.get("greatest")
         return None if greatest is None else tuple(greatest)
@@ -134,7 +134,7 @@ class ByPartition(Policy[Partitions]):
         ]
         return partitions.without(behind), frontier
 
-    def heard(self, memory: Partitions | None) -> Beat | None:
+    def last_beat(self, memory: Partitions | None) -> Beat | None:
         """Return the last beat that was received."""
         return memory.beat if memory else None
 
@@ -146,16 +146,16 @@ class ByPartition(Policy[Partitions]):
         at = shown(self.schema, [time_from(self.schema, slowest.greatest)])
         return f"{self.by.name} {'NULL' if slowest.value is None else slowest.value} is behind the others, at {at}"
 
-    def coded(self, memory: Partitions | None) -> dict[str, Any]:
+    def to_json(self, memory: Partitions | None) -> dict[str, Any]:
         """Return the partitions."""
-        return {"partitions": None if memory is None else memory.coded(self.by.name)}
+        return {"partitions": None if memory is None else memory.to_json(self.by.name)}
 
-    def decode(self, found: Mapping[str, Any]) -> Partitions | None:
+    def from_json(self, found: Mapping[str, Any]) -> Partitions | None:
         """Return the partitions."""
         if found.get("partitions") is None:
             return None
         try:
-            return Partitions.decode(found["partitions"], self.by)
+            return Partitions.from_json(found["partitions"], self.by)
         except BadCheckpoint as error:
             raise error.at(f"source {self.source.id!r}") from None
 

@@ -15,78 +15,65 @@ from tidegate.engine.frontiers import Frontier
 from tidegate.engine.partitions import Beat
 from tidegate.engine.policies.policy import Policy, Seen, completed, time_from
 from tidegate.engine.relation import Call
+from tidegate.engine.storage.dataclass_json import as_object, from_object
 from tidegate.flow.plan import Source
 from tidegate.time import complete_times
 
-__all__ = ["BehindClock", "ByArrival", "ByTicks", "Heard"]
+__all__ = ["BehindClock", "ByArrival", "ByTicks", "ClockReading"]
 
 #: The shortest interval between beats that a strategy needs, in microseconds.
 _OFTEN = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """The last beat that was received, the latest time of the clock, and what a wrapped strategy remembers."""
+class ClockReading:
+    """What a source knows of the clock: the last beat that it received, and the latest time that the clock showed."""
 
     beat: Beat | None = None
     latest: int | None = None
-    memory: Any = None
 
-    def after(self, beats: Sequence[Beat], *others: int) -> Heard:
-        """Return this after more beats, and other readings of the clock."""
+    def after(self, beats: Sequence[Beat], *others: int) -> ClockReading:
+        """Return the reading after more beats, and after other times that the clock showed."""
         new = [beat for beat in beats if self.beat is None or beat.number > self.beat.number]
         shown = [*([self.latest] if self.latest is not None else []), *(beat.at for beat in new), *others]
-        return replace(self, beat=max(new, default=self.beat), latest=max(shown, default=None))
-
-    def coded(self) -> dict[str, Any]:
-        """Return this as JSON for a commit."""
-        return {"beat": self.beat and [self.beat.number, self.beat.at], "latest": self.latest}
-
-    @classmethod
-    def decode(cls, found: Mapping[str, Any]) -> Heard:
-        """Return this from a commit."""
-        return cls(Beat(*found["beat"]) if found["beat"] else None, found["latest"])
+        return ClockReading(max(new, default=self.beat), max(shown, default=None))
 
 
-class _Listening(Policy[Heard]):
-    """A strategy that receives the beats of the clock."""
+class ByArrival(Policy[ClockReading]):
+    """`arrival`: rows of later steps have later times, since they arrive later."""
 
     pulse = _OFTEN
 
-    def start(self) -> Heard:
+    def observes(self) -> dict[str, Call]:
+        """Return an aggregate for the arrival time of the rows of this step."""
+        return self.greatest()
+
+    def start(self) -> ClockReading:
         """Return that no beat was received yet."""
-        return Heard()
+        return ClockReading()
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:
         """Return the greatest times, and the beats."""
         return replace(counts, greatest=next(map(self.greatest_of, parts), None), lines=tuple(beats))
 
-    def heard(self, memory: Heard | None) -> Beat | None:
-        """Return the last beat that was received."""
-        return memory.beat if memory else None
-
-    def coded(self, memory: Heard | None) -> dict[str, Any]:
-        """Return the time of the clock that is remembered."""
-        return {"clock": None if memory is None else memory.coded()}
-
-    def decode(self, found: Mapping[str, Any]) -> Heard | None:
-        """Return the time of the clock that is remembered."""
-        return Heard.decode(found["clock"]) if found.get("clock") else None
-
-
-class ByArrival(_Listening):
-    """`arrival`: rows of later steps have later times, since they arrive later."""
-
-    def observes(self) -> dict[str, Call]:
-        """Return an aggregate for the time that the rows of this step were given."""
-        return self.greatest()
-
-    def after(self, memory: Heard | None, frontier: Frontier, seen: Seen) -> tuple[Heard, Frontier]:
+    def after(self, memory: ClockReading | None, frontier: Frontier, seen: Seen) -> tuple[ClockReading, Frontier]:
         """Make the time of the step complete, and all times that the clock has shown."""
-        now = (memory or Heard()).after([Beat.parse(text) for text in seen.lines], *(seen.greatest or ()))
+        now = (memory or ClockReading()).after([Beat.parse(text) for text in seen.lines], *(seen.greatest or ()))
         if now.latest is None:
             return now, frontier
         return now, completed(self.schema, frontier, [time_from(self.schema, [now.latest])])
+
+    def last_beat(self, memory: ClockReading | None) -> Beat | None:
+        """Return the last beat that was received."""
+        return memory.beat if memory else None
+
+    def to_json(self, memory: ClockReading | None) -> dict[str, Any]:
+        """Return the reading of the clock."""
+        return {"clock": None if memory is None else as_object(memory)}
+
+    def from_json(self, found: Mapping[str, Any]) -> ClockReading | None:
+        """Return the reading of the clock."""
+        return from_object(ClockReading, found["clock"]) if found.get("clock") else None
 
 
 class ByTicks(Policy[int]):
@@ -108,17 +95,25 @@ class ByTicks(Policy[int]):
         latest = tick if memory is None else max(memory, tick)
         return latest, completed(self.schema, frontier, [time_from(self.schema, [latest])])
 
-    def coded(self, memory: int | None) -> dict[str, Any]:
+    def to_json(self, memory: int | None) -> dict[str, Any]:
         """Return the last tick."""
         return {"tick": memory}
 
-    def decode(self, found: Mapping[str, Any]) -> int | None:
+    def from_json(self, found: Mapping[str, Any]) -> int | None:
         """Return the last tick."""
         tick: int | None = found.get("tick")
         return tick
 
 
-class BehindClock(Policy[Heard]):
+@dataclass(frozen=True, slots=True)
+class _WithClock:
+    """What `BehindClock` remembers: the reading of the clock, and what the other strategy remembers."""
+
+    clock: ClockReading
+    other: Any
+
+
+class BehindClock(Policy[_WithClock]):
     """Another strategy, and a bound that stays a fixed distance behind the clock."""
 
     def __init__(self, source: Source, behind: int, other: Policy[Any]) -> None:
@@ -144,35 +139,37 @@ class BehindClock(Policy[Heard]):
         """Return what the other strategy finds, and the beats."""
         return replace(self.other.seen(counts, parts, beats), lines=tuple(beats))
 
-    def start(self) -> Heard:
+    def start(self) -> _WithClock:
         """Return that no beat was received yet."""
-        return Heard(memory=self.other.start())
+        return _WithClock(ClockReading(), self.other.start())
 
-    def after(self, memory: Heard | None, frontier: Frontier, seen: Seen) -> tuple[Heard, Frontier]:
+    def after(self, memory: _WithClock | None, frontier: Frontier, seen: Seen) -> tuple[_WithClock, Frontier]:
         """Move the frontier to that of the other strategy, and to the bound behind the clock."""
         before = memory or self.start()
-        remembered, frontier = self.other.after(before.memory, frontier, seen)
-        now = replace(before.after([Beat.parse(text) for text in seen.lines]), memory=remembered)
-        if now.latest is None:
+        other, frontier = self.other.after(before.other, frontier, seen)
+        clock = before.clock.after([Beat.parse(text) for text in seen.lines])
+        now = _WithClock(clock, other)
+        if clock.latest is None:
             return now, frontier
-        bound = time_from(self.schema, [now.latest - self.behind])
+        bound = time_from(self.schema, [clock.latest - self.behind])
         return now, completed(self.schema, frontier, complete_times(self.schema.order, [bound]))
 
-    def because(self, memory: Heard | None) -> str:
+    def because(self, memory: _WithClock | None) -> str:
         """Return the reason of the other strategy."""
-        return self.other.because(memory.memory if memory else None)
+        return self.other.because(memory.other if memory else None)
 
-    def heard(self, memory: Heard | None) -> Beat | None:
+    def last_beat(self, memory: _WithClock | None) -> Beat | None:
         """Return the last beat that was received."""
-        found = [memory.beat, self.other.heard(memory.memory)] if memory else []
+        found = [memory.clock.beat, self.other.last_beat(memory.other)] if memory else []
         return max((beat for beat in found if beat is not None), default=None)
 
-    def coded(self, memory: Heard | None) -> dict[str, Any]:
-        """Return the time of the clock, beside what the other strategy remembers."""
-        return self.other.coded(memory and memory.memory) | {"clock": None if memory is None else memory.coded()}
+    def to_json(self, memory: _WithClock | None) -> dict[str, Any]:
+        """Return what the other strategy remembers, and the reading of the clock."""
+        clock = None if memory is None else as_object(memory.clock)
+        return self.other.to_json(memory and memory.other) | {"clock": clock}
 
-    def decode(self, found: Mapping[str, Any]) -> Heard | None:
-        """Return the time of the clock, and what the other strategy remembers."""
-        heard = Heard.decode(found["clock"]) if found.get("clock") else Heard()
-        memory = self.other.decode(found)
-        return replace(heard, memory=self.other.start() if memory is None else memory)
+    def from_json(self, found: Mapping[str, Any]) -> _WithClock:
+        """Return the reading of the clock, and what the other strategy remembers."""
+        clock = from_object(ClockReading, found["clock"]) if found.get("clock") else ClockReading()
+        other = self.other.from_json(found)
+        return _WithClock(clock, self.other.start() if other is None else other)

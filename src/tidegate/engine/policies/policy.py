@@ -112,7 +112,7 @@ class Policy(Generic[M]):
         """Return what is remembered after a step, and the new frontier. A frontier never goes back."""
         return memory, frontier
 
-    def heard(self, memory: M | None) -> Beat | None:  # noqa: ARG002
+    def last_beat(self, memory: M | None) -> Beat | None:  # noqa: ARG002
         """Return the last beat of the clock that the policy has received; None if there was none."""
         return None
 
@@ -120,11 +120,11 @@ class Policy(Generic[M]):
         """Return in words what holds the source back beside its rows; empty if nothing does."""
         return ""
 
-    def coded(self, memory: M | None) -> dict[str, Any]:  # noqa: ARG002
+    def to_json(self, memory: M | None) -> dict[str, Any]:  # noqa: ARG002
         """Return what is remembered, as JSON for a commit."""
         return {}
 
-    def decode(self, found: Mapping[str, Any]) -> M | None:  # noqa: ARG002
+    def from_json(self, found: Mapping[str, Any]) -> M | None:  # noqa: ARG002
         """Return what is remembered, from a commit; None if the commit was made with another strategy."""
         return None
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from tidegate.engine.commits.by_step import checked_steps, directory_of
-from tidegate.engine.commits.commit import Publication
+from tidegate.engine.commits.commit import Publication, publications_in
 from tidegate.engine.steps.owner import owner_of
+from tidegate.engine.storage.dataclass_json import from_object
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.identity import checkpoint_id
 from tidegate.engine.storage.log import last_commit
+from tidegate.engine.storage.published import Outlet
 
 __all__ = ["committed_steps"]
 
@@ -28,8 +30,9 @@ def committed_steps(files: Files) -> tuple[str, list[str]]:
     commit = last_commit(checkpoint)
     if commit is None:
         return owner["schema"], []
-    own = [p for p in map(Publication.decode, commit["publish"]) if _is_in(files, p)]
-    totals = [outlet["rows"] for outlet in commit["outlets"].values() if outlet["root"] == files.root]
+    own = [p for p in publications_in(commit) if _is_in(files, p)]
+    outlets = [from_object(Outlet, outlet) for outlet in commit["outlets"].values()]
+    totals = [outlet.rows for outlet in outlets if outlet.root == files.root]
     found = checked_steps(files, "", commit["step"], {p.name: p for p in own}, totals[0] if totals else None)
     return owner["schema"], found
 

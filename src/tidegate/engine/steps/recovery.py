@@ -31,7 +31,7 @@ def recover(run: Prepared, found: Mapping[str, Any], lock: Lock | None) -> Commi
     """Return the last commit, after publishing what was not published and deleting leftovers."""
     check_orders(run.flow, found["flow"])
     check_meaning(run.flow, found["flow"], run.meaning)
-    commit = upgraded(run.files, Commit.decode(run.flow, found), found["format"])
+    commit = upgraded(run.files, Commit.from_json(run.flow, found), found["format"])
     check_grown(run.flow, commit, found["flow"])
     check_zones(run, commit, found["flow"].get("zones", {}))
     run.probe("checking", commit.step)

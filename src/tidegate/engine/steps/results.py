@@ -12,7 +12,7 @@ from dataclasses import replace
 from tidegate.engine.attempt import Attempt
 from tidegate.engine.commits.by_step import directory_of
 from tidegate.engine.commits.commit import Commit, Publication
-from tidegate.engine.frontiers import Frontier, decoded, shown
+from tidegate.engine.frontiers import Frontier, frontier_from_json, shown
 from tidegate.engine.marks import Marks
 from tidegate.engine.outputs.refusals import watched
 from tidegate.engine.relation import Relation
@@ -142,7 +142,7 @@ def _check_promise(run: Prepared, name: str, input_: str, outlet: Outlet, fronti
     if outlet.goes_back(schema, frontier) and not any(
         getattr(getattr(run.flow[o], "frame", None), "lateness", 0) for o in run.flow.upstream(input_)
     ):
-        promised = shown(schema, decoded(schema, outlet.frontier or ()))
+        promised = shown(schema, frontier_from_json(schema, outlet.frontier or ()))
         raise FlowChanged(
             f"expected no rows of sink {name!r} below {promised}, which it has promised to be complete; the flow "
             f"as it is now may give rows from {shown(schema, frontier)} on",

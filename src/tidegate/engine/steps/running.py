@@ -11,12 +11,12 @@ from uuid import uuid4
 
 from tidegate.engine.attempt import Attempt
 from tidegate.engine.commits.commit import Commit, write_commit
-from tidegate.engine.frontiers import encoded, time_of
+from tidegate.engine.frontiers import frontier_to_json, time_from_json
 from tidegate.engine.loops.rounds import Least
 from tidegate.engine.marks import Marks
 from tidegate.engine.partitions import Beat
 from tidegate.engine.policies import policy_of
-from tidegate.engine.policies.clocked import Heard
+from tidegate.engine.policies.clocked import ClockReading
 from tidegate.engine.steps.cleaning import clean
 from tidegate.engine.steps.failures import in_step
 from tidegate.engine.steps.metrics import StepMetrics, held_by, metrics_of
@@ -85,11 +85,11 @@ class Running:
         return not open_ended and not any(mark.frontier for mark in self.marks.values())
 
     @property
-    def heard(self) -> Beat | None:
+    def last_beat(self) -> Beat | None:
         """The last beat of the clock that any source has received; the next beat gets the next number."""
         return max(self._beats(self.marks), default=None)
 
-    def heard_by_all(self, marks: Mapping[str, Marks]) -> Beat | None:
+    def last_beat_of_all(self, marks: Mapping[str, Marks]) -> Beat | None:
         """Return the last beat that all sources with a clock have received, by these marks.
 
         It is None if one of them has received none.
@@ -102,15 +102,18 @@ class Running:
         )
 
     def _beats(self, marks: Mapping[str, Marks]) -> list[Beat]:
-        found = [policy_of(s).heard(marks[s.id].memory) for s in self.flow.sources if s.id in marks]
+        found = [policy_of(s).last_beat(marks[s.id].memory) for s in self.flow.sources if s.id in marks]
         return [beat for beat in found if beat is not None]
 
     def arrives(self) -> int:
         """Return the arrival time of the rows of a step that begins now, in microseconds. No earlier step had it."""
         sources = [s for s in self.flow.sources if isinstance(s.watermark, Arriving)]
-        before = [m.latest for s in sources if isinstance(m := self.marks[s.id].memory, Heard) and m.latest is not None]
+        clocks = [memory for s in sources if isinstance(memory := self.marks[s.id].memory, ClockReading)]
+        before = [clock.latest for clock in clocks if clock.latest is not None]
         # The source may have had another strategy before, which has completed later times.
-        open_from = [n for s in sources for (n,) in encoded(s.schema, self.marks[s.id].frontier) if isinstance(n, int)]
+        open_from = [
+            n for s in sources for (n,) in frontier_to_json(s.schema, self.marks[s.id].frontier) if isinstance(n, int)
+        ]
         return max([int(self.clock() * 1_000_000), *(latest + 1 for latest in before), *open_from])
 
     @property
@@ -184,7 +187,7 @@ class Running:
 
     def turned(self, loop: Iterate, number: int, least: Least | None) -> None:
         """Tell the tracker which round a loop is in."""
-        self.tracking.begin_round(loop, least and time_of(loop.schema, least), number)
+        self.tracking.begin_round(loop, least and time_from_json(loop.schema, least), number)
         self.trace.begin_round(self.next, loop.id, number, least)
         if least is not None:
             self.run.probe("round", self.next)

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from tidegate.engine.storage.dataclass_json import as_object, from_object
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
 
@@ -70,7 +71,7 @@ def read_log(files: Files) -> Log:
     for number in numbers:
         record = _record(files, number)
         if number == numbers[0]:
-            token = Token(record["token"]["lock"], record["token"]["id"])
+            token = from_object(Token, record["token"])
         if "fence" not in record:
             return Log(numbers[0], token, record)
     return Log(numbers[0], token) if numbers else Log()
@@ -94,7 +95,7 @@ def append(
 
     ``before`` is the number of the previous commit. Commits that are a hundred records behind are deleted.
     """
-    while not files.create(f"commits/{number}", {**commit, "number": number, "token": asdict(token)}, midway):
+    while not files.create(f"commits/{number}", {**commit, "number": number, "token": as_object(token)}, midway):
         # A run that was replaced before it wrote its fence may write it later. Such a fence does not stop runs that
         # came after it.
         found = _record(files, number)
@@ -122,7 +123,7 @@ def _forget(files: Files, numbers: Iterable[int]) -> None:
 def write_fence(files: Files, token: Token) -> None:
     """Write a fence as the next record. If another run takes the number first, the one after it is used."""
     number = max(files.numbers("commits"), default=-1) + 1
-    fence = {"format": FORMAT, "fence": True, "token": asdict(token)}
+    fence = {"format": FORMAT, "fence": True, "token": as_object(token)}
     while not files.create(f"commits/{number}", {**fence, "number": number}):
         number += 1
 
@@ -141,7 +142,7 @@ def _record(files: Files, number: int) -> dict[str, Any]:
         files.expect(name, "a commit", found, keys)
     else:
         found = files.read(name, "a commit", keys, required=True)
-    files.expect(name, "who wrote a commit", found.setdefault("token", asdict(NOBODY)), {"lock": int, "id": str})
+    files.expect(name, "who wrote a commit", found.setdefault("token", as_object(NOBODY)), {"lock": int, "id": str})
     # A commit of a version without fences has the number of its step.
     if found.setdefault("number", found.get("step")) != number:
         raise BadCheckpoint(

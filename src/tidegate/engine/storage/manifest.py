@@ -11,7 +11,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +19,7 @@ from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.partitions import is_partition
 
-__all__ = ["FileEntry", "check_files", "damage", "damaged", "decode_files", "list_files", "located", "measured"]
+__all__ = ["FileEntry", "check_files", "damage", "damaged", "list_files", "located", "measured"]
 
 # Most footers fit into this many bytes, so one read is enough.
 _FOOTER = 8192
@@ -39,15 +38,6 @@ class FileEntry:
     footer: int
     #: None on remote file systems, where files are not read a second time.
     whole: int | None = None
-
-    def coded(self) -> list[Any]:
-        """Return the entry as JSON."""
-        return [self.name, self.bytes, self.rows, self.footer, self.whole]
-
-
-def decode_files(found: Iterable[Sequence[Any]]) -> tuple[FileEntry, ...]:
-    """Return the entries from JSON."""
-    return tuple(FileEntry(*entry) for entry in found)
 
 
 def list_files(files: Files, directory: str) -> tuple[FileEntry, ...]:

@@ -7,11 +7,12 @@ listed and read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tidegate.engine.frontiers import Frontier, decoded, encoded, parts_of, start_of
+from tidegate.engine.frontiers import Frontier, frontier_from_json, frontier_to_json, parts_of, start_of
+from tidegate.engine.storage.dataclass_json import as_object, from_object
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.sealed import sealed, unsealed
 from tidegate.flow.errors import BadInput
@@ -32,7 +33,7 @@ class Promise:
 
     step: int
     rows: int
-    #: The frontier as `encoded` returns it; empty when the input has ended.
+    #: The frontier as `frontier_to_json` returns it; empty when the input has ended.
     frontier: tuple[tuple[Any, ...], ...]
 
     @classmethod
@@ -43,9 +44,8 @@ class Promise:
         Promise(step=4, rows=17, frontier=((30,),))
         """
         try:
-            found = unsealed(text, required=False)
-            return cls(int(found["step"]), int(found["rows"]), _tuples(found["frontier"]))
-        except (ValueError, KeyError, TypeError):
+            return from_object(cls, unsealed(text, required=False))
+        except ValueError:
             raise BadInput(
                 f"expected a frontier that a flow has published, got {text!r}",
                 hint=f"only the flow that writes an output may write to its directory {PROMISES}",
@@ -54,7 +54,7 @@ class Promise:
     @property
     def line(self) -> str:
         """The promise as a line of JSON."""
-        return sealed({"step": self.step, "rows": self.rows, "frontier": self.frontier}).replace("\n", "") + "\n"
+        return sealed(as_object(self)).replace("\n", "") + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +71,19 @@ class Outlet:
         grown = replace(self, rows=self.rows + rows)
         if self.goes_back(schema, frontier) or set(self._before(schema)) == set(frontier):
             return grown
-        return replace(grown, frontier=_tuples(encoded(schema, frontier)), step=step)
+        return replace(grown, frontier=tuple(map(tuple, frontier_to_json(schema, frontier))), step=step)
 
     def goes_back(self, schema: Schema, frontier: Frontier) -> bool:
         """Whether a frontier contains times that were published as complete."""
         return not all(map(self._before(schema).reaches, frontier))
 
     def _before(self, schema: Schema) -> Frontier:
-        return start_of(schema) if self.frontier is None else decoded(schema, self.frontier)
+        return start_of(schema) if self.frontier is None else frontier_from_json(schema, self.frontier)
 
     @property
     def promise(self) -> Promise:
         """The promise that is in force."""
         return Promise(self.step, self.rows, self.frontier or ())
-
-    def coded(self) -> dict[str, Any]:
-        """Return the outlet for a commit."""
-        return {"root": self.root, "rows": self.rows, "frontier": self.frontier, "step": self.step}
-
-    @classmethod
-    def decode(cls, found: Mapping[str, Any]) -> Outlet:
-        """Return the outlet from a commit."""
-        frontier = found["frontier"]
-        return cls(found["root"], found["rows"], None if frontier is None else _tuples(frontier), found["step"])
 
 
 def check_promises(files: Files) -> None:
@@ -156,12 +146,12 @@ class Following:
     later: tuple[tuple[int, int], ...] = ()
     waiting: tuple[Promise, ...] = ()
 
-    def after(self, read: Mapping[int, int], told: Iterable[Promise]) -> tuple[Following, Promise | None]:
+    def after(self, read: Mapping[int, int], promises: Iterable[Promise]) -> tuple[Following, Promise | None]:
         """Return this after more rows, counted by step, and more promises; and the promise that is now in force."""
         counts = dict(self.later)
         for step, rows in read.items():
             counts[step] = counts.get(step, 0) + rows
-        waiting = sorted({*self.waiting, *told}, key=lambda promise: promise.step)
+        waiting = sorted({*self.waiting, *promises}, key=lambda promise: promise.step)
         kept = [promise for promise in waiting if promise.step > self.step]
         applied: Promise | None = None
         for promise in kept:
@@ -184,18 +174,3 @@ class Following:
         """The step of the first promise that waits, and how many of its rows were not read yet."""
         first = self.waiting[0]
         return first.step, first.rows - self.rows - sum(rows for step, rows in self.later if step <= first.step)
-
-    def coded(self) -> dict[str, Any]:
-        """Return this for a commit."""
-        waiting = [[promise.step, promise.rows, promise.frontier] for promise in self.waiting]
-        return {"step": self.step, "rows": self.rows, "later": self.later, "waiting": waiting}
-
-    @classmethod
-    def decode(cls, found: Mapping[str, Any]) -> Following:
-        """Return this from a commit."""
-        waiting = tuple(Promise(step, rows, _tuples(frontier)) for step, rows, frontier in found["waiting"])
-        return cls(found["step"], found["rows"], _tuples(found["later"]), waiting)
-
-
-def _tuples(found: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
-    return tuple(tuple(element) for element in found)

@@ -18,8 +18,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidegate.engine.storage.dataclass_json import as_list, from_list
 from tidegate.engine.storage.files import Files
-from tidegate.engine.storage.manifest import FileEntry, check_files, decode_files
+from tidegate.engine.storage.manifest import FileEntry, check_files
 
 __all__ = ["Part", "State", "check_part", "fold_from"]
 
@@ -63,30 +64,18 @@ class State:
         """Return the state without the parts whose greatest time is ``done``."""
         return State(tuple(part for part in self.parts if part.last is None or not done(part.last)))
 
-    def coded(self) -> list[list[Any]]:
-        """Return the state for a commit."""
-        return [
-            [
-                part.path,
-                part.rows,
-                *(at and list(at) for at in (part.last, part.first)),
-                [entry.coded() for entry in part.files],
-            ]
-            for part in self.parts
-        ]
+    def to_json(self) -> list[list[Any]]:
+        """Return the parts as JSON for a commit."""
+        return [as_list(part) for part in self.parts]
 
     @classmethod
-    def decode(cls, found: Sequence[Sequence[Any]]) -> State:
-        """Return the state from a commit. Those of earlier versions have no first times, or no files.
+    def from_json(cls, found: Sequence[Sequence[Any]]) -> State:
+        """Return the state from a commit. In those of earlier versions, the last fields of a part are missing.
 
-        >>> State.decode([["a", 2, [9]], ["b", 1, [7], [7], [["f", 90, 1, 12, 34]]]]).parts
+        >>> State.from_json([["a", 2, [9]], ["b", 1, [7], [7], [["f", 90, 1, 12, 34]]]]).parts
         (Part(path='a', rows=2, last=(9,), first=None), Part(path='b', rows=1, last=(7,), first=(7,)))
         """
-        parts = []
-        for path, rows, *more in found:
-            last, first, entries = (*more, None, None, None)[:3]
-            parts.append(Part(path, rows, last and tuple(last), first and tuple(first), decode_files(entries or ())))
-        return cls(tuple(parts))
+        return cls(tuple(from_list(Part, [*part, *(None, None, [])[len(part) - 2 :]]) for part in found))
 
 
 def fold_from(parts: Sequence[Part]) -> int:

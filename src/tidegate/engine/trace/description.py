@@ -35,7 +35,7 @@ def described(
         "flow": given.name,
         "engine": engine,
         "timezone": given.timezone,
-        "shape": shape_of(flow).coded(),
+        "shape": shape_of(flow).to_json(),
         "operators": [_operator(given, operator) for operator in given],
         "sinks": [
             {"name": sink.name, "input": sink.input, "output": _place_of(outputs[sink.name])} for sink in given.sinks

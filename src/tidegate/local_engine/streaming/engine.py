@@ -15,7 +15,7 @@ from tidegate.engine.attempt import Attempt
 from tidegate.engine.commits.commit import Commit, Origin
 from tidegate.engine.partitions import Beat
 from tidegate.engine.policies import policy_of
-from tidegate.engine.policies.following import TOLD
+from tidegate.engine.policies.lines import SIGNAL_LINE
 from tidegate.engine.relation import Relation
 from tidegate.engine.steps.metrics import StepMetrics
 from tidegate.engine.steps.prepared import Prepared
@@ -265,14 +265,14 @@ class Engine(Running):
         """Return a beat of the clock, if one is due."""
         if self._pulse is None:
             return None
-        now, last = int(self.clock() * 1_000_000), self.heard
+        now, last = int(self.clock() * 1_000_000), self.last_beat
         if last is None:
             return Beat(0, now)
         return Beat(last.number + 1, now) if abs(now - last.at) >= self._pulse else None
 
     def _beat_rows(self, beat: Beat) -> Relation:
-        batch = pa.RecordBatch.from_pydict({TOLD: pa.array([beat.line], pa.string())})
-        return self._backend.rows([batch], [Column(TOLD, "STRING")])
+        batch = pa.RecordBatch.from_pydict({SIGNAL_LINE: pa.array([beat.line], pa.string())})
+        return self._backend.rows([batch], [Column(SIGNAL_LINE, "STRING")])
 
     def _attempt(self) -> Attempt:
         self._host.written.clear()

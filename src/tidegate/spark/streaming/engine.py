@@ -84,7 +84,7 @@ class Engine(Running):
     @property
     def beat(self) -> int:
         """The number of the last beat of the clock that a step has received."""
-        return self.heard.number if self.heard else -1
+        return self.last_beat.number if self.last_beat else -1
 
     def step(self, batch: DataFrame, number: int) -> None:
         """Run the batch with this number as a step, unless it is committed already."""
@@ -132,7 +132,7 @@ class Engine(Running):
         self._cache.forget(commit.paths)
         if before is None:
             return
-        if beat := self.heard_by_all(before.marks):
+        if beat := self.last_beat_of_all(before.marks):
             forget(self.files, beat.number)
         for source in self.flow.sources:
             if isinstance(source.watermark, Ticking) and (tick := before.marks[source.id].memory) is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from tidegate.engine.partitions import UNHEARD, Beat
+from tidegate.engine.partitions import UNREADABLE_BEAT, Beat
 from tidegate.engine.policies import policy_of
 from tidegate.engine.storage.files import Files
 from tidegate.flow.clocks import Clock
@@ -106,7 +106,7 @@ def heartbeat_of(flow: Plan, files: Files, *, after: int) -> Heartbeat | None:
     for name, size in files.sizes(_DIRECTORY).items():
         # An empty file has no rows for Spark.
         if _number(name) >= 0 and size:
-            files.read(f"{_DIRECTORY}/{name}", "a beat of the clock", {"beat": int, "at": int}, hint=UNHEARD)
+            files.read(f"{_DIRECTORY}/{name}", "a beat of the clock", {"beat": int, "at": int}, hint=UNREADABLE_BEAT)
     return Heartbeat(files, after=after, seconds=min(pulses) / 1_000_000)
 
 
