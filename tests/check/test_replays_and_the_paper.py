@@ -27,7 +27,7 @@ def test_clocks_can_not_replay_what_sends_and_keeps_its_capability(name: str) ->
     It is what Naiad's `SendBy` does, what Rust allows everywhere, and what the exchange protocol was made for.
     """
     example = load(name)
-    held = [(l, example.least(l)) for l in example.holds for _ in range(example.workers)]
+    held = [(l, example.least(l)) for l in example.starts_with for _ in range(example.workers)]
     clocks = ClocksConf.init(CouldResultIn(example.graph), range(example.workers), held)
     for step in example.trace:
         changes = step.changes()

@@ -6,7 +6,8 @@ Each is a file in ``check/dataflows``, most in the shape of an example that come
   ``"input output"`` to what happens to times in between: nothing unless given, and null where nothing passes;
 - ``channels``: from an output to an input. One that leads to times with one component more enters a scope, one that
   leads to times with one less leaves it;
-- ``workers``, and ``holds``: the outputs for which each worker begins with a capability at the least time;
+- ``workers``: how many there are;
+- ``holds``: the outputs for which each worker starts with a capability at the least time (`Example.starts_with`);
 - ``frontiers``: those of all locations in the beginning;
 - ``trace``: what happens, step by step. In a step one ``worker`` lets one operator ``receive`` a message that was sent
 to it, ``take`` capabilities, ``send`` messages (receiver, input and time) and ``drop`` capabilities. ``then`` are the
@@ -76,7 +77,7 @@ class Example:
     workers: int
     operators: Mapping[str, Mapping[str, Any]]
     channels: tuple[tuple[str, str], ...]
-    holds: tuple[str, ...]
+    starts_with: tuple[str, ...]
     frontiers: Frontiers
     trace: tuple[Step, ...]
 

@@ -38,7 +38,7 @@ def _held(example: Example, workers: int) -> dict[int, list[Point]]:
     """Return what each worker holds in the beginning."""
     found: dict[int, list[Point]] = {w: [] for w in range(workers)}
     for w in range(example.workers):
-        found[w % workers] += [(l, example.least(l)) for l in example.holds]
+        found[w % workers] += [(l, example.least(l)) for l in example.starts_with]
     return found
 
 

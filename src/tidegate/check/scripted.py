@@ -8,7 +8,7 @@ from typing import Any
 from tidegate.check.examples import Example, Step, operator_of
 from tidegate.check.replay import Choose, Machine
 from tidegate.progress import Enter, Leave
-from tidegate.sim import Capability, Dataflow, Message, Operator, Simulation
+from tidegate.sim import Capability, Dataflow, Message, SimulatedOperator, Simulation
 from tidegate.sim.actions import Action, Deliver, Receive, Send, Work
 from tidegate.time import Nat
 
@@ -80,7 +80,7 @@ def simulated_dataflow(example: Example) -> Dataflow:
             inputs=inputs,
             outputs=outputs,
             order=order,
-            holds=[l.partition(".")[2] for l in example.holds if operator_of(l) == name],
+            starts_with=[l.partition(".")[2] for l in example.starts_with if operator_of(l) == name],
             summaries={ports: [s.change for s in along] for ports, along in within.items() if along},
         )
     for source, target in example.channels:
@@ -88,7 +88,7 @@ def simulated_dataflow(example: Example) -> Dataflow:
     return flow
 
 
-class Scripted(Operator):
+class Scripted(SimulatedOperator):
     """An operator that does what the next step says."""
 
     def __init__(self, example: Example, name: str) -> None:
@@ -151,7 +151,7 @@ class Scripted(Operator):
         return next(c for c in self.held if c.location == location and le(c.time, t))
 
 
-def _maker(example: Example, name: str) -> Callable[[int, int], Operator]:
+def _maker(example: Example, name: str) -> Callable[[int, int], SimulatedOperator]:
     return lambda _worker, _workers: Scripted(example, name)
 
 
