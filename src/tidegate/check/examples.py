@@ -28,7 +28,7 @@ from tidegate.errors import BadValue
 from tidegate.progress import Enter, Graph, Leave
 from tidegate.time import Nat, Order, Product
 
-__all__ = ["EXAMPLES", "Example", "Frontiers", "Point", "Step", "load", "operator_of", "read"]
+__all__ = ["EXAMPLES", "Example", "Frontiers", "Point", "TraceStep", "load_example", "operator_of", "read_example"]
 
 #: A location and a time.
 Point: TypeAlias = tuple[str, Any]
@@ -41,7 +41,7 @@ EXAMPLES: tuple[str, ...] = tuple(sorted(path.stem for path in _PLACE.glob("*.js
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceStep:
     """What one operator does on one worker, all at once."""
 
     worker: int
@@ -62,10 +62,10 @@ class Step:
             found[self.receive] -= 1
         return found
 
-    def on(self, workers: int) -> Step:
+    def on(self, workers: int) -> TraceStep:
         """Return the step for another number of workers: each does what several did, or some do nothing."""
         send = tuple((to % workers, l, t) for to, l, t in self.send)
-        return Step(self.worker % workers, self.receive, self.take, send, self.drop, self.then)
+        return TraceStep(self.worker % workers, self.receive, self.take, send, self.drop, self.then)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Example:
     channels: tuple[tuple[str, str], ...]
     starts_with: tuple[str, ...]
     frontiers: Frontiers
-    trace: tuple[Step, ...]
+    trace: tuple[TraceStep, ...]
 
     def order(self, location: str) -> Order[Any]:
         """Return the order of the times at a location."""
@@ -118,7 +118,7 @@ class Example:
         before, after = (self.operators[operator_of(l)].get("time", 1) for l in (source, target))
         return Enter if after > before else Leave if after < before else self.order(source).summaries.neutral
 
-    def expected(self) -> Iterator[tuple[Step, Frontiers]]:
+    def expected(self) -> Iterator[tuple[TraceStep, Frontiers]]:
         """Return each step with the frontiers of all locations after it."""
         known = dict(self.frontiers)
         for step in self.trace:
@@ -146,12 +146,12 @@ def operator_of(location: str) -> str:
 
 
 @cache
-def load(name: str) -> Example:
+def load_example(name: str) -> Example:
     """Return the example of a name."""
-    return read(json.loads((_PLACE / f"{name}.json").read_text(encoding="utf-8")))
+    return read_example(json.loads((_PLACE / f"{name}.json").read_text(encoding="utf-8")))
 
 
-def read(data: Mapping[str, Any]) -> Example:
+def read_example(data: Mapping[str, Any]) -> Example:
     """Return an example from what its file says."""
     try:
         found = Example(
@@ -170,8 +170,8 @@ def read(data: Mapping[str, Any]) -> Example:
     return found
 
 
-def _step(data: Mapping[str, Any]) -> Step:
-    return Step(
+def _step(data: Mapping[str, Any]) -> TraceStep:
+    return TraceStep(
         data["worker"],
         _point(data["receive"]) if "receive" in data else None,
         tuple(map(_point, data.get("take", ()))),
