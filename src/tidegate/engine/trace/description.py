@@ -7,7 +7,7 @@ from typing import Any
 
 from tidegate.engine.outputs import Output
 from tidegate.engine.shape import shape_of
-from tidegate.flow.explain.describe import describe, holds, later, verb_of, warnings_of
+from tidegate.flow.explain.describe import describe, kept_text, later, verb_of, warnings_of
 from tidegate.flow.plan import Operator, Plan, Source, Table
 
 __all__ = ["FORMAT", "described"]
@@ -53,7 +53,7 @@ def _operator(flow: Plan, operator: Operator) -> dict[str, Any]:
         "kind": operator.verb if isinstance(operator, Source | Table) else "operator",
         "inputs": list(operator.inputs),
         "lines": describe(flow, operator),
-        "holds": holds(flow, operator),
+        "holds": kept_text(flow, operator),
         "later": later(flow, operator),
         "columns": str(operator.schema),
     }

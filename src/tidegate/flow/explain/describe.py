@@ -28,7 +28,7 @@ from tidegate.flow.sql import Sql
 from tidegate.flow.watermarks import AtEnd, Bounded, Punctuated
 from tidegate.spec.parts import name_of
 
-__all__ = ["Concern", "describe", "holds", "later", "verb_of", "warnings_of"]
+__all__ = ["Concern", "describe", "kept_text", "later", "verb_of", "warnings_of"]
 
 Frame: TypeAlias = WindowFrame | CalendarFrame | SessionFrame
 
@@ -105,7 +105,7 @@ def verb_of(operator: Operator) -> str:
     return operator.verb
 
 
-def holds(plan: Plan, operator: Operator) -> str:
+def kept_text(plan: Plan, operator: Operator) -> str:
     """Return what an operator keeps, and until when; nothing if it keeps nothing."""
     if not operator.schema.time:
         return ""
@@ -209,7 +209,7 @@ def warnings_of(plan: Plan) -> Iterator[Concern]:
 def _never_complete(plan: Plan, operator: Operator) -> Iterator[Concern]:
     if not isinstance(operator, p.Source):
         return
-    waiting = [o.id for o in _after(plan, operator.id) if holds(plan, o)]
+    waiting = [o.id for o in _after(plan, operator.id) if kept_text(plan, o)]
     if not waiting:
         return
     if isinstance(operator.watermark, AtEnd):
