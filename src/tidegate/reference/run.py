@@ -10,11 +10,10 @@ from tidegate.errors import TidegateError
 from tidegate.flow.duck import Duck
 from tidegate.flow.errors import BadInput, NotSupported
 from tidegate.flow.limits import limits
-from tidegate.flow.plan import At, Operator, Plan, Source, Table
+from tidegate.flow.plan import At, Plan, PlanOperator, Source, Table
 from tidegate.flow.schema import Schema
 from tidegate.reference.inputs import Late, Rejected, check_names, source_events, table_rows
-from tidegate.spec import DT, Event, fproduce, produce
-from tidegate.spec import Operator as SpecOperator
+from tidegate.spec import DT, Event, Operator, fproduce, produce
 
 __all__ = ["Events", "Results", "Running", "evaluate", "on_time", "reference"]
 
@@ -54,17 +53,17 @@ class Running:
             operator.id: [] for operator in plan if isinstance(operator, At) and operator.rejects
         }
 
-    def produced(self, operator: SpecOperator[Event, Any], events: Iterable[Event]) -> list[Any]:
+    def produced(self, operator: Operator[Event, Any], events: Iterable[Event]) -> list[Any]:
         """Return the output of an operator of the specification; with that of its exit, if the inputs have ended."""
         return list(produce(operator, events)) if self.ended else fproduce(operator, events)[1]
 
-    def schemas(self, operator: Operator) -> list[Schema]:
+    def schemas(self, operator: PlanOperator) -> list[Schema]:
         """Return the schemas of an operator's inputs."""
         return [o.schema for o in self.plan.inputs(operator)]
 
 
 @singledispatch
-def evaluate(operator: Operator, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
+def evaluate(operator: PlanOperator, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
     """Return the output stream of an operator; each kind of operator has its own rule."""
     raise NotSupported(f"the reference has no rule for {operator.verb}")
 

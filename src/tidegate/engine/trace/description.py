@@ -8,7 +8,7 @@ from typing import Any
 from tidegate.engine.outputs import Output
 from tidegate.engine.shape import shape_of
 from tidegate.flow.explain.describe import describe, kept_text, later, verb_of, warnings_of
-from tidegate.flow.plan import Operator, Plan, Source, Table
+from tidegate.flow.plan import Plan, PlanOperator, Source, Table
 
 __all__ = ["FORMAT", "described"]
 
@@ -46,7 +46,7 @@ def described(
     }
 
 
-def _operator(flow: Plan, operator: Operator) -> dict[str, Any]:
+def _operator(flow: Plan, operator: PlanOperator) -> dict[str, Any]:
     return {
         "id": operator.id,
         "verb": verb_of(operator),

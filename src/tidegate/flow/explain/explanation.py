@@ -8,7 +8,7 @@ from html import escape
 
 from tidegate.flow.explain.describe import Concern, describe, kept_text, later, verb_of, warnings_of
 from tidegate.flow.explain.draw import Box, Link, svg
-from tidegate.flow.plan import Iterate, Operator, Plan, Select, Sink, Source, Table
+from tidegate.flow.plan import Iterate, Plan, PlanOperator, Select, Sink, Source, Table
 
 __all__ = ["Explanation", "explain"]
 
@@ -73,7 +73,7 @@ class Explanation:
         links += [Link(sink.input, _sink_id(sink), "", str(self.plan[sink.input].schema)) for sink in self.plan.sinks]
         return svg(boxes, links, title=f"flow {self.plan.name}", notes=told)
 
-    def _box(self, operator: Operator, note: str, *, small: bool) -> Box:
+    def _box(self, operator: PlanOperator, note: str, *, small: bool) -> Box:
         held = kept_text(self.plan, operator)
         kind = operator.verb if isinstance(operator, Source | Table) else "operator"
         verb = verb_of(operator)
@@ -104,7 +104,7 @@ class Explanation:
         """Return what is pointed out about an operator, with the number that it has among all."""
         return [(number, w) for number, w in enumerate(self.warnings, start=1) if w.operator == operator]
 
-    def _link(self, given: str, operator: Operator, *, small: bool) -> Link:
+    def _link(self, given: str, operator: PlanOperator, *, small: bool) -> Link:
         change = "" if small else later(self.plan, operator).replace("microsecond", "µs")
         schema = self.plan[given].schema
         over = getattr(getattr(operator, "frame", None), "over", None) or schema.time[0] if schema.time else ""
@@ -136,7 +136,7 @@ def _sink_id(sink: Sink) -> str:
     return f"sink {sink.name}"
 
 
-def _does(plan: Plan, operator: Operator) -> list[str]:
+def _does(plan: Plan, operator: PlanOperator) -> list[str]:
     """Return what stands in the box of an operator: also columns, if they are all that there is to say, or come in."""
     lines = describe(plan, operator)
     if isinstance(operator, Select) and not lines:
@@ -147,7 +147,7 @@ def _does(plan: Plan, operator: Operator) -> list[str]:
     return [columns, *(lines[:1] if len(operator.schema.user_time) == 1 and not operator.schema.ordered else lines)]
 
 
-def _label(plan: Plan, operator: Operator) -> tuple[str, ...]:
+def _label(plan: Plan, operator: PlanOperator) -> tuple[str, ...]:
     held = kept_text(plan, operator)
     return (operator.id, *describe(plan, operator), *([f"holds {held}"] if held else []))
 
