@@ -12,13 +12,13 @@ from tidegate.flow.errors import BadInput, NotSupported
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import At, Plan, PlanOperator, Source, Table
 from tidegate.flow.schema import Schema
-from tidegate.reference.inputs import Late, Rejected, check_names, source_events, table_rows
+from tidegate.reference.inputs import LateRow, RejectedRow, check_names, source_events, table_rows
 from tidegate.spec import DT, Event, Operator, fproduce, produce
 
 __all__ = ["Events", "Results", "Running", "evaluate", "on_time", "reference"]
 
 #: A stream: data are rows. Of a table: DT events at the time ().
-Events: TypeAlias = list[Event | Late]
+Events: TypeAlias = list[Event | LateRow]
 
 
 class Results(dict[str, list[Event]]):
@@ -28,7 +28,7 @@ class Results(dict[str, list[Event]]):
         self,
         events: Mapping[str, list[Event]],
         late: Mapping[str, list[DT[Any, Any]]],
-        rejected: Mapping[str, list[Rejected]],
+        rejected: Mapping[str, list[RejectedRow]],
     ) -> None:
         super().__init__(events)
         self.late = dict(late)
@@ -49,7 +49,7 @@ class Running:
         self.duck = Duck()
         self.taken: set[tuple[str, int]] = set()
         #: What operators rejected, by the name of the operator.
-        self.rejected: dict[str, list[Rejected]] = {
+        self.rejected: dict[str, list[RejectedRow]] = {
             operator.id: [] for operator in plan if isinstance(operator, At) and operator.rejects
         }
 
@@ -68,9 +68,9 @@ def evaluate(operator: PlanOperator, running: Running, inputs: list[Events]) -> 
     raise NotSupported(f"the reference has no rule for {operator.verb}")
 
 
-def on_time(events: Iterable[Event | Late]) -> list[Event]:
+def on_time(events: Iterable[Event | LateRow]) -> list[Event]:
     """Return the events without late rows."""
-    return [event for event in events if not isinstance(event, Late)]
+    return [event for event in events if not isinstance(event, LateRow)]
 
 
 def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = True) -> Results:
@@ -98,7 +98,7 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = 
         raise error.at(f"flow {plan.name!r}") from None
     running, bounds = Running(plan, ended=ended), limits(plan)
     streams: dict[str, Events] = {}
-    rejected: dict[str, list[Rejected]] = {}
+    rejected: dict[str, list[RejectedRow]] = {}
     for operator in plan:
         try:
             if isinstance(operator, Source):
@@ -116,7 +116,9 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = 
             error.add_note(f"  at: operator {operator.id}\n  at: flow {plan.name!r}")
             raise
     late = {
-        source.id: [DT(e.t, e.d) for e in streams[source.id] if isinstance(e, Late) and e.origin not in running.taken]
+        source.id: [
+            DT(e.t, e.d) for e in streams[source.id] if isinstance(e, LateRow) and e.origin not in running.taken
+        ]
         for source in plan.sources
     }
     for source in plan.sources:
