@@ -29,7 +29,7 @@ LEFT_TO_CHECK: dict[str, tuple[str, ...]] = {
         "test_the_statements_hold_under_every_schedule[clocks: 3 workers, 2 times]",
         "test_the_statements_hold_under_every_schedule[exchange: 2 workers]",
         "test_the_statements_hold_under_every_schedule[tracker: nested loops]",
-        "test_with_its_guard_the_same_instance_is_fine[exchange, perf_op: sends at a capability]",
+        "test_with_its_guard_the_same_model_is_fine[exchange, perf_op: sends at a capability]",
     ),
     "check/test_proofs.py": (
         "test_smaller_times_first_is_not_needed_for_safety",

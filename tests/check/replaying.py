@@ -22,7 +22,7 @@ def file_of(name: str) -> dict[str, Any]:
 
 def pointstamps(example: Example) -> list[Counter[Point]]:
     """What exists in the beginning and after each step."""
-    found = [Counter((l, example.least(l)) for l in example.holds for _ in range(example.workers))]
+    found = [Counter((l, example.least(l)) for l in example.starts_with for _ in range(example.workers))]
     for step in example.trace:
         now = found[-1].copy()
         now.update(step.changes())

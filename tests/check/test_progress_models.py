@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tidegate.check.explore import explore
-from tidegate.check.instances import INSTANCES
+from tidegate.check.models import MODELS
 from tidegate.check.mutants import MUTANTS
 from tidegate.check.statements import CLOCKS, EXCHANGE, PROPAGATION, TRACKER
 from tidegate.progress import ClocksConf, ExchangeConf, PropagationConf, TrackerConf
@@ -22,7 +22,7 @@ def explored(name):
 
 @cache
 def explored_sound(protocol, model, properties, max_states):
-    """Explore a protocol that nothing is left out of, once for all mutants with the same instance."""
+    """Explore a protocol that nothing is left out of, once for all mutants with the same model."""
     return explore(model, [*properties, *BASELINE[protocol][1]], max_states=max_states)
 
 
@@ -35,12 +35,12 @@ BASELINE = {
 
 
 @pytest.mark.parametrize(
-    "instance",
-    [pytest.param(i, id=i.name, marks=[pytest.mark.slow] if i.large else []) for i in INSTANCES],
+    "named",
+    [pytest.param(i, id=i.name, marks=[pytest.mark.slow] if i.large else []) for i in MODELS],
 )
-def test_the_statements_hold_under_every_schedule(instance):
-    """On this instance every schedule is explored to its end, and no statement of the paper is broken on the way."""
-    found = explore(instance.model(), instance.properties)
+def test_the_statements_hold_under_every_schedule(named):
+    """On this model every schedule is explored to its end, and no statement of the paper is broken on the way."""
+    found = explore(named.model(), named.properties)
     assert found.violation is None, str(found.violation)
     assert found.complete
     assert found.states > 1000
@@ -112,8 +112,8 @@ def test_the_shortest_trace_tells_the_story(name):
 
 
 @pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.breaks], ids=lambda m: m.name)
-def test_with_its_guard_the_same_instance_is_fine(mutant):
-    """What breaks is due to the guard alone: the unchanged protocol keeps all properties on the mutant's instance.
+def test_with_its_guard_the_same_model_is_fine(mutant):
+    """What breaks is due to the guard alone: the unchanged protocol keeps all properties on the mutant's model.
 
     It is explored as far as the mutant may be, which is to its end or to more steps than break the mutant.
     """

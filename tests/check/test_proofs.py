@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import z3
 
-from tidegate.check.proofs import MUTANTS, SIZES, Query, Verdict, answer, queries
+from tidegate.check.proofs import MUTANTS, SIZES, ProofQuery, Verdict, answer, queries
 from tidegate.check.proofs.clocks import clocks
 from tidegate.check.proofs.exchange import begin as exchange_begin
 from tidegate.check.proofs.exchange_claims import exchange
@@ -15,7 +15,7 @@ from tidegate.check.proofs.graph import DST, LOC, SRC, STEP, flow_facts, flow_of
 from tidegate.check.proofs.inductive import Premises, individuals
 from tidegate.check.proofs.logic import Finite, Unbounded, closed, finite, le, lt, partial_order, sort, upright
 from tidegate.check.proofs.propagation import propagation
-from tidegate.check.proofs.query import Obligation, Step
+from tidegate.check.proofs.query import Obligation, ProofStep
 from tidegate.check.proofs.tracker import tracker
 from tidegate.check.proofs.updates import function
 
@@ -24,7 +24,7 @@ M = function("M", "P")
 
 
 def query(build, **more):
-    return Query("test", "a statement", "as it is", build, (Finite(P=2),), **more)
+    return ProofQuery("test", "a statement", "as it is", build, (Finite(P=2),), **more)
 
 
 @pytest.mark.parametrize("protocol", SIZES)
@@ -307,7 +307,7 @@ def test_a_step_may_use_only_what_is_known():
     """An intermediate conclusion that is drawn from nothing is a mistake, not a proof."""
     wish = z3.Bool("wish")
     with pytest.raises(ValueError, match="to use what is given or shown, got wish"):
-        answer(query(lambda s: Obligation([], wish, steps=[Step([wish], wish)])))
+        answer(query(lambda s: Obligation([], wish, steps=[ProofStep([wish], wish)])))
 
 
 def test_answers_are_the_same_every_time():

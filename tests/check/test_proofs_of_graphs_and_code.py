@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.check.concrete import World
 from tidegate.check import broken
-from tidegate.check.instances import chain, loop
+from tidegate.check.models import chain_graph, loop_graph
 from tidegate.check.proofs.graph import DST, LOC, SRC, STEP, tle
 from tidegate.check.proofs.logic import Finite, le, sort
 from tidegate.check.proofs.propagation import propagation
@@ -32,8 +32,8 @@ def scope():
 
 # Graphs, and the pointstamps that a run is followed on.
 CASES = {
-    "chain": (chain, [(l, t) for l in "ab" for t in range(3)]),
-    "loop": (loop, [(l, t) for l in "ab" for t in range(3)]),
+    "chain": (chain_graph, [(l, t) for l in "ab" for t in range(3)]),
+    "loop": (loop_graph, [(l, t) for l in "ab" for t in range(3)]),
     "scope": (scope, [(l, t) for l in ("in", "out") for t in range(2)] + [("inside", (0, 0)), ("inside", (1, 0))]),
 }
 
@@ -211,7 +211,7 @@ def test_propagation_that_differs_from_its_proof_is_noticed(conf):
 
 @cache
 def tracked():
-    here = Place(chain(), [(l, t) for l in "ab" for t in range(2)], W=WORKERS)
+    here = Place(chain_graph(), [(l, t) for l in "ab" for t in range(2)], W=WORKERS)
     return here, here.facts_of_graph(), _formulas(tracker(), here)
 
 
@@ -294,7 +294,7 @@ def follow(random, conf, steps=12):
 
 
 def starting(random, conf=TrackerConf):
-    return conf.start(chain(), {w: random.sample([("a", 0), ("a", 1), ("b", 0)], 1) for w in WORKERS})
+    return conf.start(chain_graph(), {w: random.sample([("a", 0), ("a", 1), ("b", 0)], 1) for w in WORKERS})
 
 
 def test_the_proof_of_the_tracker_speaks_of_what_runs():

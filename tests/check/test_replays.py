@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tests.check.oracle import frontiers
 from tests.check.replaying import file_of, pointstamps
-from tidegate.check.examples import EXAMPLES, Example, Point, load, read
+from tidegate.check.examples import EXAMPLES, Example, Point, load_example, read_example
 from tidegate.check.machines import Exchanging, Fast, Propagating, Single, Specified, machines
 from tidegate.check.replay import Machine, replay
 from tidegate.errors import BadValue
@@ -39,7 +39,7 @@ every_example = pytest.mark.parametrize("name", EXAMPLES)
 @every_example
 def test_written_frontiers_follow_from_the_definition(name: str) -> None:
     """Following all paths from all that exists gives the frontiers that the file has, after every step."""
-    example, data = load(name), file_of(name)
+    example, data = load_example(name), file_of(name)
     written = [example.frontiers, *(now for _, now in example.expected())]
     for exists, expected in zip(pointstamps(example), written, strict=True):
         assert all(n >= 0 for n in exists.values())
@@ -58,7 +58,7 @@ def test_the_oracle_says_what_can_be_worked_out_by_hand() -> None:
 @every_example
 def test_an_example_ends_and_only_says_what_changes(name: str) -> None:
     """In the end nothing exists and all frontiers are empty; a step names a frontier only if it is another one."""
-    example = load(name)
+    example = load_example(name)
     assert not +pointstamps(example)[-1]
     known = dict(example.frontiers)
     for step in example.trace:
@@ -69,11 +69,13 @@ def test_an_example_ends_and_only_says_what_changes(name: str) -> None:
 
 def test_the_examples_have_what_they_are_for() -> None:
     """Scopes within scopes, several summaries along one edge, frontiers of several times, up to three workers."""
-    depth = {o.get("time", 1) for name in EXAMPLES for o in load(name).operators.values()}
+    depth = {o.get("time", 1) for name in EXAMPLES for o in load_example(name).operators.values()}
     assert depth == {1, 2, 3}
-    assert {load(name).workers for name in EXAMPLES} == {2, 3}
-    assert any(len(times) > 2 for name in EXAMPLES for _, now in load(name).expected() for times in now.values())
-    assert len(load("either").graph.summary("either.in", "either.out")) == 2
+    assert {load_example(name).workers for name in EXAMPLES} == {2, 3}
+    assert any(
+        len(times) > 2 for name in EXAMPLES for _, now in load_example(name).expected() for times in now.values()
+    )
+    assert len(load_example("either").graph.summary("either.in", "either.out")) == 2
     assert len(EXAMPLES) >= 15
 
 
@@ -91,7 +93,7 @@ def test_a_file_that_makes_no_sense_is_refused(change: Callable[[Any], Any], mes
     data = file_of("barrier")
     change(data)
     with pytest.raises(BadValue, match=message):
-        read(data)
+        read_example(data)
 
 
 # Everything that tracks progress agrees.
@@ -101,7 +103,7 @@ def test_a_file_that_makes_no_sense_is_refused(change: Callable[[Any], Any], mes
 @pytest.mark.parametrize("kind", KINDS)
 def test_frontiers_are_as_written_after_every_step(name: str, kind: str) -> None:
     """On each machine, and with each number of workers, all know the written frontiers once all are told."""
-    example = load(name)
+    example = load_example(name)
     for make in machines(example)[kind]:
         assert replay(example, make()) is None
 
@@ -110,7 +112,7 @@ def test_frontiers_are_as_written_after_every_step(name: str, kind: str) -> None
 @settings(max_examples=150, deadline=None)
 def test_any_schedule_is_safe_and_ends_as_written(name: str, kind: str, data: st.DataObject) -> None:
     """Whoever tells and hears what when: nobody passes what may still appear, nor goes back, and all agree at last."""
-    example = load(name)
+    example = load_example(name)
     make = data.draw(st.sampled_from(range(len(machines(example)[kind]))))
     chosen = Random(data.draw(st.integers(0, 2**32)))
     patience = data.draw(st.integers(1, 20))
@@ -121,7 +123,7 @@ def test_any_schedule_is_safe_and_ends_as_written(name: str, kind: str, data: st
 @settings(max_examples=20, deadline=None)
 def test_any_order_of_changes_and_propagation_gives_the_same(name: str, data: st.DataObject) -> None:
     """The changes of a step are a batch: Rust adds them up, the paper makes them one by one, in whatever order."""
-    example = load(name)
+    example = load_example(name)
     machine = Propagating(example)
     choose = Random(data.draw(st.integers(0, 2**32))).randrange
     for step, expected in [(None, example.frontiers), *example.expected()]:
@@ -156,7 +158,7 @@ def another(example: Example, operator: str, summary: Any) -> Graph:
 @every_example
 def test_a_tracker_that_forgets_an_edge_is_caught(name: str) -> None:
     """Whichever summary is forgotten, some step shows it; but for the barrier, into which no row ever comes."""
-    example = load(name)
+    example = load_example(name)
     graph = example.graph
     unseen = [
         (l, m)
@@ -185,7 +187,7 @@ def test_a_tracker_with_another_summary_is_caught(
     name: str, operator: str, summary: Any, machine: Callable[[Example, Graph], Machine]
 ) -> None:
     """Too much makes it pass what may still appear, too little makes it expect what can not."""
-    example = load(name)
+    example = load_example(name)
     assert replay(example, machine(example, another(example, operator, summary))) is not None
 
 
@@ -233,7 +235,7 @@ def caught(mutant: type[Exchanging]) -> set[str]:
         name
         for name in EXAMPLES
         if any(
-            replay(load(name), mutant(load(name), 2), Random(seed).randrange, patience=12) is not None
+            replay(load_example(name), mutant(load_example(name), 2), Random(seed).randrange, patience=12) is not None
             for seed in range(100)
         )
     }
@@ -247,8 +249,8 @@ def test_broken_exchanges_are_caught(mutant: type[Exchanging]) -> None:
 
 def test_minus_before_plus_is_refused_by_the_protocol() -> None:
     """What a worker gave up it may not tell of before what it took for that: in words, `send_upd` must be justified."""
-    step = load("delay").trace[0]
-    machine = Specified(load("delay"), 2)
+    step = load_example("delay").trace[0]
+    machine = Specified(load_example("delay"), 2)
     machine.do(step)
     with pytest.raises(NotJustified, match=r"'input.out', 2"):
         machine.send(0, step.drop)
@@ -257,7 +259,7 @@ def test_minus_before_plus_is_refused_by_the_protocol() -> None:
 
 def test_a_mismatch_says_where_and_what() -> None:
     """The text names the example, the step, what was done since, and the frontier."""
-    example = load("delay")
+    example = load_example("delay")
     found = replay(example, Fast(example, 1, another(example, "shift", 4)))
     assert str(found) == (
         "delay, after the beginning, 0 propagates: worker 0 expects {4} at shift.out, but 3 may still appear"

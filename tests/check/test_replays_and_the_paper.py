@@ -11,7 +11,7 @@ import pytest
 
 from tests.check.oracle import edges, frontiers, locations
 from tests.check.replaying import file_of, pointstamps
-from tidegate.check.examples import EXAMPLES, load
+from tidegate.check.examples import EXAMPLES, load_example
 from tidegate.check.machines import Fast, Single, Specified
 from tidegate.check.scripted import Simulated
 from tidegate.progress import ClocksConf, CouldResultIn, NotImplied, NotInitialized, NotUpright, Propagation
@@ -26,8 +26,8 @@ def test_clocks_can_not_replay_what_sends_and_keeps_its_capability(name: str) ->
 
     It is what Naiad's `SendBy` does, what Rust allows everywhere, and what the exchange protocol was made for.
     """
-    example = load(name)
-    held = [(l, example.least(l)) for l in example.holds for _ in range(example.workers)]
+    example = load_example(name)
+    held = [(l, example.least(l)) for l in example.starts_with for _ in range(example.workers)]
     clocks = ClocksConf.init(CouldResultIn(example.graph), range(example.workers), held)
     for step in example.trace:
         changes = step.changes()
@@ -42,7 +42,7 @@ def test_clocks_can_not_replay_what_sends_and_keeps_its_capability(name: str) ->
 
 def test_every_worker_counts_the_capabilities_that_all_begin_with() -> None:
     """Section 4, Init: in the beginning a view has each capability as often as there are workers that hold it."""
-    example = load("barrier")
+    example = load_example("barrier")
     for n in (1, 2, 3, 4):
         machine = Specified(example, n)
         assert all(machine.conf.exch.glob[w]["barrier.out", 0] == 3 for w in range(n))
@@ -50,7 +50,7 @@ def test_every_worker_counts_the_capabilities_that_all_begin_with() -> None:
 
 def test_nothing_is_heard_before_the_first_propagation() -> None:
     """Section 6: a worker counts as initialised when it has propagated; before that the model lets it hear nothing."""
-    example = load("hello")
+    example = load_example("hello")
     machine = Specified(example, 2)
     machine.do(example.trace[0])
     machine.send(0, machine.unsent(0))
@@ -63,7 +63,7 @@ def test_nothing_is_heard_before_the_first_propagation() -> None:
 
 def test_propagation_ends_before_more_is_changed() -> None:
     """Section 6: both propagate until no worklist has anything. In between, what is to be expected may be refused."""
-    p = Propagation(load("delay").graph, {"input.out": {0: 1}})
+    p = Propagation(load_example("delay").graph, {"input.out": {0: 1}})
     p.propagate_all()
     p.change_multiplicity("input.out", 2, 1)
     p.change_multiplicity("input.out", 0, -1)
@@ -81,7 +81,7 @@ def test_a_scope_is_one_operator_to_those_outside(name: str) -> None:
     It comes to the same: what is in the scope, as capabilities of its outputs without their rounds, gives the frontiers
     outside that are written.
     """
-    example, data = load(name), file_of(name)
+    example, data = load_example(name), file_of(name)
     inside = {n for n, o in data["operators"].items() if o.get("time", 1) > 1}
     within = [(l, m) for l, m in data["channels"] if {l.split(".")[0], m.split(".")[0]} <= inside]
     leaving = [l for l, m in data["channels"] if l.split(".")[0] in inside and m.split(".")[0] not in inside]
@@ -128,7 +128,7 @@ def reachable(data: Mapping[str, Any], location: str) -> set[str]:
 def test_one_tracker_is_enough_where_a_step_is_told_as_a_whole() -> None:
     """On one worker, with every step told at once, the protocol is a single tracker, and nothing is on its way."""
     for name in EXAMPLES:
-        example = load(name)
+        example = load_example(name)
         alone, single = Fast(example, 1), Single(example)
         alone.propagate(0)
         for step in example.trace:
@@ -145,7 +145,7 @@ def test_one_tracker_is_enough_where_a_step_is_told_as_a_whole() -> None:
 
 def test_simulated_workers_hold_what_the_trace_says() -> None:
     """The operators of the simulation really hold and send: what exists there is what the steps add up to."""
-    example = load("nested")
+    example = load_example("nested")
     machine = Simulated(example, check=True)
     for number, step in enumerate(example.trace):
         machine.do(step)
@@ -162,6 +162,6 @@ def test_the_page_names_every_example_and_counts_those_that_clocks_refuse() -> N
     page = (Path(__file__).parents[2] / "docs" / "progress.md").read_text(encoding="utf-8")
     part = page.partition("## Example dataflows")[2].partition("\n## ")[0]
     assert [name for name in EXAMPLES if f"`{name}`" not in part] == []
-    refused = [n for n in EXAMPLES if any(all(k >= 0 for k in s.changes().values()) for s in load(n).trace)]
+    refused = [n for n in EXAMPLES if any(all(k >= 0 for k in s.changes().values()) for s in load_example(n).trace)]
     words = {12: "twelve", 17: "seventeen"}
     assert f"refuses {words[len(refused)]} of the {words[len(EXAMPLES)]} examples" in " ".join(part.split())

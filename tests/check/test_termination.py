@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from tidegate.check.broken import PassesOnEveryChange, PropagatesLeastOfEachLocation
-from tidegate.check.instances import loop
+from tidegate.check.models import loop_graph
 from tidegate.check.termination import search, settle
 from tidegate.progress import PropagationConf
 
@@ -27,7 +27,7 @@ def test_propagation_ends_on_many_random_graphs(seed):
 
 def test_the_search_would_notice_a_ghost():
     """Without the rule that smaller times come first, a time that is gone climbs round the loop: it is ruled out."""
-    rest = PropagationConf.init(loop(), {"a": {0: 1}}).propagate_all()
+    rest = PropagationConf.init(loop_graph(), {"a": {0: 1}}).propagate_all()
     conf = PropagatesLeastOfEachLocation(rest.graph, rest.pts, rest.imp, rest.work).change_multiplicity("a", 0, -1)
     _, _, broken = settle(conf, lambda pending: max(pending, key=lambda p: p[1]), most_steps=50)
     assert "which the argument rules out" in broken
@@ -35,5 +35,7 @@ def test_the_search_would_notice_a_ghost():
 
 def test_the_search_would_notice_an_endless_run():
     """Without the filter, every lap of the loop makes another: the run is found not to end."""
-    _, _, broken = settle(PassesOnEveryChange.init(loop(), {"a": {0: 1}}), lambda pending: pending[0], most_steps=50)
+    _, _, broken = settle(
+        PassesOnEveryChange.init(loop_graph(), {"a": {0: 1}}), lambda pending: pending[0], most_steps=50
+    )
     assert broken == "not at rest after 51 steps"

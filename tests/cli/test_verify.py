@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from tidegate.check import examples, instances
+from tidegate.check import examples, models
 from tidegate.check.explore import Always
-from tidegate.check.instances import Instance
+from tidegate.check.models import NamedModel
 from tidegate.check.proofs import MUTANTS, Result, Verdict
 from tidegate.cli import app, proofs
 
@@ -15,10 +15,10 @@ run = CliRunner().invoke
 
 
 def test_the_table_shows_what_was_explored():
-    """For each instance the table has states, transitions, depth, number of properties and the result."""
+    """For each model the table has states, transitions, depth, number of properties and the result."""
     result = run(app, ["verify", "progress", "--only", "clocks: 2 workers, splits"], env={"COLUMNS": "120"})
     assert result.exit_code == 0, result.output
-    for word in ("instance", "states", "transitions", "depth", "properties", "result", "3,243", "8,702", "holds"):
+    for word in ("model", "states", "transitions", "depth", "properties", "result", "3,243", "8,702", "holds"):
         assert word in result.output
 
 
@@ -40,7 +40,7 @@ def test_a_violation_is_printed_and_exits_with_one(monkeypatch):
             return [("add one", state + 1)]
 
     small = Always("small", lambda n: f"{n} is large" if n > 2 else None)
-    monkeypatch.setattr(instances, "INSTANCES", [Instance("counter", Counter, [small])])
+    monkeypatch.setattr(models, "MODELS", [NamedModel("counter", Counter, [small])])
     result = run(app, ["verify", "progress"])
     assert result.exit_code == 1
     assert "small: 3 is large" in result.output
@@ -58,8 +58,9 @@ def test_examples_are_replayed_on_everything():
 
 def test_an_example_that_is_not_as_written_exits_with_one(monkeypatch):
     """A frontier that is written wrong is printed with the example, the step and what was found."""
-    wrong = replace(examples.load("delay"), frontiers={**examples.load("delay").frontiers, "shift.out": frozenset({4})})
-    monkeypatch.setattr(examples, "load", lambda name: wrong)
+    delay = examples.load_example("delay")
+    wrong = replace(delay, frontiers={**delay.frontiers, "shift.out": frozenset({4})})
+    monkeypatch.setattr(examples, "load_example", lambda name: wrong)
     result = run(app, ["verify", "progress", "--examples", "--only", "delay"], env={"COLUMNS": "200"})
     assert result.exit_code == 1
     assert "delay, after the beginning: worker 0 expects {3} at shift.out, not {4}" in result.output
@@ -72,7 +73,7 @@ def test_an_unknown_example_is_refused_with_the_names():
     assert "pingpong" in result.output
 
 
-def test_an_unknown_instance_is_refused_with_the_names():
+def test_an_unknown_model_is_refused_with_the_names():
     """A filter that matches nothing is an error that lists what there is."""
     result = run(app, ["verify", "progress", "--only", "nonesuch"])
     assert result.exit_code == 2

@@ -104,9 +104,9 @@ def test_the_flow_has_every_operator() -> None:
     """No kind of operator is missing from what is compared: some are in compositions only."""
     kinds = {getattr(operators, name) for name in operators.__all__}
     # Only plans of engines, on times of other orders, have columns that are restored: see tests/orders.
-    kinds -= {operators.Operator, operators.Restored}
+    kinds -= {operators.PlanOperator, operators.Restored}
     assert {type(operator) for plan in forms(every_operator()) for operator in plan} == {
-        kind for kind in kinds if issubclass(kind, operators.Operator)
+        kind for kind in kinds if issubclass(kind, operators.PlanOperator)
     }
 
 

@@ -153,7 +153,7 @@ def graphs(drawing: st.DrawFn) -> tuple[list[Box], list[Link]]:
                 held=drawing(st.booleans()),
                 title="",
                 verb=drawing(st.sampled_from(["", kind])),
-                holds=drawing(st.one_of(st.just(""), text)),
+                kept_text=drawing(st.one_of(st.just(""), text)),
                 time="time t" if kind == "source" else "",
                 note=drawing(st.one_of(st.just(""), text)),
                 warnings=tuple(range(drawing(st.integers(0, 2)))),

@@ -92,7 +92,7 @@ def test_an_operator_asks_of_relations_what_the_table_says(
 def test_every_operator_that_keeps_something_is_in_the_table() -> None:
     """By its verb; sessions are windows, and what carries is made of `accumulate`."""
     listed = {row[0].strip("`") for row in ROWS if len(row) == 5}
-    kinds = [kind for kind in vars(plan).values() if isinstance(kind, type) and issubclass(kind, plan.Operator)]
+    kinds = [kind for kind in vars(plan).values() if isinstance(kind, type) and issubclass(kind, plan.PlanOperator)]
     keeping = {kind.verb for kind in kinds if kind.verb and (kind.stateful or "keeps_state" in vars(kind))}
     assert keeping - listed <= {"carry"}
     assert listed - keeping == {"session.aggregate"}

@@ -87,13 +87,13 @@ def test_loops_are_settled_in_an_order_that_edges_keep(run: tuple[Graph, list[Ba
     graph, _ = run
     places = Progress(graph)._places
     for l, place in places.items():
-        if not isinstance(place, settle.Member):
+        if not isinstance(place, settle.LoopMember):
             continue
         t, u = data.draw(st.tuples(times(place.order), times(place.order)))
         assert not place.order.lt(t, u) or place.key(t) < place.key(u)
         for m, edge in graph.successors(l).items():
             target = places[m]
-            if isinstance(target, settle.Member) and target.loop is place.loop:
+            if isinstance(target, settle.LoopMember) and target.loop is place.loop:
                 assert all(place.key(t) <= target.key(s.results_in(t)) for s in edge)
 
 
@@ -114,7 +114,7 @@ def test_nothing_is_settled_twice(run: tuple[Graph, list[Batch]]) -> None:
         for batch in changes:
             applied.clear()
             progress.update(batch)
-            loops = [p for p in progress._places.values() if isinstance(p, settle.Member)]
+            loops = [p for p in progress._places.values() if isinstance(p, settle.LoopMember)]
             assert all(applied[id(p.implied), t] <= 1 for p in loops for (_, t) in list(applied))
 
 
@@ -229,8 +229,8 @@ def test_a_toggled_pointstamp_leaves_no_trace() -> None:
             progress.add(l, 7)
             progress.drop(l, 7)
     source, loop = progress._places["a"], progress._places["b"]
-    assert isinstance(source, settle.Least)
-    assert isinstance(loop, settle.Member)
+    assert isinstance(source, settle.LeastLocation)
+    assert isinstance(loop, settle.LoopMember)
     assert len(source.heap) < 20
     assert len(loop.own._heap or []) < 20
 
@@ -302,34 +302,34 @@ class Endless(Exception):
 
 def drops_no_retraction(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop passes on only what is new."""
-    receive = settle.Member.receive
-    monkeypatch.setattr(settle.Member, "receive", lambda self, t, n: receive(self, t, n) if n > 0 else None)
+    receive = settle.LoopMember.receive
+    monkeypatch.setattr(settle.LoopMember, "receive", lambda self, t, n: receive(self, t, n) if n > 0 else None)
 
 
 def greatest_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop applies changes in the order in which they came, not least first."""
     arrivals = Counter[int]()
-    receive = settle.Member.receive
+    receive = settle.LoopMember.receive
 
-    def limited(self: settle.Member, t: Any, n: int) -> None:
+    def limited(self: settle.LoopMember, t: Any, n: int) -> None:
         arrivals[id(self.loop)] += 1
         if arrivals[id(self.loop)] > 2000:
             raise Endless
         receive(self, t, n)
 
     ticket = iter(range(10**9))
-    monkeypatch.setattr(settle.Member, "receive", limited)
+    monkeypatch.setattr(settle.LoopMember, "receive", limited)
     monkeypatch.setattr(layout, "_key", lambda *_: lambda t: next(ticket))
 
 
 def forgets_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """A location outside loops looks at its predecessors only."""
-    monkeypatch.setattr(settle.Least, "point", lambda self, t, n, agenda: None)
+    monkeypatch.setattr(settle.LeastLocation, "point", lambda self, t, n, agenda: None)
 
 
 def stops_at_the_region(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop does not tell the locations behind it."""
-    monkeypatch.setattr(settle.Place, "send", lambda self, changes, agenda: None)
+    monkeypatch.setattr(settle.TrackedLocation, "send", lambda self, changes, agenda: None)
 
 
 @pytest.mark.parametrize("mutant", [drops_no_retraction, greatest_first, forgets_its_own, stops_at_the_region])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tidegate.check.explore import Always
 from tidegate.check.graphs import graphs
 from tidegate.check.orders import orders, times
-from tidegate.check.protocols import Bounded, ExchangeModel, TrackerModel
+from tidegate.check.protocols import ExchangeModel, ModelState, TrackerModel
 from tidegate.check.statements import EXCHANGE, TRACKER
 from tidegate.progress import ExchangeConf, TrackerConf
 
@@ -59,6 +59,6 @@ def test_the_tracker_keeps_its_statements_on_any_graph(case):
     """Two workers on a drawn graph with loops and scopes keep pts = glob and Safe along a long schedule."""
     model, random = case
     exchange = [
-        Always(p.name, lambda s, p=p: p.check(Bounded(s.conf.exch, 0))) for p in EXCHANGE if isinstance(p, Always)
+        Always(p.name, lambda s, p=p: p.check(ModelState(s.conf.exch, 0))) for p in EXCHANGE if isinstance(p, Always)
     ]
     walk(model, [*TRACKER, *exchange], random, longest=16)

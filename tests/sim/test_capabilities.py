@@ -17,14 +17,14 @@ from tidegate.sim import (
     DroppedCapability,
     Message,
     NotEnabled,
-    Operator,
     Schedule,
+    SimulatedOperator,
     Simulation,
 )
 from tidegate.time import Antichain, Nat, Product
 
 
-class Once(Operator):
+class Once(SimulatedOperator):
     """A source that does one thing, once it is asked to work."""
 
     def __init__(self, do: Callable[[Capability], None]) -> None:
@@ -43,7 +43,7 @@ class Once(Operator):
         self.done = True
 
 
-class Sink(Operator):
+class Sink(SimulatedOperator):
     """What arrives, and what it was told; it may do one thing with each message."""
 
     def __init__(self, do: Callable[[Message], None] = lambda message: None) -> None:
@@ -220,8 +220,8 @@ def test_a_message_below_what_was_told_is_refused() -> None:
         run.replay(Schedule.parse("receive 0 b"))
 
 
-def nothing(worker: int, workers: int) -> Operator:
-    return Operator()
+def nothing(worker: int, workers: int) -> SimulatedOperator:
+    return SimulatedOperator()
 
 
 def test_ports_are_checked_when_the_dataflow_is_built() -> None:
@@ -275,7 +275,7 @@ def test_ports_are_used_for_what_they_are() -> None:
     with pytest.raises(BadValue, match="several names for ports of operator 'a', got the text 'in'"):
         flow.operator("a", nothing, inputs="in")
     with pytest.raises(NotFound, match="one of the outputs of operator 'a', got 'in'"):
-        flow.operator("a", nothing, inputs=["in"], holds=["in"])
+        flow.operator("a", nothing, inputs=["in"], starts_with=["in"])
     with pytest.raises(NotFound, match="one of the inputs of operator 'a', got 'out'"):
         flow.operator("a", nothing, inputs=["in"], outputs=["out"], summaries={("out", "in"): 1})
 

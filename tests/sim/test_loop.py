@@ -16,7 +16,7 @@ import tidegate as tg
 from tidegate.check.loops import simulated
 from tidegate.flow.loops.query import Branch
 from tidegate.flow.values import freeze
-from tidegate.sim.loop import Facts, Timed
+from tidegate.sim.loop import LoopBody, Timed
 from tidegate.spec import DT
 
 Build = Callable[[tg.Stream], tg.Stream]
@@ -66,7 +66,7 @@ def both(
     count: int,
     seed: int,
     stalls: float = 0.02,
-    facts: type[Facts] = Facts,
+    body: type[LoopBody] = LoopBody,
 ) -> tuple[Counter[Any], Counter[Any]]:
     """What the specification says, and what the workers say: facts with their times."""
     flow = tg.Flow("loop")
@@ -75,7 +75,7 @@ def both(
     tables = {table.id: SEEDS for table in flow.plan.tables}
     events = graphs.events(edges.schema, drawn)
     rows: list[Timed] = [(event.t, ("input", event.d)) for event in events]
-    found = simulated(flow.plan, rows, tables, workers=count, seed=seed, stalls=stalls, facts=facts)
+    found = simulated(flow.plan, rows, tables, workers=count, seed=seed, stalls=stalls, body=body)
     n = len(edges.schema.time)
     expected = [
         (e.t, list(e.d.values())[n:]) for e in flow.reference({"edges": events, **tables})["out"] if isinstance(e, DT)
@@ -104,21 +104,21 @@ def test_workers_say_what_the_specification_says(
 # Mutants: each must be caught by the comparison above, on a graph that is made for it.
 
 
-class Hasty(Facts):
+class Hasty(LoopBody):
     """It answers when all rows of a time have come, whatever still goes round."""
 
     def at_rest(self, t: Any, frontiers: Any) -> bool:
         return not any(self.order.le(s, t) for s, _ in frontiers["rows"])
 
 
-class OneSided(Facts):
+class OneSided(LoopBody):
     """New rows do not meet what is known already."""
 
     def known(self) -> list[Timed]:
         return []
 
 
-class Apart(Facts):
+class Apart(LoopBody):
     """What two sides of a product know is not put together where both are known."""
 
     def learn(self, t: Any, fact: Any) -> list[Timed]:
@@ -128,7 +128,7 @@ class Apart(Facts):
 CHAIN: list[Edge] = [(0, 0, 1, 1), (0, 1, 2, 1), (0, 2, 3, 1), (1, 3, 4, 1)]
 FORK: list[Edge] = [(0, 0, 1, 1), (1, 0, 2, 1)]
 DIAMOND: list[Edge] = [((0, 0), 2, 3, 1), ((0, 1), 0, 2, 1), ((1, 0), 1, 2, 2), ((1, 1), 9, 9, 1)]
-MUTANTS: list[tuple[type[Facts], str, bool, list[Edge]]] = [
+MUTANTS: list[tuple[type[LoopBody], str, bool, list[Edge]]] = [
     (Hasty, "components", False, CHAIN),
     (OneSided, "distances with the last node", False, FORK),
     (Apart, "marks that go on together only", True, DIAMOND),
@@ -136,9 +136,9 @@ MUTANTS: list[tuple[type[Facts], str, bool, list[Edge]]] = [
 
 
 @pytest.mark.parametrize(("mutant", "name", "pairs", "drawn"), MUTANTS)
-def test_a_mutant_shows(mutant: type[Facts], name: str, pairs: bool, drawn: list[Edge]) -> None:
+def test_a_mutant_shows(mutant: type[LoopBody], name: str, pairs: bool, drawn: list[Edge]) -> None:
     """A stale round, half of the semi-naive step, or a join of times that is left out is found by the comparison."""
-    runs = [both(LOOPS[name], pairs, drawn, 2, seed, facts=mutant) for seed in range(3)]
+    runs = [both(LOOPS[name], pairs, drawn, 2, seed, body=mutant) for seed in range(3)]
     assert any(expected != found for expected, found in runs)
     expected, found = both(LOOPS[name], pairs, drawn, 2, 0)
     assert expected == found

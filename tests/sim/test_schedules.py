@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.errors import BadValue
-from tidegate.sim import Adversary, Dataflow, NotEnabled, Operator, Schedule, Simulation, Unfinished
+from tidegate.sim import Adversary, Dataflow, NotEnabled, Schedule, SimulatedOperator, Simulation, Unfinished
 from tidegate.sim.actions import Action, Deliver, Hear, Proceed, Propagate, Receive, Send, Work
 from tidegate.sim.capability import Capability
-from tidegate.sim.components import components
 from tidegate.sim.operator import Message
+from tidegate.sim.weak import weak_components
 from tidegate.time import Nat
 
 VERSIONS = [[(0, 1), (2, 3)], [(1, 2)]]
@@ -51,7 +51,7 @@ def test_a_schedule_can_be_read_back(chosen: list[Action]) -> None:
 @given(st.integers(0, 2**32), st.integers(1, 3))
 def test_the_same_seed_chooses_the_same(seed: int, count: int) -> None:
     """A run depends on its seed only."""
-    first, second = (Simulation(components(VERSIONS), workers=count) for _ in range(2))
+    first, second = (Simulation(weak_components(VERSIONS), workers=count) for _ in range(2))
     assert first.run(seed=seed) == second.run(seed=seed)
     assert observed(first) == observed(second)
 
@@ -59,10 +59,10 @@ def test_the_same_seed_chooses_the_same(seed: int, count: int) -> None:
 @given(st.integers(0, 2**32), st.data())
 def test_every_prefix_can_be_replayed_from_its_text(seed: int, data: st.DataObject) -> None:
     """A printed schedule, cut off anywhere, leads another simulation to the same configuration."""
-    whole = Simulation(components(VERSIONS), workers=2).run(seed=seed)
+    whole = Simulation(weak_components(VERSIONS), workers=2).run(seed=seed)
     cut = data.draw(st.integers(0, len(whole)))
     printed = str(Schedule(whole.actions[:cut]))
-    first, second = (Simulation(components(VERSIONS), workers=2) for _ in range(2))
+    first, second = (Simulation(weak_components(VERSIONS), workers=2) for _ in range(2))
     first.replay(Schedule.parse(printed))
     second.replay(whole.actions[:cut])
     assert observed(first) == observed(second)
@@ -71,8 +71,8 @@ def test_every_prefix_can_be_replayed_from_its_text(seed: int, data: st.DataObje
 
 def test_a_run_can_be_checked_when_it_is_replayed() -> None:
     """A schedule that was found without checks can be replayed with them."""
-    schedule = Simulation(components(VERSIONS), workers=2).run(seed=11)
-    checked = Simulation(components(VERSIONS), workers=2, check=True)
+    schedule = Simulation(weak_components(VERSIONS), workers=2).run(seed=11)
+    checked = Simulation(weak_components(VERSIONS), workers=2, check=True)
     checked.replay(schedule)
     assert checked.schedule == schedule
 
@@ -95,7 +95,7 @@ def test_what_is_stalled_does_not_act_while_something_else_can(seed: int) -> Non
 
 def test_a_stalled_worker_holds_back_the_others_only_where_it_must() -> None:
     """While a worker never acts, the others go on until what it could still send holds them back, and say so."""
-    simulation = Simulation(components([[(0, 2), (2, 4)]]), workers=2)
+    simulation = Simulation(weak_components([[(0, 2), (2, 4)]]), workers=2)
     # Everything but worker 1 acts for as long as it can.
     while actions := [a for a in simulation.enabled() if a.worker == 0]:
         simulation.perform(actions[0])
@@ -109,7 +109,7 @@ def test_a_stalled_worker_holds_back_the_others_only_where_it_must() -> None:
     assert simulation.instances("d")[0].answers(0) == {0: 0, 2: 0, 4: 0}
 
 
-class Two(Operator):
+class Two(SimulatedOperator):
     """A source that sends 0 and 1, at the same time."""
 
     def start(self, held: Mapping[str, Capability]) -> None:
@@ -125,7 +125,7 @@ class Two(Operator):
         self.now.drop()
 
 
-class Seen(Operator):
+class Seen(SimulatedOperator):
     """What arrived, in the order in which it did."""
 
     def __init__(self) -> None:
@@ -188,7 +188,7 @@ def test_what_overtakes_arrives_first() -> None:
 )
 def test_what_is_not_enabled_is_refused(action: str) -> None:
     """An action that can not happen now is named, and changes nothing."""
-    simulation = Simulation(components(VERSIONS), workers=2)
+    simulation = Simulation(weak_components(VERSIONS), workers=2)
     before, enabled = observed(simulation), simulation.enabled()
     with pytest.raises(NotEnabled, match=f"action 0, {action}"):
         simulation.replay(Schedule.parse(action))
@@ -219,7 +219,7 @@ def test_what_is_not_a_schedule_is_refused(text: str) -> None:
 
 def test_a_run_that_does_not_come_to_rest_ends() -> None:
     """The limit of actions ends a run, with what was performed so far kept."""
-    simulation = Simulation(components(VERSIONS), workers=2)
+    simulation = Simulation(weak_components(VERSIONS), workers=2)
     with pytest.raises(Unfinished, match="within 10 actions"):
         simulation.run(seed=0, limit=10)
     assert len(simulation.schedule) == 10
@@ -228,4 +228,4 @@ def test_a_run_that_does_not_come_to_rest_ends() -> None:
 def test_no_worker_is_refused() -> None:
     """A simulation needs a worker."""
     with pytest.raises(ValueError, match="at least one worker"):
-        Simulation(components(VERSIONS), workers=0)
+        Simulation(weak_components(VERSIONS), workers=0)

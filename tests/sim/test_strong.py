@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegate.sim import Simulation
-from tidegate.sim.components import Edge
 from tidegate.sim.strong import strong_components
+from tidegate.sim.weak import Edge
 
 vertices = st.integers(0, 5)
 graphs = st.lists(st.lists(st.tuples(vertices, vertices), max_size=9), min_size=1, max_size=3)

@@ -9,7 +9,7 @@ from tidegate.progress import ClocksConf, ExchangeConf, PropagationConf, Tracker
 from tidegate.progress.errors import NotJustified
 from tidegate.progress.graph import Location
 from tidegate.progress.support import supp
-from tidegate.progress.table import Table
+from tidegate.progress.table import DefaultTable
 from tidegate.progress.updates import Changes, Queues, Worker
 from tidegate.time import ZMultiset
 
@@ -139,7 +139,7 @@ class KeepsBackUnlessSupportedByOthers(ExchangeConf):
 
     def guard_rest(self, w: Worker, rest: Changes) -> None:
         """Judge by all capabilities in the system."""
-        ExchangeConf.guard_rest(replace(self, caps=Table(self.caps.default, {w: self.rec})), w, rest)
+        ExchangeConf.guard_rest(replace(self, caps=DefaultTable(self.caps.default, {w: self.rec})), w, rest)
 
 
 #: `send_upd` without ``γ ≠ {}``.

@@ -6,7 +6,8 @@ Each is a file in ``check/dataflows``, most in the shape of an example that come
   ``"input output"`` to what happens to times in between: nothing unless given, and null where nothing passes;
 - ``channels``: from an output to an input. One that leads to times with one component more enters a scope, one that
   leads to times with one less leaves it;
-- ``workers``, and ``holds``: the outputs for which each worker begins with a capability at the least time;
+- ``workers``: how many there are;
+- ``holds``: the outputs for which each worker starts with a capability at the least time (`Example.starts_with`);
 - ``frontiers``: those of all locations in the beginning;
 - ``trace``: what happens, step by step. In a step one ``worker`` lets one operator ``receive`` a message that was sent
 to it, ``take`` capabilities, ``send`` messages (receiver, input and time) and ``drop`` capabilities. ``then`` are the
@@ -27,7 +28,7 @@ from tidegate.errors import BadValue
 from tidegate.progress import Enter, Graph, Leave
 from tidegate.time import Nat, Order, Product
 
-__all__ = ["EXAMPLES", "Example", "Frontiers", "Point", "Step", "load", "operator_of", "read"]
+__all__ = ["EXAMPLES", "Example", "Frontiers", "Point", "TraceStep", "load_example", "operator_of", "read_example"]
 
 #: A location and a time.
 Point: TypeAlias = tuple[str, Any]
@@ -40,7 +41,7 @@ EXAMPLES: tuple[str, ...] = tuple(sorted(path.stem for path in _PLACE.glob("*.js
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceStep:
     """What one operator does on one worker, all at once."""
 
     worker: int
@@ -61,10 +62,10 @@ class Step:
             found[self.receive] -= 1
         return found
 
-    def on(self, workers: int) -> Step:
+    def on(self, workers: int) -> TraceStep:
         """Return the step for another number of workers: each does what several did, or some do nothing."""
         send = tuple((to % workers, l, t) for to, l, t in self.send)
-        return Step(self.worker % workers, self.receive, self.take, send, self.drop, self.then)
+        return TraceStep(self.worker % workers, self.receive, self.take, send, self.drop, self.then)
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,9 @@ class Example:
     workers: int
     operators: Mapping[str, Mapping[str, Any]]
     channels: tuple[tuple[str, str], ...]
-    holds: tuple[str, ...]
+    starts_with: tuple[str, ...]
     frontiers: Frontiers
-    trace: tuple[Step, ...]
+    trace: tuple[TraceStep, ...]
 
     def order(self, location: str) -> Order[Any]:
         """Return the order of the times at a location."""
@@ -117,7 +118,7 @@ class Example:
         before, after = (self.operators[operator_of(l)].get("time", 1) for l in (source, target))
         return Enter if after > before else Leave if after < before else self.order(source).summaries.neutral
 
-    def expected(self) -> Iterator[tuple[Step, Frontiers]]:
+    def expected(self) -> Iterator[tuple[TraceStep, Frontiers]]:
         """Return each step with the frontiers of all locations after it."""
         known = dict(self.frontiers)
         for step in self.trace:
@@ -145,12 +146,12 @@ def operator_of(location: str) -> str:
 
 
 @cache
-def load(name: str) -> Example:
+def load_example(name: str) -> Example:
     """Return the example of a name."""
-    return read(json.loads((_PLACE / f"{name}.json").read_text(encoding="utf-8")))
+    return read_example(json.loads((_PLACE / f"{name}.json").read_text(encoding="utf-8")))
 
 
-def read(data: Mapping[str, Any]) -> Example:
+def read_example(data: Mapping[str, Any]) -> Example:
     """Return an example from what its file says."""
     try:
         found = Example(
@@ -169,8 +170,8 @@ def read(data: Mapping[str, Any]) -> Example:
     return found
 
 
-def _step(data: Mapping[str, Any]) -> Step:
-    return Step(
+def _step(data: Mapping[str, Any]) -> TraceStep:
+    return TraceStep(
         data["worker"],
         _point(data["receive"]) if "receive" in data else None,
         tuple(map(_point, data.get("take", ()))),

@@ -12,7 +12,7 @@ from tidegate.flow.plan import Iterate, Plan
 from tidegate.flow.values import freeze
 from tidegate.reference.looped import merged
 from tidegate.sim import Simulation
-from tidegate.sim.loop import Facts, Timed, loop
+from tidegate.sim.loop import LoopBody, Timed, loop
 from tidegate.time import Nat, Order, Product
 
 __all__ = ["LoopRules", "simulated"]
@@ -83,7 +83,7 @@ def simulated(
     workers: int,
     seed: int,
     stalls: float = 0.02,
-    facts: type[Facts] = Facts,
+    body: type[LoopBody] = LoopBody,
 ) -> list[Timed]:
     """Run the one loop of a plan on simulated workers, on rows of its inputs; return its answers at each time.
 
@@ -94,6 +94,6 @@ def simulated(
     (operator,) = (o for o in plan if isinstance(o, Iterate))
     parts = [Nat() for _ in operator.schema.time]
     order: Order[Any] = parts[0] if len(parts) == 1 else Product(*parts)
-    simulation = Simulation(loop(order, rows, LoopRules(plan, operator, tables), facts=facts), workers=workers)
+    simulation = Simulation(loop(order, rows, LoopRules(plan, operator, tables), body=body), workers=workers)
     simulation.run(seed=seed, stalls=stalls)
     return [answer for sink in simulation.instances("d") for answer in sink.answers]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
-from tidegate.check.examples import Example, Point, Step
+from tidegate.check.examples import Example, Point, TraceStep
 from tidegate.check.replay import Choose, Machine
 from tidegate.check.scripted import Simulated
 from tidegate.progress import Graph, Progress, PropagationConf, TrackerConf
@@ -38,7 +38,7 @@ def _held(example: Example, workers: int) -> dict[int, list[Point]]:
     """Return what each worker holds in the beginning."""
     found: dict[int, list[Point]] = {w: [] for w in range(workers)}
     for w in range(example.workers):
-        found[w % workers] += [(l, example.least(l)) for l in example.holds]
+        found[w % workers] += [(l, example.least(l)) for l in example.starts_with]
     return found
 
 
@@ -52,7 +52,7 @@ class Single(Machine):
         self.progress = Progress(graph or example.graph)
         self.progress.update([(l, t, 1) for l, t in _held(example, 1)[0]])
 
-    def do(self, step: Step) -> None:
+    def do(self, step: TraceStep) -> None:
         self.progress.update([(l, t, n) for (l, t), n in step.changes().items()])
 
     def actions(self) -> list[Any]:
@@ -86,7 +86,7 @@ class Propagating(Machine):
         self._changes: list[tuple[str, Any, int]] = []
         self._rested = False
 
-    def do(self, step: Step) -> None:
+    def do(self, step: TraceStep) -> None:
         self._changes += [(l, t, n) for (l, t), n in step.changes().items() if n]
 
     def actions(self) -> list[Any]:
@@ -132,7 +132,7 @@ class Exchanging(Machine):
         """Begin with what each worker holds."""
 
     @abstractmethod
-    def perform(self, worker: int, step: Step) -> None:
+    def perform(self, worker: int, step: TraceStep) -> None:
         """Let a worker receive, take, send and drop."""
 
     @abstractmethod
@@ -163,7 +163,7 @@ class Exchanging(Machine):
     def propagate(self, worker: int) -> None:
         """Let a worker bring its frontiers up to date."""
 
-    def do(self, step: Step) -> None:
+    def do(self, step: TraceStep) -> None:
         self.perform(step.worker, step)
 
     def actions(self) -> list[Any]:
@@ -202,7 +202,7 @@ class Specified(Exchanging):
         self.conf = TrackerConf.start(graph, held)
         self.known = self.conf
 
-    def perform(self, worker: int, step: Step) -> None:
+    def perform(self, worker: int, step: TraceStep) -> None:
         received = () if step.receive is None else (step.receive,)
         for p in received:
             self.conf = self.conf.recv_cap(worker, p)
@@ -255,7 +255,7 @@ class Fast(Exchanging):
     def start(self, graph: Graph, held: Mapping[int, list[Point]]) -> None:
         self.live = Live(graph, held)
 
-    def perform(self, worker: int, step: Step) -> None:
+    def perform(self, worker: int, step: TraceStep) -> None:
         received = () if step.receive is None else (step.receive,)
         for p in received:
             self.live.recv_cap(worker, p)

@@ -12,7 +12,7 @@ from typing import Any
 
 from tidegate.check import broken
 from tidegate.check.explore import Always, Exploration, Model, Relates, explore
-from tidegate.check.instances import chain, loop
+from tidegate.check.models import chain_graph, loop_graph
 from tidegate.check.protocols import ClocksModel, ExchangeModel, PropagationModel, TrackerModel
 from tidegate.check.statements import CLOCKS, EXCHANGE, PROPAGATION, TRACKER, bounded_times, goals
 from tidegate.progress import ClocksConf, ExchangeConf, PropagationConf, TrackerConf
@@ -50,12 +50,12 @@ def _exchange(conf: type[ExchangeConf], **bounds: int) -> Callable[[], ExchangeM
 
 def _propagation(conf: type[PropagationConf], *, changes: int = 2) -> Callable[[], PropagationModel]:
     universe = [(l, t) for l in "ab" for t in (0, 1, 2)]
-    return lambda: PropagationModel(conf.init(loop(), {"a": {1: 1}}), universe, changes)
+    return lambda: PropagationModel(conf.init(loop_graph(), {"a": {1: 1}}), universe, changes)
 
 
 def _tracker(conf: type[TrackerConf], **parts: Any) -> Callable[[], TrackerModel]:
     start = {"w1": [("a", 0)], "w2": []}
-    return lambda: TrackerModel(conf.start(chain(), start, **parts), [("a", 0), ("b", 0)], operations=2, own=0)
+    return lambda: TrackerModel(conf.start(chain_graph(), start, **parts), [("a", 0), ("b", 0)], operations=2, own=0)
 
 
 _SAFE_CLOCKS = goals(CLOCKS)

@@ -1,7 +1,7 @@
-"""Models of the progress protocols for `explore`: small instances and all their steps.
+"""Models of the progress protocols for `explore`: where a protocol begins, and every step that it allows.
 
-A model bounds an instance by the number of changes that come from outside (operations of workers, changed counts).
-Sending, receiving and propagating follow from those and are not bounded: every order of them is explored to the end.
+A model bounds only the changes that come from outside: operations of workers, or changed counts. Sending, receiving and
+propagating follow from those and are not bounded: every order of them is explored to the end.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 from tidegate.progress import ClocksConf, ExchangeConf, Forbidden, Pointstamp, PropagationConf, TrackerConf
 from tidegate.time import Antichain
 
-__all__ = ["Bounded", "ClocksModel", "ExchangeModel", "Moving", "PropagationModel", "TrackerModel"]
+__all__ = ["ClocksModel", "ExchangeModel", "ModelState", "Moving", "PropagationModel", "TrackerModel"]
 
 C = TypeVar("C", bound=Hashable)
 
 
-class Bounded(NamedTuple, Generic[C]):
-    """A configuration, and how many changes from outside may still come."""
+class ModelState(NamedTuple, Generic[C]):
+    """The state of a model: a configuration, and how many changes from outside may still come."""
 
     conf: C
     left: int
 
 
-Steps: TypeAlias = Iterator[tuple[str, Bounded[C]]]
+Steps: TypeAlias = Iterator[tuple[str, ModelState[C]]]
 
 
 class Moving(NamedTuple):
@@ -50,11 +50,11 @@ class ClocksModel:
     neg: int = 1
     pos: int = 1
 
-    def initial(self) -> list[Bounded[ClocksConf]]:
+    def initial(self) -> list[ModelState[ClocksConf]]:
         """Return the start with all operations left."""
-        return [Bounded(self.start, self.operations)]
+        return [ModelState(self.start, self.operations)]
 
-    def steps(self, state: Bounded[ClocksConf]) -> Steps[ClocksConf]:
+    def steps(self, state: ModelState[ClocksConf]) -> Steps[ClocksConf]:
         """Return all operations, sends and receipts."""
         conf, left = state
         for w in conf.workers if left else ():
@@ -80,11 +80,11 @@ class ExchangeModel:
     data: int = 1
     own: int = 1
 
-    def initial(self) -> list[Bounded[ExchangeConf]]:
+    def initial(self) -> list[ModelState[ExchangeConf]]:
         """Return the start with all operations left."""
-        return [Bounded(self.start, self.operations)]
+        return [ModelState(self.start, self.operations)]
 
-    def steps(self, state: Bounded[ExchangeConf]) -> Steps[ExchangeConf]:
+    def steps(self, state: ModelState[ExchangeConf]) -> Steps[ExchangeConf]:
         """Return all operations, sends and receipts."""
         conf, left = state
         yield from _exchanges(self, conf, conf, left)
@@ -132,11 +132,11 @@ class TrackerModel:
     data: int = 1
     own: int = 1
 
-    def initial(self) -> list[Bounded[TrackerConf]]:
+    def initial(self) -> list[ModelState[TrackerConf]]:
         """Return the start with all operations left."""
-        return [Bounded(self.start, self.operations)]
+        return [ModelState(self.start, self.operations)]
 
-    def steps(self, state: Bounded[TrackerConf]) -> Steps[TrackerConf]:
+    def steps(self, state: ModelState[TrackerConf]) -> Steps[TrackerConf]:
         """Return all operations, sends, receipts and propagations."""
         conf, left = state
         yield from _exchanges(self, conf, conf.exch, left)
@@ -154,7 +154,7 @@ def _moving(conf: PropagationConf, left: int, rest: tuple[Antichain[Any], ...] |
 def _attempt(label: str, left: int, action: Callable[..., C], *args: Any) -> Steps[C]:
     """Return the step if the protocol allows it."""
     try:
-        yield label, Bounded(action(*args), left)
+        yield label, ModelState(action(*args), left)
     except Forbidden:
         return
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tidegate.check.examples import Example, Frontiers, Step
+from tidegate.check.examples import Example, Frontiers, TraceStep
 from tidegate.errors import TidegateError
 
 __all__ = ["Choose", "Machine", "Mismatch", "replay"]
@@ -45,7 +45,7 @@ class Machine(ABC):
     scheduled = True
 
     @abstractmethod
-    def do(self, step: Step) -> None:
+    def do(self, step: TraceStep) -> None:
         """Let a worker do what a step says."""
 
     @abstractmethod

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tidegate.check.examples import Example, Step, operator_of
+from tidegate.check.examples import Example, TraceStep, operator_of
 from tidegate.check.replay import Choose, Machine
 from tidegate.progress import Enter, Leave
-from tidegate.sim import Capability, Dataflow, Message, Operator, Simulation
+from tidegate.sim import Capability, Dataflow, Message, SimulatedOperator, Simulation
 from tidegate.sim.actions import Action, Deliver, Receive, Send, Work
 from tidegate.time import Nat
 
@@ -26,7 +26,7 @@ class Simulated(Machine):
         self.simulation = Simulation(simulated_dataflow(example), workers=example.workers, check=check)
         self._example = example
 
-    def do(self, step: Step) -> None:
+    def do(self, step: TraceStep) -> None:
         given = step.receive or next(iter((*step.take, *step.drop)), None)
         name = operator_of(given[0] if given else self._example.sources[step.send[0][1]])
         operator = self.simulation.instances(name)[step.worker]
@@ -56,7 +56,7 @@ class Simulated(Machine):
     def frontier(self, worker: int, location: str) -> frozenset[Any]:
         return frozenset(self.simulation.frontier(worker, location).times)
 
-    def _arrival(self, step: Step) -> Deliver:
+    def _arrival(self, step: TraceStep) -> Deliver:
         """Return how the message that a step receives arrives: from its sender, past what was sent before it."""
         assert step.receive is not None
         location, t = step.receive
@@ -80,7 +80,7 @@ def simulated_dataflow(example: Example) -> Dataflow:
             inputs=inputs,
             outputs=outputs,
             order=order,
-            holds=[l.partition(".")[2] for l in example.holds if operator_of(l) == name],
+            starts_with=[l.partition(".")[2] for l in example.starts_with if operator_of(l) == name],
             summaries={ports: [s.change for s in along] for ports, along in within.items() if along},
         )
     for source, target in example.channels:
@@ -88,13 +88,13 @@ def simulated_dataflow(example: Example) -> Dataflow:
     return flow
 
 
-class Scripted(Operator):
+class Scripted(SimulatedOperator):
     """An operator that does what the next step says."""
 
     def __init__(self, example: Example, name: str) -> None:
         self.example = example
         self.name = name
-        self.next: Step | None = None
+        self.next: TraceStep | None = None
         self.held: list[Capability] = []
 
     def start(self, held: Mapping[str, Capability]) -> None:
@@ -126,7 +126,7 @@ class Scripted(Operator):
             gone.drop()
             self.held.remove(gone)
 
-    def _sent(self, step: Step) -> dict[tuple[str, Any], dict[str, list[int]]]:
+    def _sent(self, step: TraceStep) -> dict[tuple[str, Any], dict[str, list[int]]]:
         """Return the receivers of what a step sends, by output and time there, then by input."""
         found: dict[tuple[str, Any], dict[str, list[int]]] = {}
         for to, target, t in step.send:
@@ -139,7 +139,7 @@ class Scripted(Operator):
             found.setdefault((source, t), {}).setdefault(target, []).append(to)
         return found
 
-    def _before_leaving(self, step: Step, source: str, t: Any) -> Any:
+    def _before_leaving(self, step: TraceStep, source: str, t: Any) -> Any:
         """Return a time in the scope that is ``t`` outside, and for which there is a capability."""
         times = [c.time for c in self.held if c.location == source] + ([step.receive[1]] if step.receive else [])
         outside = (t,) if isinstance(t, int) else t
@@ -151,7 +151,7 @@ class Scripted(Operator):
         return next(c for c in self.held if c.location == location and le(c.time, t))
 
 
-def _maker(example: Example, name: str) -> Callable[[int, int], Operator]:
+def _maker(example: Example, name: str) -> Callable[[int, int], SimulatedOperator]:
     return lambda _worker, _workers: Scripted(example, name)
 
 

@@ -15,7 +15,7 @@ from tidegate.printable import printable
 __all__ = ["explain"]
 
 
-class Form(StrEnum):
+class ExplanationForm(StrEnum):
     """The forms of an explanation."""
 
     text = "text"
@@ -27,12 +27,16 @@ class Form(StrEnum):
 def explain(
     file: Annotated[Path, typer.Argument(help="A Python file that builds a flow.", show_default=False)],
     flow: Annotated[str, typer.Option(help="Which flow, if the file has several.")] = "",
-    form: Annotated[Form, typer.Option("--format", help="How to say it.")] = Form.text,
+    form: Annotated[ExplanationForm, typer.Option("--format", help="How to say it.")] = ExplanationForm.text,
     output: Annotated[Path | None, typer.Option(help="Write to this file, not to the terminal.")] = None,
 ) -> None:
     """Say what a flow does: operators, columns, times, what is held and why, and what may go wrong."""
     explanation = load_flow(file, flow).explain()
-    text = {Form.text: explanation.__str__, Form.mermaid: explanation.mermaid, Form.svg: explanation.svg}[form]()
+    text = {
+        ExplanationForm.text: explanation.__str__,
+        ExplanationForm.mermaid: explanation.mermaid,
+        ExplanationForm.svg: explanation.svg,
+    }[form]()
     if output is None:
         typer.echo(printable(text, lines=True))
     else:

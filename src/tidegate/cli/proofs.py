@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
-from tidegate.check.proofs import MUTANTS, SIZES, Mutant, Query, Result, Verdict, answer, queries
+from tidegate.check.proofs import MUTANTS, SIZES, ProofMutant, ProofQuery, Result, Verdict, answer, queries
 
 __all__ = ["show_proofs"]
 
@@ -48,11 +48,11 @@ def show_proofs(console: Console, *, only: str = "", mutants: bool = False) -> b
 
 
 def _ask(
-    console: Console, asked: list[Query], broken: list[Mutant]
-) -> tuple[list[Result], list[tuple[Mutant, list[Result]]]]:
+    console: Console, asked: list[ProofQuery], broken: list[ProofMutant]
+) -> tuple[list[Result], list[tuple[ProofMutant, list[Result]]]]:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     found: list[Result] = []
-    unproved: list[tuple[Mutant, list[Result]]] = []
+    unproved: list[tuple[ProofMutant, list[Result]]] = []
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=len(asked) + len(broken))
         for query in asked:
@@ -89,7 +89,7 @@ def _statement(result: Result) -> str:
     return "what is assumed can happen" if result.query.possible else result.query.statement
 
 
-def _refuted(unproved: list[tuple[Mutant, list[Result]]]) -> Table:
+def _refuted(unproved: list[tuple[ProofMutant, list[Result]]]) -> Table:
     table = Table("without the guard", "refuted", "by the step", title="mutants: one guard less")
     for mutant, results in unproved:
         steps = [line for r in results for line in r.counterexample if line.startswith("step:")]

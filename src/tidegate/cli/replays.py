@@ -17,11 +17,11 @@ SCHEDULES = 5
 
 def show_examples(only: str) -> None:
     """Replay the examples whose name contains ``only``, show what agrees, and exit with 1 if something does not."""
-    from tidegate.check.examples import EXAMPLES, load
+    from tidegate.check.examples import EXAMPLES, load_example
     from tidegate.check.machines import machines
     from tidegate.check.replay import Mismatch, replay
 
-    chosen = [load(name) for name in EXAMPLES if only in name]
+    chosen = [load_example(name) for name in EXAMPLES if only in name]
     if not chosen:
         names = "\n  ".join(EXAMPLES)
         raise typer.BadParameter(f"no example has {only!r} in its name; there are\n  {names}", param_hint="--only")

@@ -30,13 +30,13 @@ def _verify() -> None:
 
 @verify.command()
 def progress(
-    only: Annotated[str, typer.Option(help="Explore only instances whose name contains this.")] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Explore the large instances too.")] = False,
+    only: Annotated[str, typer.Option(help="Explore only models whose name contains this.")] = "",
+    everything: Annotated[bool, typer.Option("--all", help="Explore the large models too.")] = False,
     mutants: Annotated[bool, typer.Option(help="Also leave out each guard in turn, and see what breaks.")] = False,
     examples: Annotated[bool, typer.Option("--examples", help="Replay example dataflows instead.")] = False,
     prove: Annotated[bool, typer.Option("--prove", help="Prove the protocols for any size, by a solver.")] = False,
 ) -> None:
-    """Explore all schedules of the progress protocols on small instances, or prove them for any size."""
+    """Explore all schedules of the progress protocols on small models, or prove them for any size."""
     require("check", "tidegate verify")
     if examples:
         show_examples(only)
@@ -47,18 +47,18 @@ def progress(
 
         raise typer.Exit(0 if show_proofs(Console(), only=only, mutants=mutants) else 1)
     from tidegate.check.explore import explore
-    from tidegate.check.instances import INSTANCES
+    from tidegate.check.models import MODELS
     from tidegate.check.mutants import MUTANTS
 
-    chosen = [i for i in INSTANCES if only in i.name and (everything or not i.large)]
+    chosen = [i for i in MODELS if only in i.name and (everything or not i.large)]
     broken = [i for i in MUTANTS if only in i.name] if mutants else []
     if not chosen and not broken:
-        names = "\n  ".join(i.name for i in INSTANCES)
-        raise typer.BadParameter(f"no instance has {only!r} in its name; there are\n  {names}", param_hint="--only")
+        names = "\n  ".join(i.name for i in MODELS)
+        raise typer.BadParameter(f"no model has {only!r} in its name; there are\n  {names}", param_hint="--only")
     console = Console()
     violations: list[tuple[str, Violation[Any]]] = []
     surprises: list[str] = []
-    table = Table("instance", title="progress tracking: all schedules, breadth first")
+    table = Table("model", title="progress tracking: all schedules, breadth first")
     for column in ("states", "transitions", "depth", "properties"):
         table.add_column(column, justify="right")
     table.add_column("result")
@@ -73,17 +73,17 @@ def progress(
         transient=True,
     ) as bar:
         task = bar.add_task("", total=len(chosen) + len(broken))
-        for instance in chosen:
-            bar.update(task, description=instance.name)
+        for named in chosen:
+            bar.update(task, description=named.name)
 
-            def tell(states: int, waiting: int, name: str = instance.name) -> None:
+            def tell(states: int, waiting: int, name: str = named.name) -> None:
                 bar.update(task, description=f"{name}: {states:,} states, {waiting:,} to visit")
 
-            found = explore(instance.model(), instance.properties, progress=tell)
+            found = explore(named.model(), named.properties, progress=tell)
             if found.violation is not None:
-                violations.append((instance.name, found.violation))
-            counts = (f"{found.states:,}", f"{found.transitions:,}", str(found.depth), str(len(instance.properties)))
-            table.add_row(escape(instance.name), *counts, _result(found))
+                violations.append((named.name, found.violation))
+            counts = (f"{found.states:,}", f"{found.transitions:,}", str(found.depth), str(len(named.properties)))
+            table.add_row(escape(named.name), *counts, _result(found))
             bar.advance(task)
         for mutant in broken:
             bar.update(task, description=mutant.name)

@@ -25,7 +25,7 @@ from tidegate.ui import INK
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Commit", "NoHistory", "commits", "git_log", "history_flow", "period", "read_here", "show", "span"]
+__all__ = ["GitCommit", "NoHistory", "commits", "git_log", "history_flow", "period", "read_here", "show", "span"]
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class NoHistory(TidegateError, LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class GitCommit:
     """A change: when it was written, when it came into the history, by whom, and what it says of itself."""
 
     written: datetime
@@ -68,14 +68,14 @@ def git_log(directory: Path, *options: str) -> list[str]:
     return run.stdout.decode(errors="replace").split("\n")
 
 
-def commits(directory: Path) -> list[Commit]:
+def commits(directory: Path) -> list[GitCommit]:
     """Return the commits of the repository that a directory is in, newest first."""
     found = []
     for line in git_log(directory, f"--max-count={MOST}", "--format=%at%x1f%ct%x1f%an%x1f%h%x1f%s"):
         parts = line.split("\x1f")
         if len(parts) == 5:
             written, committed = (datetime.fromtimestamp(int(part), UTC) for part in parts[:2])
-            found.append(Commit(written, committed, *parts[2:]))
+            found.append(GitCommit(written, committed, *parts[2:]))
     if not found:
         raise NoHistory(f"the repository at {directory} has no commits", hint="try one that has a longer history")
     return found
@@ -125,7 +125,7 @@ def show(console: Console, *, session: AbstractContextManager[SparkSession] | No
     console.print()
 
 
-def _clocks(story: Story, found: list[Commit]) -> None:
+def _clocks(story: Story, found: list[GitCommit]) -> None:
     delayed = sum(c.committed - c.written > timedelta(minutes=1) for c in found)
     behind = sum(older.written > newer.written for newer, older in pairwise(found))
     story.chapter(
@@ -143,7 +143,7 @@ def _clocks(story: Story, found: list[Commit]) -> None:
 
 
 def _computed(
-    spark: SparkSession, flow: tg.Flow, found: list[Commit]
+    spark: SparkSession, flow: tg.Flow, found: list[GitCommit]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     from tidegate.spark.wire import python_rows
 

@@ -8,7 +8,7 @@ from tidegate.engine.loops.bounded import one_round, run_loop
 from tidegate.engine.lowering import lower_by, lower_operator
 from tidegate.engine.relation import Relation
 from tidegate.errors import TidegateError
-from tidegate.flow.plan import Iterate, Operator, Plan
+from tidegate.flow.plan import Iterate, Plan, PlanOperator
 
 __all__ = ["lower"]
 
@@ -34,7 +34,7 @@ def lower(
     return relations
 
 
-def _lowered(operator: Operator, inputs: list[Relation], *, run: bool) -> Relation:
+def _lowered(operator: PlanOperator, inputs: list[Relation], *, run: bool) -> Relation:
     if isinstance(operator, Iterate):
         return lower_by(run_loop if run else one_round, operator, *inputs)
     return lower_operator(operator, *inputs)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from tidegate.flow.aggregates import AggregateCall
 from tidegate.flow.functions import words
 from tidegate.flow.loops.query import Query
-from tidegate.flow.plan import Operator
+from tidegate.flow.plan import PlanOperator
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
 
@@ -250,7 +250,7 @@ class Backend(Protocol):
         """The exceptions that the backend raises for an operator that it cannot run."""
         ...
 
-    def refused(self, operator: Operator, inputs: Sequence[Relation], error: Exception) -> Exception:
+    def refused(self, operator: PlanOperator, inputs: Sequence[Relation], error: Exception) -> Exception:
         """Return the error to raise for an operator that the backend refuses."""
         ...
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.engine.orders import coordinates_in, orders_of, parts_of_orders, sides_of_orders
-from tidegate.flow.plan import At, Iterate, Operator, Plan, Restored
+from tidegate.flow.plan import At, Iterate, Plan, PlanOperator, Restored
 from tidegate.flow.schema import Column, Schema
 
 __all__ = ["Shape", "Stage", "shape_of"]
@@ -108,7 +108,7 @@ def shape_of(flow: Plan) -> Shape:
     return Shape(stages, {sink.name: sink.input for sink in flow.sinks}, {k: v for k, v in more.items() if v})
 
 
-def _stage(flow: Plan, operator: Operator) -> Stage:
+def _stage(flow: Plan, operator: PlanOperator) -> Stage:
     schema = operator.schema
     return Stage(
         operator.id,

@@ -13,7 +13,7 @@ from tidegate.engine.lowering.moving import not_moved
 from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
 from tidegate.flow.errors import BadInput, did_you_mean
-from tidegate.flow.plan import At, Operator, Plan
+from tidegate.flow.plan import At, Plan, PlanOperator
 
 __all__ = ["Rejected", "Sinks", "Tables", "UnknownName", "as_declared"]
 
@@ -21,7 +21,7 @@ __all__ = ["Rejected", "Sinks", "Tables", "UnknownName", "as_declared"]
 T = TypeVar("T")
 
 
-def as_declared(operator: Operator, rows: Relation) -> Relation:
+def as_declared(operator: PlanOperator, rows: Relation) -> Relation:
     """Return the rows of an operator as a user knows them, without the points of their times."""
     return rows.without(*operator.schema.time) if operator.schema.coordinates else rows
 
@@ -65,7 +65,7 @@ class Sinks(Mapping[str, T], Generic[T]):
         with self._around():
             return self._result(not_moved(operator, rows))
 
-    def upstream(self, sink: str) -> Iterator[tuple[Operator, Relation]]:
+    def upstream(self, sink: str) -> Iterator[tuple[PlanOperator, Relation]]:
         """Return the operators that a sink needs, in order, with their rows. Loops among them are run."""
         wanted = self._inputs[sink]
         with self._around():

@@ -8,7 +8,7 @@ from typing import Any
 
 from tidegate.engine.frontiers import Frontier, parts_of, settled
 from tidegate.engine.shape import Shape, Stage, shape_of
-from tidegate.flow.plan import Iterate, Operator, Plan
+from tidegate.flow.plan import Iterate, Plan, PlanOperator
 from tidegate.flow.spans import span_value
 from tidegate.progress import Enter, Graph, Leave, Progress, Reason
 from tidegate.time import Antichain, Nat, Order, Product
@@ -80,7 +80,7 @@ class Tracking:
             changes += [(location, stamp, 1) for stamp in self._rounds[location]]
         self.progress.update(changes)
 
-    def frontier(self, operator: Operator | Stage) -> Frontier:
+    def frontier(self, operator: PlanOperator | Stage) -> Frontier:
         """Return the least times that may still reach an operator."""
         return self.progress.frontier(operator.id)
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from tidegate.engine.relation import Relation
 from tidegate.flow.errors import ColumnClash
-from tidegate.flow.plan import Operator
+from tidegate.flow.plan import PlanOperator
 from tidegate.flow.sqltypes import quoted
 
 __all__ = ["same_types"]
 
 
-def same_types(operator: Operator, left: Relation, right: Relation, names: Sequence[str]) -> None:
+def same_types(operator: PlanOperator, left: Relation, right: Relation, names: Sequence[str]) -> None:
     """Raise unless both sides have the same types in these columns. A backend would silently convert one of them."""
     types = [{column.name.lower(): column.type for column in side.columns} for side in (left, right)]
     for name in names:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from tidegate.flow.errors import BadArgument, BadSchema, BadSpan, BadTime, FlowError
-from tidegate.flow.operators import Operator
+from tidegate.flow.operators import PlanOperator
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Column, Schema, distinct_names, parse_schema
 from tidegate.flow.spans import parse_span
@@ -35,7 +35,7 @@ def not_a_stream(value: Any) -> BadArgument:
 class Building:
     """A stream under construction: an operator of a flow, and how to add another after it."""
 
-    def __init__(self, flow: Flow, operator: Operator) -> None:
+    def __init__(self, flow: Flow, operator: PlanOperator) -> None:
         self.flow = flow
         self._operator = operator
 
@@ -92,7 +92,13 @@ class Building:
             )
 
     def _add(
-        self, kind: type[Operator], schema: Schema, *, others: tuple[Building, ...] = (), name: str = "", **fields: Any
+        self,
+        kind: type[PlanOperator],
+        schema: Schema,
+        *,
+        others: tuple[Building, ...] = (),
+        name: str = "",
+        **fields: Any,
     ) -> Stream:
         id_ = self.flow._number(name or kind.verb)
         inputs = (self.id, *(other.id for other in others))

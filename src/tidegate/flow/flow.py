@@ -16,7 +16,7 @@ from tidegate.flow.errors import BadArgument, BadTime, FlowError, NameTaken
 from tidegate.flow.explain import Explanation, explain
 from tidegate.flow.limits import with_bounds
 from tidegate.flow.orders import Ordered, ordered_schema
-from tidegate.flow.plan import Operator, Plan, Sink, Source, Table
+from tidegate.flow.plan import Plan, PlanOperator, Sink, Source, Table
 from tidegate.flow.rewrite import optimize, to_aggregates
 from tidegate.flow.schema import parse_schema
 from tidegate.flow.stream import Stream
@@ -58,7 +58,7 @@ class Flow:
     def __init__(self, name: str, *, timezone: str = "UTC") -> None:
         self.name = checked_name(name, "a flow")
         self.timezone = checked_timezone(timezone)
-        self._operators: dict[str, Operator] = {}
+        self._operators: dict[str, PlanOperator] = {}
         self._sinks: dict[str, Sink] = {}
         self._numbers: dict[str, int] = {}
 
@@ -358,6 +358,6 @@ class Flow:
         self._numbers[verb] = self._numbers.get(verb, 0) + 1
         return f"{verb}#{self._numbers[verb]}"
 
-    def _add(self, operator: Operator) -> Stream:
+    def _add(self, operator: PlanOperator) -> Stream:
         self._operators[operator.id] = operator
         return Stream(self, operator)

@@ -19,8 +19,8 @@ from tidegate.flow.plan import (
     IntervalJoin,
     Iterate,
     JoinAsof,
-    Operator,
     Plan,
+    PlanOperator,
     Process,
     SessionFrame,
     Top,
@@ -137,7 +137,7 @@ def _both(one: Range, other: Range) -> Range:
     return max(one[0], other[0]), min(one[1], other[1])
 
 
-def _takes(operator: Operator, port: int, gives: Ranges) -> Ranges:
+def _takes(operator: PlanOperator, port: int, gives: Ranges) -> Ranges:
     """Return the times that an operator accepts: those from which it makes only times that its consumers accept."""
     found = dict(gives)
     if operator.schema.ordering is not None:

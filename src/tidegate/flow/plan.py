@@ -32,7 +32,7 @@ from tidegate.flow.operators import (
     Last,
     Latest,
     MapBatches,
-    Operator,
+    PlanOperator,
     Process,
     Restored,
     Select,
@@ -68,8 +68,8 @@ __all__ = [
     "Last",
     "Latest",
     "MapBatches",
-    "Operator",
     "Plan",
+    "PlanOperator",
     "Process",
     "Restored",
     "Select",
@@ -102,24 +102,24 @@ class Plan:
     """A flow as data: its operators, inputs before those that use them, and its sinks."""
 
     name: str
-    operators: tuple[Operator, ...]
+    operators: tuple[PlanOperator, ...]
     sinks: tuple[Sink, ...]
     timezone: str = "UTC"
 
-    def __getitem__(self, id_: str) -> Operator:
+    def __getitem__(self, id_: str) -> PlanOperator:
         for operator in self.operators:
             if operator.id == id_:
                 return operator
         raise KeyError(id_)
 
-    def __iter__(self) -> Iterator[Operator]:
+    def __iter__(self) -> Iterator[PlanOperator]:
         return iter(self.operators)
 
-    def inputs(self, operator: Operator) -> tuple[Operator, ...]:
+    def inputs(self, operator: PlanOperator) -> tuple[PlanOperator, ...]:
         """Return the operators whose output an operator reads, in its order."""
         return tuple(self[id_] for id_ in operator.inputs)
 
-    def consumers(self, id_: str) -> tuple[Operator, ...]:
+    def consumers(self, id_: str) -> tuple[PlanOperator, ...]:
         """Return the operators that read the output of an operator."""
         return tuple(operator for operator in self.operators if id_ in operator.inputs)
 
@@ -197,7 +197,7 @@ class Plan:
         lines += [f"  sink {sink.name} = {sink.input}" for sink in self.sinks]
         return "\n".join(lines)
 
-    def _said(self, operator: Operator, name: str, value: Any) -> str:
+    def _said(self, operator: PlanOperator, name: str, value: Any) -> str:
         """Return a field of an operator as text for users: lengths of time in words."""
         times = operator.schema.time
         if isinstance(value, WindowFrame | SessionFrame):

@@ -28,7 +28,7 @@ def flow_picture(description: Description) -> str:
             bool(o["holds"]),
             f"{o['id']}\n{o['columns']}",
             verb="" if o["id"].rpartition("#")[0] == o["verb"] else o["verb"],
-            holds=o["holds"],
+            kept_text=o["holds"],
         )
         for o in whole["operators"]
     ]

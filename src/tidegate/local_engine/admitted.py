@@ -13,7 +13,7 @@ from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.errors import NotSupported
 from tidegate.flow.expressions import Expression
 from tidegate.flow.loops.query import Query
-from tidegate.flow.plan import Operator, Plan, Source
+from tidegate.flow.plan import Plan, PlanOperator, Source
 from tidegate.flow.translate import check_functions
 from tidegate.flow.watermarks import Punctuated
 
@@ -50,7 +50,7 @@ def check_macros(connection: duckdb.DuckDBPyConnection) -> None:
         )
 
 
-def _texts(operator: Operator) -> Iterator[str]:
+def _texts(operator: PlanOperator) -> Iterator[str]:
     if isinstance(operator, Source) and isinstance(operator.watermark, Punctuated):
         condition = operator.watermark.condition
         yield condition.sql if isinstance(condition, Expression) else condition

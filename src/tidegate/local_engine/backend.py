@@ -17,7 +17,7 @@ from tidegate.engine.relation import Call, Kept, Measurement, Relation
 from tidegate.flow.arrow import arrow_type
 from tidegate.flow.errors import BadExpression, FlowError
 from tidegate.flow.loops.query import Query
-from tidegate.flow.plan import Operator
+from tidegate.flow.plan import PlanOperator
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type, translated_query
 from tidegate.local_engine.expressions import Scope
@@ -152,7 +152,7 @@ class LocalBackend:
 
     # The protocol.
 
-    def refused(self, operator: Operator, inputs: Sequence[Relation], error: Exception) -> FlowError:  # noqa: ARG002
+    def refused(self, operator: PlanOperator, inputs: Sequence[Relation], error: Exception) -> FlowError:  # noqa: ARG002
         """Return the error for an operator that DuckDB refuses."""
         return BadExpression(f"DuckDB refuses {operator.verb}: {str(error).splitlines()[0]}")
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 from tidegate.progress.errors import NegativeCount, NotUpright
 from tidegate.progress.pointstamp import Bag, PartialOrder, check_partial_order, multiset
 from tidegate.progress.support import beta_upright, unsupported, upright
-from tidegate.progress.table import Table
+from tidegate.progress.table import DefaultTable
 from tidegate.progress.updates import NOTHING, Changes, UpdatesConf, Worker, check_worker, check_workers
 
 __all__ = ["Clocks", "ClocksConf"]
@@ -35,8 +35,10 @@ class ClocksConf(UpdatesConf):
         found, everyone = multiset(rec), check_workers(workers)
         for p in found:
             order.check(p)
-        views = Table(NOTHING, dict.fromkeys(everyone, found))
-        return cls(order=order, workers=everyone, rec=found, msg=Table(()), temp=Table(NOTHING), glob=views)
+        views = DefaultTable(NOTHING, dict.fromkeys(everyone, found))
+        return cls(
+            order=order, workers=everyone, rec=found, msg=DefaultTable(()), temp=DefaultTable(NOTHING), glob=views
+        )
 
     # Actions.
 

@@ -10,7 +10,7 @@ from tidegate.progress.errors import BadGraph
 from tidegate.progress.scope import AnyOrder, depth, drop, outer
 from tidegate.progress.summary import Summary
 
-__all__ = ["check_cycles", "components"]
+__all__ = ["check_cycles", "strongly_connected"]
 
 Location: TypeAlias = Hashable
 Successors: TypeAlias = Mapping[Location, Mapping[Location, tuple[Summary, ...]]]
@@ -27,7 +27,7 @@ def check_cycles(orders: Mapping[Location, AnyOrder], successors: Successors) ->
     depths = {l: depth(orders[l]) for l in orders}
     # Components are sets. Go through them in the graph's order, so that the same graph gives the same message.
     position = {l: i for i, l in enumerate(orders)}.__getitem__
-    pending = components(orders, successors)
+    pending = strongly_connected(orders, successors)
     while pending:
         members = sorted(pending.pop(), key=position)
         outermost = min(depths[l] for l in members)
@@ -38,19 +38,21 @@ def check_cycles(orders: Mapping[Location, AnyOrder], successors: Successors) ->
             l: {m: left for m, by in edges.items() if (left := tuple(c for c in by if not advances(c)))}
             for l, edges in changes.items()
         }
-        for part in components(slow, slow):
+        for part in strongly_connected(slow, slow):
             for l in sorted(part, key=position):
                 if depths[l] == outermost:
                     _check_from(l, order, {m: slow[m] for m in part})
         # Cycles that stay further inside keep more of the time, and are checked on that.
         inside = {l: None for l in members if depths[l] > outermost}
-        pending += components(inside, {l: {m: s for m, s in successors[l].items() if m in inside} for l in inside})
+        pending += strongly_connected(inside, {l: [m for m in successors[l] if m in inside] for l in inside})
 
 
-def components(nodes: Iterable[Location], successors: Mapping[Location, Iterable[Location]]) -> list[set[Location]]:
-    """Return the strongly connected components that have a cycle: Tarjan's algorithm, without recursion.
+def strongly_connected(
+    nodes: Iterable[Location], successors: Mapping[Location, Iterable[Location]]
+) -> list[set[Location]]:
+    """Return the strongly connected components of more than one node: Tarjan's algorithm, without recursion.
 
-    >>> components("abc", {"a": "b", "b": "ac", "c": ""}) == [{"a", "b"}]
+    >>> strongly_connected("abc", {"a": "b", "b": "ac", "c": ""}) == [{"a", "b"}]
     True
     """
     index: dict[Location, int] = {}

@@ -10,7 +10,7 @@ from tidegate.errors import WrongType
 from tidegate.progress.errors import NoCapability, NoChange, NoMessage, NotJustified
 from tidegate.progress.pointstamp import Bag, PartialOrder, check_partial_order, multiset
 from tidegate.progress.support import justified_with, unjustified
-from tidegate.progress.table import Table
+from tidegate.progress.table import DefaultTable
 from tidegate.progress.updates import NOTHING, Changes, UpdatesConf, Views, Worker, check_worker
 from tidegate.time import ZMultiset
 
@@ -44,14 +44,14 @@ class ExchangeConf(UpdatesConf):
             for p in found:
                 order.check(p)
             total = total + found
-        views = Table(NOTHING, dict.fromkeys(caps, total))
+        views = DefaultTable(NOTHING, dict.fromkeys(caps, total))
         return cls(
             order=order,
             workers=tuple(caps),
-            caps=Table(NOTHING, caps),
+            caps=DefaultTable(NOTHING, caps),
             data=ZMultiset(),
-            msg=Table(()),
-            temp=Table(NOTHING),
+            msg=DefaultTable(()),
+            temp=DefaultTable(NOTHING),
             glob=views,
         )
 

@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 from tidegate.progress.graph import Graph, Location
 from tidegate.progress.regions import regions
 from tidegate.progress.scope import AnyOrder, inner, outer, split
-from tidegate.progress.settle import Counted, Least, Loop, Member, Place, Region, Step
+from tidegate.progress.settle import (
+    CountedLocation,
+    EdgeFunction,
+    LeastLocation,
+    LoopMember,
+    LoopRegion,
+    Region,
+    TrackedLocation,
+)
 from tidegate.progress.summary import Summary
 from tidegate.time import BOTTOM, EventTime, Inl, Inr, Int, Lexicographic, Nat, Product, Sum
 from tidegate.time.total import Discrete
@@ -28,13 +36,13 @@ class _Edge(NamedTuple):
     summary: Summary
 
 
-def lay_out(graph: Graph) -> tuple[dict[Location, Place], list[Region]]:
+def lay_out(graph: Graph) -> tuple[dict[Location, TrackedLocation], list[Region]]:
     """Return what is kept at each location, and the regions by rank."""
     edges = [_Edge(l, m, s) for l in graph.locations for m, found in graph.successors(l).items() for s in found]
     into: dict[Location, list[_Edge]] = defaultdict(list)
     for edge in edges:
         into[edge.target].append(edge)
-    places: dict[Location, Place] = {}
+    places: dict[Location, TrackedLocation] = {}
     ranked: list[Region] = []
     for rank, members in enumerate(_regions(graph.locations, edges)):
         if len(members) == 1:
@@ -42,17 +50,17 @@ def lay_out(graph: Graph) -> tuple[dict[Location, Place], list[Region]]:
             order = graph.order(l)
             few = len(into[l]) <= FAN_IN
             reads = few and _native(order) and all(_native(graph.order(e.source)) for e in into[l])
-            alone = Least(l, order, rank) if reads else Counted(l, order, rank)
+            alone = LeastLocation(l, order, rank) if reads else CountedLocation(l, order, rank)
             places[l] = alone
             ranked.append(alone)
         else:
-            loop = Loop(rank)
+            loop = LoopRegion(rank)
             inside = set(members)
             within = [e for m in members for e in into[m] if e.source in inside]
             ranks = _ranks(members, within, {l: len(list(_components(graph.order(l)))) for l in members})
             for l in members:
                 order = graph.order(l)
-                places[l] = Member(l, order, loop, _key(order, ranks[l]))
+                places[l] = LoopMember(l, order, loop, _key(order, ranks[l]))
             ranked.append(loop)
     # No summary advances `BOTTOM`: in a loop that advances nothing else, it would keep itself alive.
     if not any(len(region) > 1 for region in _regions(graph.locations, [e for e in edges if not _grounded(e.summary)])):
@@ -83,18 +91,18 @@ def _accepts(order: AnyOrder, t: Any) -> bool:
     return order.contains(t) or (t is BOTTOM and _bottomless(order))
 
 
-def _connect(source: Place, target: Place, step: Step, *, neutral: bool) -> None:
-    if isinstance(target, Least):
+def _connect(source: TrackedLocation, target: TrackedLocation, step: EdgeFunction, *, neutral: bool) -> None:
+    if isinstance(target, LeastLocation):
         target.sources.append((source, None if neutral else step))
         source.readers[target] = None
-    elif isinstance(target, Member) and isinstance(source, Member) and source.loop is target.loop:
+    elif isinstance(target, LoopMember) and isinstance(source, LoopMember) and source.loop is target.loop:
         source.inner.append((target, step))
     else:
-        assert isinstance(target, Counted | Member)
+        assert isinstance(target, CountedLocation | LoopMember)
         source.counters.append((target, step))
 
 
-def _step(summary: Summary, accepted: Callable[[Any], bool]) -> Step:
+def _step(summary: Summary, accepted: Callable[[Any], bool]) -> EdgeFunction:
     order, change = summary.base, summary.change
     if not summary.leaves and not summary.enters:
         # The usual cases, written out.

@@ -10,7 +10,7 @@ from tidegate.progress.errors import NegativeCount
 from tidegate.progress.graph import Graph, Location
 from tidegate.progress.layout import lay_out
 from tidegate.progress.pointstamp import is_count, not_a_count
-from tidegate.progress.settle import Agenda, Place
+from tidegate.progress.settle import Agenda, TrackedLocation
 from tidegate.progress.why import Reason, reasons
 from tidegate.time import Antichain, ZMultiset
 
@@ -111,18 +111,18 @@ class Progress:
         held = sum(1 for place in self._places.values() for _ in place.points())
         return f"<Progress of {held} pointstamps on {self.graph!r}>"
 
-    def _place(self, location: Location) -> Place:
+    def _place(self, location: Location) -> TrackedLocation:
         try:
             return self._places[location]
         except KeyError:
             self.graph.check_location(location)
             raise
 
-    def _place_at(self, location: Location, t: Any) -> Place:
+    def _place_at(self, location: Location, t: Any) -> TrackedLocation:
         self.graph.check(location, t)
         return self._places[location]
 
-    def _checked(self, l: Location, t: Any, n: int) -> tuple[Place, Any, int]:
+    def _checked(self, l: Location, t: Any, n: int) -> tuple[TrackedLocation, Any, int]:
         place = self._places.get(l) or self._place_at(l, t)
         count = place.count(t)
         if not count and not place.accepts(t):

@@ -10,7 +10,7 @@ from tidegate.progress.errors import NoChange, NotImplied, NotInitialized, NotMi
 from tidegate.progress.graph import Graph, Location, Pointstamp
 from tidegate.progress.pointstamp import is_count, not_a_count
 from tidegate.progress.summary import Summary
-from tidegate.progress.table import Table
+from tidegate.progress.table import DefaultTable
 from tidegate.progress.updates import NOTHING, Changes
 from tidegate.time import Antichain, ZMultiset, minimal
 
@@ -26,11 +26,11 @@ class PropagationConf:
 
     graph: Graph = field(compare=False, repr=False)
     #: Per location: the times that are there.
-    pts: Table[Location, Changes]
+    pts: DefaultTable[Location, Changes]
     #: Per location: the times that may appear there, as far as is known.
-    imp: Table[Location, Changes]
+    imp: DefaultTable[Location, Changes]
     #: Per location: changes that are not propagated yet.
-    work: Table[Location, Changes]
+    work: DefaultTable[Location, Changes]
 
     @classmethod
     def init(cls, graph: Graph, pointstamps: Mapping[Any, Mapping[Any, int]]) -> Self:
@@ -41,9 +41,9 @@ class PropagationConf:
                 graph.check(l, t)
                 if not is_count(n):
                     raise not_a_count(n).at(f"location {l!r}, time {t!r}")
-        pts = Table(NOTHING, {l: ZMultiset(counts) for l, counts in pointstamps.items()})
-        conf = cls(graph, pts, Table(NOTHING), Table(NOTHING))
-        return replace(conf, work=Table(NOTHING, {l: conf.frontier_of(l, M) for l, M in pts.items()}))
+        pts = DefaultTable(NOTHING, {l: ZMultiset(counts) for l, counts in pointstamps.items()})
+        conf = cls(graph, pts, DefaultTable(NOTHING), DefaultTable(NOTHING))
+        return replace(conf, work=DefaultTable(NOTHING, {l: conf.frontier_of(l, M) for l, M in pts.items()}))
 
     # Actions.
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from graphlib import TopologicalSorter
 from typing import TypeAlias
 
-from tidegate.progress.cycles import components
+from tidegate.progress.cycles import strongly_connected
 
 __all__ = ["regions"]
 
@@ -20,7 +20,7 @@ def regions(successors: Mapping[Location, Iterable[Location]]) -> list[list[Loca
     [['a'], ['b', 'c'], ['d']]
     """
     home = {l: l for l in successors}
-    for loop in components(successors, successors):
+    for loop in strongly_connected(successors, successors):
         home.update(dict.fromkeys(loop, next(iter(loop))))
     members: dict[Location, list[Location]] = {}
     for l in successors:

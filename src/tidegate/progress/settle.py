@@ -3,10 +3,11 @@
 A region is a strongly connected component of the graph. Regions settle in topological order, each once in a batch.
 There are three kinds, because most locations need little:
 
-- `Least`: no cycle, a total order that Python compares, few predecessors: the frontier is one time, the least found;
-- `Counted`: no cycle: a `Frontier` with counts, changed by what arrives;
-- `Loop`: a cycle: the same counts, but the least changes are applied first. Otherwise a time that only keeps itself
-  alive by going round would be followed for ever.
+- `LeastLocation`: no cycle, a total order that Python compares, few predecessors. The frontier is one time, the least
+  found.
+- `CountedLocation`: no cycle. It keeps a `Frontier` with counts, which changes by what arrives.
+- `LoopRegion`: one or more cycles. Its members (`LoopMember`) keep the same counts, but the least changes are applied
+  first. Otherwise a time that only keeps itself alive by going round would be followed for ever.
 """
 
 from __future__ import annotations
@@ -19,10 +20,19 @@ from typing import Any, Protocol, TypeAlias
 from tidegate.progress.graph import Location
 from tidegate.time import Frontier, Order
 
-__all__ = ["Agenda", "Counted", "Least", "Loop", "Member", "Place", "Region", "Step"]
+__all__ = [
+    "Agenda",
+    "CountedLocation",
+    "EdgeFunction",
+    "LeastLocation",
+    "LoopMember",
+    "LoopRegion",
+    "Region",
+    "TrackedLocation",
+]
 
 #: What a time becomes along an edge; None if it would be past the end of the order.
-Step: TypeAlias = Callable[[Any], Any]
+EdgeFunction: TypeAlias = Callable[[Any], Any]
 
 #: The ranks of the regions that have something to settle, as a heap.
 Agenda: TypeAlias = list[int]
@@ -38,7 +48,7 @@ class Region(Protocol):
         """Apply what has arrived, pass on what changed, and add the locations whose frontier changed."""
 
 
-class Place(ABC):
+class TrackedLocation(ABC):
     """What the tracker keeps at one location."""
 
     __slots__ = ("accepts", "counters", "least", "location", "order", "readers", "region")
@@ -53,8 +63,8 @@ class Place(ABC):
         #: The only time of the frontier, or None if it is empty; kept if the order is total.
         self.least: Any = None
         #: Successors in other regions: those that read `least`, and those that count what they are sent.
-        self.readers: dict[Least, None] = {}
-        self.counters: list[tuple[Counted | Member, Step]] = []
+        self.readers: dict[LeastLocation, None] = {}
+        self.counters: list[tuple[CountedLocation | LoopMember, EdgeFunction]] = []
 
     @abstractmethod
     def count(self, t: Any) -> int:
@@ -89,7 +99,7 @@ class Place(ABC):
                 heappush(agenda, region.rank)
 
 
-class Least(Place):
+class LeastLocation(TrackedLocation):
     """A location outside cycles whose frontier is at most one time: the least that is there or comes along an edge."""
 
     __slots__ = ("counts", "heap", "queued", "rank", "sources")
@@ -99,7 +109,7 @@ class Least(Place):
         self.region = self
         self.rank = rank
         self.queued = False
-        self.sources: list[tuple[Place, Step | None]] = []
+        self.sources: list[tuple[TrackedLocation, EdgeFunction | None]] = []
         self.counts: dict[Any, int] = {}
         # The times with a positive count. Those that lost it are removed when they reach the top, or when they are
         # many.
@@ -166,7 +176,7 @@ class Least(Place):
             self.send(changes, agenda)
 
 
-class _Counting(Place):
+class _Counting(TrackedLocation):
     """A location that counts the times that its own pointstamps and its predecessors' frontiers imply."""
 
     __slots__ = ("implied", "own")
@@ -207,7 +217,7 @@ class _Counting(Place):
         self.send(changes, agenda)
 
 
-class Counted(_Counting):
+class CountedLocation(_Counting):
     """A location outside cycles, with counts."""
 
     __slots__ = ("arrived", "queued", "rank")
@@ -229,7 +239,7 @@ class Counted(_Counting):
             self.tell(changes, agenda, changed)
 
 
-class Loop:
+class LoopRegion:
     """The locations of a cycle, or of several that share locations."""
 
     __slots__ = ("members", "queued", "rank", "work")
@@ -237,7 +247,7 @@ class Loop:
     def __init__(self, rank: int) -> None:
         self.rank = rank
         self.queued = False
-        self.members: list[Member] = []
+        self.members: list[LoopMember] = []
         #: What has arrived and is not applied, least first; the change itself is at the member.
         self.work: list[tuple[Any, int, Any]] = []
 
@@ -265,19 +275,19 @@ class Loop:
                 members[i].tell(changes, agenda, changed)
 
 
-class Member(_Counting):
+class LoopMember(_Counting):
     """A location in a cycle."""
 
     __slots__ = ("arrived", "inner", "key", "loop", "number")
 
-    def __init__(self, location: Location, order: Order[Any], loop: Loop, key: Callable[[Any], Any]) -> None:
+    def __init__(self, location: Location, order: Order[Any], loop: LoopRegion, key: Callable[[Any], Any]) -> None:
         super().__init__(location, order)
         self.region = self.loop = loop
         self.number = len(loop.members)
         loop.members.append(self)
         #: A linear extension of could-result-in, within the loop.
         self.key = key
-        self.inner: list[tuple[Member, Step]] = []
+        self.inner: list[tuple[LoopMember, EdgeFunction]] = []
         self.arrived: dict[Any, int] = {}
 
     def receive(self, t: Any, n: int) -> None:

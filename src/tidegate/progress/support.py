@@ -55,8 +55,8 @@ def upright(order: PartialOrder[P], M: ZMultiset[P], *, strong: bool = False) ->
 
     For a finite ``M`` as a whole, both say the same.
     """
-    holds = supp_strong if strong else supp
-    return all(holds(order, M, p) for p, n in M.items() if n > 0)
+    supported = supp_strong if strong else supp
+    return all(supported(order, M, p) for p, n in M.items() if n > 0)
 
 
 def beta_upright(order: PartialOrder[P], M: ZMultiset[P], N: ZMultiset[P]) -> bool:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Hashable, ItemsView, Iterator, Mapping
 from typing import Generic, TypeVar
 
-__all__ = ["Table"]
+__all__ = ["DefaultTable"]
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V", bound=Hashable)
 
 
-class Table(Generic[K, V]):
+class DefaultTable(Generic[K, V]):
     """An immutable function with a default; two that give the same everywhere are equal.
 
-    >>> table = Table(0, {"a": 1})
-    >>> table["a"], table["b"], table.set("b", 2).set("a", 0) == Table(0, {"b": 2})
+    >>> table = DefaultTable(0, {"a": 1})
+    >>> table["a"], table["b"], table.set("b", 2).set("a", 0) == DefaultTable(0, {"b": 2})
     (1, 0, True)
     """
 
@@ -29,9 +29,9 @@ class Table(Generic[K, V]):
     def __getitem__(self, k: K) -> V:
         return self._entries.get(k, self.default)
 
-    def set(self, k: K, v: V) -> Table[K, V]:
+    def set(self, k: K, v: V) -> DefaultTable[K, V]:
         """Return the function that gives ``v`` at ``k`` and is unchanged elsewhere."""
-        return Table(self.default, {**self._entries, k: v})
+        return DefaultTable(self.default, {**self._entries, k: v})
 
     def items(self) -> ItemsView[K, V]:
         """Return where it differs from the default, and what it gives there."""
@@ -41,7 +41,7 @@ class Table(Generic[K, V]):
         return iter(self._entries)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Table) and self.default == other.default and self._entries == other._entries
+        return isinstance(other, DefaultTable) and self.default == other.default and self._entries == other._entries
 
     def __hash__(self) -> int:
         if self._hash is None:

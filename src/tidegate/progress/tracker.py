@@ -11,7 +11,7 @@ from tidegate.progress.exchange import ExchangeConf
 from tidegate.progress.graph import Graph, Location, Pointstamp
 from tidegate.progress.pointstamp import Bag, CouldResultIn
 from tidegate.progress.propagation import PropagationConf
-from tidegate.progress.table import Table
+from tidegate.progress.table import DefaultTable
 from tidegate.progress.updates import Changes, Worker, check_worker, first_message
 from tidegate.time import Antichain, ZMultiset
 
@@ -106,7 +106,7 @@ class TrackerConf:
     def pts_are_glob(self) -> str | None:
         """The pointstamps that a worker propagates are those that it believes to exist."""
         for w, prop in zip(self.exch.workers, self.prop, strict=True):
-            expected = Table(prop.pts.default, _multisets(self.exch.glob[w]))
+            expected = DefaultTable(prop.pts.default, _multisets(self.exch.glob[w]))
             if prop.pts != expected:
                 return f"worker {w!r} propagates {prop.pts!r}, but believes in {expected!r}"
         return None

@@ -10,7 +10,7 @@ from tidegate.errors import BadValue, NotFound, WrongType
 from tidegate.progress.errors import NoChange, NoMessage
 from tidegate.progress.pointstamp import PartialOrder
 from tidegate.progress.support import vacant
-from tidegate.progress.table import Table
+from tidegate.progress.table import DefaultTable
 from tidegate.time import ZMultiset
 
 __all__ = [
@@ -27,8 +27,8 @@ __all__ = [
 
 Worker: TypeAlias = Hashable
 Changes: TypeAlias = ZMultiset[Any]
-Queues: TypeAlias = Table[tuple[Worker, Worker], tuple[Changes, ...]]
-Views: TypeAlias = Table[Worker, Changes]
+Queues: TypeAlias = DefaultTable[tuple[Worker, Worker], tuple[Changes, ...]]
+Views: TypeAlias = DefaultTable[Worker, Changes]
 
 NOTHING: Changes = ZMultiset()
 

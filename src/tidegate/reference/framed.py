@@ -16,7 +16,7 @@ from tidegate.flow.spans import from_units, units
 from tidegate.flow.values import freeze, ordered
 from tidegate.reference.calendars import calendar_windows
 from tidegate.reference.held import Group, aggregated, answers, complete, grouped, keyed, moved, units_of
-from tidegate.reference.inputs import Late
+from tidegate.reference.inputs import LateRow
 from tidegate.reference.run import Events, Running, evaluate, on_time
 from tidegate.spec import DT, WM, Event
 from tidegate.time import Order
@@ -135,7 +135,7 @@ def _revised(running: Running, frame: WindowFrame, schema: Schema, events: Event
             )
             if is_complete(last):
                 continue
-            if isinstance(event, Late):
+            if isinstance(event, LateRow):
                 running.taken.add(event.origin)
             whole = {"window": bounds, **key}
             window = (t, freeze(whole))

@@ -19,11 +19,11 @@ from tidegate.flow.spans import units
 from tidegate.spec import DT, WM, Event
 from tidegate.time import NotATime
 
-__all__ = ["Late", "Rejected", "check_names", "checked_table", "in_utc", "source_events", "table_rows"]
+__all__ = ["LateRow", "RejectedRow", "check_names", "checked_table", "in_utc", "source_events", "table_rows"]
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class LateRow:
     """A row that came after its time was complete: only windows with lateness accept it. ``origin`` identifies it."""
 
     t: Any
@@ -32,7 +32,7 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedRow:
     """A row that cannot take part, and the reason."""
 
     row: Mapping[str, Any]
@@ -66,7 +66,7 @@ def table_rows(table: Table, given: Iterable[Any]) -> list[dict[str, Any]]:
 
 def source_events(
     source: Source, given: Iterable[Any], limits: Sequence[Limit]
-) -> tuple[list[Event | Late], list[Rejected]]:
+) -> tuple[list[Event | LateRow], list[RejectedRow]]:
     """Return the events of a source, checked, with late rows marked; and the rows that were rejected."""
     schema, order = source.schema, source.schema.order
     given = list(given)
@@ -78,8 +78,8 @@ def source_events(
     data = [event.d if isinstance(event, DT) else event for event in given if not isinstance(event, WM)]
     rows = _checked(data, schema, source.id)
     remaining = iter(rows)
-    events: list[Event | Late] = []
-    rejected: list[Rejected] = []
+    events: list[Event | LateRow] = []
+    rejected: list[RejectedRow] = []
     watermarks: list[Any] = []
     for i, event in enumerate(given):
         if isinstance(event, WM):
@@ -94,15 +94,15 @@ def source_events(
         row = next(remaining)
         empty = [name for name in schema.time if row[name] is None]
         if empty:
-            rejected.append(Rejected(row, f"null time in {', '.join(empty)}"))
+            rejected.append(RejectedRow(row, f"null time in {', '.join(empty)}"))
             continue
         beyond = [limit for limit in limits if units(row[limit.column], limit.type) not in limit]
         if beyond:
-            rejected.append(Rejected(row, out_of_range(beyond)))
+            rejected.append(RejectedRow(row, out_of_range(beyond)))
             continue
         t = schema.time_of(row)
         if t is None:
-            rejected.append(Rejected(row, f"{schema.ordered.name if schema.ordered else ''}{NOT_IN_ORDER}"))
+            rejected.append(RejectedRow(row, f"{schema.ordered.name if schema.ordered else ''}{NOT_IN_ORDER}"))
             continue
         if isinstance(event, DT) and t != in_utc(event.t):
             raise BadInput(
@@ -110,7 +110,7 @@ def source_events(
                 hint="DT(t, row) with t from the row's time columns; or the row alone",
             )
         if any(order.le(t, wm) for wm in watermarks):
-            events.append(Late(t, row, (source.id, i)))
+            events.append(LateRow(t, row, (source.id, i)))
         else:
             events.append(DT(t, row))
     return events, rejected

@@ -12,7 +12,7 @@ from tidegate.flow.spans import units
 from tidegate.flow.values import freeze, ordered, sort_key
 from tidegate.reference.framed import in_windows
 from tidegate.reference.held import complete, moved, units_of, with_time
-from tidegate.reference.inputs import Late
+from tidegate.reference.inputs import LateRow
 from tidegate.reference.run import Events, Running, evaluate, on_time
 from tidegate.spec import DT, WM, Event, fproduce, incr_batch_op, join_op, produce, union_op
 from tidegate.time import Inl, Inr
@@ -45,7 +45,7 @@ def _union(operator: plan.Union, running: Running, inputs: list[Events]) -> Even
     unions = [union_op(operator.schema.order) for _ in streams[1:]]
     out: Events = []
     for nth, event in _in_turn(*streams):
-        if isinstance(event, Late):
+        if isinstance(event, LateRow):
             out.append(event)
             continue
         passed = [event]
@@ -62,7 +62,7 @@ def _renamed(event: Any, names: tuple[str, ...]) -> Any:
         return event
     lower = {name.lower(): value for name, value in event.d.items()}
     row = {name: lower[name.lower()] for name in names}
-    return Late(event.t, row, event.origin) if isinstance(event, Late) else DT(event.t, row)
+    return LateRow(event.t, row, event.origin) if isinstance(event, LateRow) else DT(event.t, row)
 
 
 @evaluate.register
@@ -135,7 +135,7 @@ def _revised(operator: plan.WindowJoin, running: Running, left: Schema, right: S
         for t, bounds in in_windows(frame, own, event, event.d):
             if is_complete(moved(schema, t, frame.over, units(bounds["end"], type_) - 1 + frame.lateness)):
                 continue
-            if isinstance(event, Late):
+            if isinstance(event, LateRow):
                 running.taken.add(event.origin)
             place = (t, freeze([event.d[own[name].name] for name in operator.on]))
             rows.setdefault(place, (t, [], []))[1 + port].append(event.d)
@@ -264,7 +264,7 @@ def _join_table(
             row = joined_row(
                 operator, left, right, event.t, a if a is None else lefts[a][1], b if b is None else rights[b][1]
             )
-            out.append(Late(event.t, row, event.origin) if isinstance(event, Late) else DT(event.t, row))
+            out.append(LateRow(event.t, row, event.origin) if isinstance(event, LateRow) else DT(event.t, row))
         i += 1
     return out
 

@@ -16,7 +16,7 @@ from tidegate.flow.limits import Limit, out_of_range
 from tidegate.flow.moves import BACK, NULL_TIME
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import span_value, units
-from tidegate.reference.inputs import Late, Rejected
+from tidegate.reference.inputs import LateRow, RejectedRow
 from tidegate.reference.run import Events, Running, evaluate
 from tidegate.spec import DT, WM, comp_op, flatten_op, map_op, produce
 from tidegate.time import TOP, Bound
@@ -32,15 +32,15 @@ def flat_map(events: Events, function: Callable[[list[Any]], list[list[Any]]]) -
     operator = comp_op(map_op(lambda _, number: results[number]), flatten_op())
     out: Events = []
     for event in events:
-        if isinstance(event, Late):
-            out += [Late(event.t, row, event.origin) for row in results[next(numbers)]]
+        if isinstance(event, LateRow):
+            out += [LateRow(event.t, row, event.origin) for row in results[next(numbers)]]
         else:
             out += produce(operator, [event if isinstance(event, WM) else DT(event.t, next(numbers))])
     return out
 
 
 def _with(event: Any, data: Any) -> Any:
-    return Late(event.t, data, event.origin) if isinstance(event, Late) else DT(event.t, data)
+    return LateRow(event.t, data, event.origin) if isinstance(event, LateRow) else DT(event.t, data)
 
 
 @evaluate.register
@@ -82,11 +82,11 @@ def _map_batches(operator: plan.MapBatches, running: Running, inputs: list[Event
     def release() -> None:
         # A batch is what came between two watermarks. A late row is a batch of its own, so that its results can be told
         # apart.
-        batch = [event for event in held if not isinstance(event, Late)]
+        batch = [event for event in held if not isinstance(event, LateRow)]
         if batch:
             out.extend(_mapped(operator, schema, batch))
         for event in held:
-            if isinstance(event, Late):
+            if isinstance(event, LateRow):
                 out.extend(_mapped(operator, schema, [event]))
         held.clear()
 
@@ -133,9 +133,9 @@ def _at(operator: plan.At, running: Running, inputs: list[Events]) -> Events:
         if not reason:
             row = event.d | dict(zip(schema.time, new, strict=True))
             out.append(replace(event, t=schema.time_of(row), d=row))
-        elif not isinstance(event, Late):
+        elif not isinstance(event, LateRow):
             # A row that is late at its source is set aside there.
-            running.rejected[operator.id].append(Rejected(event.d, reason))
+            running.rejected[operator.id].append(RejectedRow(event.d, reason))
     return out
 
 

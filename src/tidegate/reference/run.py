@@ -10,16 +10,15 @@ from tidegate.errors import TidegateError
 from tidegate.flow.duck import Duck
 from tidegate.flow.errors import BadInput, NotSupported
 from tidegate.flow.limits import limits
-from tidegate.flow.plan import At, Operator, Plan, Source, Table
+from tidegate.flow.plan import At, Plan, PlanOperator, Source, Table
 from tidegate.flow.schema import Schema
-from tidegate.reference.inputs import Late, Rejected, check_names, source_events, table_rows
-from tidegate.spec import DT, Event, fproduce, produce
-from tidegate.spec import Operator as SpecOperator
+from tidegate.reference.inputs import LateRow, RejectedRow, check_names, source_events, table_rows
+from tidegate.spec import DT, Event, Operator, fproduce, produce
 
 __all__ = ["Events", "Results", "Running", "evaluate", "on_time", "reference"]
 
 #: A stream: data are rows. Of a table: DT events at the time ().
-Events: TypeAlias = list[Event | Late]
+Events: TypeAlias = list[Event | LateRow]
 
 
 class Results(dict[str, list[Event]]):
@@ -29,7 +28,7 @@ class Results(dict[str, list[Event]]):
         self,
         events: Mapping[str, list[Event]],
         late: Mapping[str, list[DT[Any, Any]]],
-        rejected: Mapping[str, list[Rejected]],
+        rejected: Mapping[str, list[RejectedRow]],
     ) -> None:
         super().__init__(events)
         self.late = dict(late)
@@ -50,28 +49,28 @@ class Running:
         self.duck = Duck()
         self.taken: set[tuple[str, int]] = set()
         #: What operators rejected, by the name of the operator.
-        self.rejected: dict[str, list[Rejected]] = {
+        self.rejected: dict[str, list[RejectedRow]] = {
             operator.id: [] for operator in plan if isinstance(operator, At) and operator.rejects
         }
 
-    def produced(self, operator: SpecOperator[Event, Any], events: Iterable[Event]) -> list[Any]:
+    def produced(self, operator: Operator[Event, Any], events: Iterable[Event]) -> list[Any]:
         """Return the output of an operator of the specification; with that of its exit, if the inputs have ended."""
         return list(produce(operator, events)) if self.ended else fproduce(operator, events)[1]
 
-    def schemas(self, operator: Operator) -> list[Schema]:
+    def schemas(self, operator: PlanOperator) -> list[Schema]:
         """Return the schemas of an operator's inputs."""
         return [o.schema for o in self.plan.inputs(operator)]
 
 
 @singledispatch
-def evaluate(operator: Operator, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
+def evaluate(operator: PlanOperator, running: Running, inputs: list[Events]) -> Events:  # noqa: ARG001
     """Return the output stream of an operator; each kind of operator has its own rule."""
     raise NotSupported(f"the reference has no rule for {operator.verb}")
 
 
-def on_time(events: Iterable[Event | Late]) -> list[Event]:
+def on_time(events: Iterable[Event | LateRow]) -> list[Event]:
     """Return the events without late rows."""
-    return [event for event in events if not isinstance(event, Late)]
+    return [event for event in events if not isinstance(event, LateRow)]
 
 
 def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = True) -> Results:
@@ -99,7 +98,7 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = 
         raise error.at(f"flow {plan.name!r}") from None
     running, bounds = Running(plan, ended=ended), limits(plan)
     streams: dict[str, Events] = {}
-    rejected: dict[str, list[Rejected]] = {}
+    rejected: dict[str, list[RejectedRow]] = {}
     for operator in plan:
         try:
             if isinstance(operator, Source):
@@ -117,7 +116,9 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = 
             error.add_note(f"  at: operator {operator.id}\n  at: flow {plan.name!r}")
             raise
     late = {
-        source.id: [DT(e.t, e.d) for e in streams[source.id] if isinstance(e, Late) and e.origin not in running.taken]
+        source.id: [
+            DT(e.t, e.d) for e in streams[source.id] if isinstance(e, LateRow) and e.origin not in running.taken
+        ]
         for source in plan.sources
     }
     for source in plan.sources:

@@ -4,7 +4,7 @@ from tidegate.sim.actions import Schedule
 from tidegate.sim.capability import Capability
 from tidegate.sim.dataflow import Dataflow
 from tidegate.sim.errors import BrokenFrontier, DroppedCapability, InvariantViolated, NotEnabled, Unfinished
-from tidegate.sim.operator import Message, Operator
+from tidegate.sim.operator import Message, SimulatedOperator
 from tidegate.sim.scheduler import Adversary
 from tidegate.sim.shrink import shrink
 from tidegate.sim.simulation import Simulation
@@ -18,8 +18,8 @@ __all__ = [
     "InvariantViolated",
     "Message",
     "NotEnabled",
-    "Operator",
     "Schedule",
+    "SimulatedOperator",
     "Simulation",
     "Unfinished",
     "shrink",

@@ -8,33 +8,33 @@ from typing import Any, Literal, TypeAlias
 
 from tidegate.errors import BadValue, NotFound
 from tidegate.progress import Graph
-from tidegate.sim.operator import Operator
+from tidegate.sim.operator import SimulatedOperator
 from tidegate.time import Order
 
-__all__ = ["Channel", "Dataflow", "Node", "Route"]
+__all__ = ["Channel", "Dataflow", "DataflowNode", "Route"]
 
 #: A function from a datum to an integer, which modulo the number of workers is the receiver. None: the sender.
 Route: TypeAlias = Callable[[Any], int] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """An operator of the dataflow; every worker makes an instance of it."""
+class DataflowNode:
+    """An operator of a dataflow, as it was declared: every worker makes an instance of it with ``make``."""
 
     name: str
-    make: Callable[[int, int], Operator]
+    make: Callable[[int, int], SimulatedOperator]
     order: Order[Any]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     #: The outputs for which each instance begins with a capability at the least time.
-    holds: tuple[str, ...]
-    #: From input to output: the summaries of what happens to times in between.
+    starts_with: tuple[str, ...]
+    #: For each pair of an input and an output: what happens to times on the way.
     summaries: Mapping[tuple[str, str], Any]
 
     def at(self, port: str) -> str:
         """Return the location of a port.
 
-        >>> Node("b", lambda worker, workers: Operator(), None, ("1",), ("2",), (), {}).at("2")
+        >>> DataflowNode("b", lambda worker, workers: SimulatedOperator(), None, ("1",), ("2",), (), {}).at("2")
         'b.2'
         """
         if port not in self.inputs and port not in self.outputs:
@@ -62,8 +62,8 @@ class Dataflow:
 
     >>> from tidegate.time import Nat
     >>> flow = Dataflow(Nat())
-    >>> flow.operator("a", lambda worker, workers: Operator(), outputs=["1"])
-    >>> flow.operator("b", lambda worker, workers: Operator(), inputs=["1"])
+    >>> flow.operator("a", lambda worker, workers: SimulatedOperator(), outputs=["1"])
+    >>> flow.operator("b", lambda worker, workers: SimulatedOperator(), inputs=["1"])
     >>> flow.channel("a.1", "b.1")
     >>> flow.graph().locations
     ('a.1', 'b.1')
@@ -71,25 +71,25 @@ class Dataflow:
 
     def __init__(self, order: Order[Any]) -> None:
         self.order = order
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, DataflowNode] = {}
         self.channels: dict[str, list[Channel]] = {}
 
     def operator(
         self,
         name: str,
-        make: Callable[[int, int], Operator],
+        make: Callable[[int, int], SimulatedOperator],
         *,
         inputs: Iterable[str] = (),
         outputs: Iterable[str] = (),
         order: Order[Any] | None = None,
-        holds: Iterable[str] | None = None,
+        starts_with: Iterable[str] | None = None,
         summaries: Mapping[tuple[str, str], Any] | None = None,
     ) -> None:
         """Add an operator; ``make(worker, workers)`` makes its instance on a worker.
 
-        ``holds`` are the outputs for which an instance begins with a capability: by default all of them if there are no
-        inputs, else none. ``summaries`` says which input leads to which output, and how times change on the way;
-        without it, each input leads to each output and times stay as they are.
+        ``starts_with`` are the outputs for which an instance starts with a capability: by default all outputs of an
+        operator without inputs, and none of any other. ``summaries`` says which input leads to which output, and how
+        times change on the way; by default each input leads to each output, and times stay as they are.
 
         Names of operators and ports are not empty and have no dot, semicolon or white space, which separate them in
         locations and schedules. Each port of an operator has a name of its own.
@@ -101,8 +101,8 @@ class Dataflow:
         order = self.order if order is None else order
         if summaries is None:
             summaries = {(i, o): order.summaries.neutral for i in inputs for o in outputs}
-        held = tuple(holds) if holds is not None else () if inputs else outputs
-        node = Node(name, make, order, inputs, outputs, held, dict(summaries))
+        held = tuple(starts_with) if starts_with is not None else () if inputs else outputs
+        node = DataflowNode(name, make, order, inputs, outputs, held, dict(summaries))
         for port in held:
             _check_port(node, port, "outputs")
         for i, o in summaries:
@@ -168,7 +168,7 @@ def _ports(name: str, inputs: Iterable[str], outputs: Iterable[str]) -> tuple[tu
     return inputs, outputs
 
 
-def _check_port(node: Node, port: str, kind: Literal["inputs", "outputs"]) -> None:
+def _check_port(node: DataflowNode, port: str, kind: Literal["inputs", "outputs"]) -> None:
     known: tuple[str, ...] = getattr(node, kind)
     if port not in known:
         raise NotFound(

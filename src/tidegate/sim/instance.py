@@ -1,4 +1,4 @@
-"""An operator on one worker: its inbox, what it was told, and what it did when it was called."""
+"""An operator instance: what the simulator keeps of an operator on one worker."""
 
 from __future__ import annotations
 
@@ -9,35 +9,38 @@ from typing import Any
 from tidegate.errors import BadValue, NotFound
 from tidegate.progress import Graph, Pointstamp
 from tidegate.sim.capability import Capability, Ledger
-from tidegate.sim.dataflow import Node
+from tidegate.sim.dataflow import DataflowNode
 from tidegate.sim.errors import BrokenFrontier, NotEnabled
 from tidegate.sim.operator import Message
 from tidegate.time import Antichain
 
-__all__ = ["Instance"]
+__all__ = ["OperatorInstance"]
 
 
-class Instance:
-    """One worker's instance of an operator, with the messages that arrived and the frontiers that it was told."""
+class OperatorInstance:
+    """An operator on one worker: the object that does its work, and what the simulator keeps for it.
 
-    def __init__(self, node: Node, worker: int, workers: int, graph: Graph) -> None:
+    That is its inbox, the frontiers that it was told, and a ledger of what it did while it was called.
+    """
+
+    def __init__(self, node: DataflowNode, worker: int, workers: int, graph: Graph) -> None:
         self.node = node
         self.worker = worker
         self.graph = graph
         self.ledger = Ledger()
-        #: What arrived and was not received, as port, time and datum.
+        #: What arrived and was not received yet, as port, time and datum.
         self.inbox: deque[tuple[str, Any, Any]] = deque()
         #: The frontiers that the operator knows; in the beginning every time may still come.
         self.told: dict[str, Antichain[Any]] = {
             port: Antichain(node.order, node.order.bottoms()) for port in node.inputs
         }
         #: The capabilities that it begins with.
-        self.held: list[Pointstamp] = [(node.at(port), node.order.least()) for port in node.holds]
+        self.held: list[Pointstamp] = [(node.at(port), node.order.least()) for port in node.starts_with]
         self.operator = node.make(worker, workers)
-        self.operator.start({port: self._capability(port, node.order.least()) for port in node.holds})
+        self.operator.start({port: self._capability(port, node.order.least()) for port in node.starts_with})
 
     def call(self, method: Callable[[], None], settle: Callable[[Ledger], None]) -> None:
-        """Call the operator and let ``settle`` apply what it did; if either raises, no capability has changed."""
+        """Call the operator and let ``settle`` apply what it did. If either raises, no capability has changed."""
         ledger = self.ledger
         ledger.open()
         try:

@@ -8,7 +8,8 @@ the facts of its share of the keys. What follows from a fact goes, one round lat
 The loop is ``b.next, c.1, c.2, b.facts``; ``c`` adds one to the round. On the way to ``d`` the round is dropped.
 
 A fact that holds at a time holds at all later ones, and so does a row. Together they make a fact at the join of their
-times. So times are worked on side by side. One is answered when nothing at it *or below it* is in the loop any more.
+times. So different times are worked on side by side. A time is answered when nothing at it *or below it* is left in the
+loop.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from zlib import crc32
 
 from tidegate.progress import Leave
 from tidegate.sim.capability import Capability
-from tidegate.sim.components import Feedback
 from tidegate.sim.dataflow import Dataflow
-from tidegate.sim.operator import Message, Operator
+from tidegate.sim.operator import Message, SimulatedOperator
+from tidegate.sim.weak import Feedback
 from tidegate.time import Antichain, Nat, Order, Product
 
-__all__ = ["Answers", "Facts", "Rows", "Rules", "Timed", "loop"]
+__all__ = ["LoopBody", "LoopInput", "LoopOutput", "Rules", "Timed", "loop"]
 
 #: A row or a fact, with the time from which on it holds.
 Timed: TypeAlias = tuple[Any, Any]
@@ -51,8 +52,8 @@ class Rules(Protocol):
         ...
 
 
-def loop(order: Order[Any], rows: Sequence[Timed], rules: Rules, *, facts: type[Facts] | None = None) -> Dataflow:
-    """Build the dataflow of a loop over ``rows``, whose times are of ``order``.
+def loop(order: Order[Any], rows: Sequence[Timed], rules: Rules, *, body: type[LoopBody] | None = None) -> Dataflow:
+    """Build the dataflow of a loop over ``rows``, whose times are of ``order``; ``body`` replaces its operator ``b``.
 
     >>> from tidegate.sim import Simulation
     >>> class Reached:
@@ -66,13 +67,13 @@ def loop(order: Order[Any], rows: Sequence[Timed], rules: Rules, *, facts: type[
     [(0, 1), (0, 2), (3, 5)]
     """
     flow = Dataflow(Product(order, Nat()))
-    make = facts or Facts
-    flow.operator("a", lambda worker, workers: Rows(rows[worker::workers], workers), outputs=["rows"])
+    make = body or LoopBody
+    flow.operator("a", lambda worker, workers: LoopInput(rows[worker::workers], workers), outputs=["rows"])
     flow.operator("b", lambda w, n: make(order, rules, w, n), inputs=["rows", "facts"], outputs=["next", "out"])
     flow.operator(
         "c", lambda *_: Feedback(), inputs=["1"], outputs=["2"], summaries={("1", "2"): (order.summaries.neutral, 1)}
     )
-    flow.operator("d", lambda *_: Answers(), inputs=["in"], order=order)
+    flow.operator("d", lambda *_: LoopOutput(), inputs=["in"], order=order)
     flow.channel("a.rows", "b.rows", route=lambda sent: int(sent[0]))
     flow.channel("b.next", "c.1")
     flow.channel("c.2", "b.facts", route=lambda fact: owner(rules.key(fact)))
@@ -85,8 +86,8 @@ def owner(key: Hashable) -> int:
     return crc32(repr(key).encode())
 
 
-class Rows(Operator):
-    """The input: each worker reads a share of the rows, and sends each to all workers."""
+class LoopInput(SimulatedOperator):
+    """The input ``a``: each worker reads a share of the rows, and sends each to all workers."""
 
     def __init__(self, rows: Sequence[Timed], workers: int) -> None:
         self.unread = list(rows)
@@ -113,8 +114,8 @@ class Rows(Operator):
             self.held.pop(t).drop()
 
 
-class Facts(Operator):
-    """The operator ``b``: all rows, and what is known of a share of the keys."""
+class LoopBody(SimulatedOperator):
+    """The operator ``b``: on each worker all rows, and the facts of a share of the keys."""
 
     def __init__(self, order: Order[Any], rules: Rules, worker: int, workers: int) -> None:
         self.order, self.rules = order, rules
@@ -210,7 +211,7 @@ class Facts(Operator):
         now.drop()
 
 
-class Answers(Operator):
+class LoopOutput(SimulatedOperator):
     """The output ``d``: what was answered at each time."""
 
     def __init__(self) -> None:

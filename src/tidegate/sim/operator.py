@@ -1,4 +1,4 @@
-"""What an operator is to the simulator: it receives messages, is told frontiers, and sends with capabilities."""
+"""What an operator can do in a simulation: receive messages, be told frontiers, and send with capabilities."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from tidegate.sim.capability import Capability
 from tidegate.time import Antichain
 
-__all__ = ["Message", "Operator"]
+__all__ = ["Message", "SimulatedOperator"]
 
 
 class Message:
     """A datum that arrived at an input at a time.
 
-    While it is being received it can be turned into capabilities for outputs; after that it is gone.
+    While `SimulatedOperator.receive` runs, it can be turned into capabilities for outputs; after that it is gone.
     """
 
     __slots__ = ("_retain", "data", "port", "time")
@@ -34,14 +34,14 @@ class Message:
         return f"Message({self.port!r}, {self.time!r}, {self.data!r})"
 
 
-class Operator:
-    """One worker's instance of an operator: override the methods that it needs.
+class SimulatedOperator:
+    """An operator as one worker runs it: a subclass overrides the methods that it needs.
 
-    All four methods can use capabilities; what they did takes effect together, when the method returns.
+    Every method can use capabilities. What a call did with them takes effect as a whole, when the method returns.
     """
 
     def start(self, held: Mapping[str, Capability]) -> None:
-        """Receive the capabilities that the instance begins with, by output. What is not kept must be dropped later."""
+        """Receive the capabilities to begin with, by output. Each of them has to be dropped some day."""
 
     @property
     def active(self) -> bool:

@@ -14,7 +14,7 @@ from tidegate.sim.capability import Ledger
 from tidegate.sim.checked import Checked
 from tidegate.sim.dataflow import Dataflow
 from tidegate.sim.errors import NotEnabled, Unfinished
-from tidegate.sim.instance import Instance
+from tidegate.sim.instance import OperatorInstance
 from tidegate.sim.protocol import Live
 from tidegate.sim.scheduler import Adversary
 from tidegate.time import Antichain
@@ -23,15 +23,15 @@ __all__ = ["Simulation"]
 
 
 class Simulation:
-    """A dataflow on ``workers`` workers, which share only what is on its way: for each pair, data and progress.
+    """A dataflow on ``workers`` workers. They share nothing but the data and the progress updates that they send.
 
     Progress updates arrive in the order in which they were sent. Data may overtake other data, as in the paper's model.
 
     `enabled` returns what can happen next and `perform` does it; `run` leaves the choice to an adversary. With
     ``check`` the paper's model runs beside it, and everything that the paper states is checked after every action.
 
-    >>> from tidegate.sim.components import components
-    >>> flow = components([[(1, 2)], [(2, 3)]])
+    >>> from tidegate.sim.weak import weak_components
+    >>> flow = weak_components([[(1, 2)], [(2, 3)]])
     >>> simulation = Simulation(flow, workers=2)
     >>> schedule = simulation.run(seed=7)
     >>> found = [part for sink in simulation.instances("d") for part in sink.answers(1).items()]
@@ -52,7 +52,9 @@ class Simulation:
         #: What was performed so far.
         self.schedule = Schedule()
         self._instances = {
-            (w, name): Instance(node, w, workers, self.graph) for w in self.workers for name, node in flow.nodes.items()
+            (w, name): OperatorInstance(node, w, workers, self.graph)
+            for w in self.workers
+            for name, node in flow.nodes.items()
         }
         held = {w: [p for (v, _), i in self._instances.items() if v == w for p in i.held] for w in self.workers}
         self.protocol = Checked(self.graph, held) if check else Live(self.graph, held)
@@ -60,11 +62,11 @@ class Simulation:
         self._data: dict[tuple[int, int], deque[tuple[str, str, Any, Any]]] = {
             (v, w): deque() for v in self.workers for w in self.workers
         }
-        #: Instances that were not yet told the frontiers that their worker knows.
+        #: Instances whose worker knows frontiers that they were not yet told, as worker and operator.
         self._news: set[tuple[int, str]] = set()
 
     def instances(self, operator: str) -> list[Any]:
-        """Return the instances of an operator, by worker."""
+        """Return what each worker made of an operator (`SimulatedOperator`), by worker."""
         return [self._instances[w, operator].operator for w in self.workers]
 
     def frontier(self, worker: int, location: Location) -> Antichain[Any]:
@@ -80,7 +82,11 @@ class Simulation:
         return list(self._data[sender, worker])
 
     def enabled(self) -> list[Action]:
-        """Return what can happen next; a worker may also send some of its changes, and a datum overtake older ones."""
+        """Return what can happen next.
+
+        Two actions have variants that are not listed: a worker may send only some of its changes, and a datum may
+        overtake older ones.
+        """
         protocol = self.protocol
         found: list[Action] = []
         for (w, name), instance in self._instances.items():
@@ -215,17 +221,17 @@ class Simulation:
                 news = self._frontiers(instance) != instance.told
                 (self._news.add if news else self._news.discard)((w, name))
 
-    def _instance(self, action: Work | Receive | Proceed) -> Instance:
+    def _instance(self, action: Work | Receive | Proceed) -> OperatorInstance:
         instance = self._instances.get((action.worker, action.operator))
         _enabled(instance is not None, "a worker and an operator of the dataflow")
         assert instance is not None
         return instance
 
-    def _frontiers(self, instance: Instance) -> dict[str, Antichain[Any]]:
+    def _frontiers(self, instance: OperatorInstance) -> dict[str, Antichain[Any]]:
         node = instance.node
         return {port: self.frontier(instance.worker, node.at(port)) for port in node.inputs}
 
-    def _settle(self, instance: Instance, ledger: Ledger, consumed: Pointstamp | None = None) -> None:
+    def _settle(self, instance: OperatorInstance, ledger: Ledger, consumed: Pointstamp | None = None) -> None:
         """Turn what an operator did into one ``perf_op`` and put what it sent into the queues."""
         changes = Counter[Pointstamp](ledger.changes)
         if consumed is not None:
@@ -249,8 +255,8 @@ class Simulation:
             self._data[instance.worker, to].append((name, port, t, data))
 
 
-def _enabled(holds: bool, expected: str) -> None:
-    if not holds:
+def _enabled(met: bool, expected: str) -> None:
+    if not met:
         raise NotEnabled(
             f"expected {expected}, got none",
             hint="a schedule is replayed on the dataflow and workers that it was made on",

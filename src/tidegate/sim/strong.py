@@ -25,9 +25,9 @@ from typing import Any, TypeAlias
 
 from tidegate.progress import Enter, Leave
 from tidegate.sim.capability import Capability
-from tidegate.sim.components import Answers, Edge, Edges, Feedback
 from tidegate.sim.dataflow import Dataflow
-from tidegate.sim.operator import Message, Operator
+from tidegate.sim.operator import Message, SimulatedOperator
+from tidegate.sim.weak import Answers, Edge, Edges, Feedback
 from tidegate.time import Antichain, Nat, Product
 
 __all__ = ["Colours", "Graphs", "strong_components"]
@@ -99,7 +99,7 @@ class _Round:
         self.held = {output: message.capability(output) for output in ("colour", "mark", "again", "found")}
 
 
-class Colours(Operator):
+class Colours(SimulatedOperator):
     """The operator ``p``: the edges, colours and marks of a share of the vertices."""
 
     def __init__(self) -> None:

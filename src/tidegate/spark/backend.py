@@ -15,7 +15,7 @@ from tidegate.engine.keys import key_text
 from tidegate.engine.relation import Call, Kept, Measurement, Relation
 from tidegate.flow.errors import FlowError
 from tidegate.flow.loops.query import Query
-from tidegate.flow.plan import Operator
+from tidegate.flow.plan import PlanOperator
 from tidegate.spark.jvm import classes, collected, drop_global_view, frame_of_rows, release_checkpoint
 from tidegate.spark.relation import SparkRelation, frame_of
 from tidegate.spark.runtime import Runtime
@@ -49,7 +49,7 @@ class SparkBackend:
         """Return the exceptions with which Spark refuses a plan."""
         return self.runtime.refusals
 
-    def refused(self, operator: Operator, inputs: Sequence[Relation], error: Exception) -> FlowError:
+    def refused(self, operator: PlanOperator, inputs: Sequence[Relation], error: Exception) -> FlowError:
         """Return the error for an operator that Spark refuses, which points at the failing expression."""
         return refused(operator, [frame_of(given) for given in inputs], self.runtime, error)
 

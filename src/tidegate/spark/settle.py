@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.errors import BadArgument, BadExpression, FlowError, pointed
 from tidegate.flow.expressions import Expression
-from tidegate.flow.plan import Iterate, Operator, Where
+from tidegate.flow.plan import Iterate, PlanOperator, Where
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["message_of", "refused"]
 
 
-def refused(operator: Operator, inputs: Sequence[DataFrame], runtime: Runtime, error: Exception) -> FlowError:
+def refused(operator: PlanOperator, inputs: Sequence[DataFrame], runtime: Runtime, error: Exception) -> FlowError:
     """Return the error for an operator that Spark refuses, which points at the failing expression."""
     if isinstance(operator, Iterate):
         # The columns that a loop keeps come from its queries and not from its inputs, so they can't be tried here.
@@ -41,7 +41,7 @@ def refused(operator: Operator, inputs: Sequence[DataFrame], runtime: Runtime, e
     return BadExpression(f"Spark refuses this operator: {message_of(error)}")
 
 
-def _expressions(operator: Operator) -> Iterator[tuple[str, bool]]:
+def _expressions(operator: PlanOperator) -> Iterator[tuple[str, bool]]:
     """Return the expressions of an operator, and whether they aggregate."""
     for field in fields(operator):
         value: Any = getattr(operator, field.name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tidegate.flow import plan as operators
 from tidegate.flow.clocks import declared_schema
-from tidegate.flow.plan import CalendarFrame, Operator, SessionFrame, Source, Table, WindowFrame
+from tidegate.flow.plan import CalendarFrame, PlanOperator, SessionFrame, Source, Table, WindowFrame
 from tidegate.flow.schema import Column
 from tidegate.flow.watermarks import Arriving, AtEnd
 from tidegate.testing.writing import Writing
@@ -42,7 +42,7 @@ def _ddl(columns: Sequence[Column]) -> str:
 
 
 @singledispatch
-def written(operator: Operator, writing: Writing) -> str:  # noqa: ARG001
+def written(operator: PlanOperator, writing: Writing) -> str:  # noqa: ARG001
     """Return the call that makes an operator."""
     raise NotWritten(operator.verb)
 
@@ -111,7 +111,7 @@ def _(operator: operators.At, writing: Writing) -> str:
 
 @written.register(operators.Gate)
 @written.register(operators.Distinct)
-def _(operator: Operator, writing: Writing) -> str:
+def _(operator: PlanOperator, writing: Writing) -> str:
     return _call(writing.first(operator), operator.verb)
 
 

@@ -13,7 +13,7 @@ from tidegate.spec import WM, Event
 from tidegate.testing.asked import Asked, HandClock
 from tidegate.testing.engines import Driver, Given, Row, Setting
 from tidegate.testing.plans import driven
-from tidegate.testing.strategies import Progress
+from tidegate.testing.strategies import SourceProgress
 from tidegate.time import Order, Poset, Product, maximal
 
 __all__ = ["SpecificationDriver"]
@@ -26,7 +26,7 @@ class SpecificationDriver(Driver):
         self._setting = setting
         self._plan = setting.plan
         self._clock = HandClock(setting.now)
-        self._progress = Progress(driven(setting), setting, self._clock)
+        self._progress = SourceProgress(driven(setting), setting, self._clock)
         self._asked = Asked(self._progress, lambda *_: None)  # type: ignore[arg-type]
         self._events: dict[str, list[Event | Row]] = {source.id: [] for source in self._plan.sources}
         #: The greatest watermarks of each source.

@@ -28,10 +28,10 @@ from tidegate.testing.asked import HandClock
 from tidegate.testing.engines import Given, Row, Setting
 from tidegate.time import TOP, Inl, complete_times, maximal
 
-__all__ = ["Progress", "due_beat"]
+__all__ = ["SourceProgress", "due_beat"]
 
 
-class Progress:
+class SourceProgress:
     """How far the sources of a flow are, as engines count it; it stands for an engine where `Run` asks for one."""
 
     def __init__(self, plan: Plan, setting: Setting, clock: HandClock) -> None:

@@ -8,10 +8,10 @@ from keyword import iskeyword
 from typing import Any
 
 from tidegate.flow import sqltypes
-from tidegate.flow.plan import Operator, Plan
+from tidegate.flow.plan import Plan, PlanOperator
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import show_span
-from tidegate.spec import Operator as SpecOperator
+from tidegate.spec import Operator
 
 __all__ = ["FlowCode", "Writing", "importable"]
 
@@ -52,19 +52,19 @@ class Writing:
             self._names[id_] = plain
         return self._names[id_]
 
-    def first(self, operator: Operator) -> str:
+    def first(self, operator: PlanOperator) -> str:
         """Return the stream that an operator is called on."""
         return self.name(operator.inputs[0])
 
-    def others(self, operator: Operator) -> list[str]:
+    def others(self, operator: PlanOperator) -> list[str]:
         """Return the other streams that it takes."""
         return [self.name(id_) for id_ in operator.inputs[1:]]
 
-    def schema(self, operator: Operator) -> Schema:
+    def schema(self, operator: PlanOperator) -> Schema:
         """Return the columns of the stream that it is called on."""
         return self.plan[operator.inputs[0]].schema
 
-    def span(self, count: int | None, operator: Operator, over: str | None = None) -> Any:
+    def span(self, count: int | None, operator: PlanOperator, over: str | None = None) -> Any:
         """Return so many units of a time column as a user writes them."""
         if count is None:
             return None
@@ -72,7 +72,7 @@ class Writing:
         type_ = schema[over or schema.time[0]].type or ""
         return count if type_ in sqltypes.INTEGERS else show_span(count, type_)
 
-    def over(self, operator: Operator, over: str | None) -> str | None:
+    def over(self, operator: PlanOperator, over: str | None) -> str | None:
         """Return the time column to be named, if there are several."""
         return over if over and len(self.schema(operator).time) > 1 else None
 
@@ -83,7 +83,7 @@ class Writing:
             self.code.imports.add(f"from {module} import {name.partition('.')[0]}")
             return name
         kind = type(value)
-        if isinstance(value, SpecOperator) and (found := importable(kind)) and _is_call(repr(value), kind):
+        if isinstance(value, Operator) and (found := importable(kind)) and _is_call(repr(value), kind):
             self.code.imports.add(f"from {found[0]} import {found[1].partition('.')[0]}")
             return repr(value)
         name = f"{hint}_{len(self.code.opaque) + 1}"

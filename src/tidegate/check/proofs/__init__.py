@@ -9,8 +9,8 @@ from tidegate.extras import require
 
 require("prove", "tidegate.check.proofs")
 
-from tidegate.check.proofs.mutants import MUTANTS, Mutant
+from tidegate.check.proofs.mutants import MUTANTS, ProofMutant
 from tidegate.check.proofs.proving import SIZES, prove, queries
-from tidegate.check.proofs.query import Query, Result, Verdict, answer
+from tidegate.check.proofs.query import ProofQuery, Result, Verdict, answer
 
-__all__ = ["MUTANTS", "SIZES", "Mutant", "Query", "Result", "Verdict", "answer", "prove", "queries"]
+__all__ = ["MUTANTS", "SIZES", "ProofMutant", "ProofQuery", "Result", "Verdict", "answer", "prove", "queries"]

@@ -11,7 +11,7 @@ from tidegate.check.proofs.inductive import Action, Claim, Invariant, Premises, 
 from tidegate.check.proofs.logic import (
     Counts,
     Finite,
-    Scope,
+    ProofScope,
     Term,
     beta_upright,
     closed,
@@ -25,7 +25,7 @@ from tidegate.check.proofs.logic import (
     upright,
     vacant,
 )
-from tidegate.check.proofs.query import Step
+from tidegate.check.proofs.query import ProofStep
 from tidegate.check.proofs.updates import UpdatesState, counted, function, rows
 
 __all__ = [
@@ -89,7 +89,7 @@ def _beta(c: UpdatesState, w: Term, v: Term, k: Term, p: Term) -> Term:
     return z3.Implies(z3.And(c.in_queue(w, v, k), M(p) > 0), z3.Or(supp(c.scope, M, p), supp(c.scope, N, p)))
 
 
-def _begin(scope: Scope) -> UpdatesState:
+def _begin(scope: ProofScope) -> UpdatesState:
     return UpdatesState(
         scope,
         rec=function("rec", "P"),
@@ -114,7 +114,7 @@ def _initial(c: UpdatesState) -> list[Term]:
     return [nonnegative(c.scope, c.rec), empty, queues, nothing, *sums]
 
 
-def both(scope: Scope, M: Counts) -> Term:
+def both(scope: ProofScope, M: Counts) -> Term:
     """Return that ``M`` is upright: in both variants of `supp`, which for a finite ``M`` is the same."""
     return z3.And(upright(scope, M), upright(scope, M, supp_strong))
 
@@ -192,17 +192,17 @@ def _mono(known: Premises, c: UpdatesState, _: UpdatesState, p: Term) -> Proof:
         # If the view is vacant, nothing exists (Safe). What the others have to tell is a sum of upright multisets.
         [comes, beta_here, comes_then, safe, others_tell, few],
         [
-            Step([known.if_, safe], rec),
-            Step([comes, nonempty], tells),
-            Step([comes_then, nonempty], behind),
-            Step([beta_here, nonempty], beta),
+            ProofStep([known.if_, safe], rec),
+            ProofStep([comes, nonempty], tells),
+            ProofStep([comes_then, nonempty], behind),
+            ProofStep([beta_here, nonempty], beta),
             # All that is unheard adds up to nothing up to p.
-            Step([adds_up, rec, known.if_], gone := vacant(scope, c.unheard(v), p)),
+            ProofStep([adds_up, rec, known.if_], gone := vacant(scope, c.unheard(v), p)),
             # It is the sum of what w has to tell and what the others have. Both are upright, so neither has anything
             # there.
-            Step([*known.order, gone, tells, others_tell], nothing := vacant(scope, c.to_come(w, v), p)),
+            ProofStep([*known.order, gone, tells, others_tell], nothing := vacant(scope, c.to_come(w, v), p)),
             # The update and what comes after it cancel out there, so neither has anything either.
-            Step([*known.order, nothing, behind, beta, few], none := vacant(scope, head, p)),
+            ProofStep([*known.order, nothing, behind, beta, few], none := vacant(scope, head, p)),
         ],
         [known.if_, none],
     )

@@ -14,7 +14,7 @@ from tidegate.check.proofs.inductive import Action, Invariant, shown
 from tidegate.check.proofs.logic import (
     Counts,
     Finite,
-    Scope,
+    ProofScope,
     Term,
     at_or_below,
     below,
@@ -82,7 +82,7 @@ class ExchangeRules:
 
     newest: bool = False
     #: What sending needs of the sender's capabilities ``C`` and a pointstamp.
-    sends: Callable[[Scope, Counts, Term], Term] = below
+    sends: Callable[[ProofScope, Counts, Term], Term] = below
     #: What justifies keeping back ``M``, given the configuration and the worker.
     rest: Callable[[ExchangeState, Term, Counts], Term] = lambda c, w, M: both(c.scope, c.held(w), M)
 
@@ -90,12 +90,12 @@ class ExchangeRules:
 _RULES = ExchangeRules()
 
 
-def both(scope: Scope, C: Counts, M: Counts) -> Term:
+def both(scope: ProofScope, C: Counts, M: Counts) -> Term:
     """Return that ``M`` is justified by ``C``: in both variants of `supp`, which for a finite ``M`` is the same."""
     return z3.And(justified(scope, C, M), justified(scope, C, M, supp_strong))
 
 
-def begin(scope: Scope) -> ExchangeState:
+def begin(scope: ProofScope) -> ExchangeState:
     """Return a configuration of which nothing is known."""
     return ExchangeState(
         scope,
@@ -240,7 +240,7 @@ def perf_op(c: ExchangeState, rules: ExchangeRules = _RULES) -> Action[ExchangeS
     )
 
 
-def none_below(scope: Scope, C: Counts, m: Term) -> Term:
+def none_below(scope: ProofScope, C: Counts, m: Term) -> Term:
     """Whether ``C`` counts nothing strictly below ``m``."""
     return scope.all("P", lambda r: z3.Implies(lt(r, m), C(r) == 0))
 

@@ -42,7 +42,7 @@ from tidegate.check.proofs.logic import (
     vacant,
     z_and,
 )
-from tidegate.check.proofs.query import Step
+from tidegate.check.proofs.query import ProofStep
 from tidegate.check.proofs.updates import rows
 
 __all__ = ["CLAIMS", "exchange"]
@@ -62,7 +62,7 @@ def _least_believed(known: Premises, c: ExchangeState, v: Term, m: Term) -> Proo
     why, adds_up = _info_justified(c, v), known.invariants["rec = glob + info"]
     at = justified_at(c.scope, c.rec, c.unheard(v), m, supp_strong)
     # What is unheard is a sum of justified multisets.
-    return Proof([why], [Step([why], at)], [*known.order, adds_up, at, known.if_])
+    return Proof([why], [ProofStep([why], at)], [*known.order, adds_up, at, known.if_])
 
 
 def _believed(known: Premises, c: ExchangeState, v: Term, p: Term) -> Proof:
@@ -73,7 +73,7 @@ def _believed(known: Premises, c: ExchangeState, v: Term, p: Term) -> Proof:
 
 def _safe(known: Premises, c: ExchangeState, v: Term, p: Term) -> Proof:
     believed = z3.Implies(nothing := _believes_nothing(c, v, p), vacant(c.scope, c.rec, p))
-    return Proof([believed], [Step([known.if_], nothing)], [nothing, believed])
+    return Proof([believed], [ProofStep([known.if_], nothing)], [nothing, believed])
 
 
 def _believes_nothing(c: ExchangeState, v: Term, p: Term) -> Term:
@@ -97,10 +97,10 @@ def _nothing_comes(known: Premises, c: ExchangeState, w: Term, v: Term, p: Term)
         # What exists is believed. What is unheard, from all or from the others, is a sum of justified multisets.
         [comes, believed, why, others_tell],
         [
-            Step([known.if_, believed], rec),
-            Step([comes, queue], own),
-            Step([*known.order, own], tells),
-            Step([*known.order, adds_up, rec, why, known.if_], gone := vacant(scope, c.unheard(v), p)),
+            ProofStep([known.if_, believed], rec),
+            ProofStep([comes, queue], own),
+            ProofStep([*known.order, own], tells),
+            ProofStep([*known.order, adds_up, rec, why, known.if_], gone := vacant(scope, c.unheard(v), p)),
         ],
         [*known.order, gone, rec, tells, others_tell],
     )
@@ -114,11 +114,11 @@ def _queue_begins(known: Premises, c: ExchangeState, w: Term, v: Term, p: Term) 
         # Both claims before this one.
         [believed, unheard],
         [
-            Step([known.if_], nothing),
-            Step([known.if_], inside := c.in_queue(w, v, begin)),
-            Step([nothing, believed], rec),
-            Step([nothing, unheard], coming := _vacant_from(c, w, v, p)),
-            Step([*known.order, positive, rec], held := vacant(c.scope, c.held(w), p)),
+            ProofStep([known.if_], nothing),
+            ProofStep([known.if_], inside := c.in_queue(w, v, begin)),
+            ProofStep([nothing, believed], rec),
+            ProofStep([nothing, unheard], coming := _vacant_from(c, w, v, p)),
+            ProofStep([*known.order, positive, rec], held := vacant(c.scope, c.held(w), p)),
         ],
         [inside, coming, held],
     )
@@ -137,9 +137,9 @@ def _least_unchanged(known: Premises, c: ExchangeState, w: Term, v: Term, k: Ter
     return Proof(
         [comes, update],
         [
-            Step([comes, known.if_], behind),
-            Step([update], with_it),
-            Step([known.if_], below_it),
+            ProofStep([comes, known.if_], behind),
+            ProofStep([update], with_it),
+            ProofStep([known.if_], below_it),
         ],
         [*known.order, known.if_, behind, with_it, below_it],
     )
@@ -154,9 +154,9 @@ def _next_is_vacant(known: Premises, c: ExchangeState, w: Term, v: Term, k: Term
     return Proof(
         [least, few],
         [
-            Step([*known.order[:3], known.if_], lower),
-            Step([least, lower], here),
-            Step([*known.order[:3], few, here], none := vacant(scope, head, p)),
+            ProofStep([*known.order[:3], known.if_], lower),
+            ProofStep([least, lower], here),
+            ProofStep([*known.order[:3], few, here], none := vacant(scope, head, p)),
         ],
         [known.if_, none],
     )
@@ -183,9 +183,9 @@ def _mono(known: Premises, c: ExchangeState, _: ExchangeState, p: Term) -> Proof
         # Safe, and both parts of lemma glob for the first update.
         [safe, unheard, along],
         [
-            Step([known.if_, unheard], nothing := _vacant_from(c, w, v, p)),
-            Step([*known.order, positive, known.if_, safe], held := vacant(c.scope, c.held(w), p)),
-            Step([nonempty, nothing, held, along], none := vacant(c.scope, c.update(w, v, begin), p)),
+            ProofStep([known.if_, unheard], nothing := _vacant_from(c, w, v, p)),
+            ProofStep([*known.order, positive, known.if_, safe], held := vacant(c.scope, c.held(w), p)),
+            ProofStep([nonempty, nothing, held, along], none := vacant(c.scope, c.update(w, v, begin), p)),
         ],
         [known.if_, none],
     )

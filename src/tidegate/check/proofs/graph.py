@@ -12,8 +12,8 @@ from functools import cache
 
 import z3
 
-from tidegate.check.proofs.logic import Counts, Finite, Scope, Term, closed, le, partial_order, sort
-from tidegate.check.proofs.query import Obligation, Query
+from tidegate.check.proofs.logic import Counts, Finite, ProofScope, Term, closed, le, partial_order, sort
+from tidegate.check.proofs.query import Obligation, ProofQuery
 from tidegate.check.proofs.updates import function
 
 __all__ = [
@@ -49,7 +49,7 @@ def leaves(p: Term, s: Term) -> Term:
     return LOC(p) == SRC(s)
 
 
-def _edges(scope: Scope) -> list[Term]:
+def _edges(scope: ProofScope) -> list[Term]:
     """Return what is assumed of times and edges."""
     named = [
         scope.all("P", lambda p: closed(scope, "L", LOC(p))),
@@ -66,14 +66,14 @@ def _edges(scope: Scope) -> list[Term]:
     ]
 
 
-def _reaches(scope: Scope, p: Term, q: Term, edges: int) -> Term:
+def _reaches(scope: ProofScope, p: Term, q: Term, edges: int) -> Term:
     if not edges:
         return tle(p, q)
     further = scope.some("S", lambda s: z3.And(leaves(p, s), _reaches(scope, STEP(p, s), q, edges - 1)))
     return z3.Or(tle(p, q), further)
 
 
-def graph_axioms(scope: Scope) -> list[Term]:
+def graph_axioms(scope: ProofScope) -> list[Term]:
     """Return what is assumed of a graph; that ``le`` is a partial order with these properties follows, see `paths`."""
     # Where all can be named, it is written out: a path without a cycle has fewer edges than there are locations.
     exact = (
@@ -90,7 +90,7 @@ def graph_axioms(scope: Scope) -> list[Term]:
     ]
 
 
-def paths() -> Iterator[Query]:
+def paths() -> Iterator[ProofQuery]:
     """Return the lemmas about could-result-in: it is a partial order, by what Figure 5 assumes of paths.
 
     Paths keep the order of times, can be composed, and have an empty one. Along a cycle no time comes back at or below
@@ -137,12 +137,12 @@ def paths() -> Iterator[Query]:
     e, r, t = z3.Const("e", sort("S")), z3.Const("r", sort("R")), z3.Const("t", sort("R"))
     whole = then(r, t)
 
-    def query(part: str, given: Sequence[Term], goal: Term, *, possible: bool = False) -> Query:
-        def build(scope: Scope) -> Obligation:
+    def query(part: str, given: Sequence[Term], goal: Term, *, possible: bool = False) -> ProofQuery:
+        def build(scope: ProofScope) -> Obligation:
             return Obligation([*_edges(scope), *given], goal)
 
         scopes = [Finite(P=3, S=1, L=2)] if possible else []
-        return Query("graph", "could-result-in is a partial order along edges", part, build, scopes, possible)
+        return ProofQuery("graph", "could-result-in is a partial order along edges", part, build, scopes, possible)
 
     # What is assumed of all paths is given for those that matter; a path is named that shows what is claimed.
     both = [*path(a, a, r), *path(walk(a, r), b, t), *composed(a, r, t)]
@@ -161,7 +161,7 @@ def paths() -> Iterator[Query]:
 # Frontiers, and what they pass along edges.
 
 
-def frontier(scope: Scope, M: Counts) -> Counts:
+def frontier(scope: ProofScope, M: Counts) -> Counts:
     """Return the minimal times at each location that have a positive count in ``M``, each once."""
 
     # Each count is a formula over all pointstamps, and is asked for again and again.
@@ -173,7 +173,7 @@ def frontier(scope: Scope, M: Counts) -> Counts:
     return counts
 
 
-def has_frontier(scope: Scope, M: Counts) -> Term:
+def has_frontier(scope: ProofScope, M: Counts) -> Term:
     """Return what is used of finiteness: at or below each time with a positive count is one of the frontier."""
     return scope.all(
         "P",
@@ -181,7 +181,7 @@ def has_frontier(scope: Scope, M: Counts) -> Term:
     )
 
 
-def expects(scope: Scope, imp: Counts, q: Term) -> Term:
+def expects(scope: ProofScope, imp: Counts, q: Term) -> Term:
     """Whether something at the location of ``q``, at or below it, is implied."""
     return scope.some("P", lambda y: z3.And(tle(y, q), imp(y) > 0))
 
@@ -197,7 +197,7 @@ def flow_of(scope: Finite, M: Counts) -> Counts:
     return given
 
 
-def flow_facts(scope: Scope, M: Counts, flow: Counts) -> list[Term]:
+def flow_facts(scope: ProofScope, M: Counts, flow: Counts) -> list[Term]:
     """Return what is used of the sum ``flow`` of what ``M``, with the counts 0 and 1, gives along all edges."""
     return [
         scope.all("P", lambda q: flow(q) >= 0),
@@ -211,7 +211,7 @@ def flow_facts(scope: Scope, M: Counts, flow: Counts) -> list[Term]:
     ]
 
 
-def graph_in_words(scope: Scope, model: z3.ModelRef) -> Sequence[str]:
+def graph_in_words(scope: ProofScope, model: z3.ModelRef) -> Sequence[str]:
     """Return the locations, the order of times and the edges of a model."""
 
     def value(term: Term) -> Term:
@@ -229,5 +229,5 @@ def graph_in_words(scope: Scope, model: z3.ModelRef) -> Sequence[str]:
     return [f"order: {where}; {', '.join(less) or 'no two times are comparable'}; {', '.join(moves) or 'no edges'}"]
 
 
-def _name(scope: Scope, letter: str, value: Term, model: z3.ModelRef) -> str:
+def _name(scope: ProofScope, letter: str, value: Term, model: z3.ModelRef) -> str:
     return next((str(x) for x in scope.elements[letter] if model.eval(x, model_completion=True).eq(value)), str(value))

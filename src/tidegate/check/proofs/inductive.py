@@ -12,15 +12,15 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import z3
 
-from tidegate.check.proofs.logic import Finite, Scope, Term, closed, sort
-from tidegate.check.proofs.query import Obligation, Query, Step
+from tidegate.check.proofs.logic import Finite, ProofScope, Term, closed, sort
+from tidegate.check.proofs.query import Obligation, ProofQuery, ProofStep
 
 __all__ = ["Action", "Claim", "Invariant", "Premises", "Proof", "System", "individuals", "shown"]
 
 
 class _State(Protocol):
     @property
-    def scope(self) -> Scope: ...
+    def scope(self) -> ProofScope: ...
 
 
 C = TypeVar("C", bound=_State)
@@ -81,7 +81,7 @@ class Proof:
     """How a claim is proved: lemmas about sums that it uses, intermediate conclusions, and what the last one uses."""
 
     given: Sequence[Term] = ()
-    steps: Sequence[Step] = ()
+    steps: Sequence[ProofStep] = ()
     last: Sequence[Term] = ()
 
 
@@ -112,7 +112,7 @@ class System(Generic[C]):
     """A protocol: how its configurations begin, what they satisfy, and how they move."""
 
     protocol: str
-    begin: Callable[[Scope], C]
+    begin: Callable[[ProofScope], C]
     axioms: Callable[[C], Sequence[Term]]
     initial: Callable[[C], Sequence[Term]]
     invariants: Sequence[Invariant]
@@ -124,7 +124,7 @@ class System(Generic[C]):
     #: Instances of rows that are assumed for a goal at some individuals.
     rows: Callable[..., Sequence[tuple[Term, ...]]] = lambda *_: ()
 
-    def queries(self, only: str = "") -> Iterator[Query]:
+    def queries(self, only: str = "") -> Iterator[ProofQuery]:
         """Return all parts of the proof, or those that one action has to do with."""
         if not only:
             for inv in self.invariants:
@@ -145,9 +145,9 @@ class System(Generic[C]):
                     )
 
     def _query(
-        self, statement: str, part: str, build: Callable[[Scope], Obligation], *, possible: bool = False
-    ) -> Query:
-        return Query(self.protocol, statement, part, build, self.scopes, possible)
+        self, statement: str, part: str, build: Callable[[ProofScope], Obligation], *, possible: bool = False
+    ) -> ProofQuery:
+        return ProofQuery(self.protocol, statement, part, build, self.scopes, possible)
 
     def assumed(self, state: C, *xs: Term) -> list[Term]:
         """Return the invariants: all where they can be written out, else what a goal at some individuals needs."""
@@ -159,8 +159,8 @@ class System(Generic[C]):
     def _plain(self, state: C, inv: Invariant) -> bool:
         return isinstance(state.scope, Finite) or not inv.sorts.startswith("WWI")
 
-    def _begins(self, inv: Invariant) -> Callable[[Scope], Obligation]:
-        def build(scope: Scope) -> Obligation:
+    def _begins(self, inv: Invariant) -> Callable[[ProofScope], Obligation]:
+        def build(scope: ProofScope) -> Obligation:
             c = self.begin(scope)
             xs, named = individuals(scope, inv.sorts)
             given = [*self.axioms(c), *self.initial(c), *named]
@@ -168,8 +168,8 @@ class System(Generic[C]):
 
         return build
 
-    def _keeps(self, inv: Invariant, name: str) -> Callable[[Scope], Obligation]:
-        def build(scope: Scope) -> Obligation:
+    def _keeps(self, inv: Invariant, name: str) -> Callable[[ProofScope], Obligation]:
+        def build(scope: ProofScope) -> Obligation:
             c = self.begin(scope)
             act = self.actions[name](c)
             xs, named = individuals(scope, inv.sorts)
@@ -181,8 +181,8 @@ class System(Generic[C]):
 
         return build
 
-    def _possible(self, name: str) -> Callable[[Scope], Obligation]:
-        def build(scope: Scope) -> Obligation:
+    def _possible(self, name: str) -> Callable[[ProofScope], Obligation]:
+        def build(scope: ProofScope) -> Obligation:
             c = self.begin(scope)
             act = self.actions[name](c)
             given = [*self.axioms(c), *self.assumed(c), *act.enabled(frozenset())]
@@ -190,15 +190,15 @@ class System(Generic[C]):
 
         return build
 
-    def _consistent(self) -> Callable[[Scope], Obligation]:
-        def build(scope: Scope) -> Obligation:
+    def _consistent(self) -> Callable[[ProofScope], Obligation]:
+        def build(scope: ProofScope) -> Obligation:
             c = self.begin(scope)
             return Obligation([*self.axioms(c), *self.initial(c), *self.assumed(c)], z3.BoolVal(True))
 
         return build
 
-    def _claims(self, claim: Claim[C], *, possible: bool = False) -> Callable[[Scope], Obligation]:
-        def build(scope: Scope) -> Obligation:
+    def _claims(self, claim: Claim[C], *, possible: bool = False) -> Callable[[ProofScope], Obligation]:
+        def build(scope: ProofScope) -> Obligation:
             c = self.begin(scope)
             xs, named = individuals(scope, claim.sorts)
             act = self.actions[claim.action](c) if claim.action else None
@@ -219,7 +219,7 @@ class System(Generic[C]):
         return build
 
 
-def individuals(scope: Scope, sorts: str) -> tuple[list[Term], list[Term]]:
+def individuals(scope: ProofScope, sorts: str) -> tuple[list[Term], list[Term]]:
     """Return an arbitrary individual of each sort, and that it is one of those that there are."""
     xs = [z3.Const(f"any{i}", sort(s)) for i, s in enumerate(sorts)]
     return xs, [closed(scope, s, x) for s, x in zip(sorts, xs, strict=True)]
@@ -238,7 +238,7 @@ def _shown_step(system: System[C], c: C, act: Action[C], xs: Sequence[Term]) -> 
     return show
 
 
-def shown(scope: Scope, model: z3.ModelRef, x: Term) -> str:
+def shown(scope: ProofScope, model: z3.ModelRef, x: Term) -> str:
     """Return the name of an individual in a model."""
     value = model.eval(x, model_completion=True)
     if z3.is_int_value(value):

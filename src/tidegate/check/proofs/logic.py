@@ -16,7 +16,7 @@ import z3
 __all__ = [
     "Counts",
     "Finite",
-    "Scope",
+    "ProofScope",
     "Term",
     "Unbounded",
     "at_or_below",
@@ -44,7 +44,7 @@ Term: TypeAlias = Any
 #: A signed multiset: the count of each pointstamp, as a term.
 Counts: TypeAlias = Callable[[Term], Term]
 #: Says when a positive count is supported: `supp` or `supp_strong`.
-Support: TypeAlias = Callable[["Scope", Counts, Term], Term]
+Support: TypeAlias = Callable[["ProofScope", Counts, Term], Term]
 
 #: W: workers, P: pointstamps, S: edges with one summary each, L: locations, R: paths, I: positions in a queue.
 _SORTS = {name: z3.IntSort() if name == "I" else z3.DeclareSort(name) for name in "WPSLRI"}
@@ -62,7 +62,7 @@ def lt(a: Term, b: Term) -> Term:
     return z3.And(le(a, b), a != b)
 
 
-class Scope(Protocol):
+class ProofScope(Protocol):
     """What quantifiers range over."""
 
     #: The named individuals, for a scope that has only these.
@@ -139,13 +139,13 @@ def z_or(parts: Any) -> Term:
     return z3.Or(*[z3.BoolVal(x) if isinstance(x, bool) else x for x in parts])
 
 
-def closed(scope: Scope, name: str, value: Term) -> Term:
+def closed(scope: ProofScope, name: str, value: Term) -> Term:
     """Return that ``value`` is one of the named individuals, where there are only these."""
     known = scope.elements.get(name)
     return z3.BoolVal(True) if known is None else z_or(value == x for x in known)
 
 
-def partial_order(scope: Scope, le: Callable[[Term, Term], Term] = le) -> list[Term]:
+def partial_order(scope: ProofScope, le: Callable[[Term, Term], Term] = le) -> list[Term]:
     """Return what is assumed of the pointstamps: ``le`` is reflexive, antisymmetric and transitive."""
     return [
         scope.all("P", lambda a: le(a, a)),
@@ -154,7 +154,7 @@ def partial_order(scope: Scope, le: Callable[[Term, Term], Term] = le) -> list[T
     ]
 
 
-def finite(scope: Scope, M: Counts) -> Term:
+def finite(scope: ProofScope, M: Counts) -> Term:
     """Return what is used of finiteness: at or below what has a count, something minimal has one.
 
     Every multiset of the protocols has finitely many counts other than 0, so this is true of it in any partial order.
@@ -174,58 +174,58 @@ def finite(scope: Scope, M: Counts) -> Term:
     )
 
 
-def nonnegative(scope: Scope, M: Counts) -> Term:
+def nonnegative(scope: ProofScope, M: Counts) -> Term:
     """Whether ``M`` has no count below zero."""
     return scope.all("P", lambda p: M(p) >= 0)
 
 
-def vacant(scope: Scope, M: Counts, p: Term) -> Term:
+def vacant(scope: ProofScope, M: Counts, p: Term) -> Term:
     """Whether neither ``p`` nor anything below it has a count in ``M``."""
     return scope.all("P", lambda q: z3.Implies(le(q, p), M(q) == 0))
 
 
-def supp(scope: Scope, M: Counts, p: Term) -> Term:
+def supp(scope: ProofScope, M: Counts, p: Term) -> Term:
     """Whether ``M`` takes away something strictly below ``p``."""
     return scope.some("P", lambda q: z3.And(lt(q, p), M(q) < 0))
 
 
-def supp_strong(scope: Scope, M: Counts, p: Term) -> Term:
+def supp_strong(scope: ProofScope, M: Counts, p: Term) -> Term:
     """Whether it does, and adds nothing at or below that."""
     return scope.some(
         "P", lambda q: z3.And(lt(q, p), M(q) < 0, scope.all("P", lambda r: z3.Implies(le(r, q), M(r) <= 0)))
     )
 
 
-def below(scope: Scope, C: Counts, p: Term) -> Term:
+def below(scope: ProofScope, C: Counts, p: Term) -> Term:
     """Whether ``C`` counts something strictly below ``p``."""
     return scope.some("P", lambda q: z3.And(lt(q, p), C(q) > 0))
 
 
-def at_or_below(scope: Scope, C: Counts, p: Term) -> Term:
+def at_or_below(scope: ProofScope, C: Counts, p: Term) -> Term:
     """Whether ``C`` counts something at or below ``p``."""
     return scope.some("P", lambda q: z3.And(le(q, p), C(q) > 0))
 
 
-def holds_somewhere(scope: Scope, M: Counts) -> Term:
+def holds_somewhere(scope: ProofScope, M: Counts) -> Term:
     """Whether ``M`` has any count other than zero."""
     return scope.some("P", lambda p: M(p) != 0)
 
 
-def upright(scope: Scope, M: Counts, support: Support = supp) -> Term:
+def upright(scope: ProofScope, M: Counts, support: Support = supp) -> Term:
     """Whether everything that ``M`` adds is supported."""
     return scope.all("P", lambda p: z3.Implies(M(p) > 0, support(scope, M, p)))
 
 
-def beta_upright(scope: Scope, M: Counts, N: Counts) -> Term:
+def beta_upright(scope: ProofScope, M: Counts, N: Counts) -> Term:
     """Whether everything that ``M`` adds is supported in ``M`` or in ``N``."""
     return scope.all("P", lambda p: z3.Implies(M(p) > 0, z3.Or(supp(scope, M, p), supp(scope, N, p))))
 
 
-def justified(scope: Scope, C: Counts, M: Counts, support: Support = supp) -> Term:
+def justified(scope: ProofScope, C: Counts, M: Counts, support: Support = supp) -> Term:
     """Whether everything that ``M`` adds is supported in ``M``, or held back by something in ``C``."""
     return scope.all("P", lambda p: justified_at(scope, C, M, p, support))
 
 
-def justified_at(scope: Scope, C: Counts, M: Counts, p: Term, support: Support = supp) -> Term:
+def justified_at(scope: ProofScope, C: Counts, M: Counts, p: Term, support: Support = supp) -> Term:
     """Whether ``M`` may add ``p``."""
     return z3.Implies(M(p) > 0, z3.Or(support(scope, M, p), below(scope, C, p), M(p) < C(p)))

@@ -19,14 +19,14 @@ from tidegate.check.proofs.graph import tlt
 from tidegate.check.proofs.inductive import System
 from tidegate.check.proofs.logic import Counts, Term, at_or_below, below, justified, supp
 from tidegate.check.proofs.propagation import PropagationRules, propagation
-from tidegate.check.proofs.query import Query, Result, Verdict, answer
+from tidegate.check.proofs.query import ProofQuery, Result, Verdict, answer
 from tidegate.check.proofs.tracker import TrackerRules, tracker
 
-__all__ = ["MUTANTS", "Mutant"]
+__all__ = ["MUTANTS", "ProofMutant"]
 
 
 @dataclass(frozen=True)
-class Mutant:
+class ProofMutant:
     """A protocol with one guard less: the action that it changes, and the statement whose proof fails.
 
     If none fails, ``harmless`` says why.
@@ -38,7 +38,7 @@ class Mutant:
     breaks: str = ""
     harmless: str = ""
 
-    def queries(self) -> Iterator[Query]:
+    def queries(self) -> Iterator[ProofQuery]:
         """Return what has to be asked: the statement that should fail, or all that have to do with the action."""
         for query in self.system().queries(only=self.action):
             if not query.possible and (not self.breaks or query.statement == self.breaks):
@@ -78,109 +78,113 @@ def _as_many_as_held(c: ExchangeState, w: Term, M: Counts) -> Term:
 
 
 #: The guards of the four protocols. Of `recv_upd`, ``msg w w' ≠ []`` has no mutant: without it there is no update.
-MUTANTS: list[Mutant] = [
-    Mutant("clocks, perf_op: no Δneg <= rec", _clocks("Δneg <= rec"), "perf_op", "rec is positive"),
-    Mutant("clocks, perf_op: no upright Δ", _clocks("upright Δ"), "perf_op", "what is to come is upright"),
-    Mutant(
+MUTANTS: list[ProofMutant] = [
+    ProofMutant("clocks, perf_op: no Δneg <= rec", _clocks("Δneg <= rec"), "perf_op", "rec is positive"),
+    ProofMutant("clocks, perf_op: no upright Δ", _clocks("upright Δ"), "perf_op", "what is to come is upright"),
+    ProofMutant(
         "clocks, send_upd: no upright rest", _clocks("upright (temp w - γ)"), "send_upd", "what is to come is upright"
     ),
-    Mutant(
+    ProofMutant(
         "clocks, send_upd: γ may be empty",
         _clocks("γ ≠ {}"),
         "send_upd",
         harmless="an empty update changes no view",
     ),
-    Mutant("clocks, send_upd: not to the sender", _clocks(sender_too=False), "send_upd", "rec = glob + info"),
-    Mutant("clocks, recv_upd: newest first", _clocks(newest=True), "recv_upd", "what is to come is upright"),
-    Mutant(
+    ProofMutant("clocks, send_upd: not to the sender", _clocks(sender_too=False), "send_upd", "rec = glob + info"),
+    ProofMutant("clocks, recv_upd: newest first", _clocks(newest=True), "recv_upd", "what is to come is upright"),
+    ProofMutant(
         "exchange, perf_op: may have no effect",
         _exchange("Δdata ≠ {} or Δself - Δneg ≠ {}"),
         "perf_op",
         harmless="an operation without effect is a stutter step",
     ),
-    Mutant("exchange, perf_op: no Δneg <= caps", _exchange("Δneg <= caps w"), "perf_op", "caps and data are positive"),
-    Mutant(
+    ProofMutant(
+        "exchange, perf_op: no Δneg <= caps", _exchange("Δneg <= caps w"), "perf_op", "caps and data are positive"
+    ),
+    ProofMutant(
         "exchange, perf_op: sends anything",
         _exchange("Δdata strictly above caps w"),
         "perf_op",
         "Safe for ever",
     ),
-    Mutant(
+    ProofMutant(
         "exchange, perf_op: sends at a capability",
         _exchange(sends=at_or_below),
         "perf_op",
         "what is to come is justified",
     ),
-    Mutant("exchange, perf_op: takes anything", _exchange("Δself at or above caps w"), "perf_op", "Safe for ever"),
-    Mutant(
+    ProofMutant("exchange, perf_op: takes anything", _exchange("Δself at or above caps w"), "perf_op", "Safe for ever"),
+    ProofMutant(
         "exchange, send_upd: no justified rest",
         _exchange("justified (caps w) (temp w - γ)"),
         "send_upd",
         "what is to come is justified",
     ),
-    Mutant(
+    ProofMutant(
         "exchange, send_upd: <= in justified",
         _exchange(rest=_as_many_as_held),
         "send_upd",
         "what is to come is justified",
     ),
-    Mutant(
+    ProofMutant(
         "exchange, send_upd: justified by rec",
         _exchange(rest=lambda c, _, M: justified(c.scope, c.rec, M)),
         "send_upd",
         "what is to come is justified",
     ),
-    Mutant(
+    ProofMutant(
         "exchange, send_upd: γ may be empty",
         _exchange("γ ≠ {}"),
         "send_upd",
         harmless="an empty update changes no view",
     ),
-    Mutant("exchange, recv_cap: not sent", _exchange("(w, p) ∈ data"), "recv_cap", "Safe for ever"),
-    Mutant("exchange, recv_upd: newest first", _exchange(newest=True), "recv_upd", "what is to come is justified"),
-    Mutant(
+    ProofMutant("exchange, recv_cap: not sent", _exchange("(w, p) ∈ data"), "recv_cap", "Safe for ever"),
+    ProofMutant("exchange, recv_upd: newest first", _exchange(newest=True), "recv_upd", "what is to come is justified"),
+    ProofMutant(
         "propagation, change_multiplicity: n may be 0",
         _propagation("n ≠ 0"),
         "change_multiplicity",
         harmless="a change by nothing leaves pts and its frontier as they are",
     ),
-    Mutant(
+    ProofMutant(
         "propagation, change_multiplicity: any time",
         _propagation("some t' <= t in the frontier of imp l"),
         "change_multiplicity",
         "nothing enters from outside of what is expected",
     ),
-    Mutant(
+    ProofMutant(
         "propagation, change_multiplicity: no filter",
         _propagation(filter_pts=False),
         "change_multiplicity",
         "imp + work adds up",
     ),
-    Mutant(
+    ProofMutant(
         "propagation, propagate: not pending",
         _propagation("t ∈ work l"),
         "propagate",
         harmless="what is not pending has count 0, and adding 0 to imp changes no frontier",
     ),
-    Mutant(
+    ProofMutant(
         "propagation, propagate: any time",
         _propagation("no smaller time in any worklist"),
         "propagate",
         "what could result in a propagated time is settled",
     ),
-    Mutant(
+    ProofMutant(
         "propagation, propagate: any time, one order",
         _propagation("no smaller time in any worklist"),
         "propagate, one order",
         "what is smaller than a propagated time is settled",
     ),
-    Mutant(
+    ProofMutant(
         "propagation, propagate: least of its location",
         _propagation(before=tlt),
         "propagate",
         "what could result in a propagated time is settled",
     ),
-    Mutant("propagation, propagate: no filter", _propagation(filter_imp=False), "propagate", "imp + work adds up"),
-    Mutant("tracker, recv_upd: no init", _tracker("init w'"), "recv_upd", "updates can be received"),
-    Mutant("tracker, propagate: one step", _tracker(to_the_end=False), "propagate", "what is believed is expected"),
+    ProofMutant("propagation, propagate: no filter", _propagation(filter_imp=False), "propagate", "imp + work adds up"),
+    ProofMutant("tracker, recv_upd: no init", _tracker("init w'"), "recv_upd", "updates can be received"),
+    ProofMutant(
+        "tracker, propagate: one step", _tracker(to_the_end=False), "propagate", "what is believed is expected"
+    ),
 ]

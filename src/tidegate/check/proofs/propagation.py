@@ -22,8 +22,8 @@ from tidegate.check.proofs.graph import (
     tlt,
 )
 from tidegate.check.proofs.inductive import Action, Claim, Invariant, Premises, Proof, System, shown
-from tidegate.check.proofs.logic import Counts, Finite, Scope, Term, closed, finite, le, sort
-from tidegate.check.proofs.query import Step
+from tidegate.check.proofs.logic import Counts, Finite, ProofScope, Term, closed, finite, le, sort
+from tidegate.check.proofs.query import ProofStep
 from tidegate.check.proofs.updates import counted, function
 
 __all__ = ["CLAIMS", "INVARIANTS", "PropagationRules", "PropagationState", "propagated", "propagation", "vacant_work"]
@@ -37,7 +37,7 @@ _X, _N = z3.Const("x", sort("P")), z3.Int("n")
 class PropagationState:
     """A configuration of one worker; ``flow`` is what the frontiers of ``imp`` give along all edges."""
 
-    scope: Scope = field(repr=False)
+    scope: ProofScope = field(repr=False)
     pts: Counts
     imp: Counts
     work: Counts
@@ -67,7 +67,7 @@ class PropagationRules:
 _RULES = PropagationRules()
 
 
-def _begin(scope: Scope) -> PropagationState:
+def _begin(scope: ProofScope) -> PropagationState:
     return PropagationState(
         scope, function("pts", "P"), function("imp", "P"), function("work", "P"), function("flow", "P")
     ).with_flow(function("flow", "P"))
@@ -233,7 +233,7 @@ def _along_edge(known: Premises, c: PropagationState, x: Term, s: Term, q: Term)
     scope, few = c.scope, has_frontier(c.scope, c.imp)
     arrives = scope.all("P", lambda f: z3.Implies(_passed_on(c, f, x, s, q), _arrives(c, f, x, s, q)))
     least = _in_frontier(c, x)
-    return Proof([few, arrives], [Step([*known.order, few, known.if_], least)], [least, arrives, known.if_])
+    return Proof([few, arrives], [ProofStep([*known.order, few, known.if_], least)], [least, arrives, known.if_])
 
 
 def _least_implied(c: PropagationState, m: Term) -> Term:

@@ -8,7 +8,7 @@ from tidegate.check.proofs.clocks import clocks
 from tidegate.check.proofs.exchange_claims import exchange
 from tidegate.check.proofs.graph import paths
 from tidegate.check.proofs.propagation import propagation
-from tidegate.check.proofs.query import Query, Result, answer
+from tidegate.check.proofs.query import ProofQuery, Result, answer
 from tidegate.check.proofs.sums import lemmas
 from tidegate.check.proofs.tracker import tracker
 
@@ -25,7 +25,7 @@ SIZES = {
 }
 
 
-def queries(only: str = "") -> Iterator[Query]:
+def queries(only: str = "") -> Iterator[ProofQuery]:
     """Return the parts of the proof whose name contains ``only``."""
     systems = (clocks(), exchange(), propagation(), tracker())
     for query in (*lemmas(), *paths(), *(query for system in systems for query in system.queries())):

@@ -15,9 +15,9 @@ from typing import Any
 
 import z3
 
-from tidegate.check.proofs.logic import Finite, Scope, Term, Unbounded, z_or
+from tidegate.check.proofs.logic import Finite, ProofScope, Term, Unbounded, z_or
 
-__all__ = ["STEPS", "Obligation", "Query", "Result", "Step", "Verdict", "answer"]
+__all__ = ["STEPS", "Obligation", "ProofQuery", "ProofStep", "Result", "Verdict", "answer"]
 
 #: How many of the solver's steps one check may take; what is proved takes less than a tenth of it.
 STEPS = 10_000_000
@@ -32,7 +32,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True)
-class Step:
+class ProofStep:
     """An intermediate conclusion, and the formulas that it is drawn from: given ones, or earlier conclusions."""
 
     using: Sequence[Term]
@@ -52,13 +52,13 @@ class Obligation:
     goal: Term
     cases: Sequence[Term] = ()
     cover: Sequence[Term] = ()
-    steps: Sequence[Step] = ()
+    steps: Sequence[ProofStep] = ()
     last: Sequence[Term] = ()
     show: Callable[[z3.ModelRef], Sequence[str]] = field(default=lambda _: (), compare=False)
 
 
 @dataclass(frozen=True)
-class Query:
+class ProofQuery:
     """A statement of a protocol, and one part of its proof.
 
     If it asks whether something is ``possible`` (a guard together with the invariants), then a model is
@@ -68,7 +68,7 @@ class Query:
     protocol: str
     statement: str
     part: str
-    build: Callable[[Scope], Obligation]
+    build: Callable[[ProofScope], Obligation]
     scopes: Sequence[Finite] = (Finite(W=2, P=3, I=4),)
     possible: bool = False
 
@@ -85,7 +85,7 @@ class Result:
     ``sizes`` names the individuals of a model, if there is one. A proof is for any number of them.
     """
 
-    query: Query
+    query: ProofQuery
     verdict: Verdict
     sizes: str
     seconds: float
@@ -99,13 +99,13 @@ class Result:
         return "\n".join(lines)
 
 
-def answer(query: Query, *, steps: int = STEPS, suspicious: bool = False) -> Result:
+def answer(query: ProofQuery, *, steps: int = STEPS, suspicious: bool = False) -> Result:
     """Ask the solver; ``suspicious`` looks for a counterexample before a proof.
 
     >>> from tidegate.check.proofs.logic import le
     >>> def follows(scope):
     ...     return Obligation([], scope.all("P", lambda p: le(p, p)))
-    >>> answer(Query("orders", "every relation is reflexive", "follows", follows)).verdict
+    >>> answer(ProofQuery("orders", "every relation is reflexive", "follows", follows)).verdict
     <Verdict.REFUTED: 'refuted'>
     """
     begun = perf_counter()
@@ -126,7 +126,7 @@ def answer(query: Query, *, steps: int = STEPS, suspicious: bool = False) -> Res
     return result(Verdict.UNKNOWN, "")
 
 
-def _prove(query: Query, steps: int) -> tuple[Verdict, str, Sequence[str]] | None:
+def _prove(query: ProofQuery, steps: int) -> tuple[Verdict, str, Sequence[str]] | None:
     ob = query.build(Unbounded())
     parts: list[list[Term]] = []
     known = [*ob.given]
@@ -150,7 +150,7 @@ def _allowed(using: Sequence[Term], known: Sequence[Term]) -> None:
             raise ValueError(f"expected a step of a proof to use what is given or shown, got {formula}")
 
 
-def _refute(query: Query, steps: int) -> tuple[Verdict, str, Sequence[str]] | None:
+def _refute(query: ProofQuery, steps: int) -> tuple[Verdict, str, Sequence[str]] | None:
     for scope in query.scopes:
         ob = query.build(scope)
         formulas = [*ob.given, *ob.cover, z3.Not(ob.goal), *scope.distinct()]

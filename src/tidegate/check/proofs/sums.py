@@ -14,7 +14,7 @@ import z3
 from tidegate.check.proofs.logic import (
     Counts,
     Finite,
-    Scope,
+    ProofScope,
     Term,
     finite,
     justified,
@@ -23,7 +23,7 @@ from tidegate.check.proofs.logic import (
     supp_strong,
     upright,
 )
-from tidegate.check.proofs.query import Obligation, Query
+from tidegate.check.proofs.query import Obligation, ProofQuery
 from tidegate.check.proofs.updates import counted, function, order_in_words
 
 __all__ = ["lemmas"]
@@ -32,7 +32,7 @@ _M, _N, _C, _D = (function(name, "P") for name in "MNCD")
 _SCOPES = (Finite(P=3, I=3),)
 
 
-def lemmas() -> Iterator[Query]:
+def lemmas() -> Iterator[ProofQuery]:
     """Return all lemmas, as questions."""
     yield _about(
         "both variants of supp agree",
@@ -85,26 +85,26 @@ def _plus(M: Counts, N: Counts) -> Counts:
     return lambda p: M(p) + N(p)
 
 
-def _about(statement: str, part: str, what: Callable[[Scope], tuple[Sequence[Term], Term]]) -> Query:
-    def build(scope: Scope) -> Obligation:
+def _about(statement: str, part: str, what: Callable[[ProofScope], tuple[Sequence[Term], Term]]) -> ProofQuery:
+    def build(scope: ProofScope) -> Obligation:
         given, goal = what(scope)
         return Obligation([*partial_order(scope), *given], goal, show=lambda m: _show(scope, m))
 
-    return Query("sums", statement, part, build, _SCOPES)
+    return ProofQuery("sums", statement, part, build, _SCOPES)
 
 
-def _show(scope: Scope, model: z3.ModelRef) -> list[str]:
+def _show(scope: ProofScope, model: z3.ModelRef) -> list[str]:
     named = (f"{name} = {counted(scope, model, M)}" for name, M in zip("MNCD", (_M, _N, _C, _D), strict=True))
     return [order_in_words(scope, model), *named]
 
 
-def _of_numbers() -> Iterator[Query]:
+def _of_numbers() -> Iterator[ProofQuery]:
     """Return the lemmas about sums of integers: the parts ``a``, later ``b``, with their totals."""
     a, b, before, after = (function(name, "I") for name in ("a", "b", "before", "after"))
     j, k = z3.Int("j"), z3.Int("k")
 
-    def query(statement: str, part: str, given: Sequence[Term], goal: Term) -> Query:
-        return Query("sums", statement, part, lambda _: Obligation(given, goal), _SCOPES)
+    def query(statement: str, part: str, given: Sequence[Term], goal: Term) -> ProofQuery:
+        return ProofQuery("sums", statement, part, lambda _: Obligation(given, goal), _SCOPES)
 
     def first(total: Callable[..., Term]) -> Term:
         return total(0) == 0

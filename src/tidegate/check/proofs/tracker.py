@@ -18,7 +18,7 @@ import z3
 from tidegate.check.proofs.clocks import RECEIVER, SENDER
 from tidegate.check.proofs.graph import expects, flow_facts, flow_of, frontier, graph_axioms, graph_in_words
 from tidegate.check.proofs.inductive import Action, Claim, Invariant, Premises, Proof, System, shown
-from tidegate.check.proofs.logic import Counts, Finite, Scope, Term, at_or_below, closed, le, nonnegative, sort
+from tidegate.check.proofs.logic import Counts, Finite, ProofScope, Term, at_or_below, closed, le, nonnegative, sort
 from tidegate.check.proofs.propagation import PropagationState, propagated
 from tidegate.check.proofs.updates import counted, function
 
@@ -31,7 +31,7 @@ _HEAD = function("head", "P")
 class TrackerState:
     """A configuration: what exists, what workers believe, and the propagation of each."""
 
-    scope: Scope = field(repr=False)
+    scope: ProofScope = field(repr=False)
     rec: Counts
     #: Per worker and pointstamp, as everything below.
     glob: Callable[..., Term]
@@ -78,7 +78,7 @@ class TrackerRules:
 _RULES = TrackerRules()
 
 
-def _begin(scope: Scope) -> TrackerState:
+def _begin(scope: ProofScope) -> TrackerState:
     names = {name: function(name, "WP") for name in ("glob", "pts", "imp", "work", "flow")}
     state = TrackerState(scope, function("rec", "P"), **names, init=function("init", "W", "B"))
     return state.with_flow(names["flow"])

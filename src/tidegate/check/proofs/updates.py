@@ -15,7 +15,7 @@ from typing import Self
 import z3
 
 from tidegate.check.proofs.inductive import shown
-from tidegate.check.proofs.logic import Counts, Finite, Scope, Term, le, sort
+from tidegate.check.proofs.logic import Counts, Finite, ProofScope, Term, le, sort
 
 __all__ = ["UpdatesState", "counted", "function", "order_in_words", "rows", "total"]
 
@@ -38,7 +38,7 @@ def total(scope: Finite, term: Callable[[Term], Term]) -> Term:
 class UpdatesState:
     """A configuration: functions from workers, positions and pointstamps to terms."""
 
-    scope: Scope = field(repr=False)
+    scope: ProofScope = field(repr=False)
     #: The pointstamps that exist.
     rec: Counts
     #: What a worker has not sent yet: ``temp(w, p)``.
@@ -177,13 +177,13 @@ def rows(c: UpdatesState, w: Term, v: Term, k: Term, *_: Term) -> Sequence[tuple
     return [(w, v, k), (w, v, k + 1), (w, v, c.last(w, v))]
 
 
-def counted(scope: Scope, model: z3.ModelRef, M: Counts) -> str:
+def counted(scope: ProofScope, model: z3.ModelRef, M: Counts) -> str:
     """Return a multiset of a model in words."""
     found = {str(p): model.eval(M(p), model_completion=True).as_long() for p in scope.elements["P"]}
     return "{" + ", ".join(f"{p}: {n:+d}" for p, n in found.items() if n) + "}"
 
 
-def order_in_words(scope: Scope, model: z3.ModelRef) -> str:
+def order_in_words(scope: ProofScope, model: z3.ModelRef) -> str:
     """Return which pointstamps are below which in a model."""
     ps = scope.elements["P"]
     pairs = [(a, b) for a in ps for b in ps if a is not b and z3.is_true(model.eval(le(a, b), model_completion=True))]

@@ -20,7 +20,7 @@ from tidegate.engine.keepers.windows import CellsInWindows, FirstInWindows, Rows
 from tidegate.engine.lowering.cells import mergeable
 from tidegate.flow import plan
 from tidegate.flow.errors import NotSupported
-from tidegate.flow.plan import CalendarFrame, Operator, Plan, SessionFrame, WindowFrame
+from tidegate.flow.plan import CalendarFrame, Plan, PlanOperator, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 
 __all__ = ["Answer", "Held", "Keeper", "Memory", "Moved", "New", "Types", "keepers_of"]
@@ -39,7 +39,7 @@ def keepers_of(flow: Plan, *, allow_pickle: bool = False) -> dict[str, Keeper[An
     return found
 
 
-def _keeper(operator: Operator, inputs: Sequence[Schema], *, allow_pickle: bool) -> Keeper[Any]:
+def _keeper(operator: PlanOperator, inputs: Sequence[Schema], *, allow_pickle: bool) -> Keeper[Any]:
     match operator:
         case plan.Aggregate(aggregation=aggregation) if mergeable(aggregation):
             return CellsPerTime(operator, inputs)

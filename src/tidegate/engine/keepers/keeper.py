@@ -12,14 +12,14 @@ from tidegate.engine.frontiers import Frontier, complete, is_complete
 from tidegate.engine.relation import Backend, Kept, Relation
 from tidegate.engine.storage.state import Part, State
 from tidegate.engine.units import units_of
-from tidegate.flow.plan import Operator
+from tidegate.flow.plan import PlanOperator
 from tidegate.flow.schema import Schema
 
 __all__ = ["Answer", "Held", "Keeper", "Moved", "New", "Types", "Units", "Waiting"]
 
 #: A time, as units in each time column.
 Units = tuple[int, ...]
-O = TypeVar("O", bound=Operator)
+O = TypeVar("O", bound=PlanOperator)
 
 #: Up to this many rows are read in one task.
 _FEW = 1000

@@ -23,7 +23,7 @@ from tidegate.flow.errors import NotSupported
 
 __all__ = ["lower_by", "lower_operator"]
 
-_LOWERINGS: dict[type[plan.Operator], Callable[..., Relation]] = {
+_LOWERINGS: dict[type[plan.PlanOperator], Callable[..., Relation]] = {
     plan.Where: where,
     plan.Select: select,
     plan.Restored: select,
@@ -52,7 +52,7 @@ _LOWERINGS: dict[type[plan.Operator], Callable[..., Relation]] = {
 }
 
 
-def lower_operator(operator: plan.Operator, *inputs: Relation) -> Relation:
+def lower_operator(operator: plan.PlanOperator, *inputs: Relation) -> Relation:
     """Return the output of an operator, as if all times were complete."""
     lowering = _LOWERINGS.get(type(operator))
     if lowering is None:
@@ -60,7 +60,7 @@ def lower_operator(operator: plan.Operator, *inputs: Relation) -> Relation:
     return lower_by(lowering, operator, *inputs)
 
 
-def lower_by(lowering: Callable[..., Relation], operator: plan.Operator, *inputs: Relation) -> Relation:
+def lower_by(lowering: Callable[..., Relation], operator: plan.PlanOperator, *inputs: Relation) -> Relation:
     """Return the output of an operator by a function for its kind. Errors of the backend are raised in our form."""
     backend = inputs[0].backend
     try:

@@ -15,7 +15,7 @@ from tidegate.engine.keepers import Keeper
 from tidegate.engine.steps.host import Host
 from tidegate.engine.steps.taken import observable
 from tidegate.flow import plan
-from tidegate.flow.plan import Operator, Plan, Source
+from tidegate.flow.plan import Plan, PlanOperator, Source
 
 __all__ = ["Entries", "entries"]
 
@@ -53,7 +53,7 @@ def entries(flow: Plan, keepers: Mapping[str, Keeper[Any]], host: Host, shapes: 
     return Entries(frozenset(found), seen, passes)
 
 
-def _reached(operator: Operator, reached: Mapping[str, frozenset[str] | None]) -> frozenset[str] | None:
+def _reached(operator: PlanOperator, reached: Mapping[str, frozenset[str] | None]) -> frozenset[str] | None:
     """Return the sources whose rows reach an operator's output one by one; None if it has rows of another kind."""
     if isinstance(operator, Source):
         return frozenset([operator.id]) if observable(operator) else None

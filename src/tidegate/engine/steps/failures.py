@@ -13,7 +13,7 @@ from tidegate.engine.steps.host import Speaks
 from tidegate.engine.storage.errors import RunFailed
 from tidegate.errors import TidegateError
 from tidegate.flow.errors import pointed
-from tidegate.flow.plan import Operator, Plan, Restored, Source
+from tidegate.flow.plan import Plan, PlanOperator, Restored, Source
 from tidegate.flow.schema import Schema
 
 __all__ = ["at_operator", "between_steps", "in_a_line", "in_step"]
@@ -127,7 +127,7 @@ def _nearby(flow: Plan, id_: str) -> Set[str]:
     """Return an operator and the upstream operators that run in the same jobs: back to those that keep state."""
     found, waiting = {id_}, list(flow[id_].inputs)
     while waiting:
-        operator: Operator = flow[waiting.pop()]
+        operator: PlanOperator = flow[waiting.pop()]
         if operator.id not in found:
             found.add(operator.id)
             waiting += () if operator.keeps_state else operator.inputs

@@ -24,7 +24,7 @@ from tidegate.engine.steps.taken import Taken
 from tidegate.flow import plan
 from tidegate.flow.arrow import checked_result
 from tidegate.flow.expressions import reference_to
-from tidegate.flow.plan import Operator, Plan, Source
+from tidegate.flow.plan import Plan, PlanOperator, Source
 from tidegate.flow.schema import Column
 
 __all__ = ["admit"]
@@ -97,7 +97,7 @@ def _written(step: Attempt, taken: Taken, number: int) -> Relation:
 
 
 def _passed(
-    step: Attempt, operator: Operator, late: Mapping[str, Relation], tables: Mapping[str, Relation]
+    step: Attempt, operator: PlanOperator, late: Mapping[str, Relation], tables: Mapping[str, Relation]
 ) -> Relation:
     """Return the output of an operator for late rows, each with the number of the row that it comes from."""
     inputs = []

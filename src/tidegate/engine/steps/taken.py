@@ -15,7 +15,7 @@ from tidegate.engine.policies.policy import LATE, ON_TIME, REJECTED
 from tidegate.engine.relation import Backend, Call, Measurement, Relation, as_they_are
 from tidegate.engine.units import from_units
 from tidegate.flow.limits import Limit
-from tidegate.flow.plan import Operator, Source
+from tidegate.flow.plan import PlanOperator, Source
 from tidegate.flow.sqltypes import literal, quoted
 from tidegate.flow.watermarks import Arriving
 
@@ -154,12 +154,12 @@ def diverted(taken: Taken, frontier: Frontier, step: int) -> Relation:
     return chosen.select(columns)
 
 
-def rejected_rows(operator: Operator, rows: Relation, step: int) -> Relation:
+def rejected_rows(operator: PlanOperator, rows: Relation, step: int) -> Relation:
     """Return rows that an operator rejected, in the form of those of sources; their last column is the reason."""
     return rows.select(_aside(operator, step, quoted(rows.names[-1]), "CAST(NULL AS STRING)"))
 
 
-def _aside(operator: Operator, step: int, reason: str, bound: str) -> dict[str, str]:
+def _aside(operator: PlanOperator, step: int, reason: str, bound: str) -> dict[str, str]:
     """Return the columns of rows that are set aside."""
     schema = operator.schema
     return {

@@ -20,7 +20,7 @@ from tidegate.engine.steps.failures import at_operator
 from tidegate.engine.steps.host import Speaks
 from tidegate.engine.steps.taken import Taken
 from tidegate.engine.storage.state import Part, State, fold_from
-from tidegate.flow.plan import At, Operator, Source, Table
+from tidegate.flow.plan import At, PlanOperator, Source, Table
 
 __all__ = ["Kept", "Rows", "Work"]
 
@@ -154,7 +154,7 @@ class Work:
         for cached in self._cached:
             cached.release()
 
-    def _lower(self, operator: Operator) -> None:
+    def _lower(self, operator: PlanOperator) -> None:
         """Compute the rows of an operator without state, if that was not done.
 
         Also note whether it is known that there are none.
@@ -169,7 +169,7 @@ class Work:
         found = lower_operator(operator, *(rows.relation for rows in given))
         self.rows[operator.id] = self._shared(operator, Rows(found, empty=empty))
 
-    def _take_in(self, operator: Operator, port: int, old: Frontier, late: Relation | None = None) -> None:
+    def _take_in(self, operator: PlanOperator, port: int, old: Frontier, late: Relation | None = None) -> None:
         """Add the rows of an input to its state."""
         keeper, rows = self._kept[operator.id].keeper, self.rows[operator.inputs[port]]
         if not self._flow.inputs(operator)[port].schema.time:
@@ -179,7 +179,7 @@ class Work:
             held = self._held(operator.id)
             self.states[operator.id] = held.grown(port, held.write(port, "new", kept, keeper.times(port))).states
 
-    def _advance(self, operator: Operator, moved: Moved, late: Mapping[int, Relation]) -> None:
+    def _advance(self, operator: PlanOperator, moved: Moved, late: Mapping[int, Relation]) -> None:
         """Compute the answers of an operator with state, after adding those input rows that were not added before."""
         for port in range(len(operator.inputs)):
             if (operator.id, port) not in self._entries.inputs:
@@ -212,12 +212,12 @@ class Work:
         own = self._kept[id_]
         return Held(self._step, own.key, own.types, self.states[id_], self._tables_of(self._flow[id_]), late)
 
-    def _tables_of(self, operator: Operator) -> dict[int, Relation]:
+    def _tables_of(self, operator: PlanOperator) -> dict[int, Relation]:
         """Return the inputs of an operator that are tables without times, by port."""
         inputs = self._flow.inputs(operator)
         return {port: self.rows[given.id].relation for port, given in enumerate(inputs) if not given.schema.time}
 
-    def _shared(self, operator: Operator, rows: Rows) -> Rows:
+    def _shared(self, operator: PlanOperator, rows: Rows) -> Rows:
         """Cache rows that are read more than once."""
         if self._uses[operator.id] < 2 or rows.empty:
             return rows

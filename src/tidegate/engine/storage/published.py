@@ -16,7 +16,7 @@ from tidegate.engine.storage.dataclass_json import as_object, from_object
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.sealed import sealed, unsealed
 from tidegate.flow.errors import BadInput
-from tidegate.flow.plan import Operator
+from tidegate.flow.plan import PlanOperator
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, units, within
 from tidegate.time import Antichain, Bound
@@ -102,7 +102,7 @@ def check_promises(files: Files) -> None:
         )
 
 
-def final(operator: Operator, frontier: Frontier) -> Frontier:
+def final(operator: PlanOperator, frontier: Frontier) -> Frontier:
     """Return the least times at which rows may still come out of an operator, revisions included.
 
     A window with lateness answers again until its end and the lateness are complete.

@@ -7,8 +7,8 @@ from typing import Any
 
 from tidegate.engine.outputs import Output
 from tidegate.engine.shape import shape_of
-from tidegate.flow.explain.describe import describe, holds, later, verb_of, warnings_of
-from tidegate.flow.plan import Operator, Plan, Source, Table
+from tidegate.flow.explain.describe import describe, kept_text, later, verb_of, warnings_of
+from tidegate.flow.plan import Plan, PlanOperator, Source, Table
 
 __all__ = ["FORMAT", "described"]
 
@@ -46,14 +46,14 @@ def described(
     }
 
 
-def _operator(flow: Plan, operator: Operator) -> dict[str, Any]:
+def _operator(flow: Plan, operator: PlanOperator) -> dict[str, Any]:
     return {
         "id": operator.id,
         "verb": verb_of(operator),
         "kind": operator.verb if isinstance(operator, Source | Table) else "operator",
         "inputs": list(operator.inputs),
         "lines": describe(flow, operator),
-        "holds": holds(flow, operator),
+        "holds": kept_text(flow, operator),
         "later": later(flow, operator),
         "columns": str(operator.schema),
     }

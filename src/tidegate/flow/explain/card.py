@@ -34,7 +34,7 @@ class Box:
     #: What stands beside the name.
     verb: str = ""
     #: What it holds, and until when.
-    holds: str = ""
+    kept_text: str = ""
     #: The time of what comes out, on its lower border.
     time: str = ""
     #: Where it is in a run.
@@ -88,7 +88,7 @@ class Card:
         inside = max([NAME.width(self._name[-1]) + beside, *(NAME.width(part) for part in self._name)])
         inside = max([inside, *(CODE.width(part) for part in self._lines)])
         least = max(inside, min(250, self.widest))
-        texts = [("kept", f"holds {box.holds}" if box.holds else ""), ("note", box.note)]
+        texts = [("kept", f"holds {box.kept_text}" if box.kept_text else ""), ("note", box.note)]
         self._pills = [(name, balanced(text, NOTE, least - 8, most=_MOST)) for name, text in texts if text]
         inside = max([inside, *(NOTE.width(part) + 8 for _, parts in self._pills for part in parts)])
         width = max(_NARROWEST, inside + _LEFT + _RIGHT, chip_width(box.time) + 24 if box.time else 0)

@@ -21,14 +21,14 @@ from tidegate.flow.explain.words import (
 )
 from tidegate.flow.expressions import Expression
 from tidegate.flow.loops.query import Query, members
-from tidegate.flow.plan import CalendarFrame, Operator, Plan, SessionFrame, WindowFrame
+from tidegate.flow.plan import CalendarFrame, Plan, PlanOperator, SessionFrame, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import show_span
 from tidegate.flow.sql import Sql
 from tidegate.flow.watermarks import AtEnd, Bounded, Punctuated
 from tidegate.spec.parts import name_of
 
-__all__ = ["Concern", "describe", "holds", "later", "verb_of", "warnings_of"]
+__all__ = ["Concern", "describe", "kept_text", "later", "verb_of", "warnings_of"]
 
 Frame: TypeAlias = WindowFrame | CalendarFrame | SessionFrame
 
@@ -36,7 +36,7 @@ Frame: TypeAlias = WindowFrame | CalendarFrame | SessionFrame
 MANY_WINDOWS = 100
 
 
-def describe(plan: Plan, operator: Operator) -> list[str]:
+def describe(plan: Plan, operator: PlanOperator) -> list[str]:
     """Answer, in a few lines, what an operator does."""
     match operator:
         case p.Source(watermark=watermark, late=late):
@@ -98,14 +98,14 @@ def describe(plan: Plan, operator: Operator) -> list[str]:
     return []
 
 
-def verb_of(operator: Operator) -> str:
+def verb_of(operator: PlanOperator) -> str:
     """Return what users call an operator."""
     if isinstance(getattr(operator, "frame", None), SessionFrame):
         return operator.verb.replace("window", "session")
     return operator.verb
 
 
-def holds(plan: Plan, operator: Operator) -> str:
+def kept_text(plan: Plan, operator: PlanOperator) -> str:
     """Return what an operator keeps, and until when; nothing if it keeps nothing."""
     if not operator.schema.time:
         return ""
@@ -158,7 +158,7 @@ def holds(plan: Plan, operator: Operator) -> str:
     return ""
 
 
-def later(plan: Plan, operator: Operator) -> str:
+def later(plan: Plan, operator: PlanOperator) -> str:
     """Return how the time of an answer differs from that of a row, if it does: the summary of the edge before it."""
     match operator:
         case (
@@ -206,10 +206,10 @@ def warnings_of(plan: Plan) -> Iterator[Concern]:
         yield from _exploding(operator)
 
 
-def _never_complete(plan: Plan, operator: Operator) -> Iterator[Concern]:
+def _never_complete(plan: Plan, operator: PlanOperator) -> Iterator[Concern]:
     if not isinstance(operator, p.Source):
         return
-    waiting = [o.id for o in _after(plan, operator.id) if holds(plan, o)]
+    waiting = [o.id for o in _after(plan, operator.id) if kept_text(plan, o)]
     if not waiting:
         return
     if isinstance(operator.watermark, AtEnd):
@@ -231,7 +231,7 @@ def _never_complete(plan: Plan, operator: Operator) -> Iterator[Concern]:
         )
 
 
-def _unbounded(plan: Plan, operator: Operator) -> Iterator[Concern]:
+def _unbounded(plan: Plan, operator: PlanOperator) -> Iterator[Concern]:
     match operator:
         case p.Accumulate(aggregation=aggregation):
             kept = [call.sql for call in aggregation.calls if not call.mergeable]
@@ -251,7 +251,7 @@ def _unbounded(plan: Plan, operator: Operator) -> Iterator[Concern]:
                 )
 
 
-def _never_alike(plan: Plan, operator: Operator) -> Iterator[Concern]:
+def _never_alike(plan: Plan, operator: PlanOperator) -> Iterator[Concern]:
     if on_product(operator) and _punctuated(plan, operator):
         yield Concern(
             operator.id,
@@ -260,7 +260,7 @@ def _never_alike(plan: Plan, operator: Operator) -> Iterator[Concern]:
         )
 
 
-def _exploding(operator: Operator) -> Iterator[Concern]:
+def _exploding(operator: PlanOperator) -> Iterator[Concern]:
     match operator:
         case p.Accumulate(emit="complete") | p.Top(emit="complete") if _groups(operator):
             yield Concern(
@@ -294,7 +294,7 @@ def _exploding(operator: Operator) -> Iterator[Concern]:
         )
 
 
-def _after(plan: Plan, id_: str) -> list[Operator]:
+def _after(plan: Plan, id_: str) -> list[PlanOperator]:
     reached = {id_}
     for operator in plan:
         if reached.intersection(operator.inputs):
@@ -302,11 +302,11 @@ def _after(plan: Plan, id_: str) -> list[Operator]:
     return [operator for operator in plan if operator.id in reached]
 
 
-def _punctuated(plan: Plan, operator: Operator) -> bool:
+def _punctuated(plan: Plan, operator: PlanOperator) -> bool:
     return any(isinstance(s.watermark, Punctuated) and operator in _after(plan, s.id) for s in plan.sources)
 
 
-def _input(plan: Plan, operator: Operator) -> Schema:
+def _input(plan: Plan, operator: PlanOperator) -> Schema:
     return plan[operator.inputs[0]].schema
 
 
@@ -320,7 +320,7 @@ def _order(schema: Schema) -> str:
     return f"times are pairs of {', '.join(schema.time)}: one is below another if it is in every column"
 
 
-def _groups(operator: Operator) -> tuple[Expression, ...]:
+def _groups(operator: PlanOperator) -> tuple[Expression, ...]:
     by: tuple[Expression, ...] = operator.aggregation.by if hasattr(operator, "aggregation") else operator.by  # type: ignore[attr-defined]
     return by
 

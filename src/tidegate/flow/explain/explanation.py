@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
-from tidegate.flow.explain.describe import Concern, describe, holds, later, verb_of, warnings_of
+from tidegate.flow.explain.describe import Concern, describe, kept_text, later, verb_of, warnings_of
 from tidegate.flow.explain.draw import Box, Link, svg
-from tidegate.flow.plan import Iterate, Operator, Plan, Select, Sink, Source, Table
+from tidegate.flow.plan import Iterate, Plan, PlanOperator, Select, Sink, Source, Table
 
 __all__ = ["Explanation", "explain"]
 
@@ -51,7 +51,7 @@ class Explanation:
             if isinstance(operator, Iterate):
                 lines.append(f'  {names[operator.id]} -->|"round + 1"| {names[operator.id]}')
         lines += [f"  {names[sink.input]} --> s{i}" for i, sink in enumerate(self.plan.sinks)]
-        held = ",".join(names[operator.id] for operator in self.plan if holds(self.plan, operator))
+        held = ",".join(names[operator.id] for operator in self.plan if kept_text(self.plan, operator))
         if held:
             lines += ["  classDef held stroke-width:3px", f"  class {held} held"]
         return "\n".join(lines)
@@ -73,8 +73,8 @@ class Explanation:
         links += [Link(sink.input, _sink_id(sink), "", str(self.plan[sink.input].schema)) for sink in self.plan.sinks]
         return svg(boxes, links, title=f"flow {self.plan.name}", notes=told)
 
-    def _box(self, operator: Operator, note: str, *, small: bool) -> Box:
-        held = holds(self.plan, operator)
+    def _box(self, operator: PlanOperator, note: str, *, small: bool) -> Box:
+        held = kept_text(self.plan, operator)
         kind = operator.verb if isinstance(operator, Source | Table) else "operator"
         verb = verb_of(operator)
         columns = str(operator.schema)
@@ -87,7 +87,7 @@ class Explanation:
             bool(held),
             "\n".join([columns, *describe(self.plan, operator), *(w.what for _, w in self._about(operator.id))]),
             verb="" if operator.id.rpartition("#")[0] == verb else verb,
-            holds=held,
+            kept_text=held,
             time=f"time {', '.join(operator.schema.user_time)}" if kind == "source" else "",
             note=note,
             warnings=tuple(number for number, _ in self._about(operator.id)),
@@ -104,7 +104,7 @@ class Explanation:
         """Return what is pointed out about an operator, with the number that it has among all."""
         return [(number, w) for number, w in enumerate(self.warnings, start=1) if w.operator == operator]
 
-    def _link(self, given: str, operator: Operator, *, small: bool) -> Link:
+    def _link(self, given: str, operator: PlanOperator, *, small: bool) -> Link:
         change = "" if small else later(self.plan, operator).replace("microsecond", "µs")
         schema = self.plan[given].schema
         over = getattr(getattr(operator, "frame", None), "over", None) or schema.time[0] if schema.time else ""
@@ -136,7 +136,7 @@ def _sink_id(sink: Sink) -> str:
     return f"sink {sink.name}"
 
 
-def _does(plan: Plan, operator: Operator) -> list[str]:
+def _does(plan: Plan, operator: PlanOperator) -> list[str]:
     """Return what stands in the box of an operator: also columns, if they are all that there is to say, or come in."""
     lines = describe(plan, operator)
     if isinstance(operator, Select) and not lines:
@@ -147,8 +147,8 @@ def _does(plan: Plan, operator: Operator) -> list[str]:
     return [columns, *(lines[:1] if len(operator.schema.user_time) == 1 and not operator.schema.ordered else lines)]
 
 
-def _label(plan: Plan, operator: Operator) -> tuple[str, ...]:
-    held = holds(plan, operator)
+def _label(plan: Plan, operator: PlanOperator) -> tuple[str, ...]:
+    held = kept_text(plan, operator)
     return (operator.id, *describe(plan, operator), *([f"holds {held}"] if held else []))
 
 
@@ -162,7 +162,7 @@ def _text(explanation: Explanation) -> list[str]:
         lines.append(f"  {operator.id:<{width}}{verb_of(operator)}{origin}")
         lines += [f"{indent}{line}" for line in describe(plan, operator)]
         lines.append(f"{indent}columns {operator.schema}")
-        if held := holds(plan, operator):
+        if held := kept_text(plan, operator):
             lines.append(f"{indent}holds {held}")
         if change := later(plan, operator):
             lines.append(f"{indent}time {change}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegate.flow import plan as p
 from tidegate.flow.explain.words import rows_of
-from tidegate.flow.plan import Operator
+from tidegate.flow.plan import PlanOperator
 from tidegate.spec.parts import name_of
 
 __all__ = ["Concern", "growing"]
@@ -24,7 +24,7 @@ class Concern:
     hint: str
 
 
-def growing(operator: Operator) -> Iterator[Concern]:
+def growing(operator: PlanOperator) -> Iterator[Concern]:
     """Return what an operator keeps for ever, and what bounds it."""
     if getattr(operator, "forget", None) is not None:
         # What has been silent for so long is let go.
@@ -94,14 +94,14 @@ def _keys(by: tuple[Any, ...]) -> str:
     return ", ".join(map(str, by))
 
 
-def _bounded(operator: Operator, otherwise: str) -> str:
+def _bounded(operator: PlanOperator, otherwise: str) -> str:
     """Return what to do about keys that become more and more: forget those that are silent, where that is possible."""
     if hasattr(operator, "forget") and len(operator.schema.time) == 1:
         return _where_counted(operator, 'let silent ones go: forget="30 days"')
     return _where_counted(operator, otherwise)
 
 
-def _where_counted(operator: Operator, hint: str) -> str:
+def _where_counted(operator: PlanOperator, hint: str) -> str:
     """Return a hint that has to do with lengths of time, as they are written there, or another if there are none."""
     if operator.schema.ordered:
         return "take keys that do not become more and more"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.flow import plan as p
-from tidegate.flow.plan import Operator
+from tidegate.flow.plan import PlanOperator
 from tidegate.flow.spans import show_span
 from tidegate.time import Lexicographic, Poset
 
@@ -60,7 +60,7 @@ def chosen(operator: p.Top | p.WindowTop) -> str:
     return f"the {first} by {', '.join(entries)}{groups}"
 
 
-def per_time(operator: Operator) -> str:
+def per_time(operator: PlanOperator) -> str:
     """Return for how long times are kept apart, beside what is kept; nothing along a line."""
     if (given := operator.schema.ordered) and not isinstance(given.order, Lexicographic):
         # A finite order may grow, and have elements above those that are complete.
@@ -68,11 +68,11 @@ def per_time(operator: Operator) -> str:
     return "; per time until later times cannot tell them apart" if on_product(operator) else ""
 
 
-def on_product(operator: Operator) -> bool:
+def on_product(operator: PlanOperator) -> bool:
     """Whether times have several columns, and are ordered in each."""
     return len(operator.schema.time) > 1 and operator.schema.ordered is None
 
 
-def fewer_times(operator: Operator, how: str) -> str:
+def fewer_times(operator: PlanOperator, how: str) -> str:
     """Return what to do about too many answers: with so long between times, there may be fewer of these."""
     return 'emit="update"' if operator.schema.ordered else f'emit="update", or fewer times: {how}'

@@ -9,7 +9,7 @@ from tidegate.flow.operators.held import Accumulate, Aggregate, Carry, Deduplica
 from tidegate.flow.operators.inputs import Source, Table
 from tidegate.flow.operators.joins import IntervalJoin, Join, JoinAsof, WindowJoin
 from tidegate.flow.operators.loops import Iterate
-from tidegate.flow.operators.operator import Operator
+from tidegate.flow.operators.operator import PlanOperator
 from tidegate.flow.operators.ranked import Last, Latest, Top, WindowTop
 from tidegate.flow.operators.rowwise import At, Explode, MapBatches, Restored, Select, Unfold, Union, Where
 from tidegate.flow.operators.windows import CalendarFrame, SessionFrame, WindowAggregate, WindowApply, WindowFrame
@@ -31,7 +31,7 @@ __all__ = [
     "Last",
     "Latest",
     "MapBatches",
-    "Operator",
+    "PlanOperator",
     "Process",
     "Restored",
     "Select",

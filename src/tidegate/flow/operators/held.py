@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.expressions import Expression
 from tidegate.flow.fingerprint import IF_GIVEN, LEFT_OUT
-from tidegate.flow.operators.operator import Operator
+from tidegate.flow.operators.operator import PlanOperator
 from tidegate.flow.schema import Schema
 
 __all__ = ["Accumulate", "Aggregate", "Carry", "Deduplicate", "Distinct", "Gate", "Process"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gate(Operator):
+class Gate(PlanOperator):
     """The rows, held until their time is complete."""
 
     verb: ClassVar[str] = "gate"
@@ -24,7 +24,7 @@ class Gate(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aggregate(Operator):
+class Aggregate(PlanOperator):
     """One row for each time and group that has rows.
 
     With ``embeds`` it is the paper's E: only its lists are read, and they are unfolded. Then an engine may leave
@@ -39,7 +39,7 @@ class Aggregate(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Accumulate(Operator):
+class Accumulate(PlanOperator):
     """For each group, aggregates over all rows at or below a time.
 
     ``emit`` is ``update`` or ``complete``. ``every`` maps time columns to a period in units: a row counts from the last
@@ -65,7 +65,7 @@ class Carry(Accumulate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Distinct(Operator):
+class Distinct(PlanOperator):
     """Each row once, by all columns, time included."""
 
     verb: ClassVar[str] = "distinct"
@@ -73,7 +73,7 @@ class Distinct(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deduplicate(Operator):
+class Deduplicate(PlanOperator):
     """For each key the least row, by time and then by all columns; and again ``within`` units after the last one kept.
 
     ``over`` is the time column to measure along; other time columns are part of the key. With ``forget``, a row is kept
@@ -90,7 +90,7 @@ class Deduplicate(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Process(Operator):
+class Process(PlanOperator):
     """The answers of a specification operator, one copy for each key; it returns dicts of ``columns``.
 
     The result has the time columns, the key, and ``columns``. With ``forget``, a row that comes that many units or more

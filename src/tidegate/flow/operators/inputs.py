@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tidegate.flow.fingerprint import LEFT_OUT
-from tidegate.flow.operators.operator import Operator
+from tidegate.flow.operators.operator import PlanOperator
 from tidegate.flow.schema import Schema
 from tidegate.flow.watermarks import Watermark
 
@@ -14,7 +14,7 @@ __all__ = ["Source", "Table"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source(Operator):
+class Source(PlanOperator):
     """Rows from outside; ``watermark`` is resolved against ``schema``; ``late`` is ``divert``, ``fail`` or ``drop``."""
 
     verb: ClassVar[str] = "source"
@@ -27,7 +27,7 @@ class Source(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table(Operator):
+class Table(PlanOperator):
     """Rows without a time, complete from the start."""
 
     verb: ClassVar[str] = "table"

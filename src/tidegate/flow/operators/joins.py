@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tidegate.flow.expressions import Expression
-from tidegate.flow.operators.operator import Operator
+from tidegate.flow.operators.operator import PlanOperator
 from tidegate.flow.operators.windows import WindowFrame
 
 __all__ = ["IntervalJoin", "Join", "JoinAsof", "WindowJoin"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Join(Operator):
+class Join(PlanOperator):
     """Pairs of rows with equal times and equal ``on`` columns that satisfy ``where``.
 
     ``where`` reads ``left.x`` and ``right.x`` and is part of the match, also in outer joins. The result has the time
@@ -37,7 +37,7 @@ class Join(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JoinAsof(Operator):
+class JoinAsof(PlanOperator):
     """Each left row with the latest right row at or below its time: the greatest by time, then by all columns.
 
     ``within`` bounds how far back that is. Time columns other than ``over`` must be equal.
@@ -55,7 +55,7 @@ class JoinAsof(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowJoin(Operator):
+class WindowJoin(PlanOperator):
     """Pairs of rows that match, once for each window that both are in, at the time of its last unit.
 
     With lateness, the column ``revision`` comes last, and an answer has all rows of a window and key.
@@ -73,7 +73,7 @@ class WindowJoin(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IntervalJoin(Operator):
+class IntervalJoin(PlanOperator):
     """Pairs of rows that match and whose times are within bounds of each other, at the later of their times.
 
     The right time minus the left one is at least ``lower`` and at most ``upper``, in units of ``over``; None is without

@@ -9,14 +9,14 @@ from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.fingerprint import LEFT_OUT
 from tidegate.flow.loops.keep import Rule
 from tidegate.flow.loops.query import Query
-from tidegate.flow.operators.operator import Operator
+from tidegate.flow.operators.operator import PlanOperator
 from tidegate.flow.schema import Schema
 
 __all__ = ["Iterate"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Iterate(Operator):
+class Iterate(PlanOperator):
     """What a loop knows: for each key one fact, merged from all that follow from the rows at or below a time.
 
     A *version* is a time at which an input with time columns has a row. In a version, the relations are the rows at or

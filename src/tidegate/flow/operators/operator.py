@@ -1,4 +1,4 @@
-"""What all operators of a plan have."""
+"""What all operators of a plan have. (`tidegate.spec.Operator` is another thing: the papers' state machine.)"""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import ClassVar
 from tidegate.flow.fingerprint import LEFT_OUT
 from tidegate.flow.schema import Schema
 
-__all__ = ["Operator"]
+__all__ = ["PlanOperator"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operator:
-    """An operator: its name in the plan, the names of its inputs, and the schema of its output."""
+class PlanOperator:
+    """An operator of a plan: its name there, the names of its inputs, and the schema of its output."""
 
     #: The name of the method that users call.
     verb: ClassVar[str] = ""

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 from tidegate.flow.expressions import Expression
 from tidegate.flow.fingerprint import IF_GIVEN
-from tidegate.flow.operators.operator import Operator
+from tidegate.flow.operators.operator import PlanOperator
 from tidegate.flow.operators.windows import CalendarFrame, SessionFrame, WindowFrame
 
 __all__ = ["Last", "Latest", "Ranked", "Top", "WindowTop"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked(Operator):
+class Ranked(PlanOperator):
     """The first ``n`` rows of each group, by ``order``, then by time columns, then by all columns.
 
     ``descending`` and ``nulls_first`` say how each entry of ``order`` sorts. With ``backwards``, rows are sorted by

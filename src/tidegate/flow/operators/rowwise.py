@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 from tidegate.flow.expressions import Expression
 from tidegate.flow.fingerprint import LEFT_OUT
-from tidegate.flow.operators.operator import Operator
+from tidegate.flow.operators.operator import PlanOperator
 from tidegate.flow.schema import Schema
 
 __all__ = ["At", "Explode", "MapBatches", "Restored", "Select", "Unfold", "Union", "Where"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Where(Operator):
+class Where(PlanOperator):
     """The rows that satisfy a condition."""
 
     verb: ClassVar[str] = "where"
@@ -24,7 +24,7 @@ class Where(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Select(Operator):
+class Select(PlanOperator):
     """For each row, the values of some expressions: all columns of the result, time columns included and first."""
 
     verb: ClassVar[str] = "select"
@@ -33,7 +33,7 @@ class Select(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restored(Operator):
+class Restored(PlanOperator):
     """The same rows, with the user's time column computed from the axes, or left out; only plans of engines have it.
 
     It follows from the order of the times, which may grow while state stays what it is.
@@ -45,7 +45,7 @@ class Restored(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explode(Operator):
+class Explode(PlanOperator):
     """For each element of the array in ``column``, the row with the element in its place; none for NULL or empty."""
 
     verb: ClassVar[str] = "explode"
@@ -54,7 +54,7 @@ class Explode(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unfold(Operator):
+class Unfold(PlanOperator):
     """The same rows as `Explode`, as an Aggregate with a loop: each round gives the next element of the array.
 
     Engines give all elements in one pass, unless ``looped`` asks for rounds: then they run each round as a job.
@@ -67,7 +67,7 @@ class Unfold(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapBatches(Operator):
+class MapBatches(PlanOperator):
     """What a Python function makes of Arrow batches of rows; it returns all columns of ``schema``."""
 
     verb: ClassVar[str] = "map_batches"
@@ -77,14 +77,14 @@ class MapBatches(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Union(Operator):
+class Union(PlanOperator):
     """The rows of all inputs, columns matched by name, in the order of the first input."""
 
     verb: ClassVar[str] = "union"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class At(Operator):
+class At(PlanOperator):
     """The rows, each moved to another time, at or above its own; a row without such a time is rejected.
 
     ``moves`` has one expression for each time column, in their order. If it is the column plus a literal span,

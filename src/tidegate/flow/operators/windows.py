@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.expressions import Expression
 from tidegate.flow.fingerprint import LEFT_OUT
-from tidegate.flow.operators.operator import Operator
+from tidegate.flow.operators.operator import PlanOperator
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import show_span
 
@@ -83,7 +83,7 @@ class SessionFrame:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowAggregate(Operator):
+class WindowAggregate(PlanOperator):
     """One row for each window or session and group that has rows, at the time of its last unit.
 
     Time columns other than ``frame.over`` group. With lateness, the column ``revision`` comes last. ``embeds`` is as in
@@ -99,7 +99,7 @@ class WindowAggregate(Operator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowApply(Operator):
+class WindowApply(PlanOperator):
     """What a Python function makes of the rows of each window or session and group.
 
     It gets the rows as an Arrow table, sorted by time and then all columns (with ``keyed``, after the key as a dict),

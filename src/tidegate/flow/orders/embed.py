@@ -18,7 +18,7 @@ from tidegate.flow.orders.coordinates import Coordinates, PosetCoordinates, SumC
 from tidegate.flow.orders.ordered import Ordered
 from tidegate.flow.orders.packed import PackedCoordinates
 from tidegate.flow.orders.realizer import grown, numbered
-from tidegate.flow.plan import Operator, Plan
+from tidegate.flow.plan import Plan, PlanOperator
 from tidegate.flow.schema import Column, Schema
 from tidegate.time import Lexicographic, Poset
 
@@ -67,10 +67,10 @@ class _Rewriting:
     def __init__(self, flow: Plan, found: Mapping[Ordered, Coordinates]) -> None:
         self._flow = flow
         self._found = found
-        self.operators: list[Operator] = []
+        self.operators: list[PlanOperator] = []
         self.names: dict[str, str] = {}
 
-    def add(self, operator: Operator) -> None:
+    def add(self, operator: PlanOperator) -> None:
         """Add an operator, and what puts the user's columns in their place."""
         inputs = tuple(self.names.get(name, name) for name in operator.inputs)
         operator = replace(operator, inputs=inputs)
@@ -97,7 +97,7 @@ class _Rewriting:
         else:
             self._add_restored(self._of_its_own(operator, at), operator.schema, at)
 
-    def _of_its_own(self, operator: Operator, at: Coordinates) -> Operator:
+    def _of_its_own(self, operator: PlanOperator, at: Coordinates) -> PlanOperator:
         """Return an operator that makes new rows on points, whatever is in the user's columns."""
         names = at.given.columns
         columns = operator.schema.columns[len(names) :]
@@ -135,7 +135,7 @@ class _Rewriting:
             self.operators.append(bare)
         return bare.id
 
-    def _add_restored(self, operator: Operator, user: Schema, at: Coordinates) -> None:
+    def _add_restored(self, operator: PlanOperator, user: Schema, at: Coordinates) -> None:
         schema = _on_axes(user, at)
         made = {
             column.name: Expression(column.name, sql, column.type, (at.names[0],))

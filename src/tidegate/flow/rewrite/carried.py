@@ -10,7 +10,7 @@ from dataclasses import replace
 from tidegate.flow import plan, sqltypes
 from tidegate.flow.aggregates import AggregateCall, Aggregation, aggregation
 from tidegate.flow.expressions import Expression
-from tidegate.flow.plan import Operator
+from tidegate.flow.plan import PlanOperator
 from tidegate.flow.rewrite.pieces import (
     Form,
     aggregate,
@@ -42,7 +42,7 @@ def _stays(call: AggregateCall) -> bool:
     return call.definition.picks or call.type in (*sqltypes.INTEGERS, "BOOLEAN")
 
 
-def carried(operator: plan.Accumulate, before: Operator, form: Form) -> list[Operator]:
+def carried(operator: plan.Accumulate, before: PlanOperator, form: Form) -> list[PlanOperator]:
     """Return the composition of an accumulate; nothing if it has none here."""
     by = operator.aggregation.by
     names = {e.name.lower() for e in by}
@@ -54,7 +54,7 @@ def carried(operator: plan.Accumulate, before: Operator, form: Form) -> list[Ope
     return _listed(operator, before, form)
 
 
-def _merged(operator: plan.Accumulate, before: Operator) -> list[Operator]:
+def _merged(operator: plan.Accumulate, before: PlanOperator) -> list[PlanOperator]:
     """Carry results: those of each period, merged with all before."""
     by, calls = operator.aggregation.by, operator.aggregation.calls
     group = Schema((*operator.schema.times, *(operator.schema[e.name] for e in by)))
@@ -70,7 +70,7 @@ def _merged(operator: plan.Accumulate, before: Operator) -> list[Operator]:
     return [*embeds, carry, select(carry, outputs, operator.id)]
 
 
-def _listed(operator: plan.Accumulate, before: Operator, form: Form) -> list[Operator]:
+def _listed(operator: plan.Accumulate, before: PlanOperator, form: Form) -> list[PlanOperator]:
     """Carry all rows so far, and aggregate them."""
     columns = before.schema.columns
     group = Schema((*columns, *(c for c in operator.schema.data if c.name not in before.schema)))
@@ -96,14 +96,14 @@ def _listed(operator: plan.Accumulate, before: Operator, form: Form) -> list[Ope
 
 def _periods(
     operator: plan.Accumulate,
-    before: Operator,
+    before: PlanOperator,
     answers: dict[str, tuple[str, str | None]],
     merges: dict[str, tuple[str, str | None]],
-) -> list[Operator]:
+) -> list[PlanOperator]:
     """Return Aggregates that group rows, at each time or in the periods of ``every``."""
     id_, by = operator.id, list(operator.aggregation.by)
     frames: list[plan.WindowFrame | None] = [plan.WindowFrame(over, n, n) for over, n in operator.every]
-    found: list[Operator] = []
+    found: list[PlanOperator] = []
     for i, frame in enumerate(frames or [None]):
         given = found[-1] if found else before
         keys = references([given.schema[e.name] for e in by]) if found else by
@@ -112,7 +112,7 @@ def _periods(
     return found
 
 
-def _carry(operator: plan.Accumulate, before: Operator, merges: dict[str, tuple[str, str | None]]) -> plan.Carry:
+def _carry(operator: plan.Accumulate, before: PlanOperator, merges: dict[str, tuple[str, str | None]]) -> plan.Carry:
     by = [quoted(e.name) for e in operator.aggregation.by]
     found = aggregation(by, (), {name: sql for name, (sql, _) in merges.items()}, before.schema)
     outputs = tuple(replace(output, type=merges[output.name][1]) for output in found.outputs)

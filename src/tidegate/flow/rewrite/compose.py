@@ -13,7 +13,7 @@ from functools import singledispatchmethod
 from tidegate.flow import plan
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.expressions import Expression
-from tidegate.flow.plan import Operator, Plan
+from tidegate.flow.plan import Plan, PlanOperator
 from tidegate.flow.rewrite.carried import carried
 from tidegate.flow.rewrite.paired import paired
 from tidegate.flow.rewrite.pieces import (
@@ -59,29 +59,29 @@ class _Compose:
     flow: Plan
     form: Form
 
-    def of(self, operator: Operator) -> list[Operator]:
+    def of(self, operator: PlanOperator) -> list[PlanOperator]:
         """Return the operators that replace one operator; the last of them has its name."""
         return self._rule(operator) if self._simple(operator) else [operator]
 
-    def _simple(self, operator: Operator) -> bool:
+    def _simple(self, operator: PlanOperator) -> bool:
         """Return whether an operator works on streams whose rows can be packed, and no late row passes it."""
         inputs = self.flow.inputs(operator)
         given = all(i.schema.time and packable(i.schema.columns) for i in inputs)
         packs = bool(inputs) and given and packable(operator.schema.columns)
         return packs and not feeds_lateness(self.flow, operator)
 
-    def _only_reader(self, operator: Operator) -> Operator | None:
+    def _only_reader(self, operator: PlanOperator) -> PlanOperator | None:
         """Return the one operator that reads another; None if there are more, or a sink does."""
         readers = self.flow.consumers(operator.id)
         read = any(sink.input == operator.id for sink in self.flow.sinks)
         return readers[0] if len(readers) == 1 and not read else None
 
     @singledispatchmethod
-    def _rule(self, operator: Operator) -> list[Operator]:
+    def _rule(self, operator: PlanOperator) -> list[PlanOperator]:
         return [operator]
 
     @_rule.register
-    def _where(self, operator: plan.Where) -> list[Operator]:
+    def _where(self, operator: plan.Where) -> list[PlanOperator]:
         if self._in_select(operator):
             return []
         (before,) = self.flow.inputs(operator)
@@ -101,7 +101,7 @@ class _Compose:
         return all(named)
 
     @_rule.register
-    def _select(self, operator: plan.Select) -> list[Operator]:
+    def _select(self, operator: plan.Select) -> list[PlanOperator]:
         if self._keys_a_join(operator):
             return [operator]
         (before,) = self.flow.inputs(operator)
@@ -112,7 +112,9 @@ class _Compose:
         columns = [e for e in operator.outputs if e.name not in operator.schema.time]
         return self._map(before, columns, where, operator.id)
 
-    def _map(self, before: Operator, outputs: list[Expression], where: Expression | None, id_: str) -> list[Operator]:
+    def _map(
+        self, before: PlanOperator, outputs: list[Expression], where: Expression | None, id_: str
+    ) -> list[PlanOperator]:
         """Compose a Map: identical rows are in one unit window, with the whole row as key, and give one pack."""
         pack = free_name("pack", before.schema)
         read = {name for e in outputs for name in e.columns}
@@ -129,7 +131,7 @@ class _Compose:
         return [embed, unfold, select(unfold, [into_pack(e, pack, [c.name for c in fields]) for e in outputs], id_)]
 
     @_rule.register
-    def _explode(self, operator: plan.Explode) -> list[Operator]:
+    def _explode(self, operator: plan.Explode) -> list[PlanOperator]:
         """Unfold a column that holds a list; if no Map is before, one that changes nothing packs the rows first."""
         (before,) = self.flow.inputs(operator)
         mapped = isinstance(before, plan.Where | plan.Select) and self._simple(before)
@@ -139,7 +141,7 @@ class _Compose:
         return [*rows, self.form.unfolded(rows[-1], operator.column, operator.id)]
 
     @_rule.register
-    def _distinct(self, operator: plan.Distinct) -> list[Operator]:
+    def _distinct(self, operator: plan.Distinct) -> list[PlanOperator]:
         """Compose a distinct: identical rows are in one group, which gives one row."""
         (before,) = self.flow.inputs(operator)
         copies = free_name("copies", before.schema)
@@ -148,12 +150,12 @@ class _Compose:
         return [once, select(once, row, operator.id)]
 
     @_rule.register
-    def _join(self, operator: plan.Join) -> list[Operator]:
+    def _join(self, operator: plan.Join) -> list[PlanOperator]:
         left, right = self.flow.inputs(operator)
         return [operator] if operator.with_table else paired(operator, left, right, None, self.form) or [operator]
 
     @_rule.register
-    def _window_join(self, operator: plan.WindowJoin) -> list[Operator]:
+    def _window_join(self, operator: plan.WindowJoin) -> list[PlanOperator]:
         if operator.frame.lateness:
             # Late rows would not get past an Aggregate, and what is unfolded has no revision.
             return [operator]
@@ -161,12 +163,12 @@ class _Compose:
         return paired(operator, left, right, operator.frame, self.form) or [operator]
 
     @_rule.register
-    def _accumulate(self, operator: plan.Accumulate) -> list[Operator]:
+    def _accumulate(self, operator: plan.Accumulate) -> list[PlanOperator]:
         (before,) = self.flow.inputs(operator)
         if operator.forget is not None:
             return [operator]
         return carried(operator, before, self.form) or [operator]
 
     @_rule.register
-    def _carry(self, operator: plan.Carry) -> list[Operator]:
+    def _carry(self, operator: plan.Carry) -> list[PlanOperator]:
         return [operator]

@@ -10,7 +10,7 @@ from tidegate.flow import plan
 from tidegate.flow.equations import LEFT, RIGHT, Equation, equations
 from tidegate.flow.errors import FlowError
 from tidegate.flow.expressions import Expression, Parsed, Scope, bound, reference_to
-from tidegate.flow.plan import Operator
+from tidegate.flow.plan import PlanOperator
 from tidegate.flow.rewrite.pieces import (
     Form,
     aggregate,
@@ -31,8 +31,12 @@ _PAIRS = "pairs"
 
 
 def paired(
-    operator: plan.Join | plan.WindowJoin, left: Operator, right: Operator, frame: plan.WindowFrame | None, form: Form
-) -> list[Operator]:
+    operator: plan.Join | plan.WindowJoin,
+    left: PlanOperator,
+    right: PlanOperator,
+    frame: plan.WindowFrame | None,
+    form: Form,
+) -> list[PlanOperator]:
     """Return the composition of a Join; nothing if it has none here."""
     sides = {LEFT: left, RIGHT: right}
     taken = {name.lower() for side in sides.values() for name in side.schema.names} & {LEFT, RIGHT, "window"}
@@ -58,7 +62,7 @@ def paired(
     embed = aggregate(f"{operator.id}.embed", union, by, {n: (lists[n], types[n]) for n in sides}, frame=frame)
     lefts = form.unfolded(embed, LEFT, f"{operator.id}.unfold")
     pairs = form.unfolded(lefts, RIGHT, f"{operator.id}.unfold.unfold")
-    start: list[Operator] = [*tags, union, embed, lefts, pairs]
+    start: list[PlanOperator] = [*tags, union, embed, lefts, pairs]
     if operator.where is not None:
         condition = bound(Parsed.of(operator.where.sql, "a condition"), Scope(pairs.schema))
         pairs = plan.Where(id=f"{operator.id}.where", inputs=(pairs.id,), schema=pairs.schema, condition=condition)
@@ -76,7 +80,7 @@ def _needed(operator: plan.Join | plan.WindowJoin, name: str, schema: Schema) ->
 def _tagged(
     operator: plan.Join | plan.WindowJoin,
     mine: str,
-    side: Operator,
+    side: PlanOperator,
     needed: dict[str, list[Column]],
     equal: list[Equation],
 ) -> plan.Select:

@@ -74,7 +74,7 @@ class Form:
     using: str
     looped: bool = False
 
-    def unfolded(self, operator: plan.Operator, column: str, id_: str) -> plan.Operator:
+    def unfolded(self, operator: plan.PlanOperator, column: str, id_: str) -> plan.PlanOperator:
         """Build the operator that makes a row of each element of a column of ``operator``."""
         schema = operator.schema
         columns = tuple(
@@ -89,7 +89,7 @@ class Form:
 
 def aggregate(
     id_: str,
-    before: plan.Operator,
+    before: plan.PlanOperator,
     by: Sequence[Expression],
     answers: Mapping[str, tuple[str, str | None]],
     *,
@@ -121,7 +121,7 @@ def references(columns: Sequence[Column]) -> list[Expression]:
     return [reference_to(c.name, c.type) for c in columns]
 
 
-def select(operator: plan.Operator, outputs: Sequence[Expression], id_: str) -> plan.Select:
+def select(operator: plan.PlanOperator, outputs: Sequence[Expression], id_: str) -> plan.Select:
     """Build the operator that computes columns behind the time columns."""
     schema = operator.schema
     everything = (*references(schema.times), *outputs)

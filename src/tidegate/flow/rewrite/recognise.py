@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from tidegate.flow import plan
 from tidegate.flow.aggregates import Aggregation
 from tidegate.flow.expressions import Expression
-from tidegate.flow.plan import Operator, Plan
+from tidegate.flow.plan import Plan, PlanOperator
 from tidegate.flow.rewrite.recognise_carried import accumulate, accumulate_by_hand
 from tidegate.flow.rewrite.recognise_joins import join, join_by_hand
 from tidegate.flow.rewrite.shapes import (
@@ -67,7 +67,7 @@ def _better(flow: Plan, id_: str) -> Plan | None:
     return None
 
 
-def _map(flow: Plan, last: Operator) -> list[Operator] | None:
+def _map(flow: Plan, last: PlanOperator) -> list[PlanOperator] | None:
     """Recognise a pack of each row that is unpacked: a Filter, a Map, or both. Any key will do if it is not read."""
     embed = _unpacked(flow, last)
     if embed is None or not isinstance(last, plan.Select):
@@ -89,7 +89,7 @@ def _map(flow: Plan, last: Operator) -> list[Operator] | None:
     return [filtered, selected(last, filtered, found, last.id)]
 
 
-def _unpacked(flow: Plan, last: Operator) -> plan.Aggregate | plan.WindowAggregate | None:
+def _unpacked(flow: Plan, last: PlanOperator) -> plan.Aggregate | plan.WindowAggregate | None:
     """Return the Aggregate of one list of rows that is unfolded before a select; or None."""
     if not isinstance(last, plan.Select):
         return None
@@ -155,7 +155,7 @@ def _is_whole(outputs: list[Expression], schema: Schema) -> bool:
     )
 
 
-def _explode(flow: Plan, last: Operator) -> list[Operator] | None:
+def _explode(flow: Plan, last: PlanOperator) -> list[PlanOperator] | None:
     """Recognise a Map that changes nothing, before an explode: it packed the rows for a composition."""
     before = flow.inputs(last)[0] if isinstance(last, plan.Explode) else None
     if not isinstance(before, plan.Select) or not only_reader(flow, before, last):
@@ -167,7 +167,7 @@ def _explode(flow: Plan, last: Operator) -> list[Operator] | None:
     return [replace(last, inputs=(rows.id,))]
 
 
-def _distinct(flow: Plan, last: Operator) -> list[Operator] | None:
+def _distinct(flow: Plan, last: PlanOperator) -> list[PlanOperator] | None:
     """Recognise one answer for each whole row, of which only the row is kept: a distinct."""
     if not isinstance(last, plan.Select):
         return None
@@ -190,7 +190,7 @@ def _distinct(flow: Plan, last: Operator) -> list[Operator] | None:
 
 
 #: The rules that are tried at each operator. Generated joins come before Maps: some of them end in the shape of a Map.
-_RULES: tuple[Callable[[Plan, Operator], list[Operator] | None], ...] = (
+_RULES: tuple[Callable[[Plan, PlanOperator], list[PlanOperator] | None], ...] = (
     join,
     accumulate,
     _map,

@@ -9,7 +9,7 @@ from tidegate.flow.aggregates import AggregateExpression, Aggregation, aggregati
 from tidegate.flow.errors import FlowError
 from tidegate.flow.expressions import Expression
 from tidegate.flow.parser import exp
-from tidegate.flow.plan import Operator, Plan
+from tidegate.flow.plan import Plan, PlanOperator
 from tidegate.flow.rewrite.carried import carried, merging
 from tidegate.flow.rewrite.pieces import Form
 from tidegate.flow.rewrite.shapes import data_of, is_there, only_reader
@@ -20,7 +20,7 @@ from tidegate.flow.substitute import renamed
 __all__ = ["accumulate", "accumulate_by_hand"]
 
 
-def accumulate(flow: Plan, last: Operator) -> list[Operator] | None:
+def accumulate(flow: Plan, last: PlanOperator) -> list[PlanOperator] | None:
     """Recognise what `to_aggregates` makes of an accumulate: guess the accumulate, compose it, and compare."""
     carry = last
     while isinstance(carry, plan.Select | plan.Explode | plan.Aggregate) and carry.id.startswith(last.id):
@@ -66,7 +66,7 @@ def _every(embeds: list[plan.Aggregate | plan.WindowAggregate]) -> tuple[tuple[s
 
 
 def _aggregation(
-    flow: Plan, last: Operator, embed: plan.Aggregate | plan.WindowAggregate, schema: Schema
+    flow: Plan, last: PlanOperator, embed: plan.Aggregate | plan.WindowAggregate, schema: Schema
 ) -> Aggregation | None:
     """Return what is accumulated, on rows: from results that are merged, or from rows that were carried."""
     by = embed.aggregation.by
@@ -92,7 +92,7 @@ def _scalar(output: AggregateExpression) -> Expression:
     return Expression(output.name, output.sql, output.type, output.columns)
 
 
-def accumulate_by_hand(flow: Plan, last: Operator) -> list[Operator] | None:
+def accumulate_by_hand(flow: Plan, last: PlanOperator) -> list[PlanOperator] | None:
     """Recognise results of each period, or of each time, that are merged with all before: an accumulate of the rows."""
     if type(last) is not plan.Accumulate or last.every or last.forget is not None:
         return None

@@ -10,7 +10,7 @@ from tidegate.flow.equations import LEFT, RIGHT, both_sides
 from tidegate.flow.errors import FlowError
 from tidegate.flow.expressions import Expression, Parsed, bound
 from tidegate.flow.parser import exp, parse
-from tidegate.flow.plan import Operator, Plan
+from tidegate.flow.plan import Plan, PlanOperator
 from tidegate.flow.rewrite.paired import paired
 from tidegate.flow.rewrite.pieces import Form
 from tidegate.flow.rewrite.shapes import (
@@ -36,17 +36,17 @@ Embed = plan.Aggregate | plan.WindowAggregate
 class _Ends:
     """Two sides in one Aggregate: the rows of both, how they were given one type, and what reads the lists."""
 
-    sides: tuple[Operator, Operator]
+    sides: tuple[PlanOperator, PlanOperator]
     tags: tuple[plan.Select, plan.Select]
     embed: Embed
-    behind: list[Operator]
+    behind: list[PlanOperator]
 
 
-def _ends(flow: Plan, last: Operator) -> _Ends | None:
+def _ends(flow: Plan, last: PlanOperator) -> _Ends | None:
     """Return the ends of a chain: an Aggregate of a union of two selects, some explodes and conditions, a select."""
     if not isinstance(last, plan.Select):
         return None
-    behind: list[Operator] = [last]
+    behind: list[PlanOperator] = [last]
     while isinstance(behind[0], plan.Select | plan.Where | plan.Explode) and len(behind) < 5:
         (before,) = flow.inputs(behind[0])
         behind = [before, *behind]
@@ -69,7 +69,7 @@ def _ends(flow: Plan, last: Operator) -> _Ends | None:
     return _Ends((flow.inputs(left)[0], flow.inputs(right)[0]), (left, right), embed, behind[1:])
 
 
-def join(flow: Plan, last: Operator) -> list[Operator] | None:
+def join(flow: Plan, last: PlanOperator) -> list[PlanOperator] | None:
     """Recognise what `to_aggregates` makes of a Join: guess the Join, compose it, and compare."""
     ends = _ends(flow, last)
     if ends is None or not ends.embed.embeds:
@@ -125,7 +125,7 @@ def _joined(
     return plan.Join(**shared)
 
 
-def _of_lists(behind: list[Operator]) -> tuple[str | None, list[tuple[str, str]]] | None:
+def _of_lists(behind: list[PlanOperator]) -> tuple[str | None, list[tuple[str, str]]] | None:
     """Return the condition, and the columns by side, of two lists that are unfolded into pairs."""
     where = next((o.condition.sql for o in behind if isinstance(o, plan.Where)), None)
     last = behind[-1]
@@ -157,7 +157,7 @@ def _sided(sql: str) -> tuple[str, str] | None:
     return str(tree.parts[0].name), str(tree.parts[1].name)
 
 
-def join_by_hand(flow: Plan, last: Operator) -> list[Operator] | None:
+def join_by_hand(flow: Plan, last: PlanOperator) -> list[PlanOperator] | None:
     """Recognise two lists by key, of two sides that were given one type, unfolded into pairs, under whatever names."""
     ends = _ends(flow, last)
     if ends is None or ends.embed.embeds or not _plainly_framed(ends.embed):
@@ -201,7 +201,7 @@ def join_by_hand(flow: Plan, last: Operator) -> list[Operator] | None:
     return [found, selected(last, found, renames, last.id)]
 
 
-def _asks_of_lists(behind: list[Operator]) -> bool:
+def _asks_of_lists(behind: list[PlanOperator]) -> bool:
     """Return whether a condition reads a list that is exploded only after it: a whole list, and no row of it."""
     exploded: set[str] = set()
     lists = {o.column for o in behind if isinstance(o, plan.Explode)}

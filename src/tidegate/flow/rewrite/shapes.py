@@ -10,7 +10,7 @@ from tidegate.flow import plan
 from tidegate.flow.aggregates import AggregateCall
 from tidegate.flow.expressions import Expression, Parsed, Scope, bound
 from tidegate.flow.parser import TokenType
-from tidegate.flow.plan import Operator, Plan
+from tidegate.flow.plan import Plan, PlanOperator
 from tidegate.flow.schema import Schema
 from tidegate.flow.sql import Sql
 
@@ -33,18 +33,18 @@ __all__ = [
 Embed = plan.Aggregate | plan.WindowAggregate
 
 
-def only_reader(flow: Plan, operator: Operator, reader: Operator) -> bool:
+def only_reader(flow: Plan, operator: PlanOperator, reader: PlanOperator) -> bool:
     """Return whether exactly one operator reads another."""
     readers = [o.id for o in flow.consumers(operator.id)]
     return readers == [reader.id] and all(sink.input != operator.id for sink in flow.sinks)
 
 
-def alone(flow: Plan, chain: Sequence[Operator]) -> bool:
+def alone(flow: Plan, chain: Sequence[PlanOperator]) -> bool:
     """Return whether each operator of a chain is read by the next one only."""
     return all(only_reader(flow, a, b) for a, b in pairwise(chain))
 
 
-def is_there(flow: Plan, composition: Iterable[Operator]) -> bool:
+def is_there(flow: Plan, composition: Iterable[PlanOperator]) -> bool:
     """Return whether a plan has all operators of a composition, each read by the others only; the last by anyone.
 
     It does not matter whether there are loops: an unfold counts as an explode.
@@ -58,7 +58,7 @@ def is_there(flow: Plan, composition: Iterable[Operator]) -> bool:
     return inner.issuperset(readers) and not any(sink.input in inner - {found[-1].id} for sink in flow.sinks)
 
 
-def feeds_lateness(flow: Plan, operator: Operator) -> bool:
+def feeds_lateness(flow: Plan, operator: PlanOperator) -> bool:
     """Return whether late rows pass an operator on their way to a window with lateness; an Aggregate stops them."""
     for reader in flow.consumers(operator.id):
         if getattr(getattr(reader, "frame", None), "lateness", 0):
@@ -68,14 +68,14 @@ def feeds_lateness(flow: Plan, operator: Operator) -> bool:
     return False
 
 
-def as_explode(operator: Operator) -> Operator:
+def as_explode(operator: PlanOperator) -> PlanOperator:
     """Return the operator without a loop that gives the same rows."""
     if not isinstance(operator, plan.Unfold):
         return operator
     return plan.Explode(id=operator.id, inputs=operator.inputs, schema=operator.schema, column=operator.column)
 
 
-def is_embed(operator: Operator) -> bool:
+def is_embed(operator: PlanOperator) -> bool:
     """Return whether an operator is an Aggregate whose instances are times: windows of one unit are (Lemma 1)."""
     if isinstance(operator, plan.Aggregate):
         return True
@@ -88,7 +88,7 @@ def data_of(operator: plan.Select) -> list[Expression]:
     return [e for e in operator.outputs if e.name not in operator.schema.time]
 
 
-def selected(last: Operator, before: Operator, outputs: Sequence[Expression], id_: str) -> plan.Select:
+def selected(last: PlanOperator, before: PlanOperator, outputs: Sequence[Expression], id_: str) -> plan.Select:
     """Build the select of some expressions with the schema of ``last``."""
     times = last.outputs[: len(last.schema.time)] if isinstance(last, plan.Select) else ()
     return plan.Select(id=id_, inputs=(before.id,), schema=last.schema, outputs=(*times, *outputs))

@@ -20,7 +20,7 @@ from tidegate.spec.aggregate.merge import both_op, merge_op, on_stream, sides_op
 from tidegate.spec.aggregate.ticks import Ticks
 from tidegate.spec.aggregate.unfold import unfold, unfold_loop
 from tidegate.spec.aggregate.watermarks import NotBounded, c1_op, c2_op, c3_op
-from tidegate.spec.aggregate.window import Instance, Window, no_key, whole
+from tidegate.spec.aggregate.window import Window, WindowInstance, no_key, whole
 
 __all__ = [
     "A",
@@ -30,13 +30,13 @@ __all__ = [
     "Embedded",
     "F",
     "Folding",
-    "Instance",
     "J",
     "Loop",
     "M",
     "NotBounded",
     "Ticks",
     "Window",
+    "WindowInstance",
     "both_op",
     "c1_op",
     "c2_op",

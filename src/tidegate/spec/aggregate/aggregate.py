@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from tidegate.errors import BadValue, WrongType
 from tidegate.spec.aggregate.ticks import Tick, Ticks
-from tidegate.spec.aggregate.window import Instance, Window
+from tidegate.spec.aggregate.window import Window, WindowInstance
 from tidegate.spec.events import DT, WM, Event, check_event
 from tidegate.spec.operator import Operator
 from tidegate.time import Order
@@ -17,7 +17,7 @@ from tidegate.time import Order
 __all__ = ["A", "A_plus", "Aggregate", "check_key"]
 
 #: f_O: the answer of an instance, as a list of data.
-Answer: TypeAlias = Callable[[Instance], list[Any]]
+Answer: TypeAlias = Callable[[WindowInstance], list[Any]]
 Place: TypeAlias = tuple[int, Hashable]
 
 
@@ -80,12 +80,12 @@ class Aggregate(Operator[Event, Event]):
     def _fire(self, places: Iterable[Place]) -> list[Event]:
         outputs: list[Event] = []
         for l, key in sorted(places, key=lambda place: place[0]):
-            instance = Instance(self.ticks.time(l), key, self.instances[l, key])
+            instance = WindowInstance(self.ticks.time(l), key, self.instances[l, key])
             at = self.ticks.time(l + self.window.size - 1)
             outputs += [DT(at, d) for d in self._answer(instance)]
         return outputs
 
-    def _answer(self, instance: Instance) -> list[Any]:
+    def _answer(self, instance: WindowInstance) -> list[Any]:
         answer = self.f(instance)
         if not isinstance(answer, list):
             raise WrongType(

@@ -11,7 +11,7 @@ from tidegate.spec.aggregate.dedicated import Matches
 from tidegate.spec.aggregate.embed import aligned_pairs, embed_join, embed_map, matching_window, tagged, unit
 from tidegate.spec.aggregate.merge import merge_op
 from tidegate.spec.aggregate.unfold import unfold
-from tidegate.spec.aggregate.window import Instance, Window
+from tidegate.spec.aggregate.window import Window, WindowInstance
 from tidegate.spec.basic import comp_op
 from tidegate.spec.events import Event
 from tidegate.spec.operator import Operator
@@ -47,7 +47,7 @@ def composed_M(
     if using == "A":
         return comp_op(embed_map(order, f), unfold(order, d, schedule=schedule))  # type: ignore[arg-type]
 
-    def f_O(instance: Instance) -> list[Any]:
+    def f_O(instance: WindowInstance) -> list[Any]:
         return [x for t, d in instance.tuples for x in f(t, d)]
 
     return A_plus(order, unit(), f_O)
@@ -87,7 +87,7 @@ def composed_J(
     if using == "A":
         return comp_op(embed_join(order, left, right, p), unfold(order, d, schedule=schedule))  # type: ignore[arg-type]
 
-    def f_O(instance: Instance) -> list[Any]:
+    def f_O(instance: WindowInstance) -> list[Any]:
         return aligned_pairs(instance, p)
 
     return comp_op(comp_op(tagged(order), merge_op(order)), A_plus(order, matching_window(left, right), f_O))

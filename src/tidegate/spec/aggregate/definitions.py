@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegate.spec.aggregate.aggregate import Aggregate
 from tidegate.spec.aggregate.ticks import Tick, Ticks
-from tidegate.spec.aggregate.window import Instance, Window
+from tidegate.spec.aggregate.window import Window, WindowInstance
 from tidegate.spec.events import DT, WM, Event
 from tidegate.time import Order
 
@@ -32,7 +32,7 @@ def succ(op: Aggregate, event: DT[Any, Any]) -> list[DT[Any, Any]]:
 
 
 def groups(order: Order[Any], window: Window, events: Iterable[Event]) -> Counter[tuple[Any, Any, frozenset[Any]]]:
-    """Return what must be processed jointly, each exactly once (Definition 2): the tuples of a key in an instance."""
+    """Return what must be processed together, and exactly once (Definition 2): the tuples of one key in one window."""
     ticks = Ticks(order)
     found: dict[tuple[int, Any], list[Any]] = {}
     for e in events:
@@ -42,7 +42,7 @@ def groups(order: Order[Any], window: Window, events: Iterable[Event]) -> Counte
     return Counter((ticks.time(l), key, _multiset(tuples)) for (l, key), tuples in found.items())
 
 
-def processed(instances: Iterable[Instance]) -> Counter[tuple[Any, Any, frozenset[Any]]]:
+def processed(instances: Iterable[WindowInstance]) -> Counter[tuple[Any, Any, frozenset[Any]]]:
     """Return what f_O was called with, in the same form as `groups`."""
     return Counter((i.l, i.key, _multiset(i.tuples)) for i in instances)
 

@@ -10,7 +10,7 @@ from tidegate.errors import BadValue
 from tidegate.spec.aggregate.aggregate import A
 from tidegate.spec.aggregate.dedicated import Matches, aligned
 from tidegate.spec.aggregate.merge import merge_op, sides_op
-from tidegate.spec.aggregate.window import Instance, Key, Window, whole
+from tidegate.spec.aggregate.window import Key, Window, WindowInstance, whole
 from tidegate.spec.basic import comp_op
 from tidegate.spec.events import Event
 from tidegate.spec.operator import Operator
@@ -21,10 +21,10 @@ __all__ = ["Embedded", "aligned_pairs", "embed_join", "embed_map", "tagged", "un
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """t_E: the data of many tuples in one, a tuple and not a set, and the index to put out next; -1 comes from E.
+    """t_E: one tuple that carries the data of many, in their order, and the ``index`` of the one to put out next.
 
-    ``copies`` says how many identical tuples of E are meant. The printed Listing 3 concatenates their lists instead,
-    and then cannot tell two copies of ``[x]`` from one ``[x, x]``.
+    What E makes has the index -1. ``copies`` says how many identical tuples of E are meant. The printed Listing 3
+    concatenates their lists instead, and then cannot tell two copies of ``[x]`` from one ``[x, x]``.
     """
 
     data: tuple[Any, ...]
@@ -43,7 +43,7 @@ def unit(key: Key = whole, lateness: int = 0) -> Window:
 
 
 def embed_map(order: Order[Any], f: Callable[[Any, Any], Iterable[Any]]) -> Operator[Event, Event]:
-    """Build E_M: for identical tuples one t_E that carries ``f`` of each of them; nothing if ``f`` returns nothing.
+    """Build E_M: identical tuples become one t_E, which carries what ``f`` returns for each of them, if anything.
 
     >>> from tidegate.spec import DT, WM, produce
     >>> from tidegate.time import Nat
@@ -51,7 +51,7 @@ def embed_map(order: Order[Any], f: Callable[[Any, Any], Iterable[Any]]) -> Oper
     [DT(3, Embedded(data=('a', 'b'), index=-1, copies=1)), WM(3)]
     """
 
-    def f_O(instance: Instance) -> list[Embedded]:
+    def f_O(instance: WindowInstance) -> list[Embedded]:
         data = tuple(x for t, d in instance.tuples for x in f(t, d))
         return [Embedded(data)] if data else []
 
@@ -59,7 +59,7 @@ def embed_map(order: Order[Any], f: Callable[[Any, Any], Iterable[Any]]) -> Oper
 
 
 def embed_join(order: Order[Any], left: Window, right: Window, p: Matches) -> Operator[Event, Event]:
-    """Build E_J: for aligned instances one t_E that carries all their matching pairs.
+    """Build E_J: aligned window instances become one t_E, which carries all their matching pairs.
 
     A_1 and A_2 give both sides one type, so that A_3 can read them as one stream (P1).
 
@@ -70,7 +70,7 @@ def embed_join(order: Order[Any], left: Window, right: Window, p: Matches) -> Op
     [DT(1, Embedded(data=(((0, 'a'), (1, 'b')),), index=-1, copies=1)), WM(1)]
     """
 
-    def f_O(instance: Instance) -> list[Embedded]:
+    def f_O(instance: WindowInstance) -> list[Embedded]:
         data = tuple(aligned_pairs(instance, p))
         return [Embedded(data)] if data else []
 
@@ -79,12 +79,12 @@ def embed_join(order: Order[Any], left: Window, right: Window, p: Matches) -> Op
 
 
 def tagged(order: Order[Any]) -> Operator[Event, Event]:
-    """Build A_1 and A_2 of Listing 2: identical tuples of a side as one pair, in the first place or in the second."""
+    """Build A_1 and A_2 of Listing 2: identical tuples become a pair, by side ``(tuples, ())`` or ``((), tuples)``."""
 
-    def left(instance: Instance) -> list[Any]:
+    def left(instance: WindowInstance) -> list[Any]:
         return [(instance.tuples, ())]
 
-    def right(instance: Instance) -> list[Any]:
+    def right(instance: WindowInstance) -> list[Any]:
         return [((), instance.tuples)]
 
     return sides_op(A(order, unit(), left), A(order, unit(), right))
@@ -107,8 +107,8 @@ def matching_window(left: Window, right: Window) -> Window:
     return Window(left.advance, left.size, f_K)
 
 
-def aligned_pairs(instance: Instance, p: Matches) -> list[tuple[Any, Any]]:
-    """Return the matching pairs of an instance of A_3."""
+def aligned_pairs(instance: WindowInstance, p: Matches) -> list[tuple[Any, Any]]:
+    """Return the matching pairs of a window instance of A_3."""
     lefts = [t for _, (side, _) in instance.tuples for t in side]
     rights = [t for _, (_, side) in instance.tuples for t in side]
     return [(t1, t2) for t1 in lefts for t2 in rights if p(t1, t2)]

@@ -13,7 +13,7 @@ from tidegate.spec.aggregate.dedicated import M
 from tidegate.spec.aggregate.loop import loop_op
 from tidegate.spec.aggregate.ticks import Tick, Ticks
 from tidegate.spec.aggregate.watermarks import c1_op, check_bound
-from tidegate.spec.aggregate.window import Instance, Key, Window
+from tidegate.spec.aggregate.window import Key, Window, WindowInstance
 from tidegate.spec.basic import comp_op, map_op
 from tidegate.spec.events import DT, WM, Event, check_event
 from tidegate.spec.operator import Operator
@@ -159,7 +159,7 @@ def composed_infinity(
     ticks = Ticks(order)
     check_bound(d, most=Window(period, period).size)
 
-    def f_O(instance: Instance) -> list[_Carried]:
+    def f_O(instance: WindowInstance) -> list[_Carried]:
         boundary = ticks.of(instance.l) + period
         mine = [d for t, d in instance.tuples if ticks.of(t) != boundary]
         states = [s for carried in mine for s in carried.state]

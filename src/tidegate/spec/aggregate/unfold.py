@@ -9,7 +9,7 @@ from tidegate.spec.aggregate.aggregate import A
 from tidegate.spec.aggregate.embed import Embedded, unit
 from tidegate.spec.aggregate.loop import Loop, loop_op
 from tidegate.spec.aggregate.watermarks import c1_op, c2_op, c3_op, check_bound
-from tidegate.spec.aggregate.window import Instance
+from tidegate.spec.aggregate.window import WindowInstance
 from tidegate.spec.basic import comp_op
 from tidegate.spec.events import Event
 from tidegate.spec.operator import Operator
@@ -18,7 +18,7 @@ from tidegate.time import Order
 __all__ = ["unfold", "unfold_loop"]
 
 
-def _A1(instance: Instance) -> list[Embedded]:
+def _A1(instance: WindowInstance) -> list[Embedded]:
     _, first = instance.tuples[0]
     if first.index == -1:
         return [Embedded(first.data, 0, len(instance.tuples))] if first.data else []
@@ -27,7 +27,7 @@ def _A1(instance: Instance) -> list[Embedded]:
     return [following] if following.index < first.total else []
 
 
-def _A2(instance: Instance) -> list[Any]:
+def _A2(instance: WindowInstance) -> list[Any]:
     _, t = instance.tuples[0]
     return [t.data[t.index % len(t.data)]]
 
@@ -35,7 +35,7 @@ def _A2(instance: Instance) -> list[Any]:
 def unfold_loop(
     order: Order[Any], d: int, *, lateness: int | None = None, schedule: Sequence[int] | None = None
 ) -> Loop:
-    """Build A_1 with its loop; what it puts out is the stream S_A2, which feeds A_2 and comes round.
+    """Build A_1 with its loop. It puts out the stream S_A2, which goes to A_2 and, round the loop, back to A_1.
 
     ``d`` is the bound of C1 on its input, ``lateness`` the L' of A_1, by default d.
     """
@@ -47,7 +47,7 @@ def unfold_loop(
 def unfold(
     order: Order[Any], d: int, *, lateness: int | None = None, schedule: Sequence[int] | None = None
 ) -> Operator[Event, Event]:
-    """Build X: every element of what a tuple carries, at the tuple's time, and none of them late.
+    """Build X, which puts out every element that a tuple carries, at the tuple's time, and none of them late.
 
     The input must keep C1 with the bound ``d``, or `NotBounded` is raised; ``schedule`` delays what comes round.
 

@@ -1,4 +1,4 @@
-"""Γ, the window of an Aggregate: how far apart its instances are, how long they are, their key, and the lateness."""
+"""Γ, the window of an Aggregate (when instances begin, their length, their key, the lateness), and γ, an instance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tidegate.errors import BadValue
 from tidegate.spec.aggregate.ticks import Ticks
 
-__all__ = ["Instance", "Key", "Window", "no_key", "whole"]
+__all__ = ["Key", "Window", "WindowInstance", "no_key", "whole"]
 
 #: The key-by function f_K, of a time and its data.
 Key = Callable[[Any, Any], Hashable]
@@ -28,7 +28,7 @@ def whole(t: Any, d: Any) -> Hashable:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Instances cover ``[k * advance, k * advance + size)``, one for each ``key``; late data counts for ``lateness``.
+    """Instances cover ``[k * advance, k * advance + size)``, one for each key; each takes late data for ``lateness``.
 
     Spans are in units δ of the order. Instances begin at times of the order: on `Nat` none begins before 0, since the
     paper's ℓ is a natural number; on `Int` and `EventTime` ℓ may be negative. An ``advance`` of 0 would mean endlessly
@@ -72,8 +72,8 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
-    """γ, one instance of a window: its left boundary, its key, and the tuples ``(t, d)`` that fell into it."""
+class WindowInstance:
+    """γ, one instance of a `Window`: its left boundary, its key, and the tuples ``(t, d)`` that fell into it."""
 
     l: Any
     key: Hashable

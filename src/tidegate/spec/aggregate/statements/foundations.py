@@ -10,7 +10,7 @@ from tidegate.spec.aggregate.embed import Embedded, unit
 from tidegate.spec.aggregate.statements.compare import tuples
 from tidegate.spec.aggregate.ticks import Ticks
 from tidegate.spec.aggregate.unfold import unfold_loop
-from tidegate.spec.aggregate.window import Instance, Key, Window, whole
+from tidegate.spec.aggregate.window import Key, Window, WindowInstance, whole
 from tidegate.spec.events import DT, WM, Event
 from tidegate.spec.operator import fproduce, produce
 from tidegate.spec.properties import is_monotone
@@ -20,7 +20,7 @@ from tidegate.time import Order
 __all__ = ["definition_1", "definition_2", "definition_3", "definition_4", "lemma_1", "observation_1"]
 
 
-def _seen(instance: Instance) -> list[Any]:
+def _seen(instance: WindowInstance) -> list[Any]:
     return [instance]
 
 

@@ -22,20 +22,20 @@ from typing import Any, TypeAlias
 from tidegate.progress import Leave
 from tidegate.sim.capability import Capability
 from tidegate.sim.dataflow import Dataflow
-from tidegate.sim.operator import Message, Operator
+from tidegate.sim.operator import Message, SimulatedOperator
 from tidegate.time import Antichain, Nat, Product
 
-__all__ = ["Answers", "Edges", "Feedback", "Labels", "components"]
+__all__ = ["Answers", "Edges", "Feedback", "Labels", "weak_components"]
 
 Edge: TypeAlias = tuple[int, int]
 Time: TypeAlias = tuple[int, int]
 
 
-def components(versions: Sequence[Sequence[Edge]]) -> Dataflow:
-    """Build the dataflow for a graph to which ``versions`` adds edges, one version after the other."""
+def weak_components(versions: Sequence[Sequence[Edge]]) -> Dataflow:
+    """Build the dataflow for a graph that grows: ``versions`` has the edges that each version adds."""
     flow = Dataflow(Product(Nat(), Nat()))
     flow.operator("a", lambda worker, workers: Edges(versions, worker, workers), outputs=["1"])
-    flow.operator("b", lambda *_: Labels(), inputs=["1", "2"], outputs=["3", "4"], holds=["3"])
+    flow.operator("b", lambda *_: Labels(), inputs=["1", "2"], outputs=["3", "4"], starts_with=["3"])
     flow.operator("c", lambda *_: Feedback(), inputs=["1"], outputs=["2"], summaries={("1", "2"): (0, 1)})
     flow.operator("d", lambda *_: Answers(), inputs=["1"], order=Nat())
     flow.channel("a.1", "b.2", route=lambda edge: int(edge[0]))
@@ -45,7 +45,7 @@ def components(versions: Sequence[Sequence[Edge]]) -> Dataflow:
     return flow
 
 
-class Edges(Operator):
+class Edges(SimulatedOperator):
     """The input ``a``: each worker reads a share of every version, and sends each edge in both directions."""
 
     def __init__(self, versions: Sequence[Sequence[Edge]], worker: int, workers: int) -> None:
@@ -80,7 +80,7 @@ class Edges(Operator):
         return (version, 0)
 
 
-class Labels(Operator):
+class Labels(SimulatedOperator):
     """The operator ``b``: the labels and neighbours of a share of the vertices.
 
     A label that holds in a version holds in all later ones, and so does an edge. Together they make a label for the
@@ -152,7 +152,7 @@ class Labels(Operator):
         now.drop()
 
 
-class Feedback(Operator):
+class Feedback(SimulatedOperator):
     """The operator ``c``: everything goes on, one round later."""
 
     def receive(self, message: Message) -> None:
@@ -161,7 +161,7 @@ class Feedback(Operator):
         now.drop()
 
 
-class Answers(Operator):
+class Answers(SimulatedOperator):
     """The output ``d``: what is new in each version, and what was known of it when it was reported complete."""
 
     def __init__(self) -> None:

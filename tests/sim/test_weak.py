@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tidegate.sim import BrokenFrontier, InvariantViolated, Schedule, Simulation, shrink
 from tidegate.sim.actions import Propagate, Receive
-from tidegate.sim.components import Edge, Labels, components
 from tidegate.sim.protocol import Live
+from tidegate.sim.weak import Edge, Labels, weak_components
 from tidegate.time import Antichain
 
 Versions = list[list[Edge]]
@@ -55,7 +55,7 @@ def test_labels_are_the_components_of_every_version(
     versions: Versions, workers: int, seed: int, stalling: float
 ) -> None:
     """Under every schedule, on 1 to 4 workers, each version's labels are those of a union-find over its edges."""
-    simulation = Simulation(components(versions), workers=workers)
+    simulation = Simulation(weak_components(versions), workers=workers)
     simulation.run(seed=seed, stalls=stalling)
     for version in range(len(versions)):
         assert answers(simulation, version) == union_find(versions, version)
@@ -71,7 +71,7 @@ def test_labels_are_the_components_of_every_version(
 )
 def test_the_paper_holds_after_every_action(versions: Versions, workers: int, seed: int, stalling: float) -> None:
     """The model that runs along never forbids what a worker does, and all that the paper states holds all the time."""
-    simulation = Simulation(components(versions), workers=workers, check=True)
+    simulation = Simulation(weak_components(versions), workers=workers, check=True)
     simulation.run(seed=seed, stalls=stalling)
     assert answers(simulation, len(versions) - 1) == union_find(versions, len(versions) - 1)
     assert at_rest(simulation)
@@ -84,7 +84,7 @@ def test_the_paper_holds_after_every_action_of_longer_runs(
     versions: Versions, workers: int, seed: int, stalling: float
 ) -> None:
     """The same on larger graphs and more workers."""
-    simulation = Simulation(components(versions), workers=workers, check=True)
+    simulation = Simulation(weak_components(versions), workers=workers, check=True)
     simulation.run(seed=seed, stalls=stalling)
     for version in range(len(versions)):
         assert answers(simulation, version) == union_find(versions, version)
@@ -95,7 +95,7 @@ def test_versions_are_worked_on_side_by_side() -> None:
     path = [[(i, i + 1) for i in range(6)], [(10, 11)]]
 
     def overlaps(seed: int) -> bool:
-        simulation = Simulation(components(path), workers=2)
+        simulation = Simulation(weak_components(path), workers=2)
         together = False
         received: set[int] = set()
         adversary_sees = Labels.receive
@@ -128,7 +128,7 @@ def test_waiting_for_the_version_alone_is_not_enough(monkeypatch: pytest.MonkeyP
 
     versions = [[(0, 2)], [(0, 1)]]
     monkeypatch.setattr(Labels, "proceed", proceed)
-    simulation = Simulation(components(versions), workers=2, check=True)
+    simulation = Simulation(weak_components(versions), workers=2, check=True)
     simulation.run(seed=1)
     assert answers(simulation, 1) == {0: 0, 1: 1, 2: 0}
     assert union_find(versions, 1) == {0: 0, 1: 0, 2: 0}
@@ -136,7 +136,7 @@ def test_waiting_for_the_version_alone_is_not_enough(monkeypatch: pytest.MonkeyP
 
 def test_b_starts_with_a_pointstamp_on_its_way_into_the_loop() -> None:
     """Section 2: each instance of b begins with (0, 0) at b.3, and holds it until its share of the input is there."""
-    simulation = Simulation(components([[(0, 1)]]), workers=2, check=True)
+    simulation = Simulation(weak_components([[(0, 1)]]), workers=2, check=True)
     held = {("a.1", (0, 0)): 2, ("b.3", (0, 0)): 2}
     for w in simulation.workers:
         simulation.perform(Propagate(w))
@@ -199,7 +199,7 @@ SEARCH = settings(max_examples=500, derandomize=True, database=None, phases=[Pha
 
 
 def goes_wrong(versions: Versions, workers: int, seed: int) -> bool:
-    simulation = Simulation(components(versions), workers=workers)
+    simulation = Simulation(weak_components(versions), workers=workers)
     try:
         simulation.run(seed=seed, limit=5_000)
     except BrokenFrontier:
@@ -210,7 +210,7 @@ def goes_wrong(versions: Versions, workers: int, seed: int) -> bool:
 def test_a_schedule_that_shows_a_mutant_shrinks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a long schedule that shows a broken frontier a few actions are left, each of them needed."""
     one_step_ahead(monkeypatch)
-    flow = components([[(0, 1), (1, 2)], [(2, 3)]])
+    flow = weak_components([[(0, 1), (1, 2)], [(2, 3)]])
 
     def shows(schedule: Schedule) -> bool:
         try:
@@ -234,4 +234,4 @@ def test_the_model_notices_a_tracker_that_is_wrong(monkeypatch: pytest.MonkeyPat
     """With the model beside it, a frontier that is one step ahead is named with its location and worker."""
     one_step_ahead(monkeypatch)
     with pytest.raises(InvariantViolated, match=r"expected the tracker's frontier to be the model's"):
-        Simulation(components([[(0, 1)]]), workers=2, check=True).run(seed=1)
+        Simulation(weak_components([[(0, 1)]]), workers=2, check=True).run(seed=1)

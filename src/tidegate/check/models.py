@@ -1,4 +1,4 @@
-"""The instances that ``tidegate verify progress`` explores: small, but with everything that the protocols can do."""
+"""The models that ``tidegate verify progress`` explores: small, but with everything that the protocols can do."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from tidegate.progress import (
 )
 from tidegate.time import Nat, Order, Poset, Product
 
-__all__ = ["INSTANCES", "Instance"]
+__all__ = ["MODELS", "NamedModel"]
 
 PAIR = Product(Nat(), Nat())
 DIAMOND = Poset([("t0", "t1"), ("t0", "t2"), ("t1", "t3"), ("t2", "t3")])
 
 
 @dataclass(frozen=True)
-class Instance:
-    """A model to explore and what must hold of it. ``large`` ones take more than a few seconds."""
+class NamedModel:
+    """A model to explore, under a name, and what must hold of it. ``large`` ones take more than a few seconds."""
 
     name: str
     model: Callable[[], Model[Any]]
@@ -36,22 +36,22 @@ class Instance:
     large: bool = False
 
 
-def chain() -> Graph:
+def chain_graph() -> Graph:
     """Build two locations in a row."""
     return Graph(Nat(), {("a", "b"): 0})
 
 
-def loop() -> Graph:
+def loop_graph() -> Graph:
     """Build a loop that adds one."""
     return Graph(Nat(), {("a", "b"): 0, ("b", "a"): 1})
 
 
-def parallel() -> Graph:
+def parallel_graph() -> Graph:
     """Build a loop with two incomparable summaries along one edge, and a way out."""
     return Graph(PAIR, {("a", "b"): [(0, 1), (1, 0)], ("b", "a"): (0, 1), ("b", "c"): (0, 0)})
 
 
-def nested() -> Graph:
+def nested_graph() -> Graph:
     """Build a loop inside a scope, and a loop around the scope."""
     orders: dict[str, Order[Any]] = {"in": Nat(), "head": PAIR, "tail": PAIR, "out": Nat()}
     inside: dict[tuple[str, str], Any] = {
@@ -63,25 +63,25 @@ def nested() -> Graph:
     return Graph(orders, {**inside, ("out", "in"): 1})
 
 
-def clocks(order: Any, workers: int, rec: Sequence[Any], universe: Sequence[Any], **bounds: int) -> ClocksModel:
+def clocks_model(order: Any, workers: int, rec: Sequence[Any], universe: Sequence[Any], **bounds: int) -> ClocksModel:
     """Build a model of the clocks protocol."""
     return ClocksModel(ClocksConf.init(order, _workers(workers), rec), universe, **bounds)
 
 
-def exchange(order: Any, caps: Sequence[Sequence[Any]], universe: Sequence[Any], **bounds: int) -> ExchangeModel:
+def exchange_model(order: Any, caps: Sequence[Sequence[Any]], universe: Sequence[Any], **bounds: int) -> ExchangeModel:
     """Build a model of the exchange protocol; ``caps`` is what each worker holds."""
     held = dict(zip(_workers(len(caps)), caps, strict=True))
     return ExchangeModel(ExchangeConf.init(order, held), universe, **bounds)
 
 
-def propagation(
+def propagation_model(
     graph: Graph, pts: dict[Any, dict[Any, int]], universe: Sequence[Any], changes: int
 ) -> PropagationModel:
     """Build a model of local propagation."""
     return PropagationModel(PropagationConf.init(graph, pts), universe, changes)
 
 
-def tracker(graph: Graph, caps: Sequence[Sequence[Any]], universe: Sequence[Any], **bounds: int) -> TrackerModel:
+def tracker_model(graph: Graph, caps: Sequence[Sequence[Any]], universe: Sequence[Any], **bounds: int) -> TrackerModel:
     """Build a model of the combined tracker; ``caps`` is what each worker holds."""
     held = dict(zip(_workers(len(caps)), caps, strict=True))
     return TrackerModel(TrackerConf.start(graph, held), universe, **bounds)
@@ -95,77 +95,93 @@ _AB = [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
 _PAIRS = [(l, t) for l in "ab" for t in ((0, 0), (0, 1), (1, 0))]
 _NESTED = [("in", 0), ("in", 1), ("head", (0, 1)), ("tail", (0, 0)), ("out", 0)]
 
-INSTANCES: list[Instance] = [
-    Instance("clocks: 2 workers, 3 times", lambda: clocks(Nat(), 2, [0], [0, 1, 2], operations=3), CLOCKS),
-    Instance("clocks: 3 workers, 2 times", lambda: clocks(Nat(), 3, [0, 0], [0, 1], operations=2), CLOCKS),
-    Instance("clocks: 2 workers, splits", lambda: clocks(Nat(), 2, [0, 0], [0, 1], operations=2, pos=2), CLOCKS),
-    Instance("clocks: 2 workers, diamond", lambda: clocks(DIAMOND, 2, ["t0"], DIAMOND.elements, operations=2), CLOCKS),
-    Instance(
+MODELS: list[NamedModel] = [
+    NamedModel("clocks: 2 workers, 3 times", lambda: clocks_model(Nat(), 2, [0], [0, 1, 2], operations=3), CLOCKS),
+    NamedModel("clocks: 3 workers, 2 times", lambda: clocks_model(Nat(), 3, [0, 0], [0, 1], operations=2), CLOCKS),
+    NamedModel(
+        "clocks: 2 workers, splits", lambda: clocks_model(Nat(), 2, [0, 0], [0, 1], operations=2, pos=2), CLOCKS
+    ),
+    NamedModel(
+        "clocks: 2 workers, diamond", lambda: clocks_model(DIAMOND, 2, ["t0"], DIAMOND.elements, operations=2), CLOCKS
+    ),
+    NamedModel(
         "clocks: 2 workers, diamond, splits",
-        lambda: clocks(DIAMOND, 2, ["t0"], DIAMOND.elements, operations=2, pos=2),
+        lambda: clocks_model(DIAMOND, 2, ["t0"], DIAMOND.elements, operations=2, pos=2),
         CLOCKS,
         large=True,
     ),
-    Instance("exchange: 2 workers", lambda: exchange(Nat(), [[0], []], [0, 1], operations=2), EXCHANGE),
-    Instance("exchange: 3 workers", lambda: exchange(Nat(), [[0], [], []], [0, 1], operations=2, own=0), EXCHANGE),
-    Instance("exchange: 3 operations", lambda: exchange(Nat(), [[0], []], [0, 1], operations=3, own=0), EXCHANGE),
-    Instance(
+    NamedModel("exchange: 2 workers", lambda: exchange_model(Nat(), [[0], []], [0, 1], operations=2), EXCHANGE),
+    NamedModel(
+        "exchange: 3 workers", lambda: exchange_model(Nat(), [[0], [], []], [0, 1], operations=2, own=0), EXCHANGE
+    ),
+    NamedModel(
+        "exchange: 3 operations", lambda: exchange_model(Nat(), [[0], []], [0, 1], operations=3, own=0), EXCHANGE
+    ),
+    NamedModel(
         "exchange: 2 workers, fork",
-        lambda: exchange(DIAMOND, [["t0"], []], ["t0", "t1", "t2"], operations=2, own=0),
+        lambda: exchange_model(DIAMOND, [["t0"], []], ["t0", "t1", "t2"], operations=2, own=0),
         EXCHANGE,
     ),
-    Instance(
+    NamedModel(
         "exchange: 2 workers, diamond",
-        lambda: exchange(DIAMOND, [["t0"], []], DIAMOND.elements, operations=2, own=0),
+        lambda: exchange_model(DIAMOND, [["t0"], []], DIAMOND.elements, operations=2, own=0),
         EXCHANGE,
         large=True,
     ),
-    Instance("exchange: both hold", lambda: exchange(Nat(), [[0], [0]], [0, 1], operations=2), EXCHANGE, large=True),
-    Instance(
+    NamedModel(
+        "exchange: both hold", lambda: exchange_model(Nat(), [[0], [0]], [0, 1], operations=2), EXCHANGE, large=True
+    ),
+    NamedModel(
         "propagation: loop",
-        lambda: propagation(loop(), {"a": {0: 1}}, _AB, 4),
+        lambda: propagation_model(loop_graph(), {"a": {0: 1}}, _AB, 4),
         [*PROPAGATION, bounded_times(5)],
     ),
-    Instance(
+    NamedModel(
         "propagation: parallel summaries",
-        lambda: propagation(parallel(), {"a": {(0, 0): 1}}, _PAIRS, 2),
+        lambda: propagation_model(parallel_graph(), {"a": {(0, 0): 1}}, _PAIRS, 2),
         [*PROPAGATION, bounded_times((5, 5))],
     ),
-    Instance(
+    NamedModel(
         "propagation: parallel summaries, 3 changes",
-        lambda: propagation(parallel(), {"a": {(0, 0): 1}}, _PAIRS, 3),
+        lambda: propagation_model(parallel_graph(), {"a": {(0, 0): 1}}, _PAIRS, 3),
         [*PROPAGATION, bounded_times((5, 5))],
         large=True,
     ),
-    Instance("propagation: nested loops", lambda: propagation(nested(), {"in": {0: 1}}, _NESTED, 3), PROPAGATION),
-    Instance(
-        "tracker: chain", lambda: tracker(chain(), [[("a", 0)], []], [("a", 0), ("b", 0)], operations=2, own=0), TRACKER
+    NamedModel(
+        "propagation: nested loops", lambda: propagation_model(nested_graph(), {"in": {0: 1}}, _NESTED, 3), PROPAGATION
     ),
-    Instance(
+    NamedModel(
+        "tracker: chain",
+        lambda: tracker_model(chain_graph(), [[("a", 0)], []], [("a", 0), ("b", 0)], operations=2, own=0),
+        TRACKER,
+    ),
+    NamedModel(
         "tracker: loop",
-        lambda: tracker(loop(), [[("a", 0)], []], [("a", 0), ("b", 0), ("a", 1)], operations=1),
+        lambda: tracker_model(loop_graph(), [[("a", 0)], []], [("a", 0), ("b", 0), ("a", 1)], operations=1),
         TRACKER,
     ),
-    Instance(
+    NamedModel(
         "tracker: chain, 3 workers",
-        lambda: tracker(chain(), [[("a", 0)], [], []], [("a", 0), ("b", 0)], operations=1, own=0),
+        lambda: tracker_model(chain_graph(), [[("a", 0)], [], []], [("a", 0), ("b", 0)], operations=1, own=0),
         TRACKER,
     ),
-    Instance(
+    NamedModel(
         "tracker: loop, 2 operations",
-        lambda: tracker(loop(), [[("a", 0)], []], [("a", 0), ("b", 0), ("a", 1)], operations=2, own=0),
+        lambda: tracker_model(loop_graph(), [[("a", 0)], []], [("a", 0), ("b", 0), ("a", 1)], operations=2, own=0),
         TRACKER,
         large=True,
     ),
-    Instance(
+    NamedModel(
         "tracker: chain, both hold",
-        lambda: tracker(chain(), [[("a", 0)], [("a", 0)]], [("a", 0), ("b", 0)], operations=2, own=0),
+        lambda: tracker_model(chain_graph(), [[("a", 0)], [("a", 0)]], [("a", 0), ("b", 0)], operations=2, own=0),
         TRACKER,
         large=True,
     ),
-    Instance(
+    NamedModel(
         "tracker: nested loops",
-        lambda: tracker(nested(), [[("in", 0)], []], [("in", 0), ("tail", (0, 1)), ("out", 0)], operations=1),
+        lambda: tracker_model(
+            nested_graph(), [[("in", 0)], []], [("in", 0), ("tail", (0, 1)), ("out", 0)], operations=1
+        ),
         TRACKER,
     ),
 ]
