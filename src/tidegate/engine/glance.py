@@ -64,9 +64,9 @@ def glances_html(flow: Plan, look: Look) -> str:
         shown = f"{len(found.rows)} row{'' if len(found.rows) == 1 else 's'}"
         many = f"{shown}, and {asked} has more" if found.more else f"{shown} in all"
         parts.append(html_table(found.names, found.rows, caption=f"{sink.name}: {many}"))
-    said = [f"{n:,} of {name}" for name, n in look.rejected.items() if n]
-    if said:
-        parts.append(f"<p>rejected rows: {escape(printable(', '.join(said)))}; tables.rejected has them</p>")
+    counts = [f"{n:,} of {name}" for name, n in look.rejected.items() if n]
+    if counts:
+        parts.append(f"<p>rejected rows: {escape(printable(', '.join(counts)))}; tables.rejected has them</p>")
     elif look.rejected:
         parts.append("<p>no rows rejected</p>")
     return "".join(parts)

@@ -22,10 +22,10 @@ from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.admitted import check_expressions, check_macros
 from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.error_messages import describe_error
 from tidegate.local_engine.inputs import given_as
 from tidegate.local_engine.looking import PATIENCE, look
 from tidegate.local_engine.relation import local
-from tidegate.local_engine.said import said
 from tidegate.local_engine.session import Local, cursor_of
 
 __all__ = ["LocalTables", "check_operators", "compute"]
@@ -64,7 +64,7 @@ class LocalTables(Tables[duckdb.DuckDBPyRelation]):
             try:
                 self._backend.run(f"SELECT {every} FROM ({found.sql})").fetchall()
             except duckdb.Error as error:
-                return f"{operator.verb}(…), {operator.id}: {said(error).text}"
+                return f"{operator.verb}(…), {operator.id}: {describe_error(error).text}"
         return None
 
 

@@ -93,9 +93,9 @@ def apart(backend: LocalBackend, operator: Source | Table, parts: Sequence[str])
     rows = f"SELECT unnest([struct_pack({packed})]) AS r FROM {whole.name}"
     both = LocalRelation(backend, backend.fresh_name(), f"SELECT r.* FROM ({rows})", whole.columns, (whole,))
     reason = Column("__reason" if "reason" in operator.schema else "reason", "STRING")
-    said = f"'{UNPARSED}' || {TEXT} AS {duckdb_name(reason.name)}"
+    why = f"'{UNPARSED}' || {TEXT} AS {duckdb_name(reason.name)}"
     good = f"SELECT {', '.join(names)} FROM {both.name} WHERE {TEXT} IS NULL"
-    bad = f"SELECT {', '.join([*names, said])} FROM {both.name} WHERE {TEXT} IS NOT NULL"
+    bad = f"SELECT {', '.join([*names, why])} FROM {both.name} WHERE {TEXT} IS NOT NULL"
     return InputRows(
         LocalRelation(backend, backend.fresh_name(), good, columns, (both,)),
         LocalRelation(backend, backend.fresh_name(), bad, (*columns, reason), (both,)),

@@ -13,8 +13,8 @@ from tidegate.engine.relation import Relation
 from tidegate.engine.tables import Sinks
 from tidegate.flow.plan import Plan, Sink
 from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.error_messages import describe_error
 from tidegate.local_engine.relation import local
-from tidegate.local_engine.said import said
 
 __all__ = ["PATIENCE", "look"]
 
@@ -58,7 +58,7 @@ def _glance(
     except duckdb.InterruptException:
         return slow
     except duckdb.Error as error:
-        return Glance(why=f"as they fail: {said(error).text}")
+        return Glance(why=f"as they fail: {describe_error(error).text}")
     return Glance(rows.names, found[:ROWS], more=len(found) > ROWS)
 
 

@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 from tidegate.engine.commits.by_step import directory_of
 from tidegate.engine.commits.commit import Commit
+from tidegate.engine.error_messages import first_line
 from tidegate.engine.frontiers import Frontier, parts_of, shown
 from tidegate.engine.marks import Seen
-from tidegate.engine.said import plainly
 from tidegate.engine.steps.prepared import Prepared
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.schema import Schema
@@ -115,6 +115,8 @@ def reporter(target: str | Path | Reporter | None) -> Callable[[StepMetrics], No
                 with Path(target).open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(metrics)) + "\n")
         except Exception as error:
-            logging.getLogger("tidegate").warning("the metrics of step %d got lost: %s", metrics.step, plainly(error))
+            logging.getLogger("tidegate").warning(
+                "the metrics of step %d got lost: %s", metrics.step, first_line(error)
+            )
 
     return report

@@ -122,7 +122,7 @@ class Running:
         """Add the number of the next step to errors raised inside, in our form."""
         number = self.next
         return in_step(
-            self.flow, number, self.run.host.said, lambda: self.last is not None and self.last.step == number
+            self.flow, number, self.run.host.describe_error, lambda: self.last is not None and self.last.step == number
         )
 
     @contextmanager

@@ -14,7 +14,7 @@ from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.lock import Lock
 from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
-from tidegate.local_engine.said import said
+from tidegate.local_engine.error_messages import describe_error
 from tidegate.local_engine.session import cursor_of
 from tidegate.local_engine.streaming.engine import Engine
 from tidegate.local_engine.streaming.parts import file_rows
@@ -86,7 +86,7 @@ class LocalRun(Run):
         except BaseException as error:
             self._broken_off = self._stopping.is_set() and _is_interrupt(error)
             if not self._broken_off:
-                self._failure = between_steps(self._engine.flow, error, said, hint=_OUTSIDE)
+                self._failure = between_steps(self._engine.flow, error, describe_error, hint=_OUTSIDE)
         finally:
             try:
                 try:

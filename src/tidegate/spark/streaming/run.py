@@ -12,9 +12,9 @@ from tidegate.engine.steps.failures import between_steps
 from tidegate.engine.storage.lock import Lock
 from tidegate.flow.schema import Column
 from tidegate.spark.arrow import struct_type
+from tidegate.spark.error_messages import describe_error
 from tidegate.spark.jvm import nothing_left
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.said import said_by
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.halves import explained
 from tidegate.spark.streaming.heartbeat import Heartbeat
@@ -79,7 +79,9 @@ class SparkRun(Run):
                 if self._engine.complete or (self._ends and self._has_read_all()):
                     self._engine.finish()
         except BaseException as error:
-            failed = between_steps(self._engine.flow, explained(self._engine.files, error), said_by, hint=_OUTSIDE)
+            failed = between_steps(
+                self._engine.flow, explained(self._engine.files, error), describe_error, hint=_OUTSIDE
+            )
             self._failure = self._turns.failure or failed
         finally:
             self._stop_clocks()

@@ -24,10 +24,10 @@ from tidegate.flow.errors import BadArgument, BadInput, did_you_mean
 from tidegate.flow.orders.embed import embedded
 from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Published
+from tidegate.spark.error_messages import describe_error
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.inputs import check_inputs
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.said import said_by
 from tidegate.spark.stores import check_store
 from tidegate.spark.streaming.engine import Engine, resume
 from tidegate.spark.streaming.halves import check_halves
@@ -164,7 +164,7 @@ def _triggered(writer: DataStreamWriter, every: dict[str, Any]) -> DataStreamWri
         return writer.trigger(**every)
     except PySparkException as error:
         raise BadArgument(
-            f"expected a trigger that Spark takes, got {every!r}; {said_by(error).text}", hint=_TRIGGER_HINT
+            f"expected a trigger that Spark takes, got {every!r}; {describe_error(error).text}", hint=_TRIGGER_HINT
         ) from None
 
 
