@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from tidegate.flow import sqltypes
 
-__all__ = ["key_text", "told_apart"]
+__all__ = ["is_unambiguous", "key_text"]
 
 #: Strings that are not valid text are written as hexadecimal bytes, in the form that Spark reads.
 _BYTES = "concat('X\\'', hex({}), '\\'')"
@@ -36,11 +36,13 @@ def key_text(sql: str, type_: str) -> str:
     return f"IF({sql} IS NULL, NULL, to_json(struct({_written(sql, tree)} AS `key`), {_OPTIONS}))"
 
 
-def told_apart(text: str | None, type_: str) -> bool:
+def is_unambiguous(text: str | None, type_: str) -> bool:
     r"""Whether a text of an earlier version, made by a cast to STRING, stands for one value only.
 
-    >>> told_apart("pump 1", "STRING"), told_apart("\ufffd", "STRING"), told_apart("{1, 2}", "STRUCT<a: INT, b: INT>")
-    (True, False, False)
+    >>> is_unambiguous("pump 1", "STRING"), is_unambiguous("\ufffd", "STRING")
+    (True, False)
+    >>> is_unambiguous("{1, 2}", "STRUCT<a: INT, b: INT>")
+    False
     """
     if text is None:
         return True

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tidegate.engine.keys import told_apart
+from tidegate.engine.keys import is_unambiguous
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.sealed import sealed, unsealed
 from tidegate.flow.schema import Column
@@ -150,7 +150,7 @@ class Partitions:
         no two values can have the same text.
         """
         members = tuple(Partition(value, tuple(greatest), heard) for value, greatest, heard in found["members"])
-        if "by" not in found and not all(told_apart(member.value, by.type or "") for member in members):
+        if "by" not in found and not all(is_unambiguous(member.value, by.type or "") for member in members):
             raise BadCheckpoint(
                 f"expected partitions that can be told apart, and the checkpoint has values of {by} as texts that "
                 "several values may share: an earlier version wrote them so",

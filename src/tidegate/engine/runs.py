@@ -117,7 +117,9 @@ class Run(ABC):
     def _picture(self) -> str:
         """Return the flow in small, with the least time that may still reach each operator."""
         running = self.running
-        open_from = {o.id: shown(o.schema, running.told.frontier(o)) for o in running.flow if o.schema.time}
+        open_from = {
+            o.id: shown(o.schema, running.published_tracking.frontier(o)) for o in running.flow if o.schema.time
+        }
         open_from |= {f"sink {name}": shown(self._schema(name), found) for name, found in self._frontiers().items()}
         notes = {name: text if text == COMPLETE else f"open from {text}" for name, text in open_from.items()}
         if self._drawn is None or self._drawn[0] != notes:
@@ -190,7 +192,7 @@ class Run(ABC):
     def _frontiers(self) -> dict[str, Frontier]:
         # While a step runs, what it completes cannot be read yet.
         running = self.running
-        return {s.name: running.told.of_sink(s.name) for s in running.flow.sinks}
+        return {s.name: running.published_tracking.of_sink(s.name) for s in running.flow.sinks}
 
     def why(self, time: Any, sink: str = "") -> list[Reason]:
         """Return what holds a time back: the sources that may still give rows that reach it; none if it is complete.
@@ -206,11 +208,11 @@ class Run(ABC):
         found: dict[Reason, None] = {}
         for name in [sink] if sink else names:
             t = parse_time(self._schema(name), time)
-            reasons = self.running.told.why(name, t)
+            reasons = self.running.published_tracking.why(name, t)
             if reasons:
                 # In the step that runs, also a loop; where it is now is only known from below.
                 reasons = [*reasons, *self.running.tracking.why(name, t)]
-            found |= dict.fromkeys(in_user_times(self.running.told.shape, reason) for reason in reasons)
+            found |= dict.fromkeys(in_user_times(self.running.published_tracking.shape, reason) for reason in reasons)
         return list(found)
 
     def metrics(self) -> list[dict[str, Any]]:
@@ -240,7 +242,7 @@ class Run(ABC):
                 hint="start the flow again from its checkpoint, and call finish() on that run",
             ).at(f"flow {self.running.flow.name!r}")
 
-    def _tell_cancelled(self, timeout: float | None) -> None:
+    def _log_cancelled(self, timeout: float | None) -> None:
         """Log that a step was cancelled."""
         _LOG.warning(
             "flow %r: the step that ran was cancelled after %s s; the next start runs it",

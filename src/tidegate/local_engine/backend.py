@@ -22,7 +22,7 @@ from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type, translated_query
 from tidegate.local_engine.expressions import Scope
 from tidegate.local_engine.hoisted import hoisted
-from tidegate.local_engine.late import late_pairs
+from tidegate.local_engine.lookups import lookup_pairs
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
 from tidegate.local_engine.session import utc_cursor
 from tidegate.local_engine.types import spark_type
@@ -138,16 +138,16 @@ class LocalBackend:
         texts = ", ".join(f"{sql} AS {duckdb_name(name)}" for name, (sql, _) in picked.items())
         body = f"SELECT {texts} FROM {' '.join(parts)}"
         body += f" WHERE {scope.condition(where)}" if where else ""
-        late = None
+        lookup = None
         if where is None and list(how) == ["JOIN"]:
-            late = late_pairs(tables, found[0], found[0].sql(scope.condition), columns, picked)
+            lookup = lookup_pairs(tables, found[0], found[0].sql(scope.condition), columns, picked)
         return LocalRelation(
             self,
             self.fresh_name(),
             body,
             tuple(Column(name, type_) for name, (_, type_) in picked.items()),
             tuple(dict.fromkeys(tables.values())),
-            late,
+            lookup,
         )
 
     # The protocol.
@@ -213,7 +213,7 @@ class LocalBackend:
         self.connection.register(name, rows)
         return name
 
-    def let_go_of(self, name: str) -> None:
+    def release(self, name: str) -> None:
         """Release rows that are held in memory."""
         self.connection.unregister(name)
 
@@ -257,7 +257,7 @@ class LocalBackend:
         kept.release()
         return None
 
-    def laid_on(self, below: Kept | None, top: Kept) -> Kept:
+    def combined(self, below: Kept | None, top: Kept) -> Kept:
         """Return the rows of two as one."""
         if below is None:
             return self.kept(top.rows)

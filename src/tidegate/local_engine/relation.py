@@ -24,7 +24,7 @@ from tidegate.local_engine.types import zoned
 if TYPE_CHECKING:
     from tidegate.engine.relation import Relation
     from tidegate.local_engine.backend import LocalBackend
-    from tidegate.local_engine.late import Late
+    from tidegate.local_engine.lookups import LookupPairs
 
 __all__ = ["NO_COLUMN", "LocalRelation", "local"]
 
@@ -49,7 +49,7 @@ class LocalRelation:
     columns: tuple[Column, ...]
     parents: tuple[LocalRelation, ...] = ()
     #: The same rows, if some of their columns can be looked up when they are written.
-    late: Late | None = None
+    lookup: LookupPairs | None = None
 
     @property
     def names(self) -> list[str]:
@@ -94,13 +94,13 @@ class LocalRelation:
     def select(self, columns: Mapping[str, str]) -> LocalRelation:
         """Return rows of these columns alone."""
         scope = self._scope()
-        return self._made({name: scope.typed(sql) for name, sql in columns.items()})._later(self, columns)
+        return self._made({name: scope.typed(sql) for name, sql in columns.items()})._with_lookup_of(self, columns)
 
     def with_columns(self, columns: Mapping[str, str], *, like: tuple[Column, ...] | None = None) -> LocalRelation:
         """Return rows with more columns, or others."""
         scope, types = self._scope(), _types(like)
         made = self._replaced({name: scope.typed(sql, types.get(name)) for name, sql in columns.items()})
-        return made if like else made._later(self, as_they_are(self.names) | dict(columns))
+        return made if like else made._with_lookup_of(self, as_they_are(self.names) | dict(columns))
 
     def without(self, *names: str) -> LocalRelation:
         """Return rows without some columns."""
@@ -109,7 +109,7 @@ class LocalRelation:
     def where(self, condition: str) -> LocalRelation:
         """Return the rows that satisfy a condition."""
         found = self._new(f"SELECT * FROM {self.name} WHERE {self._scope().condition(condition)}", self.columns)
-        return replace(found, late=self.late.where(condition)) if self.late else found
+        return replace(found, lookup=self.lookup.where(condition)) if self.lookup else found
 
     def group(
         self,
@@ -265,9 +265,9 @@ class LocalRelation:
 
     # How relations are made of each other.
 
-    def _later(self, before: LocalRelation, columns: Mapping[str, str]) -> LocalRelation:
+    def _with_lookup_of(self, before: LocalRelation, columns: Mapping[str, str]) -> LocalRelation:
         """Return these rows, which are columns of others, so that what those look up late, these do."""
-        return replace(self, late=before.late.select(columns)) if before.late else self
+        return replace(self, lookup=before.lookup.select(columns)) if before.lookup else self
 
     def _scope(self) -> Scope:
         return self.backend.scope(self)

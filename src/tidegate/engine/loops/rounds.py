@@ -195,7 +195,7 @@ class Rounds:
 
     def _lay(self, block: Kept) -> None:
         """Put a block of fresh facts on top of those found before."""
-        self._top = self.queries.backend.laid_on(self._top, block)
+        self._top = self.queries.backend.combined(self._top, block)
         if self._last is not None:
             # What follows from the facts that were fresh before has been computed.
             self._last.release()

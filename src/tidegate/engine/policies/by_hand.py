@@ -10,7 +10,7 @@ from typing import Any
 from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, parts_of, time_of
 from tidegate.engine.inputs import STEP
-from tidegate.engine.policies.following import TOLD
+from tidegate.engine.policies.following import SIGNAL_LINE
 from tidegate.engine.policies.policy import SIGNAL, Policy, Seen, completed
 from tidegate.engine.relation import Call
 from tidegate.flow.schema import Schema
@@ -42,12 +42,12 @@ def line_of(schema: Schema, times: Iterable[Any]) -> str:
 class ByTelling(Policy[None]):
     """The frontier moves by such lines only, after the rows of the step that reads them."""
 
-    extra = (STEP, TOLD)
+    extra = (STEP, SIGNAL_LINE)
     reads_lines = True
 
     def kinds(self) -> list[tuple[str, int]]:
         """Return the condition that tells lines from rows."""
-        return [(f"{TOLD} IS NOT NULL", SIGNAL)]
+        return [(f"{SIGNAL_LINE} IS NOT NULL", SIGNAL)]
 
     def apart(self) -> tuple[str, str]:
         """Return the column of steps, which such sources have as those of `ByPromises` do."""
@@ -55,7 +55,7 @@ class ByTelling(Policy[None]):
 
     def observes(self) -> dict[str, Call]:
         """Return aggregates that collect the lines and count the rows."""
-        return {"rows": call("count_if", f"__kind != {SIGNAL}"), "lines": call("collect_list", TOLD)}
+        return {"rows": call("count_if", f"__kind != {SIGNAL}"), "lines": call("collect_list", SIGNAL_LINE)}
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
         """Return the lines."""

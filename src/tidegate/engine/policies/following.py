@@ -16,16 +16,16 @@ from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
 from tidegate.flow.watermarks import Published
 
-__all__ = ["TOLD", "ByPromises"]
+__all__ = ["SIGNAL_LINE", "ByPromises"]
 
-#: The column of the lines that are read beside rows; NULL in rows.
-TOLD = "__told"
+#: The column of signals, which are read beside rows: a promise or a beat as a line of text. In rows, it is NULL.
+SIGNAL_LINE = "__signal_line"
 
 
 class ByPromises(Policy[Following]):
     """A promise of the other flow is applied when all rows that it counts were read."""
 
-    extra = (STEP, TOLD)
+    extra = (STEP, SIGNAL_LINE)
     reads_lines = True
 
     def __init__(self, source: Source, published: Published) -> None:
@@ -34,7 +34,7 @@ class ByPromises(Policy[Following]):
 
     def kinds(self) -> list[tuple[str, int]]:
         """Return the condition that tells lines from rows."""
-        return [(f"{TOLD} IS NOT NULL", SIGNAL)]
+        return [(f"{SIGNAL_LINE} IS NOT NULL", SIGNAL)]
 
     def apart(self) -> tuple[str, str]:
         """Return the column with the step of the other flow that a row is from."""
@@ -42,7 +42,7 @@ class ByPromises(Policy[Following]):
 
     def observes(self) -> dict[str, Call]:
         """Return aggregates that count the rows of each step and collect the lines."""
-        return {"rows": call("count_if", f"__kind != {SIGNAL}"), "lines": call("collect_list", TOLD)}
+        return {"rows": call("count_if", f"__kind != {SIGNAL}"), "lines": call("collect_list", SIGNAL_LINE)}
 
     def seen(self, counts: Seen, parts: Sequence[Mapping[str, Any]], beats: Sequence[str]) -> Seen:  # noqa: ARG002
         """Return the number of rows of each step, and the lines."""

@@ -19,7 +19,7 @@ from tidegate.engine.steps.prepared import Prepared
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.schema import Schema
 
-__all__ = ["Reporter", "StepMetrics", "held_by", "metrics_of", "reporter"]
+__all__ = ["Reporter", "StepMetrics", "metrics_of", "reporter", "state_sizes"]
 
 #: What is called with the metrics of each step.
 Reporter: TypeAlias = Callable[[Mapping[str, Any]], Any]
@@ -68,8 +68,8 @@ def metrics_of(run: Prepared, commit: Commit, seen: Mapping[str, Seen], seconds:
     )
 
 
-def held_by(commit: Commit) -> dict[str, tuple[int, int]]:
-    """Return how many rows and bytes each state has after a step, by its key."""
+def state_sizes(commit: Commit) -> dict[str, tuple[int, int]]:
+    """Return the number of rows and of bytes of each state after a step, by the key of the state."""
     return {
         key: (
             sum(state.rows for state in states),

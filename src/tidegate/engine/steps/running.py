@@ -19,7 +19,7 @@ from tidegate.engine.policies import policy_of
 from tidegate.engine.policies.clocked import Heard
 from tidegate.engine.steps.cleaning import clean
 from tidegate.engine.steps.failures import in_step
-from tidegate.engine.steps.metrics import StepMetrics, held_by, metrics_of
+from tidegate.engine.steps.metrics import StepMetrics, metrics_of, state_sizes
 from tidegate.engine.steps.prepared import Prepared
 from tidegate.engine.steps.publishing import publish
 from tidegate.engine.steps.step import Batch, run_step
@@ -73,7 +73,7 @@ class Running:
         #: The frontiers of the step that is running. They may be ahead of what can be read.
         self.tracking = Tracking(run.flow, frontiers)
         #: The frontiers of the results that can be read, which are final.
-        self.told = Tracking(run.flow, frontiers)
+        self.published_tracking = Tracking(run.flow, frontiers)
 
     @property
     def complete(self) -> bool:
@@ -85,11 +85,11 @@ class Running:
         return not open_ended and not any(mark.frontier for mark in self.marks.values())
 
     @property
-    def heard(self) -> Beat | None:
+    def last_beat(self) -> Beat | None:
         """The last beat of the clock that any source has received; the next beat gets the next number."""
         return max(self._beats(self.marks), default=None)
 
-    def heard_by_all(self, marks: Mapping[str, Marks]) -> Beat | None:
+    def last_beat_of_all(self, marks: Mapping[str, Marks]) -> Beat | None:
         """Return the last beat that all sources with a clock have received, by these marks.
 
         It is None if one of them has received none.
@@ -105,7 +105,7 @@ class Running:
         found = [policy_of(s).heard(marks[s.id].memory) for s in self.flow.sources if s.id in marks]
         return [beat for beat in found if beat is not None]
 
-    def arrives(self) -> int:
+    def arrival_time(self) -> int:
         """Return the arrival time of the rows of a step that begins now, in microseconds. No earlier step had it."""
         sources = [s for s in self.flow.sources if isinstance(s.watermark, Arriving)]
         before = [m.latest for s in sources if isinstance(m := self.marks[s.id].memory, Heard) and m.latest is not None]
@@ -136,7 +136,7 @@ class Running:
             if self._lock:
                 self._lock.check()
 
-    def go(self, step: Attempt, batch: Batch, *, began: float | None = None) -> None:
+    def run_batch(self, step: Attempt, batch: Batch, *, began: float | None = None) -> None:
         """Run a step, commit it, publish its results, and delete what is not needed any more.
 
         ``began`` is the monotonic time at which it began, if that was earlier.
@@ -158,31 +158,31 @@ class Running:
             )
             commit = self._commit(done.commit)
         except BaseException:
-            self.undone()
+            self.step_failed()
             self.tracking.move({source: mark.frontier for source, mark in self.marks.items()})
             raise
         before, self.last, self.marks = self.last, commit, dict(commit.marks)
         probe("after commit", number)
         self.committed(before, commit)
         publish(self.run, commit, probe=lambda point: probe(point, number))
-        self.told.move({source: mark.frontier for source, mark in self.marks.items()})
+        self.published_tracking.move({source: mark.frontier for source, mark in self.marks.items()})
         probe("published", number)
         probe("cleaning", number)
         unneeded = self._older | step.made
         self._older = before.paths if before else set()
         clean(self.files, before, commit, unneeded)
         self.metrics.append(metrics_of(self.run, commit, done.seen, time.monotonic() - started, datetime.now(UTC)))
-        self.trace.end_step(asdict(self.metrics[-1]), held_by(commit))
+        self.trace.end_step(asdict(self.metrics[-1]), state_sizes(commit))
         self._report(self.metrics[-1])
         del self.metrics[:-1000]
 
-    def undone(self) -> None:
+    def step_failed(self) -> None:
         """Free what a step that was not committed has left in memory."""
 
     def committed(self, before: Commit | None, commit: Commit) -> None:
         """Do what an engine has to do after a commit and before its results are published."""
 
-    def turned(self, loop: Iterate, number: int, least: Least | None) -> None:
+    def round_began(self, loop: Iterate, number: int, least: Least | None) -> None:
         """Tell the tracker which round a loop is in."""
         self.tracking.begin_round(loop, least and time_of(loop.schema, least), number)
         self.trace.begin_round(self.next, loop.id, number, least)

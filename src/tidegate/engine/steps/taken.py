@@ -10,7 +10,7 @@ from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, complete, shown
 from tidegate.engine.inputs import on_points, reason_of, untimed
 from tidegate.engine.policies import CLOCK, Seen, policy_of
-from tidegate.engine.policies.following import TOLD
+from tidegate.engine.policies.following import SIGNAL_LINE
 from tidegate.engine.policies.policy import LATE, ON_TIME, REJECTED
 from tidegate.engine.relation import Backend, Call, Measurement, Relation, as_they_are
 from tidegate.engine.units import from_units
@@ -103,7 +103,7 @@ def observe(backend: Backend, taken: Mapping[str, Taken], beats: Relation | None
         if found.watched is None
     }
     if beats is not None and any(policy_of(found.source).pulse is not None for found in taken.values()):
-        measurements[CLOCK] = Measurement(beats, {"lines": call("collect_list", TOLD)})
+        measurements[CLOCK] = Measurement(beats, {"lines": call("collect_list", SIGNAL_LINE)})
     seen = backend.observed(measurements) if measurements else {}
     heard = tuple(text for row in seen.get(CLOCK, ()) for text in row["lines"] or ())
     return {

@@ -15,7 +15,7 @@ from tidegate.engine.attempt import Attempt
 from tidegate.engine.commits.commit import Commit, Origin
 from tidegate.engine.partitions import Beat
 from tidegate.engine.policies import policy_of
-from tidegate.engine.policies.following import TOLD
+from tidegate.engine.policies.following import SIGNAL_LINE
 from tidegate.engine.relation import Relation
 from tidegate.engine.steps.metrics import StepMetrics
 from tidegate.engine.steps.prepared import Prepared
@@ -143,7 +143,7 @@ class Engine(Running):
             origin = self._origin({})
             self._parts.new = sum(part.rows for part in self.last.parts) if self.last is not None else 0
             try:
-                self.go(self._attempt(), Batch({}, origin, ended=True))
+                self.run_batch(self._attempt(), Batch({}, origin, ended=True))
             finally:
                 self._backend.release_all()
 
@@ -167,7 +167,7 @@ class Engine(Running):
             # It may be closed by now.
             self._backend.connection.interrupt()
 
-    def undone(self) -> None:
+    def step_failed(self) -> None:
         """Forget the tables of a step that was not committed, and what it took from feeds."""
         self._parts.forget(self.last.paths if self.last else ())
         self._takings = {}
@@ -195,14 +195,14 @@ class Engine(Running):
                 rows_taken += count
             self._takings = dict(takings)
             self._parts.new = rows_taken
-            arrived = self.arrives()
+            arrived = self.arrival_time()
             batch = Batch(
                 {name: self._taken(name, rows.get(name), arrived) for name in self._listening(rows, beat)},
                 self._origin(takings),
                 None if beat is None else self._beat_rows(beat),
                 self._notes(attempt, takings),
             )
-            self.go(attempt, batch, began=began)
+            self.run_batch(attempt, batch, began=began)
         finally:
             for table in held:
                 self._backend.drop(table)
@@ -265,14 +265,14 @@ class Engine(Running):
         """Return a beat of the clock, if one is due."""
         if self._pulse is None:
             return None
-        now, last = int(self.clock() * 1_000_000), self.heard
+        now, last = int(self.clock() * 1_000_000), self.last_beat
         if last is None:
             return Beat(0, now)
         return Beat(last.number + 1, now) if abs(now - last.at) >= self._pulse else None
 
     def _beat_rows(self, beat: Beat) -> Relation:
-        batch = pa.RecordBatch.from_pydict({TOLD: pa.array([beat.line], pa.string())})
-        return self._backend.rows([batch], [Column(TOLD, "STRING")])
+        batch = pa.RecordBatch.from_pydict({SIGNAL_LINE: pa.array([beat.line], pa.string())})
+        return self._backend.rows([batch], [Column(SIGNAL_LINE, "STRING")])
 
     def _attempt(self) -> Attempt:
         self._host.written.clear()
@@ -285,5 +285,5 @@ class Engine(Running):
             self.run.shapes,
             self._parts,
             self._host.tables,
-            watch=self.turned,
+            watch=self.round_began,
         )

@@ -71,7 +71,7 @@ class LocalRun(Run):
             if not self._ending.is_set():
                 self._engine.interrupt()
         if self._broken_off:
-            self._tell_cancelled(timeout)
+            self._log_cancelled(timeout)
         return not self._broken_off
 
     def finish(self) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tidegate.engine.inputs import STEP
 from tidegate.engine.marks import Marks
 from tidegate.engine.policies import CLOCK, policy_of, signals_of
-from tidegate.engine.policies.following import TOLD
+from tidegate.engine.policies.following import SIGNAL_LINE
 from tidegate.engine.relation import Relation
 from tidegate.engine.steps.taken import TEXT, Taken, taken_of
 from tidegate.flow.clocks import given_schema
@@ -48,13 +48,13 @@ def united(
         return inputs[source.id].select(*columns, *runtime.exprs(text))
 
     def part(
-        frame: DataFrame, i: int, row: str = "NULL", step: str = "NULL", told: str = "NULL", text: str = "NULL"
+        frame: DataFrame, i: int, row: str = "NULL", step: str = "NULL", line: str = "NULL", text: str = "NULL"
     ) -> DataFrame:
         columns = [runtime.F.lit(i).alias("__source")]
         columns += [
             runtime.expr(row if j == i else "NULL").cast(type_).alias(f"__{j}") for j, type_ in enumerate(types)
         ]
-        extra = {STEP: f"CAST({step} AS BIGINT)", TOLD: f"CAST({told} AS STRING)"} if wanted else {}
+        extra = {STEP: f"CAST({step} AS BIGINT)", SIGNAL_LINE: f"CAST({line} AS STRING)"} if wanted else {}
         extra |= {TEXT: f"CAST({text} AS STRING)"} if torn else {}
         return frame.select(*columns, *runtime.exprs(extra))
 
@@ -70,7 +70,7 @@ def united(
     ]
     for name in wanted:
         if signals is not None:
-            parts.append(part(signals[name], -1 if name == CLOCK else names.index(name), told="value"))
+            parts.append(part(signals[name], -1 if name == CLOCK else names.index(name), line="value"))
     return reduce(lambda one, other: one.unionByName(other), parts)
 
 

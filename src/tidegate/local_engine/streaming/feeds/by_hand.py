@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tidegate.engine.inputs import STEP
 from tidegate.engine.policies import policy_of
-from tidegate.engine.policies.following import TOLD
+from tidegate.engine.policies.following import SIGNAL_LINE
 from tidegate.flow.plan import Source
 from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
@@ -61,10 +61,10 @@ class HandedFeed(Feed):
         taken = len(self._given)
         if not self._reads_lines:
             return Taking(rows, {"taken": taken}, own=taken, count=count)
-        lines = [line for _, told in found for line in told]
-        told = pa.RecordBatch.from_pydict({TOLD: pa.array(lines, pa.string())})
-        whole = rows.with_columns({STEP: "CAST(NULL AS BIGINT)", TOLD: "CAST(NULL AS STRING)"})
-        whole = whole.union(self.backend.rows([told], [Column(TOLD, "STRING")]), fill=True)
+        lines = [line for _, given in found for line in given]
+        signals = pa.RecordBatch.from_pydict({SIGNAL_LINE: pa.array(lines, pa.string())})
+        whole = rows.with_columns({STEP: "CAST(NULL AS BIGINT)", SIGNAL_LINE: "CAST(NULL AS STRING)"})
+        whole = whole.union(self.backend.rows([signals], [Column(SIGNAL_LINE, "STRING")]), fill=True)
         return Taking(whole, {"taken": taken}, own=taken, count=count)
 
     def committed(self, taking: Taking) -> None:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from tidegate.engine.commits.by_step import MANIFEST, step_of
 from tidegate.engine.inputs import STEP, check_columns
 from tidegate.engine.orders import check_followed_order
-from tidegate.engine.policies.following import TOLD
+from tidegate.engine.policies.following import SIGNAL_LINE
 from tidegate.engine.relation import Relation, as_they_are, united
 from tidegate.engine.steps.owner import owner_of
 from tidegate.engine.storage.errors import BadCheckpoint
@@ -109,8 +109,8 @@ class PublishedFeed(Feed):
         rows: Relation = united(parts)
         if promises:
             lines = [self._files.text(f"{PROMISES}/{number}.json") for number in promises]
-            batch = pa.RecordBatch.from_pydict({TOLD: pa.array(lines, pa.string())})
-            rows = rows.union(self.backend.rows([batch], [Column(TOLD, "STRING")]), fill=True)
+            batch = pa.RecordBatch.from_pydict({SIGNAL_LINE: pa.array(lines, pa.string())})
+            rows = rows.union(self.backend.rows([batch], [Column(SIGNAL_LINE, "STRING")]), fill=True)
         at = {
             "step": max([self._at["step"], *(step.number for step in steps)]),
             "rows": self._at["rows"] + sum(step.rows for step in steps),
@@ -124,7 +124,7 @@ class PublishedFeed(Feed):
 
     @property
     def _columns(self) -> tuple[Column, ...]:
-        more = (Column(STEP, "BIGINT"), Column(TOLD, "STRING")) if self._follows else ()
+        more = (Column(STEP, "BIGINT"), Column(SIGNAL_LINE, "STRING")) if self._follows else ()
         return (*self.source.schema.columns, *more)
 
     def _steps(self, *, most: int | None) -> list[_Step]:
@@ -158,7 +158,7 @@ class PublishedFeed(Feed):
         rows = rows.select(as_they_are(self.source.schema.names))
         if not self._follows:
             return rows
-        return rows.with_columns({STEP: f"{step.number}L", TOLD: "CAST(NULL AS STRING)"})
+        return rows.with_columns({STEP: f"{step.number}L", SIGNAL_LINE: "CAST(NULL AS STRING)"})
 
     def _columns_in(self, path: Path) -> list[Column]:
         """Return the columns of a file that the source has, too. The other flow may have added columns since."""
