@@ -127,7 +127,10 @@ class LocalBackend:
         columns: Mapping[str, str],
         types: Mapping[str, str | None] = MappingProxyType({}),
     ) -> LocalRelation:
-        """Return the join of tables, one after the other."""
+        """Return the join of tables, each joined to those before it.
+
+        ``conditions`` and ``how`` have the condition and the kind of each join, in the order of the tables.
+        """
         tables, found = hoisted(tables, conditions)
         scope = Scope({alias: _types_of(rows) for alias, rows in tables.items()}, self._type_of)
         picked = {name: scope.typed(sql, types.get(name)) for name, sql in columns.items()}
@@ -214,7 +217,7 @@ class LocalBackend:
         return name
 
     def release(self, name: str) -> None:
-        """Release rows that are held in memory."""
+        """Release rows that `hold` has registered."""
         self.connection.unregister(name)
 
     def release_all(self) -> None:
@@ -237,7 +240,7 @@ class LocalBackend:
         return rows, lambda: next(iter(self._observed(Measurement(rows, calls))), _of_none(calls))
 
     def observed(self, measurements: Mapping[str, Measurement]) -> dict[str, list[Mapping[str, Any]]]:
-        """Compute one after the other."""
+        """Compute the measurements one after the other. Return the result rows of each, by its name."""
         return {name: self._observed(one) for name, one in measurements.items()}
 
     def _observed(self, measurement: Measurement) -> list[Mapping[str, Any]]:
@@ -258,7 +261,7 @@ class LocalBackend:
         return None
 
     def combined(self, below: Kept | None, top: Kept) -> Kept:
-        """Return the rows of two as one."""
+        """Return the rows of two `Kept` as one, and release the first."""
         if below is None:
             return self.kept(top.rows)
         both = self.kept(below.rows.union(top.rows))

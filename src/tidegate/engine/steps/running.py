@@ -51,7 +51,7 @@ class Running:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.run = run
-        #: The clock of this machine, in seconds.
+        #: Returns the time by the clock of this machine, in seconds since 1970.
         self.clock = clock
         self.flow = run.flow
         self.files = run.files
@@ -70,9 +70,9 @@ class Running:
         self._older: set[str] = last.paths if last else set()
         self.marks = dict(last.marks) if last else {s.id: Marks.start(s) for s in run.flow.sources}
         frontiers = {source: marks.frontier for source, marks in self.marks.items()}
-        #: The frontiers of the step that is running. They may be ahead of what can be read.
+        #: The frontiers that the running step has reached. The rows that it completes may not be published yet.
         self.tracking = Tracking(run.flow, frontiers)
-        #: The frontiers of the results that can be read, which are final.
+        #: The frontiers of what is published: rows at all times that are complete by these can be read.
         self.published_tracking = Tracking(run.flow, frontiers)
 
     @property
@@ -86,7 +86,7 @@ class Running:
 
     @property
     def last_beat(self) -> Beat | None:
-        """The last beat of the clock that any source has received; the next beat gets the next number."""
+        """The last beat of the clock that any source has received; None before the first."""
         return max(self._beats(self.marks), default=None)
 
     def last_beat_of_all(self, marks: Mapping[str, Marks]) -> Beat | None:
@@ -106,7 +106,10 @@ class Running:
         return [beat for beat in found if beat is not None]
 
     def arrival_time(self) -> int:
-        """Return the arrival time of the rows of a step that begins now, in microseconds. No earlier step had it."""
+        """Return the arrival time of the rows of a step that begins now, in microseconds since 1970.
+
+        It is the time by the clock, or a later one if that time is complete, or if an earlier step had it already.
+        """
         sources = [s for s in self.flow.sources if isinstance(s.watermark, Arriving)]
         before = [m.latest for s in sources if isinstance(m := self.marks[s.id].memory, Heard) and m.latest is not None]
         # The source may have had another strategy before, which has completed later times.
@@ -119,7 +122,7 @@ class Running:
         return self.last.step + 1 if self.last else 0
 
     def in_step(self) -> AbstractContextManager[None]:
-        """Add the number of the next step to errors raised inside, in our form."""
+        """Name the next step and the flow in errors that are raised in the block; see `failures.in_step`."""
         number = self.next
         return in_step(
             self.flow, number, self.run.host.describe_error, lambda: self.last is not None and self.last.step == number
@@ -137,9 +140,10 @@ class Running:
                 self._lock.check()
 
     def run_batch(self, step: Attempt, batch: Batch, *, began: float | None = None) -> None:
-        """Run a step, commit it, publish its results, and delete what is not needed any more.
+        """Run a batch as a step, commit it, publish its results, and delete what is not needed any more.
 
-        ``began`` is the monotonic time at which it began, if that was earlier.
+        ``step`` is how this attempt reads and writes. ``began`` is the value of `time.monotonic` when the step began,
+        if that was before this call; metrics count from there.
         """
         started = time.monotonic() if began is None else began
         number, probe = self.next, self.run.probe
@@ -177,13 +181,13 @@ class Running:
         del self.metrics[:-1000]
 
     def step_failed(self) -> None:
-        """Free what a step that was not committed has left in memory."""
+        """Free what a step has left in memory. Called if the step fails before its commit."""
 
     def committed(self, before: Commit | None, commit: Commit) -> None:
-        """Do what an engine has to do after a commit and before its results are published."""
+        """Do what the engine has to do between a commit and its publication. ``before`` is the commit before it."""
 
     def round_began(self, loop: Iterate, number: int, least: Least | None) -> None:
-        """Tell the tracker which round a loop is in."""
+        """Record in the tracker and in the trace that a loop begins a round. If ``least`` is None, it is done."""
         self.tracking.begin_round(loop, least and time_of(loop.schema, least), number)
         self.trace.begin_round(self.next, loop.id, number, least)
         if least is not None:
