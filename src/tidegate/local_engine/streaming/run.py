@@ -115,7 +115,7 @@ class LocalRun(Run):
             if self._stopping.is_set():
                 # A user's function in that step may have stopped it. The end of the input would be another step.
                 return None
-            nothing_left = not moved and engine.resting
+            nothing_left = not moved and engine.caught_up
             # If all sources have ended, the run is over, unless only what is available now was requested.
             if engine.complete or (nothing_left and finishing) or (engine.ended and not pace.available):
                 return self._end()

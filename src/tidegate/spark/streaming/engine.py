@@ -28,7 +28,7 @@ from tidegate.spark.jvm import partitions_of
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.attempt import SparkAttempt
 from tidegate.spark.streaming.halves import query_id
-from tidegate.spark.streaming.heartbeat import forget
+from tidegate.spark.streaming.heartbeat import delete_beats
 from tidegate.spark.streaming.host import SparkHost
 from tidegate.spark.streaming.parts import PartCache
 from tidegate.spark.streaming.sources import beats_of, split_by_source
@@ -135,10 +135,10 @@ class Engine(Running):
         if before is None:
             return
         if beat := self.last_beat_of_all(before.marks):
-            forget(self.files, beat.number)
+            delete_beats(self.files, beat.number)
         for source in self.flow.sources:
             if isinstance(source.watermark, Ticking) and (tick := before.marks[source.id].memory) is not None:
-                forget(self.files, tick, self.run.origins[source.id])
+                delete_beats(self.files, tick, self.run.origins[source.id])
 
     def _attempt(self, runtime: Runtime) -> SparkAttempt:
         return SparkAttempt(
