@@ -148,7 +148,7 @@ def test_a_look_at_results_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> Non
     many = 1_000_000
     given = pa.table({"t": pa.array([1] * many, pa.int32()), "k": ["a"] * many, "x": pa.array([1] * many, pa.int32())})
     tables = flow.compute(tg.local(), {"s": given})
-    monkeypatch.setattr(compute, "PATIENCE", 0.05)
+    monkeypatch.setattr(compute, "TIME_LIMIT", 0.05)
     html = tables._repr_html_()
     assert html.count("as a glance takes no longer than 0.05 s") == 2
     assert "rejected" not in html

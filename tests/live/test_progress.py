@@ -139,7 +139,9 @@ def assert_same(view: View, run: Run, times: list[Any]) -> None:
     assert {source["id"]: source["rows"] for source in told["sources"]} == dict(status.rows)
     for operator in run.running.flow:
         if operator.schema.time:
-            assert progressed.frontier(progressed.shape[operator.id]) == run.running.told.frontier(operator)
+            assert progressed.frontier(progressed.shape[operator.id]) == run.running.published_tracking.frontier(
+                operator
+            )
     for t in times:
         assert progressed.why("out", t) == run.why(t)
 

@@ -303,7 +303,7 @@ def test_what_a_clock_cannot_do() -> None:
 
 def test_a_clock_that_is_trusted_is_noticed(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows at what the clock shows are late where it goes back: the tests above would fail."""
-    monkeypatch.setattr(Engine, "arrives", lambda self: int(self.clock() * 1_000_000))
+    monkeypatch.setattr(Engine, "arrival_time", lambda self: int(self.clock() * 1_000_000))
     hand.begin(arriving(), s=None)
     hand.step(15, keys("a"))
     hand.begin(arriving(), s=None)

@@ -161,12 +161,12 @@ def _parts_after_commit(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def _position_after_publication(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Which files were taken is noted when their results are published, in the next commit."""
-    real, before = Engine._notes, dict[int, Any]()
+    real, before = Engine._write_notes, dict[int, Any]()
 
     def notes(self: Engine, attempt: Any, takings: Any) -> Any:
         return real(self, attempt, before.pop(id(self), {})) | (before.update({id(self): takings}) or {})
 
-    monkeypatch.setattr(Engine, "_notes", notes)
+    monkeypatch.setattr(Engine, "_write_notes", notes)
     return Killer("published", 1)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tidegate as tg
 from tests.local_engine.test_random_streams import HOW, compare
 from tidegate.check.flows import DrawnFlow, flows
-from tidegate.engine.keepers.intervals import RowsApart
+from tidegate.engine.keepers.intervals import RowsInIntervals
 from tidegate.engine.lowering import intervals
 from tidegate.flow.plan import IntervalJoin
 from tidegate.spec import DT, WM
@@ -87,7 +87,9 @@ def test_a_pair_is_answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only pairs of which one row has become complete are new; those of all rows would come again."""
     flow = drawn("inner", *MET_EARLY, lower=-10, upper=10)
     monkeypatch.setattr(
-        RowsApart, "_new", lambda _self, operator, left, right, _moved: intervals.interval_join(operator, left, right)
+        RowsInIntervals,
+        "_new",
+        lambda _self, operator, left, right, _moved: intervals.interval_join(operator, left, right),
     )
     assert differs(flow)
 

@@ -96,7 +96,7 @@ def through(directory: Path, kind: str, followed: Path, probe: Any) -> list[Any]
         try:
             files = Files(directory / "checkpoint")
             engine = prepare(flow.plan, tg.local(threads=1), inputs, outputs, files, probe=probe)
-            while engine.step() or not engine.resting:
+            while engine.step() or not engine.caught_up:
                 engine.wait(0.01)
             engine.finish()
         except Died:

@@ -16,7 +16,7 @@ from tests.spark.place import DDL, Place
 
 import tidegate as tg
 from tidegate.spark.streaming import start
-from tidegate.spark.streaming.turns import Turns
+from tidegate.spark.streaming.batch_runner import BatchRunner
 
 FILES = 12
 
@@ -33,8 +33,8 @@ def main(directory: Path, *, interrupt: bool) -> dict[str, Any]:
     spark = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     if interrupt:
-        Turns.__call__ = lambda self, batch, number: self._step(batch, number)  # type: ignore[method-assign]
-        Turns.stop = lambda self, query, timeout: query.stop()  # type: ignore[method-assign,assign,func-returns-value]
+        BatchRunner.__call__ = lambda self, batch, number: self._step(batch, number)  # type: ignore[method-assign]
+        BatchRunner.stop = lambda self, query, timeout: query.stop()  # type: ignore[method-assign,assign,func-returns-value]
     place = Place(spark, directory)
     for i in range(FILES):
         place.feed.add((i, "a", i), (i, "b", i))

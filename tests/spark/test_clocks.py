@@ -13,7 +13,7 @@ from tests.spark.place import Place
 
 import tidegate as tg
 from tidegate.engine.storage.files import Files
-from tidegate.spark.streaming.heartbeat import Ticker, forget
+from tidegate.spark.streaming.heartbeat import Ticker, delete_beats
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,5 +91,5 @@ def test_a_tick_is_written_once(tmp_path: Path) -> None:
     assert files.names("ticks/t") == ["100000000.json", "120000000.json"]
     shown = 110.0
     Ticker(files, "t", 10_000_000, after=120_000_000, clock=lambda: shown)
-    forget(files, 100_000_000, "t")
+    delete_beats(files, 100_000_000, "t")
     assert files.names("ticks/t") == ["120000000.json"]

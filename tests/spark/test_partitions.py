@@ -35,7 +35,7 @@ from tidegate.spark.backend import SparkBackend
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.engine import Engine
-from tidegate.spark.streaming.heartbeat import Heartbeat, forget, heartbeat_of
+from tidegate.spark.streaming.heartbeat import Heartbeat, delete_beats, heartbeat_of
 from tidegate.spark.streaming.sources import split_by_source, united
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def test_a_start_names_a_beat_that_can_not_be_read_and_overlooks_what_is_none(tm
         heartbeat_of(flow(), files, after=0)
     torn.write_text("")
     heartbeat_of(flow(), files, after=0)
-    forget(files, 7)
+    delete_beats(files, 7)
     assert files.names("clock") == ["1~.json", "8.json", "readme", "².json"]
 
 
@@ -271,7 +271,7 @@ def test_beats_are_numbered_on_and_forgotten_when_they_were_heard(spark: SparkSe
     heart = Heartbeat(files, after=6, seconds=1, clock=lambda: next(shown))
     heart.beat()
     assert [Beat.parse(files.text(f"clock/{n}.json")) for n in (7, 8)] == [Beat(7, 5 * SECOND), Beat(8, 3 * SECOND)]
-    forget(files, 7)
+    delete_beats(files, 7)
     Heartbeat(files, after=2, seconds=1, clock=lambda: next(shown))
     assert files.names("clock") == ["8.json", "9.json"]
 

@@ -19,8 +19,8 @@ from tidegate.engine.steps import failures
 from tidegate.engine.storage.errors import LateRow, RunFailed, SinkFailed
 from tidegate.engine.storage.lock import Lock
 from tidegate.flow.errors import BadArgument
+from tidegate.spark.error_messages import describe_error
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.said import said_by
 from tidegate.spark.streaming.sources import united
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def test_what_is_wrong_at_the_start_names_the_flow_whatever_else_is_called_so(pl
 def test_what_fails_between_steps_is_told(place: Place) -> None:
     """Spark's query can fail where no step runs, as when a file of the source is broken before it is read."""
     failed = ArithmeticException("no", "DIVIDE_BY_ZERO", {})
-    error = failures.between_steps(tg.Flow("f").plan, failed, said_by, hint="not in a step")
+    error = failures.between_steps(tg.Flow("f").plan, failed, describe_error, hint="not in a step")
     assert (type(error), error.places) == (RunFailed, ["flow 'f'"])
     assert isinstance(error.__cause__, ArithmeticException)
     assert "not in a step" in error.hint

@@ -182,7 +182,7 @@ def test_large_parts_of_state_stay_in_the_cache(spark: SparkSession, tmp_path: P
 
 
 def _forgetful(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(queries.Queries, "go_on", lambda self, known: [])
+    patch.setattr(queries.Queries, "resume", lambda self, known: [])
 
 
 def _hasty(patch: pytest.MonkeyPatch) -> None:

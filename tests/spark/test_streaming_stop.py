@@ -87,7 +87,7 @@ def test_a_step_that_takes_too_long_is_cancelled(place: Place, caplog: pytest.Lo
         time.sleep(0.01)
     assert run.stop(0) is False
     assert (run.status().state, run.status().step) == ("stopped", None)
-    assert "the step that ran was cancelled after 0 s" in caplog.text
+    assert "the running step was cancelled after 0 s" in caplog.text
     run.await_termination()
     place.start(counted(), trigger={"processingTime": "0 seconds"}).finish()
     assert place.rows() == expected(3)

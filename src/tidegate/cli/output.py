@@ -39,10 +39,10 @@ class Commands(TyperGroup):
         except Exception as error:
             if not type(error).__module__.startswith(("pyspark", "py4j")):
                 raise
-            from tidegate.spark.said import said_by
+            from tidegate.spark.error_messages import describe_error
 
             # An error inside of Spark: print its message, without stacks.
-            _fail(str(said_by(error)), error)
+            _fail(str(describe_error(error)), error)
 
 
 def _fail(message: str, error: BaseException) -> None:

@@ -126,8 +126,8 @@ def _run_locally(
     import duckdb
 
     from tidegate.local_engine.compute import compute
+    from tidegate.local_engine.error_messages import describe_error
     from tidegate.local_engine.files import write_rows
-    from tidegate.local_engine.said import said
     from tidegate.local_engine.session import local
 
     _check_places(plan, outputs, rejected, overwrite=overwrite)
@@ -146,7 +146,7 @@ def _run_locally(
                 write_rows(tables.rejected[name], f"{rejected}/{name}", overwrite=overwrite)
     except duckdb.Error as error:
         sink = next((name for name in outputs if name not in written), "rejected")
-        why = (tables.failing(sink) if sink in outputs else None) or said(error).text
+        why = (tables.failing(sink) if sink in outputs else None) or describe_error(error).text
         failed = BadInput(f"the local engine failed: {why}", hint="nothing of this sink is written")
         raise failed.at(f"sink {sink!r}").at(f"flow {plan.name!r}") from None
     _report(plan, written, counts, rejected, time.monotonic() - started, console)

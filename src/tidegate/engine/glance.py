@@ -11,7 +11,7 @@ from tidegate.flow.plan import Iterate, MapBatches, Plan, Process, WindowApply
 from tidegate.flow.show import html_table
 from tidegate.printable import printable
 
-__all__ = ["ROWS", "Glance", "Look", "glances_html", "not_at_a_glance"]
+__all__ = ["ROWS", "Glance", "Glances", "glances_html", "not_at_a_glance"]
 
 #: How many rows of each sink are shown.
 ROWS = 5
@@ -28,7 +28,7 @@ class Glance:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Glances:
     """A glance at each sink, and the number of rejected rows of each source, if they were counted."""
 
     sinks: Mapping[str, Glance]
@@ -49,11 +49,11 @@ def not_at_a_glance(flow: Plan, needed: str) -> str:
     return ""
 
 
-def glances_html(flow: Plan, look: Look) -> str:
+def glances_html(flow: Plan, glances: Glances) -> str:
     """Return the glances at the results of a flow as HTML, for a notebook."""
     parts = [f"<div>results of flow <b>{escape(printable(flow.name))}</b></div>"]
     for sink in flow.sinks:
-        found = look.sinks[sink.name]
+        found = glances.sinks[sink.name]
         asked = f"tables[{sink.name!r}]"
         if found.why:
             columns = [(column.name, column.type or "open") for column in flow[sink.input].schema.visible]
@@ -64,9 +64,9 @@ def glances_html(flow: Plan, look: Look) -> str:
         shown = f"{len(found.rows)} row{'' if len(found.rows) == 1 else 's'}"
         many = f"{shown}, and {asked} has more" if found.more else f"{shown} in all"
         parts.append(html_table(found.names, found.rows, caption=f"{sink.name}: {many}"))
-    said = [f"{n:,} of {name}" for name, n in look.rejected.items() if n]
-    if said:
-        parts.append(f"<p>rejected rows: {escape(printable(', '.join(said)))}; tables.rejected has them</p>")
-    elif look.rejected:
+    counts = [f"{n:,} of {name}" for name, n in glances.rejected.items() if n]
+    if counts:
+        parts.append(f"<p>rejected rows: {escape(printable(', '.join(counts)))}; tables.rejected has them</p>")
+    elif glances.rejected:
         parts.append("<p>no rows rejected</p>")
     return "".join(parts)

@@ -1,10 +1,13 @@
-"""Orders in a checkpoint: state holds the points of times, so the numbers of elements are kept with it.
+"""Orders of the user's own, as checkpoints and outputs record them.
 
-An order may grow between two runs: the elements that there were keep their numbers, and must be ordered as they were.
-None may come below a time that is complete: what was answered there was final.
+State has times as points: whole numbers, one for each axis. So the commit records the point of each element of a finite
+order, and the next run uses the same points.
 
-Beside an output stands which element is below which: a frontier says the same to who follows it only if that one knows
-them alike.
+An order may get new elements between two runs. The old elements must be ordered as they were. A new element must not be
+below a time that is complete, because answers there are final.
+
+An output records which elements its order has, and which is below which. A flow that follows the output must have the
+same order, because a frontier means other times in another order.
 """
 
 from __future__ import annotations
@@ -41,13 +44,13 @@ __all__ = [
 
 
 def orders_of(flow: Plan) -> dict[str, list[list[Any]]]:
-    """Return what a commit says of finite orders: for each source, the numbers of all elements."""
+    """Return what a commit records of finite orders: by source, each element with its point."""
     found = ((source.id, source.schema.coordinates) for source in flow.sources)
     return {name: stored(at) for name, at in found if isinstance(at, PosetCoordinates)}
 
 
 def parts_of_orders(flow: Plan) -> dict[str, list[str]]:
-    """Return what a commit says of lexicographic orders: for each source, the orders of the columns."""
+    """Return what a commit records of lexicographic orders: by source, the orders of the columns, as text."""
     found = ((source.id, source.schema.coordinates) for source in flow.sources)
     return {
         name: [repr(part) for part in at.order.parts]
@@ -57,7 +60,7 @@ def parts_of_orders(flow: Plan) -> dict[str, list[str]]:
 
 
 def sides_of_orders(flow: Plan) -> dict[str, list[str]]:
-    """Return what a description says of sums: for each source, the orders of both sides. Commits leave it out."""
+    """Return what the trace records of sums of orders: by source, the orders of both sides, as text. Commits do not."""
     found = ((source.id, source.schema.coordinates) for source in flow.sources)
     return {
         name: [repr(at.order.left), repr(at.order.right)]
@@ -67,41 +70,41 @@ def sides_of_orders(flow: Plan) -> dict[str, list[str]]:
 
 
 def coordinates_in(name: str, columns: Sequence[Column], flow: Mapping[str, Any]) -> Coordinates | None:
-    """Return the points of a source's times as a commit knows them; None if its times are ordered by their values.
+    """Return the coordinates of a source's times, from what a commit records; None if times are ordered by value.
 
-    ``columns`` are its time columns, and ``flow`` is what the commit says of the flow.
+    ``name`` is the source, ``columns`` are its time columns, and ``flow`` is the part of the commit about the flow.
     """
     column = columns[0]
     types = tuple(c.type or "" for c in columns)
     if parts := flow.get("lexicographic", {}).get(name):
-        orders = (Nat() if said == repr(Nat()) else order_of(type_) for said, type_ in zip(parts, types, strict=True))
+        orders = (Nat() if part == repr(Nat()) else order_of(type_) for part, type_ in zip(parts, types, strict=True))
         return PackedCoordinates(
             Ordered(tuple(c.name for c in columns), Lexicographic(*(o or Int() for o in orders)), types)
         )
     if types[0].startswith("STRUCT"):
         given = Ordered((column.name,), Sum(Int(), Int()), types)
-        said = flow.get("sums", {}).get(name, ("", ""))
-        sides = (Nat() if s == repr(Nat()) else order_of(type_) for s, type_ in zip(said, given.sides, strict=True))
+        written = flow.get("sums", {}).get(name, ("", ""))
+        sides = (Nat() if s == repr(Nat()) else order_of(type_) for s, type_ in zip(written, given.sides, strict=True))
         return SumCoordinates(replace(given, order=Sum(*(side or Int() for side in sides))))
     found = flow.get("orders", {}).get(name)
     if found is None:
         return None
-    # What is needed of the order is in the numbers.
+    # The points tell which element is below which, so the order itself is not needed.
     points = points_stored(Ordered((column.name,), Poset([]), types), found)
     pairs = [(x, y) for x, p in points.items() for y, q in points.items() if all(map(le, p, q))]
     return PosetCoordinates.of(Ordered((column.name,), Poset(pairs), types), points)
 
 
 def orders_in(files: Files) -> dict[str, list[list[Any]]]:
-    """Return the numbers of the orders that a checkpoint knows, by source."""
+    """Return the finite orders that the last commit of a checkpoint records, by source: each element with its point."""
     commit = last_commit(files)
     return dict(commit["flow"].get("orders", {})) if commit else {}
 
 
 def promised_order(times: Schema) -> dict[str, Any]:
-    """Return what an output says of the order of its times: of a finite one, the elements, each with those just above.
+    """Return what an output records of the order of its times: the elements, each with the elements just above it.
 
-    Nothing, if what kind of order it is says all.
+    Only finite orders are recorded. For all others, the result is empty: the kind of the order says enough.
     """
     at = times.coordinates
     if not isinstance(at, PosetCoordinates) or not isinstance(at.order, Poset):
@@ -111,9 +114,10 @@ def promised_order(times: Schema) -> dict[str, Any]:
 
 
 def check_followed_order(source: Source, owner: Mapping[str, Any], root: str) -> None:
-    """Raise if a source knows another order than the output that it follows; it may have more elements.
+    """Raise if a source has another order than the output that it follows. The source may have more elements.
 
-    What is complete is told by its greatest elements: those below would be others.
+    ``owner`` is the record of the output, and ``root`` its path. A published frontier only names the least times that
+    may still come. Which other times are complete follows from the order, so both flows need the same one.
     """
     schema = source.schema
     given = schema.coordinates.given if schema.coordinates else schema.ordered
@@ -126,50 +130,52 @@ def check_followed_order(source: Source, owner: Mapping[str, Any], root: str) ->
         if not at.order.contains(x):
             raise BadInput(
                 f"expected an order of {at.given.column} with all elements that {root} has, got one without {x!r}",
-                hint="declare the order that the published output has; it may have more elements",
+                hint="declare the order that the published output has; yours may have more elements",
             )
     for x in theirs.elements:
         for y in theirs.elements:
             if at.order.le(x, y) != theirs.le(x, y):
-                said, here = ("is", "is not") if theirs.le(x, y) else ("is not", "is")
+                there, here = ("is", "is not") if theirs.le(x, y) else ("is not", "is")
                 raise BadInput(
-                    f"expected the order of {at.given.column} that {root} has, in which {x!r} {said} below {y!r}, "
+                    f"expected the order of {at.given.column} that {root} has, in which {x!r} {there} below {y!r}, "
                     f"got one in which it {here}",
-                    hint="declare the pairs that the published output has; there may be more elements",
+                    hint="declare the pairs that the published output has; yours may have more elements",
                 )
 
 
 def check_orders(flow: Plan, old: Mapping[str, Any]) -> None:
-    """Raise if the order of a source is not the one that a checkpoint knows, or one that it can have grown to."""
+    """Raise if an element that the checkpoint records is gone or has another point: the order has changed.
+
+    ``old`` is the part of the last commit about the flow.
+    """
     for source, at, before in _known(flow, old):
         now = dict(at.points)
         if any(now.get(x) != point for x, point in before.items()):
             raise FlowChanged(
                 f"the order of {at.given.column} in source {source} is not the one that the checkpoint was made with, "
-                "or one that it can have grown to",
-                hint="keep all elements that there were, ordered as they were; if there are new ones that do not fit "
-                "between them, begin with a new checkpoint and other outputs",
+                "nor that order with new elements",
+                hint="keep all old elements and their order; if new elements do not fit between the old ones, begin "
+                "with a new checkpoint and other outputs",
             ).at(f"flow {flow.name!r}")
 
 
 def check_grown(flow: Plan, commit: Commit, old: Mapping[str, Any]) -> None:
-    """Raise if an order has new elements below a time that is complete; all others are not complete."""
+    """Raise if an order has a new element below an old one that is complete: the new one would count as complete."""
     for source, at, before in _known(flow, old):
         open_ = set(at.elements_from(commit.marks[source].frontier))
         for x, _ in at.points:
             below = [y for y in before if x not in before and y not in open_ and at.order.le(x, y)]
-            # What is below a complete time would be taken for complete.
             if below:
                 raise FlowChanged(
                     f"the new element {x!r} of {at.given.column} in source {source} is below {below[0]!r}, which is "
                     "complete: answers there are final",
-                    hint="let new elements be above the times that are complete, or beside them",
+                    hint="put new elements above the times that are complete, or leave them unrelated to these",
                 ).at(f"flow {flow.name!r}")
 
 
 def _known(flow: Plan, old: Mapping[str, Any]) -> Iterator[tuple[str, PosetCoordinates, Points]]:
-    """Return the sources whose orders a checkpoint knows, with the numbers that it knows."""
-    # A source may have had another name.
+    """Yield the sources whose orders a checkpoint records: the name, the coordinates now, and the recorded points."""
+    # The checkpoint may know a source by the name that it had before (``was``).
     names = {source.id: source.id for source in flow.sources} | {s.was: s.id for s in flow.sources if s.was}
     for name, found in old.get("orders", {}).items():
         at = flow[names[name]].schema.coordinates if name in names else None

@@ -293,7 +293,7 @@ class Backend(Protocol):
         """Compute rows and hold them in the engine's own process; return None if there are more than ``at_most``."""
         ...
 
-    def laid_on(self, below: Kept | None, top: Kept) -> Kept:
+    def combined(self, below: Kept | None, top: Kept) -> Kept:
         """Return the rows of two `Kept` that are both `few`, as one."""
         ...
 

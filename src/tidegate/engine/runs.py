@@ -1,4 +1,4 @@
-"""`Run`: a flow that is running, and what can be asked of it, whatever it runs on."""
+"""`Run`: a flow that is running on streams, and what users can ask of it. It is the same on all engines."""
 
 from __future__ import annotations
 
@@ -33,28 +33,32 @@ __all__ = ["Run", "Status"]
 
 _LOG = logging.getLogger("tidegate")
 
-#: What tells the states of a run apart, on light pages and on dark ones.
+#: The colour of each state of a run. It can be read on light pages and on dark ones.
 _COLOURS = {"running": "#2f9e5f", "ended": "#3f7fc4", "stopped": "#b98a1e", "failed": "#d04a3f"}
-#: Over how many steps rows a second are counted.
+#: `Status.per_second` is counted over this many of the last steps.
 _STEPS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a run is: ``running``, ``stopped``, ``ended`` or ``failed``; the last step; rows so far, by source.
-
-    ``failure`` is what it failed with, in one line; else empty. ``per_second`` is how many rows came in a second,
-    during the last steps of this run.
-    """
+    """Where a run is, at the moment when `Run.status` was called. Printed, it is a few lines of text."""
 
     flow: str
+    #: ``running``, ``stopped``, ``ended`` (the input has ended and everything is complete) or ``failed``.
     state: str
+    #: The number of the last step that is committed; None before the first.
     step: int | None
+    #: By sink, as text: the least times that may still come out.
     frontiers: Mapping[str, str]
+    #: By source: how many rows came since the checkpoint began. Late and rejected rows are among them.
     rows: Mapping[str, int]
+    #: By source: how many of those rows were late.
     late: Mapping[str, int]
+    #: By source: how many of those rows were rejected. Operators that reject rows are listed, too, by their names.
     rejected: Mapping[str, int]
+    #: What the run failed with, in one line; empty if it did not fail.
     failure: str = ""
+    #: How many rows came per second, by the clock, during the last ten steps of this run; None before the first.
     per_second: float | None = None
 
     def __str__(self) -> str:
@@ -90,7 +94,11 @@ class Status:
 
 
 class Run(ABC):
-    """A running flow. An engine says how it is stopped, and in which form it hands out rows."""
+    """A flow that is running: what `Flow.start` returns.
+
+    The steps run in the background, in a thread of their own. What a run has done so far can also be asked after it is
+    over. Each engine has a subclass, which says how the run is stopped and in which form it returns rows.
+    """
 
     def __init__(self, running: Running) -> None:
         self.running = running
@@ -115,23 +123,25 @@ class Run(ABC):
         return {"text/plain": str(self.status()), "text/html": self._repr_html_()}
 
     def _picture(self) -> str:
-        """Return the flow in small, with the least time that may still reach each operator."""
+        """Return a small drawing of the flow, as SVG, with the least times that may still reach each operator."""
         running = self.running
-        open_from = {o.id: shown(o.schema, running.told.frontier(o)) for o in running.flow if o.schema.time}
+        open_from = {
+            o.id: shown(o.schema, running.published_tracking.frontier(o)) for o in running.flow if o.schema.time
+        }
         open_from |= {f"sink {name}": shown(self._schema(name), found) for name, found in self._frontiers().items()}
         notes = {name: text if text == COMPLETE else f"open from {text}" for name, text in open_from.items()}
         if self._drawn is None or self._drawn[0] != notes:
-            # While nothing moves, nothing is drawn.
+            # It is drawn again only if a frontier has moved.
             self._drawn = notes, explain(running.flow).svg(notes=notes, small=True)
         return self._drawn[1]
 
     @property
     def is_active(self) -> bool:
-        """Whether it is running."""
+        """Whether the run is not over: it has not stopped, ended or failed."""
         return not self._done.is_set()
 
     def exception(self) -> BaseException | None:
-        """Return what it failed with; None if it did not, or not yet."""
+        """Return the error that the run failed with; None if it has not failed."""
         return self._failure
 
     def __enter__(self) -> Run:
@@ -142,7 +152,10 @@ class Run(ABC):
             self.stop()
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the run has ended or was stopped; raise what it failed with. Return whether it is over."""
+        """Wait until the run is over, at most ``timeout`` seconds; return whether it is over.
+
+        If the run has failed, raise its error. A ``timeout`` of None waits as long as it takes.
+        """
         over = self._done.wait(timeout)
         if self._failure is not None:
             raise self._failure
@@ -150,21 +163,23 @@ class Run(ABC):
 
     @abstractmethod
     def stop(self, timeout: float | None = 20) -> bool:
-        """Stop. Return whether the step that was running ended, or none was; the next start goes on after it.
+        """Stop the run after the step that is running now. Return False if that step had to be cancelled.
 
-        A step that does not end within ``timeout`` seconds is cancelled, and the next start runs it again. None waits
-        for it as long as it takes. The step that ends the input is always waited for.
+        A step that does not end within ``timeout`` seconds is cancelled. The next start from the checkpoint runs it
+        again; otherwise it goes on with the step after it. A ``timeout`` of None waits as long as it takes. The step
+        that ends the input is never cancelled.
         """
 
     @abstractmethod
     def finish(self) -> None:
-        """Take what the sources have now as the end of the input: everything becomes complete, and the run is over.
+        """Read what the sources have now, and end the input there: everything becomes complete. Wait until it is done.
 
-        The end is a step of its own. It closes the checkpoint: no run can go on from it.
+        The end is a step of its own. It closes the checkpoint: no other run can go on from it. Raise `RunStopped` if
+        the run was stopped before its input could end.
         """
 
     def status(self) -> Status:
-        """Return where the run is."""
+        """Return where the run is now. This does not wait for the running step."""
         running = self.running
         last = running.last
         over = "ended" if last is not None and last.ended else "stopped"
@@ -184,18 +199,23 @@ class Run(ABC):
         )
 
     def frontiers(self) -> dict[str, Frontier]:
-        """Return, for each sink, the least times that may still come out; none when everything is complete."""
+        """Return the frontier of each sink: the least times that may still come out.
+
+        A time that is not at or above one of them is complete, and its rows are published. If everything is complete,
+        the frontier is empty.
+        """
         return {name: of_user(self._schema(name), frontier) for name, frontier in self._frontiers().items()}
 
     def _frontiers(self) -> dict[str, Frontier]:
-        # While a step runs, what it completes cannot be read yet.
+        # Not those of the step that is running: its rows cannot be read yet.
         running = self.running
-        return {s.name: running.told.of_sink(s.name) for s in running.flow.sinks}
+        return {s.name: running.published_tracking.of_sink(s.name) for s in running.flow.sinks}
 
     def why(self, time: Any, sink: str = "") -> list[Reason]:
-        """Return what holds a time back: the sources that may still give rows that reach it; none if it is complete.
+        """Return why a time is not complete: the sources that may still give rows at that time or below it.
 
-        ``time`` is a value, a text in the form of Spark SQL, or with several time columns a tuple of those.
+        ``time`` is a value, or a text as Spark SQL reads it. With several time columns, it is a tuple of those.
+        ``sink`` is the name of one sink; by default, all are asked. The list is empty if the time is complete.
         """
         names = [s.name for s in self.running.flow.sinks]
         if sink and sink not in names:
@@ -206,51 +226,59 @@ class Run(ABC):
         found: dict[Reason, None] = {}
         for name in [sink] if sink else names:
             t = parse_time(self._schema(name), time)
-            reasons = self.running.told.why(name, t)
+            reasons = self.running.published_tracking.why(name, t)
             if reasons:
-                # In the step that runs, also a loop; where it is now is only known from below.
+                # A loop in the running step may hold the time back, too. Only a lower bound of its time is known.
                 reasons = [*reasons, *self.running.tracking.why(name, t)]
-            found |= dict.fromkeys(in_user_times(self.running.told.shape, reason) for reason in reasons)
+            found |= dict.fromkeys(in_user_times(self.running.published_tracking.shape, reason) for reason in reasons)
         return list(found)
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Return what each of the last steps of this run took in and gave out, and how long it took."""
+        """Return the metrics of the last steps of this run, at most 1,000, the latest last.
+
+        Each is a dict with the fields of `StepMetrics`: how many rows came and went, how long it took, and more.
+        """
         return [asdict(metrics) for metrics in self.running.metrics]
 
     def late(self, source: str) -> Any:
-        """Return the rows of a source that came too late: time, source, step, reason, the bound, and the row."""
+        """Return the late rows of a source, as a DataFrame on Spark and as a relation of DuckDB on the local engine.
+
+        The columns are ``time``, ``source``, ``step``, ``reason``, ``bound`` (the frontier that the row missed, as
+        text) and ``row`` (a struct of all declared columns). A source with ``late="drop"`` has none.
+        """
         return self._set_aside(source, "reason = 'late'", [s.id for s in self.running.flow.sources])
 
     def rejected(self, source: str) -> Any:
-        """Return the rows of a source that could not take part: time, source, step, reason, and the row.
+        """Return the rejected rows of a source, with the reason, in the same columns as `late`.
 
-        Operators that move rows reject those that they cannot move: these are under the operator's name.
+        An operator that moves rows to other times rejects the rows that it cannot move. For those, ``source`` is the
+        name of the operator.
         """
         return self._set_aside(source, "reason != 'late'", list(self.running.run.asides))
 
     def _end_trace(self) -> None:
-        """Write down how the run ended, for those who look on."""
+        """Write to the trace how the run ended, for the live page."""
         self.running.trace.end(in_a_line(self._failure) if self._failure else "")
 
     def _check_ended(self) -> None:
-        """Raise if the run was stopped before its input could end."""
+        """Raise if the run is over and its input has not ended, because it was stopped before."""
         if self.status().state != "ended":
             raise RunStopped(
-                "expected a run that goes on, whose input can end, got one that was stopped",
+                "expected a run that is not stopped, so that its input can end, got one that was stopped",
                 hint="start the flow again from its checkpoint, and call finish() on that run",
             ).at(f"flow {self.running.flow.name!r}")
 
-    def _tell_cancelled(self, timeout: float | None) -> None:
-        """Log that a step was cancelled."""
+    def _log_cancelled(self, timeout: float | None) -> None:
+        """Log that a step was cancelled because it took longer than ``timeout`` seconds."""
         _LOG.warning(
-            "flow %r: the step that ran was cancelled after %s s; the next start runs it",
+            "flow %r: the running step was cancelled after %s s; the next start runs it again",
             self.running.flow.name,
             timeout,
         )
 
     @abstractmethod
     def _rows(self, paths: list[str], columns: list[Column], condition: str) -> Any:
-        """Return the rows of Parquet files that satisfy a condition, as the engine hands out rows."""
+        """Return the rows of Parquet files that satisfy a condition, in the form in which the engine returns rows."""
 
     def _set_aside(self, source: str, condition: str, names: list[str]) -> Any:
         running = self.running
@@ -265,7 +293,7 @@ class Run(ABC):
             pending = {p.name: p for p in last.publish if directory_of(p) == directory}
             found = checked_steps(running.files, directory, last.step, pending, last.aside.get(directory, 0))
         given = running.flow[source].schema
-        # Of an operator, types may be open until the flow is on an engine.
+        # The types of an operator's columns may be known only to the engine.
         columns = running.run.host.backend.nothing(running.run.shapes[source]).columns
         return self._rows(found, set_aside_columns(given.of(columns)), condition)
 
@@ -275,9 +303,10 @@ class Run(ABC):
 
 
 def per_second(steps: Sequence[StepMetrics]) -> float | None:
-    """Return how many rows came in a second from the beginning of the first step to the end of the last.
+    """Return how many rows came per second, from the beginning of the first step to the end of the last.
 
-    Where a step ended is known by the clock, and how long it took. Without a step, there is nothing to say.
+    A step's metrics have the time when it ended and its duration. So the first step began at its end less its
+    duration. Without steps, the result is None.
     """
     if not steps:
         return None
@@ -287,7 +316,7 @@ def per_second(steps: Sequence[StepMetrics]) -> float | None:
 
 
 def set_aside_columns(schema: Schema) -> list[Column]:
-    """Return the columns of rows of a source that were set aside."""
+    """Return the columns in which rows of a source are set aside; ``schema`` is that of the source."""
 
     def whole(columns: tuple[Column, ...]) -> str:
         return struct(**{column.name: column.type or "" for column in columns})

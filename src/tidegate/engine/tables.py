@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from tidegate.engine.glance import Look, glances_html
+from tidegate.engine.glance import Glances, glances_html
 from tidegate.engine.lowering.moving import not_moved
 from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
@@ -156,10 +156,10 @@ class Tables(Mapping[str, T], Generic[T], ABC):
         return f"Tables({', '.join(self._frames)})"
 
     def _repr_html_(self) -> str:
-        return glances_html(self._flow, self._look())
+        return glances_html(self._flow, self._glances())
 
     @abstractmethod
-    def _look(self) -> Look:
+    def _glances(self) -> Glances:
         """Return a few rows of each sink, if they may be computed for a glance."""
 
 

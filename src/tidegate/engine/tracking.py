@@ -1,4 +1,4 @@
-"""The progress of a running flow: the tracker on the flow's graph, moved by what the sources promise."""
+"""`Tracking`: the frontiers of a running flow, computed by a tracker on the flow's graph from those of the sources."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ __all__ = ["Tracking", "in_user_times", "loop_location", "sink_location"]
 
 
 def sink_location(name: str) -> str:
-    """Return the location of a sink: no operator is called so."""
+    """Return the tracker's location for a sink. No operator can have this name."""
     return f"sink {name}"
 
 
 def loop_location(operator: Iterate | Stage) -> str:
-    """Return the location of a loop's feedback edge: what is there goes round once more."""
+    """Return the tracker's location for a loop's feedback edge: facts that are there go into the next round."""
     return f"rounds of {operator.id}"
 
 
 class Tracking:
-    """The frontier of every operator, from those of the sources.
+    """The frontier of every operator and sink, computed from the frontiers of the sources.
 
-    A source holds one pointstamp for each element of its frontier, and no operator holds any: what was held for a time
-    is let go in the step that completes it. Along every operator the summary is neutral, but where `at` moves all rows
-    by one span; also along sessions. An answer of a session is later than its last row by a gap less one unit, but that
-    row may have been read before: the session is held, and not the row, and its answer may come anywhere from the
-    frontier on. The summary of `flow.summaries` is for whoever has a pointstamp for each row that is held.
+    The tracker has one pointstamp for each element of a source's frontier. Operators have none: an operator answers for
+    a time in the same step that completes it, so after the step it holds nothing back.
 
-    Inside a loop, time has one more component: the round. While a step goes round, there is a pointstamp for the least
-    time and the round of what is fresh; its versions are complete when that is gone.
+    An operator's summary says how far it moves the least times that may still come. It is neutral for all operators,
+    except for an `at` that moves all rows by one span. It is neutral for sessions, too: an answer of a session is later
+    than its last row, but that row may have been read in an earlier step. So the answer may come anywhere from the
+    frontier on. (`flow.summaries` has other summaries, for a tracker with a pointstamp for each row that is held.)
+
+    Inside a loop, a time has one more component: the number of the round. While a loop runs, it has a pointstamp at the
+    least time of its new facts and the current round. When the loop has found everything, the pointstamp is removed.
     """
 
     def __init__(self, flow: Plan | Shape, frontiers: Mapping[str, Frontier]) -> None:
@@ -60,7 +62,7 @@ class Tracking:
         self.move(frontiers)
 
     def move(self, frontiers: Mapping[str, Frontier]) -> None:
-        """Put the pointstamps of sources where their frontiers are now, all at once."""
+        """Set new frontiers of sources, all in one update. Sources that are not given keep theirs."""
         changes: list[tuple[str, Any, int]] = []
         for source, frontier in frontiers.items():
             old = set(self._frontiers.get(source, ()))
@@ -70,37 +72,41 @@ class Tracking:
         self._frontiers.update(frontiers)
 
     def begin_round(self, operator: Iterate | Stage, t: Any, number: int) -> None:
-        """Say that a loop goes round for the ``number``-th time, with facts from time ``t`` on; None: it is at rest."""
+        """Set the round that a loop is in, and the least time ``t`` of the facts that are new in it.
+
+        If ``t`` is None, the loop does not run any more, and holds nothing back.
+        """
         location, schema = loop_location(operator), operator.schema
         changes = [(location, stamp, -1) for stamp in self._rounds.pop(location, ())]
         if t is not None:
-            # A lower bound on each axis need not be a time itself: then it stands for the least times at or above it.
+            # ``t`` has the least value on each axis, and may not be a time of the order. Then the least times at or
+            # above it are taken.
             least = settled(schema, Antichain(schema.order, [t]))
             self._rounds[location] = [(*parts_of(schema, f), number) for f in least]
             changes += [(location, stamp, 1) for stamp in self._rounds[location]]
         self.progress.update(changes)
 
     def frontier(self, operator: PlanOperator | Stage) -> Frontier:
-        """Return the least times that may still reach an operator."""
+        """Return the frontier of an operator: the least times of rows that may still come out of it."""
         return self.progress.frontier(operator.id)
 
     def of_sink(self, name: str) -> Frontier:
-        """Return the least times that may still come out at a sink."""
+        """Return the frontier of a sink: the least times of rows that may still come out there."""
         return self.progress.frontier(sink_location(name))
 
     def why(self, sink: str, t: Any) -> list[Reason]:
-        """Return what could still give rows at a sink at ``t`` or below."""
+        """Return the pointstamps from which rows could still come to a sink, at the time ``t`` or below it."""
         return self.progress.why(sink_location(sink), t)
 
 
 def in_user_times(shape: Shape, reason: Reason) -> Reason:
-    """Return a reason in the times and operators that the user knows."""
+    """Return a reason as the user knows it: times instead of points, and without operators that we have added."""
     stages = {stage.id: stage for stage in shape.stages}
     at = next((stages[name].schema.coordinates for name, _ in reason.path if name in stages), None)
     if at is None:
         return reason
     axes = len(at.names)
-    # Inside of a loop, the round is one more component.
+    # Inside a loop, a time has one more component: the round.
     shown = [
         (place, t if isinstance(t, tuple) else (t,))
         for place, t in reason.path
@@ -111,7 +117,7 @@ def in_user_times(shape: Shape, reason: Reason) -> Reason:
 
 
 def _summary(stage: Stage, given: Stage) -> Any:
-    """Return what an operator does to the least times that may still come."""
+    """Return the summary along an operator: how far it moves all times of its input ``given``."""
     if not stage.shifts:
         return given.schema.order.summaries.neutral
     spans = [span_value(n, c.type or "") for n, c in zip(stage.shifts, given.schema.times, strict=True)]
@@ -119,6 +125,7 @@ def _summary(stage: Stage, given: Stage) -> Any:
 
 
 def _add_loop(stage: Stage, orders: dict[str, Order[Any]], edges: dict[tuple[str, str], Any]) -> None:
+    """Add the locations and edges of a loop: its entry, its feedback edge, which adds one round, and its exit."""
     outer = stage.schema.order
     inner = Product(*outer.parts, Nat()) if isinstance(outer, Product) else Product(outer, Nat())
     head, back = f"loop of {stage.id}", loop_location(stage)

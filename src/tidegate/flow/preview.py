@@ -79,7 +79,7 @@ def preview(stream: Building, rows: Any, *, limit: int) -> Preview:
     from tidegate.engine.storage.errors import RunFailed
     from tidegate.flow.arrow import rows_of
     from tidegate.local_engine.compute import compute
-    from tidegate.local_engine.said import said
+    from tidegate.local_engine.error_messages import describe_error
     from tidegate.local_engine.session import local
 
     flow = stream.flow
@@ -96,7 +96,7 @@ def preview(stream: Building, rows: Any, *, limit: int) -> Preview:
         found = rows_of(tables[_SINK].to_arrow_table())
         rejected = {source: _reasons(relation) for source, relation in tables.rejected.items()}
     except Error as error:
-        why = said(error)
+        why = describe_error(error)
         failed = RunFailed(tables.failing(_SINK) or why.text, hint=why.hint)
         raise failed.at(f"preview(…) on {stream.id}").at(f"flow {flow.name!r}") from error
     plain = [{name: _without_zone(value) for name, value in row.items()} for row in found]

@@ -22,7 +22,7 @@ from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name, duckdb_type, translated_query
 from tidegate.local_engine.expressions import Scope
 from tidegate.local_engine.hoisted import hoisted
-from tidegate.local_engine.late import late_pairs
+from tidegate.local_engine.lookups import lookup_pairs
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
 from tidegate.local_engine.session import utc_cursor
 from tidegate.local_engine.types import spark_type
@@ -127,7 +127,10 @@ class LocalBackend:
         columns: Mapping[str, str],
         types: Mapping[str, str | None] = MappingProxyType({}),
     ) -> LocalRelation:
-        """Return the join of tables, one after the other."""
+        """Return the join of tables, each joined to those before it.
+
+        ``conditions`` and ``how`` have the condition and the kind of each join, in the order of the tables.
+        """
         tables, found = hoisted(tables, conditions)
         scope = Scope({alias: _types_of(rows) for alias, rows in tables.items()}, self._type_of)
         picked = {name: scope.typed(sql, types.get(name)) for name, sql in columns.items()}
@@ -138,16 +141,16 @@ class LocalBackend:
         texts = ", ".join(f"{sql} AS {duckdb_name(name)}" for name, (sql, _) in picked.items())
         body = f"SELECT {texts} FROM {' '.join(parts)}"
         body += f" WHERE {scope.condition(where)}" if where else ""
-        late = None
+        lookup = None
         if where is None and list(how) == ["JOIN"]:
-            late = late_pairs(tables, found[0], found[0].sql(scope.condition), columns, picked)
+            lookup = lookup_pairs(tables, found[0], found[0].sql(scope.condition), columns, picked)
         return LocalRelation(
             self,
             self.fresh_name(),
             body,
             tuple(Column(name, type_) for name, (_, type_) in picked.items()),
             tuple(dict.fromkeys(tables.values())),
-            late,
+            lookup,
         )
 
     # The protocol.
@@ -213,8 +216,8 @@ class LocalBackend:
         self.connection.register(name, rows)
         return name
 
-    def let_go_of(self, name: str) -> None:
-        """Release rows that are held in memory."""
+    def release(self, name: str) -> None:
+        """Release rows that `hold` has registered."""
         self.connection.unregister(name)
 
     def release_all(self) -> None:
@@ -237,7 +240,7 @@ class LocalBackend:
         return rows, lambda: next(iter(self._observed(Measurement(rows, calls))), _of_none(calls))
 
     def observed(self, measurements: Mapping[str, Measurement]) -> dict[str, list[Mapping[str, Any]]]:
-        """Compute one after the other."""
+        """Compute the measurements one after the other. Return the result rows of each, by its name."""
         return {name: self._observed(one) for name, one in measurements.items()}
 
     def _observed(self, measurement: Measurement) -> list[Mapping[str, Any]]:
@@ -257,8 +260,8 @@ class LocalBackend:
         kept.release()
         return None
 
-    def laid_on(self, below: Kept | None, top: Kept) -> Kept:
-        """Return the rows of two as one."""
+    def combined(self, below: Kept | None, top: Kept) -> Kept:
+        """Return the rows of two `Kept` as one, and release the first."""
         if below is None:
             return self.kept(top.rows)
         both = self.kept(below.rows.union(top.rows))

@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from tidegate.engine.glance import Look
+from tidegate.engine.glance import Glances
 from tidegate.engine.inputs import check_names, on_points, with_time, without_time
 from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
@@ -22,10 +22,10 @@ from tidegate.flow.plan import Plan, Source, Table
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.admitted import check_expressions, check_macros
 from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.error_messages import describe_error
+from tidegate.local_engine.glance import TIME_LIMIT, glances_of
 from tidegate.local_engine.inputs import given_as
-from tidegate.local_engine.looking import PATIENCE, look
 from tidegate.local_engine.relation import local
-from tidegate.local_engine.said import said
 from tidegate.local_engine.session import Local, cursor_of
 
 __all__ = ["LocalTables", "check_operators", "compute"]
@@ -47,8 +47,8 @@ class LocalTables(Tables[duckdb.DuckDBPyRelation]):
         self._backend = backend
         self._rejects = rejects
 
-    def _look(self) -> Look:
-        return look(self._flow, self._sinks, self._rejects, self._backend, seconds=PATIENCE)
+    def _glances(self) -> Glances:
+        return glances_of(self._flow, self._sinks, self._rejects, self._backend, seconds=TIME_LIMIT)
 
     def failing(self, sink: str) -> str | None:
         """Return the first operator before a sink whose rows can't be computed, and why; None if all can.
@@ -64,7 +64,7 @@ class LocalTables(Tables[duckdb.DuckDBPyRelation]):
             try:
                 self._backend.run(f"SELECT {every} FROM ({found.sql})").fetchall()
             except duckdb.Error as error:
-                return f"{operator.verb}(…), {operator.id}: {said(error).text}"
+                return f"{operator.verb}(…), {operator.id}: {describe_error(error).text}"
         return None
 
 

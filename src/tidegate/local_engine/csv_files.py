@@ -9,7 +9,7 @@ from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source, Table
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
-from tidegate.local_engine.lines import FITS, LINE, InputRows, apart, line_query
+from tidegate.local_engine.lines import FITS, LINE, InputRows, line_query, split_unparsed
 from tidegate.local_engine.paths import file_list
 from tidegate.local_engine.texts import text_value, tried
 
@@ -41,7 +41,7 @@ def csv_rows(
     for (header, regular), found in headers.items():
         order = _order(operator, place, header)
         parts.append(_divided(operator, order, found) if regular else _lines(operator, order, found))
-    return apart(backend, operator, parts)
+    return split_unparsed(backend, operator, parts)
 
 
 def _header(backend: LocalBackend, file: str) -> tuple[str, ...]:

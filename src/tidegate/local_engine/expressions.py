@@ -1,4 +1,4 @@
-"""Expressions and calls in Spark's SQL as DuckDB's, of the types that they have in Spark."""
+"""Expressions and function calls, translated from Spark SQL to DuckDB's SQL, with the types that they have in Spark."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from tidegate.flow.translate import duckdb_type, translated, translated_conditio
 
 __all__ = ["Scope", "compared", "key"]
 
-#: From an expression and the tables that it reads to its type.
+#: A function that returns the type of an expression in DuckDB's SQL. It is given the expression and the columns of the
+#: tables that it reads, by alias, with their types.
 Asked: TypeAlias = Callable[[str, Mapping[str, Mapping[str, str | None]]], str]
 
-#: Functions of windows alone, and the types of their results; None is that of the argument.
+#: Functions that exist only over a window, and the types of their results. None: the type of the argument.
 _OF_WINDOWS = {"row_number": "INT", "lag": None, "lead": None}
-#: Functions that take the first or the last of the rows of a window.
+#: Aggregates that take the first or last row, and the names of DuckDB's functions for that over a window.
 _ENDS = {"first": "first_value", "last": "last_value"}
-#: Functions that compare values: of nested ones they compare keys.
+#: Aggregates that compare values, and DuckDB's functions that compare by a key instead: Spark orders nested values
+#: differently, so they are compared by `key`.
 _COMPARING = {"min": "ARG_MIN", "max": "ARG_MAX"}
 
 
 class Scope:
-    """The columns of tables that expressions may read; with one table, its name is empty.
+    """The columns that expressions may read, and the translation of expressions over them.
 
-    ``ask`` gives the type of an expression for which Spark's is not known here.
+    ``tables`` has the types of columns, by the alias of the table and the name of the column. A single table has the
+    alias ``""``. ``ask`` returns DuckDB's type of an expression, for expressions whose type in Spark is not known here.
     """
 
     def __init__(self, tables: Mapping[str, Mapping[str, str | None]], ask: Asked) -> None:
@@ -38,14 +41,17 @@ class Scope:
         self._ask = ask
 
     def scalar(self, sql: str) -> tuple[str, str]:
-        """Return an expression in DuckDB's SQL, and its type."""
+        """Return an expression in DuckDB's SQL, and its type in Spark. In DuckDB, it may have another type."""
         text, type_ = translated(sql, self.types)
         if type_ is None:
             return text, self._ask(text, self.tables)
         return text, type_
 
     def typed(self, sql: str, wanted: str | None = None) -> tuple[str, str]:
-        """Return an expression in DuckDB's SQL that has the type, there too, that it has in Spark, or one wanted."""
+        """Return an expression in DuckDB's SQL, cast to the type that it has in Spark, and that type.
+
+        With ``wanted``, it is cast to this type instead.
+        """
         text, type_ = translated(sql, self.types)
         type_ = wanted or type_
         if type_ is None:
@@ -55,11 +61,11 @@ class Scope:
         return f"CAST({text} AS {duckdb_type(type_)})", type_
 
     def condition(self, sql: str) -> str:
-        """Return the condition by which rows are chosen or joined, in DuckDB's SQL; it has to be a truth value."""
+        """Return the condition of a WHERE or a join in DuckDB's SQL; raise if it is not a BOOLEAN."""
         return translated_condition(sql, self.types)
 
     def sorted_by(self, order: Sequence[str], *, descending: bool | Sequence[bool] = False) -> str:
-        """Return what to sort by: NULL is the least, at any depth."""
+        """Return the list of an ORDER BY in which NULL is the least value, also inside of nested values."""
         down = [descending] * len(order) if isinstance(descending, bool) else descending
         hows = ["DESC NULLS LAST" if falls else "ASC NULLS FIRST" for falls in down]
         return ", ".join(f"{key(*self.scalar(sql))} {how}" for sql, how in zip(order, hows, strict=True))
@@ -67,7 +73,11 @@ class Scope:
     def call(
         self, call: Call, *, order: Sequence[str] | None = None, over: str = "", like: str | None = None
     ) -> tuple[str, str]:
-        """Return a call in DuckDB's SQL, and its type; over a window, rows are in its order."""
+        """Return a call of an aggregate or window function in DuckDB's SQL, cast to its type in Spark, and that type.
+
+        ``order`` are expressions by which the rows of the call are sorted. ``over`` is the OVER clause of a window,
+        which has an order of its own; it begins with a space. ``like`` is a type to cast to instead.
+        """
         text, type_ = self._call(call, order, over)
         wanted = like or call.type or type_ or self._ask(text, self.tables)
         return f"CAST({text} AS {duckdb_type(wanted)})", wanted
@@ -87,7 +97,7 @@ class Scope:
             quantifier = "DISTINCT " if call.distinct else ""
             arguments = ", ".join(sql for sql, _ in found)
             if len(found) > 1 and type_ == "BIGINT":
-                # What has a NULL among several is not counted.
+                # count(a, b) leaves out rows in which one of the values is NULL.
                 whole = " AND ".join(f"{sql} IS NOT NULL" for sql, _ in found)
                 arguments = f"CASE WHEN {whole} THEN row({arguments}) END"
             return f"{record.names[0]}({quantifier}{arguments}){_filter(chosen)}{over}", type_
@@ -96,7 +106,8 @@ class Scope:
         if "ignore" in call.rest.lower() or flag == "true":
             chosen = known
         if over and record.names[0] in _ENDS:
-            # Of a window, DuckDB takes the first or the last row itself: without a filter, but it can pass over NULL.
+            # Over a window, DuckDB's first_value and last_value take no FILTER, but can ignore NULL. So rows that are
+            # not chosen become NULL, and a value is wrapped in a struct, so that it is not NULL itself.
             own = f"CASE WHEN {' AND '.join(f'({c})' for c in chosen) or 'true'} THEN {{'v': {x}}} END"
             return f"({_ENDS[record.names[0]]}({own} IGNORE NULLS){over})['v']", type_
         inside = "" if over or not order else f"ORDER BY {self.sorted_by(order)}"
@@ -118,7 +129,10 @@ class Scope:
         )
 
     def _arguments(self, call: Call, chosen: Sequence[str]) -> tuple[list[tuple[str, str]], str | None]:
-        """Return the arguments of a call on chosen rows in DuckDB's SQL with their types, and the type of the call."""
+        """Return the arguments of a call in DuckDB's SQL, each with its type, and the type of the call.
+
+        ``chosen`` are the conditions on the rows that the call reads. For other rows, an argument must not fail.
+        """
         given = []
         for argument in call.arguments:
             if argument == "*":
@@ -138,7 +152,7 @@ class Scope:
 
 
 def _tied(first: str, ties: Sequence[str]) -> str:
-    """Return a value to compare by: first one key, and where that is equal, others; NULL among these comes first."""
+    """Return a struct to compare rows by: the key ``first``, and if that is equal, ``ties`` in turn, NULL first."""
     if not ties:
         return first
     fields = [f"'y': {first}"]
@@ -152,7 +166,7 @@ def _filter(conditions: Sequence[str]) -> str:
 
 
 def _types(tables: Mapping[str, Mapping[str, str | None]]) -> dict[str, str | None]:
-    """Return the types of columns by their names, and by the names of their tables and theirs."""
+    """Return the types of columns by ``column`` and ``alias.column``. A name that several tables have is left out."""
     found: dict[str, str | None] = {}
     times: dict[str, int] = {}
     for alias, columns in tables.items():
@@ -165,7 +179,7 @@ def _types(tables: Mapping[str, Mapping[str, str | None]]) -> dict[str, str | No
 
 
 def compared(call: Call) -> str | None:
-    """Return the argument by which a call compares rows, if it does."""
+    """Return the argument by which a call compares rows, as x in ``max(x)`` and y in ``max_by(x, y)``; None without."""
     if call.function in _OF_WINDOWS:
         return None
     if call.function in _COMPARING and not call.distinct:

@@ -14,7 +14,7 @@ from tidegate.local_engine.paths import file_list
 from tidegate.local_engine.relation import LocalRelation
 from tidegate.local_engine.texts import Json, json_fits, json_path, json_value
 
-__all__ = ["FITS", "LINE", "UNPARSED", "InputRows", "apart", "json_rows", "line_query"]
+__all__ = ["FITS", "LINE", "UNPARSED", "InputRows", "json_rows", "line_query", "split_unparsed"]
 
 #: The beginning of the reason of a row that does not parse. Its text follows.
 UNPARSED = "does not parse: "
@@ -65,7 +65,7 @@ def json_rows(backend: LocalBackend, operator: Source | Table, files: Sequence[s
     whole = f"coalesce(__kind = 'OBJECT' AND {once}, false)"
     names = ", ".join(duckdb_name(c.name) for c in columns)
     part = f"SELECT {names}, {' AND '.join([whole, *fits])} AS {FITS}, {LINE} FROM ({read})"
-    return apart(backend, operator, [part] if files else [])
+    return split_unparsed(backend, operator, [part] if files else [])
 
 
 def line_query(files: Sequence[str], *, skip: int = 0) -> str:
@@ -77,7 +77,7 @@ def line_query(files: Sequence[str], *, skip: int = 0) -> str:
     return f"{read} WHERE regexp_matches(line, '[^\\x{{00}}-\\x{{20}}]')"
 
 
-def apart(backend: LocalBackend, operator: Source | Table, parts: Sequence[str]) -> InputRows:
+def split_unparsed(backend: LocalBackend, operator: Source | Table, parts: Sequence[str]) -> InputRows:
     """Return the rows that parse, and those that do not."""
     columns = operator.schema.columns
     if not parts:
@@ -93,9 +93,9 @@ def apart(backend: LocalBackend, operator: Source | Table, parts: Sequence[str])
     rows = f"SELECT unnest([struct_pack({packed})]) AS r FROM {whole.name}"
     both = LocalRelation(backend, backend.fresh_name(), f"SELECT r.* FROM ({rows})", whole.columns, (whole,))
     reason = Column("__reason" if "reason" in operator.schema else "reason", "STRING")
-    said = f"'{UNPARSED}' || {TEXT} AS {duckdb_name(reason.name)}"
+    why = f"'{UNPARSED}' || {TEXT} AS {duckdb_name(reason.name)}"
     good = f"SELECT {', '.join(names)} FROM {both.name} WHERE {TEXT} IS NULL"
-    bad = f"SELECT {', '.join([*names, said])} FROM {both.name} WHERE {TEXT} IS NOT NULL"
+    bad = f"SELECT {', '.join([*names, why])} FROM {both.name} WHERE {TEXT} IS NOT NULL"
     return InputRows(
         LocalRelation(backend, backend.fresh_name(), good, columns, (both,)),
         LocalRelation(backend, backend.fresh_name(), bad, (*columns, reason), (both,)),

@@ -1,4 +1,4 @@
-"""Relations on DuckDB: one SELECT each, over others that it names; a query has them all, as it were a chain of CTEs."""
+"""Relations on DuckDB. Each is one SELECT, which names the relations that it reads; these become CTEs of the query."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tidegate.local_engine.types import zoned
 if TYPE_CHECKING:
     from tidegate.engine.relation import Relation
     from tidegate.local_engine.backend import LocalBackend
-    from tidegate.local_engine.late import Late
+    from tidegate.local_engine.lookups import LookupPairs
 
 __all__ = ["NO_COLUMN", "LocalRelation", "local"]
 
-#: What is selected where there are no columns: DuckDB has no rows without any.
+#: The SELECT list of a relation without columns: in DuckDB, every row has a column.
 NO_COLUMN = '1 AS "__none"'
 
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
@@ -38,37 +38,41 @@ _SO_FAR = " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 
 @dataclass(frozen=True, eq=False)
 class LocalRelation:
-    """Rows of a SELECT; ``name`` is what others call it, and it calls its ``parents`` by their names.
+    """The rows of a SELECT. Nothing is computed before they are fetched or written.
 
-    What has no body is defined by the query around it.
+    The methods are those of the protocol `Relation`, which says what they do. Docstrings here only add what is special
+    to DuckDB.
     """
 
     backend: LocalBackend
+    #: The name by which other relations read this one.
     name: str
+    #: The SELECT. It is empty if the query around it defines the name.
     body: str
     columns: tuple[Column, ...]
+    #: The relations that the SELECT reads.
     parents: tuple[LocalRelation, ...] = ()
-    #: The same rows, if some of their columns can be looked up when they are written.
-    late: Late | None = None
+    #: The same rows as row numbers, if strings can be looked up when they are written; see `lookups`.
+    lookup: LookupPairs | None = None
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the columns."""
+        """The names of the columns."""
         return [column.name for column in self.columns]
 
     @property
     def shape(self) -> tuple[Column, ...]:
-        """Return the columns."""
+        """The columns, which are the shape here."""
         return self.columns
 
     @property
     def order(self) -> list[str]:
-        """Return what rows are sorted by."""
+        """The expressions that sort rows by all columns in turn."""
         return [quoted(name) for name in self.names]
 
     @property
     def sql(self) -> str:
-        """Return all of the query."""
+        """The whole query: the SELECT, after a WITH clause that defines all relations that it needs."""
         needed: dict[str, str] = {}
         self._collect(needed)
         *others, last = needed.values()
@@ -92,24 +96,24 @@ class LocalRelation:
     # The protocol.
 
     def select(self, columns: Mapping[str, str]) -> LocalRelation:
-        """Return rows of these columns alone."""
+        """Return the rows with these columns only."""
         scope = self._scope()
-        return self._made({name: scope.typed(sql) for name, sql in columns.items()})._later(self, columns)
+        return self._made({name: scope.typed(sql) for name, sql in columns.items()})._with_lookup_of(self, columns)
 
     def with_columns(self, columns: Mapping[str, str], *, like: tuple[Column, ...] | None = None) -> LocalRelation:
-        """Return rows with more columns, or others."""
+        """Return the rows with columns added or replaced. Those that are also in ``like`` get the types of these."""
         scope, types = self._scope(), _types(like)
         made = self._replaced({name: scope.typed(sql, types.get(name)) for name, sql in columns.items()})
-        return made if like else made._later(self, as_they_are(self.names) | dict(columns))
+        return made if like else made._with_lookup_of(self, as_they_are(self.names) | dict(columns))
 
     def without(self, *names: str) -> LocalRelation:
-        """Return rows without some columns."""
+        """Return the rows without some columns."""
         return self.select(as_they_are([name for name in self.names if name not in names]))
 
     def where(self, condition: str) -> LocalRelation:
         """Return the rows that satisfy a condition."""
         found = self._new(f"SELECT * FROM {self.name} WHERE {self._scope().condition(condition)}", self.columns)
-        return replace(found, late=self.late.where(condition)) if self.late else found
+        return replace(found, lookup=self.lookup.where(condition)) if self.lookup else found
 
     def group(
         self,
@@ -129,7 +133,7 @@ class LocalRelation:
         return rows._made(groups | found, end)
 
     def gather(self, keys: Sequence[str], calls: Mapping[str, Call]) -> LocalRelation:
-        """Group by columns, to list rows."""
+        """Group by columns, to collect rows into lists."""
         return self.group(as_they_are(keys), calls)
 
     def over(
@@ -143,7 +147,7 @@ class LocalRelation:
         ties: Sequence[str] | None = None,
         like: tuple[Column, ...] | None = None,
     ) -> LocalRelation:
-        """Return rows with columns that are calls over others."""
+        """Return the rows with added columns, which are calls over windows."""
         rows, calls = self._with_keys(calls)
         scope, types = rows._scope(), _types(like)
         parts = [f"PARTITION BY {', '.join(scope.scalar(sql)[0] for sql in by)}"] if by else []
@@ -151,7 +155,7 @@ class LocalRelation:
         window = " ".join(parts)
         found = {}
         for name, given in calls.items():
-            # The number of a row is how many there are up to it, and DuckDB finds it sooner.
+            # A running count(*) is the number of the row, which DuckDB computes faster.
             counts = so_far and given.sql == "count(*)"
             one = replace(call("row_number"), type="BIGINT") if counts else given
             frame = _SO_FAR if so_far and one.function not in WINDOW_FUNCTIONS else ""
@@ -176,7 +180,7 @@ class LocalRelation:
         return self.backend.pairs({"left": self, "right": right}, [on], [_JOINS[how]], None, columns)
 
     def as_of(self, other: Relation, keys: Sequence[str], at: str, carried: str, order: Sequence[str]) -> LocalRelation:
-        """Join as DuckDB does, which takes one row of several at one time: so there is one, the greatest."""
+        """Join by DuckDB's ASOF JOIN. Of several rows at one time, it takes any, so it is given only the greatest."""
         places = as_they_are([*keys, at])
         once = local(other).group(places, {carried: call("last", carried)}, order=order)
         equal = [f"l.{duckdb_name(name)} = r.{duckdb_name(name)}" for name in keys]
@@ -188,7 +192,7 @@ class LocalRelation:
     def union(self, other: Relation, *, fill: bool = False) -> LocalRelation:
         """Return the rows of both."""
         right = local(other)
-        # Names that differ in their case are the same, as everywhere.
+        # Column names are not case-sensitive.
         spelled = {name.lower(): name for name in self.names}
         right = right.renamed({name: spelled.get(name.lower(), name) for name in right.names})
         names = [*self.names, *(name for name in right.names if fill and name not in self.names)]
@@ -219,32 +223,32 @@ class LocalRelation:
     def map_arrow(
         self, function: Batches, columns: Sequence[Column], same: Sequence[str] = (), *, by: Sequence[str] | None = None
     ) -> LocalRelation:
-        """Return what a function makes of batches of rows; this computes it."""
+        """Return the result of a function on batches of rows. It is computed at once, in this thread."""
         rows = self if by is None else self._arranged(by)
         own = {column.name: column for column in self.columns}
         return self.backend.rows(list(function(iter(rows.fetch().to_batches()))), [*(own[n] for n in same), *columns])
 
     def apply_arrow(self, keys: Sequence[str], function: Groups, columns: Sequence[Column]) -> LocalRelation:
-        """Return what a function makes of each group; this computes it."""
+        """Return the result of a function on each group. It is computed at once, in this thread."""
         own = {column.name: column for column in self.columns}
         answers = [batch for group in _groups(self._arranged(keys).fetch()) for batch in function(group).to_batches()]
         return self.backend.rows(answers, [*(own[name] for name in keys), *columns])
 
     def numbered(self, name: str) -> LocalRelation:
-        """Return rows with a number of their own each."""
+        """Return the rows, each with a unique number from 1 on."""
         number = f"row_number() OVER () AS {duckdb_name(name)}"
         return self._new(f"SELECT *, {number} FROM {self.name}", (*self.columns, Column(name, "BIGINT")))
 
     def together(self, keys: Sequence[str]) -> LocalRelation:  # noqa: ARG002
-        """Return the same rows: they are all in one place."""
+        """Return the same rows: all are in one process."""
         return self
 
     def small(self) -> LocalRelation:
-        """Return the same rows: DuckDB counts them itself."""
+        """Return the same rows: DuckDB estimates their number itself."""
         return self
 
     def fetch(self) -> pa.Table:
-        """Return all rows."""
+        """Compute and return all rows, with Spark's types as Arrow has them."""
         table = self.backend.run(self.sql).to_arrow_table()
         arrays = [
             column if c.type == "VOID" else column.cast(arrow_type(c.type or ""))
@@ -253,29 +257,29 @@ class LocalRelation:
         return pa.Table.from_arrays(arrays, names=self.names).combine_chunks()
 
     def few(self) -> list[dict[str, Any]]:
-        """Return all rows, which are few, as Python has them: this is faster than by way of Arrow."""
+        """Compute and return all rows as Python values. For a few rows, this is faster than Arrow."""
         found = self.backend.connection.execute(self.sql).fetchall()
         return [dict(zip(self.names, row, strict=True)) for row in found]
 
     def result(self) -> duckdb.DuckDBPyRelation:
-        """Return the rows as users get them, lazily, on a connection of their own: instants have a zone."""
+        """Return the rows as users get them, lazily: timestamps have a time zone, and the connection is separate."""
         names = [(duckdb_name(c.name), c.type or "") for c in self.columns]
         picked = ", ".join(f"{zoned(name, type_)} AS {name}" for name, type_ in names) or NO_COLUMN
         return self.backend.result(self._new(f"SELECT {picked} FROM {self.name}", self.columns).sql)
 
-    # How relations are made of each other.
+    # How one relation is made from another.
 
-    def _later(self, before: LocalRelation, columns: Mapping[str, str]) -> LocalRelation:
-        """Return these rows, which are columns of others, so that what those look up late, these do."""
-        return replace(self, late=before.late.select(columns)) if before.late else self
+    def _with_lookup_of(self, before: LocalRelation, columns: Mapping[str, str]) -> LocalRelation:
+        """Return this relation with the lookups of ``before``, from which it was made by selecting ``columns``."""
+        return replace(self, lookup=before.lookup.select(columns)) if before.lookup else self
 
     def _scope(self) -> Scope:
         return self.backend.scope(self)
 
     def _with_keys(self, calls: Mapping[str, Call]) -> tuple[LocalRelation, dict[str, Call]]:
-        """Return the rows with columns for nested values by which calls compare rows, and the calls on these.
+        """Return the rows with added columns for nested values that calls compare, and the calls on those columns.
 
-        A value that is compared is written many times: once for each of its fields.
+        The SQL that compares a nested value repeats the value for each of its fields. As a column, it is computed once.
         """
         nested: dict[str, str] = {}
         found = dict(calls)
@@ -293,7 +297,7 @@ class LocalRelation:
 
     def _made(self, columns: Mapping[str, tuple[str, str]], end: str = "") -> LocalRelation:
         picked = ", ".join(f"{sql} AS {duckdb_name(name)}" for name, (sql, _) in columns.items())
-        # Rows without columns are rows all the same.
+        # Rows without columns still count.
         return self._new(
             f"SELECT {picked or NO_COLUMN} FROM {self.name} {end}".rstrip(),
             tuple(Column(name, type_) for name, (_, type_) in columns.items()),
@@ -308,12 +312,12 @@ class LocalRelation:
 
 
 def _as_key(sql: str, type_: str) -> tuple[str, str]:
-    """Return a value to group by: as in Spark, -0.0 is 0.0."""
+    """Return a value to group by, and its type. As in Spark, -0.0 and 0.0 are one group."""
     return (f"CAST({sql} + 0 AS {type_})" if type_ in FRACTIONS else sql), type_
 
 
 def local(relation: Relation) -> LocalRelation:
-    """Return a relation of this backend; those of different backends never meet."""
+    """Return a relation as one of this backend. Relations of different backends are never used together."""
     assert isinstance(relation, LocalRelation), "a relation of another backend"
     return relation
 
@@ -323,7 +327,7 @@ def _types(like: tuple[Column, ...] | None) -> dict[str, str]:
 
 
 def _groups(rows: pa.Table) -> Iterator[pa.Table]:
-    """Return the rows of each group; in each, they are numbered from 1."""
+    """Yield the rows of each group. Groups come one after another, and the number 1 begins a new one."""
     starts = pc.indices_nonzero(pc.equal(rows.column(ORDER), 1)).to_pylist()
     for start, end in pairwise([*starts, rows.num_rows]):
         yield rows.slice(start, end - start)

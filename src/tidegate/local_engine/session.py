@@ -23,7 +23,7 @@ _SESSIONS = count(1)
 
 
 class Local:
-    """A session of the local engine."""
+    """A session of the local engine: what `local` returns. It can be used for many flows."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
@@ -39,8 +39,9 @@ class Local:
 def local(*, threads: int | None = None, memory: str | None = None) -> Local:
     """Return a session that computes in this process, without Spark: ``flow.compute(tg.local(), inputs)``.
 
-    ``threads`` is how many cores it uses, all by default; ``memory`` how much it holds before it goes to the disk, as
-    in ``"4GB"``. What goes there is in the directory for temporary files, which ``TMPDIR`` names, while it is needed.
+    ``threads`` is how many cores it uses; the default is all. ``memory`` is how much memory DuckDB may use, as in
+    ``"4GB"``; the default is DuckDB's, 80 % of the machine's. Data beyond that is written to a temporary directory,
+    which is in the one that ``TMPDIR`` names, and is deleted at the end of the process.
 
     >>> local(threads=2, memory="1GB")
     local(threads=2, memory='953.6 MiB')

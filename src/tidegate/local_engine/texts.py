@@ -163,15 +163,15 @@ def json_value(json: Json, type_: str, line: str, depth: int = 0) -> str:
         return f"CASE {number} WHEN {kind} = 'VARCHAR' AND {json.text} IN {_WORDS} THEN {tried(json.text, type_)} END"
     if type_ == "BOOLEAN":
         return f"CASE WHEN {kind} = 'BOOLEAN' THEN {written} = 'true' END"
-    said = f"WHEN {kind} = 'VARCHAR' THEN {text_value(json.text, type_)}"
+    from_text = f"WHEN {kind} = 'VARCHAR' THEN {text_value(json.text, type_)}"
     if type_.startswith("DECIMAL"):
         # With more digits, the number would not be exactly the one that was written.
         few = f"length(regexp_replace({written}, '[^0-9]', '', 'g')) <= 15"
-        return f"CASE {said} WHEN {kind} IN {_NUMBERS} AND {few} THEN {tried(written, type_)} END"
+        return f"CASE {from_text} WHEN {kind} IN {_NUMBERS} AND {few} THEN {tried(written, type_)} END"
     if type_ == "TIMESTAMP":
         seconds = f"TRY(make_timestamp(CAST({written} AS BIGINT) * 1000000))"
-        return f"CASE {said} WHEN {kind} IN {_WHOLE} THEN {seconds} END"
-    return f"CASE {said} END"
+        return f"CASE {from_text} WHEN {kind} IN {_WHOLE} THEN {seconds} END"
+    return f"CASE {from_text} END"
 
 
 def _nested(json: Json, type_: str, line: str, depth: int) -> str:

@@ -118,7 +118,7 @@ class SparkBackend:
             return None
         return self._few(few, observed, seen.get)
 
-    def laid_on(self, below: Kept | None, top: Kept) -> Kept:
+    def combined(self, below: Kept | None, top: Kept) -> Kept:
         """Return the rows of two that are in the driver, as one. This runs no job."""
         if below is None:
             return top

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tidegate.engine.glance import ROWS, Glance, Look, not_at_a_glance
+from tidegate.engine.glance import ROWS, Glance, Glances, not_at_a_glance
 from tidegate.engine.inputs import with_time, without_time
 from tidegate.engine.plans import lower
 from tidegate.engine.tables import Rejected, Sinks, Tables, as_declared
@@ -39,11 +39,11 @@ class SparkTables(Tables["DataFrame"]):
         super().__init__(flow, sinks, rejected)
         self._runtime = runtime
 
-    def _look(self) -> Look:
+    def _glances(self) -> Glances:
         # A job has no time limit, so rows are shown only if the session shows those of all DataFrames.
         asked = self._runtime.session.conf.get(_EAGER) == "true"
         sinks = {sink.name: self._glance(sink, asked=asked) for sink in self._flow.sinks}
-        return Look(sinks, {s.id: self.rejected[s.id].count() for s in self._flow.sources} if asked else {})
+        return Glances(sinks, {s.id: self.rejected[s.id].count() for s in self._flow.sources} if asked else {})
 
     def _glance(self, sink: Sink, *, asked: bool) -> Glance:
         why = not_at_a_glance(self._flow, sink.input)

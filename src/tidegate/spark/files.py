@@ -14,9 +14,9 @@ from tidegate.flow.plan import Source, Table
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
 from tidegate.spark.arrow import struct_type
+from tidegate.spark.error_messages import describe_error
 from tidegate.spark.patterns import pattern_of
 from tidegate.spark.rows import MICROSECONDS, as_json
-from tidegate.spark.said import said_by
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -100,7 +100,7 @@ def _parquet(spark: SparkSession, operator: Source | Table, path: str) -> DataFr
         return spark.read.parquet(path)
     except (PySparkException, Py4JJavaError) as error:
         raise BadInput(
-            f"expected Parquet for {operator.id!r} in {path}; {said_by(error).text}",
+            f"expected Parquet for {operator.id!r} in {path}; {describe_error(error).text}",
             hint=f"other formats are known by the ends of names: {ENDINGS}",
         ) from None
 

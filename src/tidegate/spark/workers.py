@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tidegate.flow.errors import FlowError
 from tidegate.flow.plan import MapBatches, Plan, Process, WindowApply
 from tidegate.spark.arrow import map_in_arrow
+from tidegate.spark.error_messages import describe_error
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.said import said_by
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +62,7 @@ def _compare(runtime: Runtime, executable: str) -> None:
         with runtime.quiet():
             found = _worker_versions(runtime)
     except Exception as error:
-        what = f"expected workers that run Python functions, got from {executable}\n  {said_by(error).text}"
+        what = f"expected workers that run Python functions, got from {executable}\n  {describe_error(error).text}"
         raise BadWorkers(what, hint=hint) from error
     python = ".".join(map(str, sys.version_info[:2]))
     if found != (python, version):

@@ -39,7 +39,7 @@ class SourceProgress:
         self.flow = embedded(plan)
         self.clock = clock
         self.marks = {source.id: Marks.start(source) for source in self.flow.sources}
-        self.tracking = self.told = Tracking(self.flow, self._frontiers)
+        self.tracking = self.published_tracking = Tracking(self.flow, self._frontiers)
         self._clocks = setting.clocks
         self._users = {source.id: source for source in plan.sources}
         self._limits = limits(plan)
@@ -52,7 +52,7 @@ class SourceProgress:
     def step(self, given: Mapping[str, Given]) -> dict[str, Given]:
         """Return, for each source, the rows of a step with their times, and the times that are complete after it."""
         beat = due_beat(self, self.clock.micros)
-        arrived = Running.arrives(self)  # type: ignore[arg-type]
+        arrived = Running.arrival_time(self)  # type: ignore[arg-type]
         found: dict[str, Given] = {}
         for source in self.flow.sources:
             came, done = self._came(source, given.get(source.id, Given()), arrived)

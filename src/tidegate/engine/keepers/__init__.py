@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidegate.engine.keepers.accumulated import AllCells, AllRows, FirstRows
-from tidegate.engine.keepers.intervals import RowsApart
+from tidegate.engine.keepers.intervals import RowsInIntervals
 from tidegate.engine.keepers.keeper import Answer, Held, Keeper, Moved, New, Types
 from tidegate.engine.keepers.last_rows import LastKept, LatestRight
-from tidegate.engine.keepers.loops import Known
+from tidegate.engine.keepers.loops import LoopFacts
 from tidegate.engine.keepers.per_time import CellsPerTime, RowsPerTime
-from tidegate.engine.keepers.processed import Knowledge, PlayedRows
+from tidegate.engine.keepers.processed import CopyStates, ReplayedRows
 from tidegate.engine.keepers.resumed import Memory, memory_of
 from tidegate.engine.keepers.revised import RevisedWindows
 from tidegate.engine.keepers.revised_joins import RevisedJoins
@@ -67,14 +67,14 @@ def _keeper(operator: PlanOperator, inputs: Sequence[Schema], *, allow_pickle: b
         case plan.Deduplicate():
             return LastKept(operator, inputs)
         case plan.IntervalJoin():
-            return RowsApart(operator, inputs)
+            return RowsInIntervals(operator, inputs)
         case plan.JoinAsof():
             return LatestRight(operator, inputs)
         case plan.Process():
             memory = memory_of(operator, allow_pickle=allow_pickle)
-            return (PlayedRows if memory is Memory.ROWS else Knowledge)(operator, inputs, memory)
+            return (ReplayedRows if memory is Memory.ROWS else CopyStates)(operator, inputs, memory)
         case plan.Iterate():
-            return Known(operator, inputs)
+            return LoopFacts(operator, inputs)
     raise NotSupported(f"runs on streams have no rule for what {operator.verb} keeps")
 
 

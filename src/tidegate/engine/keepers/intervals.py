@@ -10,10 +10,10 @@ from tidegate.engine.relation import Relation, united
 from tidegate.engine.units import units_of
 from tidegate.flow import plan
 
-__all__ = ["RowsApart"]
+__all__ = ["RowsInIntervals"]
 
 
-class RowsApart(Waiting[plan.IntervalJoin]):
+class RowsInIntervals(Waiting[plan.IntervalJoin]):
     """Rows of both sides, as long as a match may still come, or an outer or anti join still has to know of them."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:

@@ -17,7 +17,7 @@ from tidegate.flow.sqltypes import quoted
 __all__ = ["LastKept", "LatestRight"]
 
 
-class _LooksBack(Waiting[O]):
+class _OnKeptRows(Waiting[O]):
     """The operator is evaluated on all kept rows; its answers at the times that became complete are the new ones."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:
@@ -27,7 +27,7 @@ class _LooksBack(Waiting[O]):
         return held.answers(lower_operator(self.operator, *rows).where(done))
 
 
-class LatestRight(_LooksBack[plan.JoinAsof]):
+class LatestRight(_OnKeptRows[plan.JoinAsof]):
     """State of `join_asof`: left rows until their time is complete, and the latest complete right row of each key."""
 
     def due(self, port: int, first: Units, moved: Moved) -> bool:
@@ -49,7 +49,7 @@ class LatestRight(_LooksBack[plan.JoinAsof]):
         return port == 0 and super().outlived(port, last, at)
 
 
-class LastKept(_LooksBack[plan.Deduplicate]):
+class LastKept(_OnKeptRows[plan.Deduplicate]):
     """State of `deduplicate`: rows until their time is complete, and one last row of each key.
 
     That is the last row that was let through. With ``forget``, it is the last row that came.

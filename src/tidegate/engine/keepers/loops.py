@@ -22,10 +22,10 @@ from tidegate.engine.relation import Backend, Relation, as_they_are
 from tidegate.flow.plan import Iterate
 from tidegate.flow.sqltypes import quoted
 
-__all__ = ["Known"]
+__all__ = ["LoopFacts"]
 
 
-class Known(Keeper[Iterate]):
+class LoopFacts(Keeper[Iterate]):
     """All rows of the inputs, and the facts that the loop knows."""
 
     @property
@@ -52,7 +52,7 @@ class Known(Keeper[Iterate]):
             return rows
         facts = Facts.of(self.operator)
         if len(facts.times) == 1:
-            return facts.merged(_since_ever(self.operator, rows))
+            return facts.merged(_from_beginning(self.operator, rows))
         tagged = rows.with_columns({"__from": str(KNOWN_BEFORE)})
         return facts.cells(tagged).select(as_they_are(facts.columns))
 
@@ -148,12 +148,12 @@ class _Loop:
         With one time column, their times are dropped, since they hold at every later time.
         """
         cells = self.held.read_cached(self.known)
-        return cells if len(self.operator.schema.time) > 1 else _since_ever(self.operator, cells)
+        return cells if len(self.operator.schema.time) > 1 else _from_beginning(self.operator, cells)
 
     def _watch(self) -> Watch:
         return lambda number, least: self.held.attempt.watch(self.operator, number, least)
 
 
-def _since_ever(operator: Iterate, cells: Relation) -> Relation:
+def _from_beginning(operator: Iterate, cells: Relation) -> Relation:
     (column,) = operator.schema.times
     return cells.select(as_they_are(cells.names) | {column.name: f"CAST(NULL AS {column.type})"})

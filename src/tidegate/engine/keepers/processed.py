@@ -27,7 +27,7 @@ from tidegate.engine.relation import Backend, Kept, Relation
 from tidegate.flow.plan import Process
 from tidegate.flow.schema import Schema
 
-__all__ = ["TIMERS", "Knowledge", "PlayedRows"]
+__all__ = ["TIMERS", "CopyStates", "ReplayedRows"]
 
 #: The number of the state with the waiting timers.
 TIMERS = 2
@@ -100,7 +100,7 @@ class _Copies(Waiting[Process]):
             raise
 
 
-class PlayedRows(_Copies):
+class ReplayedRows(_Copies):
     """All rows that a copy was given. They are replayed to a new copy whenever its key has new rows."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:
@@ -126,7 +126,7 @@ class PlayedRows(_Copies):
         return not_forgotten(self.operator, rows, at) if port == 1 else super().keep(held, port, rows, at)
 
 
-class Knowledge(_Copies):
+class CopyStates(_Copies):
     """What each copy knows, as a value or a pickle."""
 
     def answer(self, held: Held, moved: Moved) -> Answer:

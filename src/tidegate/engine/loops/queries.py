@@ -46,7 +46,7 @@ class Queries:
         found = self._from_new_rows(self.operator.start.branches, None)
         return found or [self._facts(first, none).where("false")]
 
-    def go_on(self, known: Relation | None) -> list[Relation]:
+    def resume(self, known: Relation | None) -> list[Relation]:
         """Return the facts that follow by ``step`` from new rows and the facts known before."""
         branches = self.operator.step.branches
         return self._from_new_rows([b for b in branches if known is not None or not b.known], known)

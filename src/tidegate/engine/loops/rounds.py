@@ -78,7 +78,7 @@ class Rounds:
         They are valid until `release`.
         """
         limit = self.queries.operator.limit
-        begun = [*self.queries.begin(), *self.queries.go_on(self.before)]
+        begun = [*self.queries.begin(), *self.queries.resume(self.before)]
         fresh = self._looked_up(begun) if self.before_rows > _MANY else self._merged(begun)
         while self.changed[-1]:
             if len(self.changed) > limit:
@@ -150,7 +150,7 @@ class Rounds:
                 return self._merged([candidates.rows])
         finally:
             candidates.release()
-        self._lay(block)
+        self._add_block(block)
         self._see(block)
         return self._fresh(block)
 
@@ -178,7 +178,7 @@ class Rounds:
             self.changed.append(0)
         flags = {"__fresh": f"__round = {last}", "__here": "true"}
         found = block.rows.where("__round > 0").select(as_they_are(facts.columns) | flags)
-        self._lay(replace(block, rows=found))
+        self._add_block(replace(block, rows=found))
         return found.where("__fresh").select(as_they_are(facts.columns))
 
     def _unknown(self, found: Relation, *more: Relation) -> Relation:
@@ -193,9 +193,9 @@ class Rounds:
         together = united([*known, self._tagged(found, FOUND)]).together([])
         return facts.cells(together).where("__fresh")
 
-    def _lay(self, block: Kept) -> None:
+    def _add_block(self, block: Kept) -> None:
         """Put a block of fresh facts on top of those found before."""
-        self._top = self.queries.backend.laid_on(self._top, block)
+        self._top = self.queries.backend.combined(self._top, block)
         if self._last is not None:
             # What follows from the facts that were fresh before has been computed.
             self._last.release()

@@ -123,10 +123,10 @@ class Delta(Output):
             # Some errors of deltalake are plain `Exception`. Any other class is not from deltalake.
             if not isinstance(error, DeltaError | OSError | ValueError) and type(error) is not Exception:
                 raise
-            said = _in_a_line(str(error))
+            message = _in_a_line(str(error))
             for secret in filter(None, self.options.values()):
-                said = said.replace(secret, "…")
-            raise SinkFailed(f"the Delta table {self.path} {what}: {said}", hint=hint) from None
+                message = message.replace(secret, "…")
+            raise SinkFailed(f"the Delta table {self.path} {what}: {message}", hint=hint) from None
 
 
 def delta(path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None) -> Delta:

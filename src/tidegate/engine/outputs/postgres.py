@@ -269,10 +269,10 @@ class Postgres(Output):
             with psycopg.connect(make_conninfo(self.dsn, **secret)) as connection:
                 yield connection
         except psycopg.Error as error:
-            said = self._without_secrets(str(error).strip(), password)
+            message = self._without_secrets(str(error).strip(), password)
             if not rows:
                 raise SinkFailed(
-                    f"the table {self.table} of PostgreSQL could not be made ready for rows: {said}",
+                    f"the table {self.table} of PostgreSQL could not be made ready for rows: {message}",
                     hint="see that the server can be reached, and what this user may do there, and start again",
                 ) from None
             kept = "the rows are kept: they are written when the flow is started again"
@@ -281,7 +281,7 @@ class Postgres(Output):
                     "the rows are kept: change the table so that it takes them, and start again; or start once with "
                     "tg.foreach(function) for this sink, which is given them, and then with the table"
                 )
-            raise SinkFailed(f"PostgreSQL did not take the rows for table {self.table}: {said}", hint=kept) from None
+            raise SinkFailed(f"PostgreSQL did not take the rows for table {self.table}: {message}", hint=kept) from None
 
     def _secret(self) -> str:
         if not callable(self.password):

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from tidegate.engine.said import Said, plainly
-from tidegate.engine.steps.host import Speaks
+from tidegate.engine.error_messages import ErrorMessage, first_line
+from tidegate.engine.steps.host import DescribeError
 from tidegate.engine.storage.errors import RunFailed
 from tidegate.errors import TidegateError
 from tidegate.flow.errors import pointed
@@ -23,38 +23,44 @@ _PUBLISH = "the step is committed: the next start from this checkpoint publishes
 
 
 @contextmanager
-def at_operator(flow: Plan, operator: str, said: Speaks) -> Iterator[None]:
-    """Add to errors raised inside the operator that they come from, or the operators that run in the same jobs."""
+def at_operator(flow: Plan, operator: str, describe: DescribeError) -> Iterator[None]:
+    """Name the operator in errors that are raised in the block. In an engine's error, name all that it may come from.
+
+    Those are the operators that run in the same jobs, unless the engine's message points to one of them.
+    """
     try:
         yield
     except TidegateError as error:
         error.at(f"operator {operator}")
         raise
     except Exception as error:
-        raise _failed(flow, said(error), _nearby(flow, operator)) from error
+        raise _failed(flow, describe(error), _nearby(flow, operator)) from error
 
 
 @contextmanager
-def in_step(flow: Plan, number: int, said: Speaks, committed: Callable[[], bool]) -> Iterator[None]:
-    """Add to errors raised inside the step that failed, and whether it will be run again or only published."""
+def in_step(flow: Plan, number: int, describe: DescribeError, committed: Callable[[], bool]) -> Iterator[None]:
+    """Name the step and the flow in errors that are raised in the block. Say what the next start does with the step.
+
+    ``committed`` returns whether the step was committed before it failed: then it is published, and not run again.
+    """
     try:
         yield
     except TidegateError as error:
         _locate(error, flow, number, committed=committed())
         raise
     except Exception as error:
-        failed = _failed(flow, said(error), frozenset())
+        failed = _failed(flow, describe(error), frozenset())
         _locate(failed, flow, number, committed=committed())
         raise failed from error
 
 
-def between_steps(flow: Plan, error: BaseException, said: Speaks, *, hint: str) -> BaseException:
-    """Return the error of a run that failed outside of steps. Our own errors stay as they are."""
+def between_steps(flow: Plan, error: BaseException, describe: DescribeError, *, hint: str) -> BaseException:
+    """Return the error of a run that failed outside of steps, with ``hint``. Our own errors only get the flow added."""
     if isinstance(error, TidegateError) and not any(place.startswith("flow ") for place in error.places):
         error.at(f"flow {flow.name!r}")
     if isinstance(error, TidegateError) or not isinstance(error, Exception):
         return error
-    failed = _failed(flow, said(error), frozenset())
+    failed = _failed(flow, describe(error), frozenset())
     failed.hint = hint
     failed.__cause__ = error
     return failed.at(f"flow {flow.name!r}")
@@ -67,7 +73,7 @@ def in_a_line(error: BaseException) -> str:
     "expected no late row, got 3; step 4, flow 'edits'"
     """
     if not isinstance(error, TidegateError):
-        return plainly(error)
+        return first_line(error)
     what = error.what.split("\n")[0]
     return f"{what}; {', '.join(error.places)}" if error.places else what
 
@@ -81,18 +87,18 @@ def _locate(error: TidegateError, flow: Plan, number: int, *, committed: bool) -
             error.at(place)
 
 
-def _failed(flow: Plan, said: Said, nearby: Set[str]) -> RunFailed:
+def _failed(flow: Plan, message: ErrorMessage, nearby: Set[str]) -> RunFailed:
     """Return the error, with the operators that its message points to, or else those that were running."""
-    blamed = {id_: text for id_, text in _blamed(flow, said).items() if id_ in nearby} or _blamed(flow, said)
-    what = said.text
-    if said.fragment and blamed:
+    blamed = {id_: text for id_, text in _blamed(flow, message).items() if id_ in nearby} or _blamed(flow, message)
+    what = message.text
+    if message.fragment and blamed:
         shown = next(iter(blamed.values()))
-        start = shown.find(said.fragment)
-        what = pointed(what, shown, start, start + len(said.fragment)) if start >= 0 else f"{what}\n  {shown}"
+        start = shown.find(message.fragment)
+        what = pointed(what, shown, start, start + len(message.fragment)) if start >= 0 else f"{what}\n  {shown}"
     operators = tuple(o.id for o in flow if o.id in (blamed or nearby) and not isinstance(o, Source | Restored))
-    found = RunFailed(what, operators=operators, hint=said.hint)
-    if said.place:
-        found.at(said.place)
+    found = RunFailed(what, operators=operators, hint=message.hint)
+    if message.place:
+        found.at(message.place)
     if operators:
         found.at(f"operator {operators[0]}" if len(operators) == 1 else f"one of the operators {', '.join(operators)}")
     sources = {o for id_ in blamed or nearby for o in flow.upstream(id_) if isinstance(flow[o], Source)}
@@ -101,13 +107,13 @@ def _failed(flow: Plan, said: Said, nearby: Set[str]) -> RunFailed:
     return found
 
 
-def _blamed(flow: Plan, said: Said) -> dict[str, str]:
+def _blamed(flow: Plan, message: ErrorMessage) -> dict[str, str]:
     """Return the operators that an error points to, each with the expression that contains the failing piece."""
-    if said.operator:
-        return {said.operator: ""} if any(o.id == said.operator for o in flow) else {}
-    if not said.fragment:
+    if message.operator:
+        return {message.operator: ""} if any(o.id == message.operator for o in flow) else {}
+    if not message.fragment:
         return {}
-    wanted = re.compile(rf"(?<![\w`]){re.escape(said.fragment)}(?![\w`])")
+    wanted = re.compile(rf"(?<![\w`]){re.escape(message.fragment)}(?![\w`])")
     return {o.id: shown for o in reversed(flow.operators) for text, shown in _texts(o) if wanted.search(text)}
 
 

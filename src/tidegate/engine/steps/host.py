@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from tidegate.engine.error_messages import ErrorMessage
 from tidegate.engine.outputs import Fields, Results
 from tidegate.engine.relation import Backend, Relation
-from tidegate.engine.said import Said
 from tidegate.engine.storage.files import Files
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Column
 
-__all__ = ["Host", "Speaks"]
+__all__ = ["DescribeError", "Host"]
 
 #: A function that returns the message of an engine's error, in our form.
-Speaks = Callable[[BaseException], Said]
+DescribeError = Callable[[BaseException], ErrorMessage]
 
 
 class Host(Protocol):
@@ -57,7 +57,7 @@ class Host(Protocol):
         """Return the directories of a checkpoint with records of the engine's own that a commit depends on."""
         ...
 
-    def said(self, error: BaseException) -> Said:
+    def describe_error(self, error: BaseException) -> ErrorMessage:
         """Return the message of an error, in our form."""
         ...
 

@@ -1,4 +1,4 @@
-"""Metrics: what a step took in and gave out, how long it took, and how far it got."""
+"""Metrics of steps: how many rows came and went, how long it took, and how far each source is."""
 
 from __future__ import annotations
 
@@ -12,44 +12,54 @@ from typing import Any, TypeAlias
 
 from tidegate.engine.commits.by_step import directory_of
 from tidegate.engine.commits.commit import Commit
+from tidegate.engine.error_messages import first_line
 from tidegate.engine.frontiers import Frontier, parts_of, shown
 from tidegate.engine.marks import Seen
-from tidegate.engine.said import plainly
 from tidegate.engine.steps.prepared import Prepared
 from tidegate.flow.errors import BadArgument
 from tidegate.flow.schema import Schema
 
-__all__ = ["Reporter", "StepMetrics", "held_by", "metrics_of", "reporter"]
+__all__ = ["Reporter", "StepMetrics", "metrics_of", "reporter", "state_sizes"]
 
-#: What is called with the metrics of each step.
+#: A user's function that is called with the metrics of each step, as a dict with the fields of `StepMetrics`. It is
+#: called after the step is committed and its rows are published, in the process of the driver and in the thread that
+#: runs the step.
 Reporter: TypeAlias = Callable[[Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class StepMetrics:
-    """What a step took in and gave out. Rows are by source, outputs by sink, frontiers by source.
-
-    What operators reject is under their names.
-    """
+    """How many rows came and went in one step, how long it took, and the frontiers after it."""
 
     flow: str
+    #: The number of the step.
     step: int
-    #: When the step was over, by the clock, in UTC.
+    #: When the step ended, by the clock of the driver, in ISO format and UTC.
     at: str
+    #: How long the step took, in seconds, from reading rows to publishing results.
     seconds: float
+    #: By source: how many rows came. Late and rejected rows are among them.
     rows: Mapping[str, int]
+    #: By source: how many of those rows were late.
     late: Mapping[str, int]
+    #: By source: how many of those rows were rejected. Operators that reject rows are listed, too, by their names.
     rejected: Mapping[str, int]
+    #: By sink: how many rows were written.
     outputs: Mapping[str, int]
+    #: How many rows all operators together hold as state after the step.
     state_rows: int
-    #: The least times that may still come.
+    #: By source, as text: the least times that may still come.
     frontiers: Mapping[str, str]
-    #: By how many seconds those are before the clock; None where times are not instants, or nothing is complete yet.
+    #: By source: how many seconds the frontier is behind the clock. None if times are not dates or timestamps, if
+    #: nothing is complete yet, or if everything is.
     behind: Mapping[str, float | None]
 
 
 def metrics_of(run: Prepared, commit: Commit, seen: Mapping[str, Seen], seconds: float, now: datetime) -> StepMetrics:
-    """Return what a step did, from its commit and what it saw of each source."""
+    """Return the metrics of a step, from its commit and from what was found in the new rows of each source.
+
+    ``seconds`` is how long the step took, and ``now`` is when it ended.
+    """
     flow, published = run.flow, {directory_of(found): found.rows for found in commit.publish}
     frontiers = {source: (flow[source].schema, marks.frontier) for source, marks in commit.marks.items()}
     return StepMetrics(
@@ -68,8 +78,8 @@ def metrics_of(run: Prepared, commit: Commit, seen: Mapping[str, Seen], seconds:
     )
 
 
-def held_by(commit: Commit) -> dict[str, tuple[int, int]]:
-    """Return how many rows and bytes each state has after a step, by its key."""
+def state_sizes(commit: Commit) -> dict[str, tuple[int, int]]:
+    """Return the number of rows and of bytes of each state after a step, by the key of the state."""
     return {
         key: (
             sum(state.rows for state in states),
@@ -80,7 +90,7 @@ def held_by(commit: Commit) -> dict[str, tuple[int, int]]:
 
 
 def _behind(schema: Schema, frontier: Frontier, now: datetime) -> float | None:
-    """Return how long ago the least times of a frontier are; the first time column counts."""
+    """Return how many seconds the earliest time of a frontier is before ``now``, by the first time column."""
     firsts = [parts_of(schema, t)[0] for t in frontier]
     if not firsts or not all(isinstance(t, date) and t != type(t).min for t in firsts):
         return None
@@ -89,9 +99,10 @@ def _behind(schema: Schema, frontier: Frontier, now: datetime) -> float | None:
 
 
 def reporter(target: str | Path | Reporter | None) -> Callable[[StepMetrics], None]:
-    """Return what is done with the metrics of a step: a line of JSON in a file, or a call.
+    """Return the function that reports the metrics of a step: it appends a line of JSON to a file, or calls ``target``.
 
-    What goes wrong there is logged: the step is committed, and stands.
+    ``target`` is what the user gave as ``metrics=``; with None, nothing is reported. An error of the file or of the
+    function is logged, and the run goes on, because the step is committed already.
     """
     if target is None:
         return lambda metrics: None  # noqa: ARG005
@@ -104,7 +115,7 @@ def reporter(target: str | Path | Reporter | None) -> Callable[[StepMetrics], No
         except OSError as error:
             raise BadArgument(
                 f"expected a file for metrics that can be written to, got {target}: {error.strerror}",
-                hint="a path in a directory that is there",
+                hint="give a path in a directory that exists",
             ) from None
 
     def report(metrics: StepMetrics) -> None:
@@ -115,6 +126,8 @@ def reporter(target: str | Path | Reporter | None) -> Callable[[StepMetrics], No
                 with Path(target).open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(metrics)) + "\n")
         except Exception as error:
-            logging.getLogger("tidegate").warning("the metrics of step %d got lost: %s", metrics.step, plainly(error))
+            logging.getLogger("tidegate").warning(
+                "the metrics of step %d got lost: %s", metrics.step, first_line(error)
+            )
 
     return report

@@ -163,7 +163,7 @@ def _hand_over(run: Prepared, commit: Commit, publication: Publication) -> None:
         raise error.at(f"sink {sink!r}").at(f"flow {run.flow.name!r}") from None
     except Exception as error:
         failed = SinkFailed(
-            f"the rows of step {commit.step} could not be handed over: {run.host.said(error).text}",
+            f"the rows of step {commit.step} could not be handed over: {run.host.describe_error(error).text}",
             hint="they are kept: the next start from this checkpoint hands them over",
         )
         raise failed.at(f"sink {sink!r}").at(f"flow {run.flow.name!r}") from error

@@ -64,7 +64,7 @@ def set_rejected_aside(run: Prepared, step: Attempt, found: Mapping[str, Relatio
     for name, rows in found.items():
         directory = run.late_rows(name)
         place = staged(directory, step)
-        with at_operator(run.flow, name, run.host.said):
+        with at_operator(run.flow, name, run.host.describe_error):
             part = step.write_rows(run.files, place, rejected_rows(run.flow[name], rows, step.number))
         if part.rows:
             published = f"{directory}/step={step.number}"
@@ -95,7 +95,7 @@ def write_results(run: Prepared, step: Attempt, found: Mapping[str, Rows]) -> tu
         fields = run.host.fields(shown_rows.shape)
         output = run.outputs[sink.name]
         counted, check_taken = watched(shown_rows, output.refuses(fields))
-        with at_operator(run.flow, sink.input, run.host.said):
+        with at_operator(run.flow, sink.input, run.host.describe_error):
             part = step.write_rows(files, publication.staged, counted, output.partitions(fields))
         try:
             check_taken()

@@ -19,7 +19,7 @@ from tidegate.engine.policies import policy_of
 from tidegate.engine.policies.clocked import ClockReading
 from tidegate.engine.steps.cleaning import clean
 from tidegate.engine.steps.failures import in_step
-from tidegate.engine.steps.metrics import StepMetrics, held_by, metrics_of
+from tidegate.engine.steps.metrics import StepMetrics, metrics_of, state_sizes
 from tidegate.engine.steps.prepared import Prepared
 from tidegate.engine.steps.publishing import publish
 from tidegate.engine.steps.step import Batch, run_step
@@ -51,7 +51,7 @@ class Running:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.run = run
-        #: The clock of this machine, in seconds.
+        #: Returns the time by the clock of this machine, in seconds since 1970.
         self.clock = clock
         self.flow = run.flow
         self.files = run.files
@@ -70,10 +70,10 @@ class Running:
         self._older: set[str] = last.paths if last else set()
         self.marks = dict(last.marks) if last else {s.id: Marks.start(s) for s in run.flow.sources}
         frontiers = {source: marks.frontier for source, marks in self.marks.items()}
-        #: The frontiers of the step that is running. They may be ahead of what can be read.
+        #: The frontiers that the running step has reached. The rows that it completes may not be published yet.
         self.tracking = Tracking(run.flow, frontiers)
-        #: The frontiers of the results that can be read, which are final.
-        self.told = Tracking(run.flow, frontiers)
+        #: The frontiers of what is published: rows at all times that are complete by these can be read.
+        self.published_tracking = Tracking(run.flow, frontiers)
 
     @property
     def complete(self) -> bool:
@@ -105,8 +105,11 @@ class Running:
         found = [policy_of(s).last_beat(marks[s.id].memory) for s in self.flow.sources if s.id in marks]
         return [beat for beat in found if beat is not None]
 
-    def arrives(self) -> int:
-        """Return the arrival time of the rows of a step that begins now, in microseconds. No earlier step had it."""
+    def arrival_time(self) -> int:
+        """Return the arrival time of the rows of a step that begins now, in microseconds since 1970.
+
+        It is the time by the clock, or a later one if that time is complete, or if an earlier step had it already.
+        """
         sources = [s for s in self.flow.sources if isinstance(s.watermark, Arriving)]
         clocks = [memory for s in sources if isinstance(memory := self.marks[s.id].memory, ClockReading)]
         before = [clock.latest for clock in clocks if clock.latest is not None]
@@ -122,10 +125,10 @@ class Running:
         return self.last.step + 1 if self.last else 0
 
     def in_step(self) -> AbstractContextManager[None]:
-        """Add the number of the next step to errors raised inside, in our form."""
+        """Name the next step and the flow in errors that are raised in the block; see `failures.in_step`."""
         number = self.next
         return in_step(
-            self.flow, number, self.run.host.said, lambda: self.last is not None and self.last.step == number
+            self.flow, number, self.run.host.describe_error, lambda: self.last is not None and self.last.step == number
         )
 
     @contextmanager
@@ -139,10 +142,11 @@ class Running:
             if self._lock:
                 self._lock.check()
 
-    def go(self, step: Attempt, batch: Batch, *, began: float | None = None) -> None:
-        """Run a step, commit it, publish its results, and delete what is not needed any more.
+    def run_batch(self, step: Attempt, batch: Batch, *, began: float | None = None) -> None:
+        """Run a batch as a step, commit it, publish its results, and delete what is not needed any more.
 
-        ``began`` is the monotonic time at which it began, if that was earlier.
+        ``step`` is how this attempt reads and writes. ``began`` is the value of `time.monotonic` when the step began,
+        if that was before this call; metrics count from there.
         """
         started = time.monotonic() if began is None else began
         number, probe = self.next, self.run.probe
@@ -161,32 +165,32 @@ class Running:
             )
             commit = self._commit(done.commit)
         except BaseException:
-            self.undone()
+            self.step_failed()
             self.tracking.move({source: mark.frontier for source, mark in self.marks.items()})
             raise
         before, self.last, self.marks = self.last, commit, dict(commit.marks)
         probe("after commit", number)
         self.committed(before, commit)
         publish(self.run, commit, probe=lambda point: probe(point, number))
-        self.told.move({source: mark.frontier for source, mark in self.marks.items()})
+        self.published_tracking.move({source: mark.frontier for source, mark in self.marks.items()})
         probe("published", number)
         probe("cleaning", number)
         unneeded = self._older | step.made
         self._older = before.paths if before else set()
         clean(self.files, before, commit, unneeded)
         self.metrics.append(metrics_of(self.run, commit, done.seen, time.monotonic() - started, datetime.now(UTC)))
-        self.trace.end_step(asdict(self.metrics[-1]), held_by(commit))
+        self.trace.end_step(asdict(self.metrics[-1]), state_sizes(commit))
         self._report(self.metrics[-1])
         del self.metrics[:-1000]
 
-    def undone(self) -> None:
-        """Free what a step that was not committed has left in memory."""
+    def step_failed(self) -> None:
+        """Free what a step has left in memory. Called if the step fails before its commit."""
 
     def committed(self, before: Commit | None, commit: Commit) -> None:
-        """Do what an engine has to do after a commit and before its results are published."""
+        """Do what the engine has to do between a commit and its publication. ``before`` is the commit before it."""
 
-    def turned(self, loop: Iterate, number: int, least: Least | None) -> None:
-        """Tell the tracker which round a loop is in."""
+    def round_began(self, loop: Iterate, number: int, least: Least | None) -> None:
+        """Record in the tracker and in the trace that a loop begins a round. If ``least`` is None, it is done."""
         self.tracking.begin_round(loop, least and time_from_json(loop.schema, least), number)
         self.trace.begin_round(self.next, loop.id, number, least)
         if least is not None:

@@ -87,7 +87,7 @@ def run_step(
         run.kept,
         last.state if last else {},
         step.tables,
-        run.host.said,
+        run.host.describe_error,
         ended=batch.ended,
         fold_from=run.fold_from,
     )

@@ -17,7 +17,7 @@ from tidegate.engine.relation import Kept as Cached
 from tidegate.engine.relation import Relation
 from tidegate.engine.steps.entries import Entries
 from tidegate.engine.steps.failures import at_operator
-from tidegate.engine.steps.host import Speaks
+from tidegate.engine.steps.host import DescribeError
 from tidegate.engine.steps.taken import Taken
 from tidegate.engine.storage.state import Part, State, fold_from
 from tidegate.flow.plan import At, PlanOperator, Source, Table
@@ -52,7 +52,7 @@ class Work:
         kept: Mapping[str, Kept],
         before: Mapping[str, tuple[State, ...]],
         tables: Mapping[str, Relation],
-        said: Speaks,
+        describe: DescribeError,
         *,
         ended: bool = False,
         fold_from: Callable[[Sequence[Part]], int] = fold_from,
@@ -64,7 +64,7 @@ class Work:
         self._entries = entries
         self._kept = kept
         self._tables = tables
-        self._said = said
+        self._describe = describe
         self._ended = ended
         self._fold_from = fold_from
         self._uses = Counter([i for o in self._flow for i in o.inputs] + [s.input for s in self._flow.sinks])
@@ -77,7 +77,7 @@ class Work:
     def begin(self, taken: Mapping[str, Taken], old: Mapping[str, Frontier]) -> None:
         """Write the new rows that go into states whatever the new frontiers are."""
         for operator in self._flow:
-            with at_operator(self._flow, operator.id, self._said):
+            with at_operator(self._flow, operator.id, self._describe):
                 if isinstance(operator, Table):
                     self.rows[operator.id] = Rows(self._tables[operator.id])
                 elif isinstance(operator, Source):
@@ -91,7 +91,7 @@ class Work:
         for operator in self._flow:
             for port in range(len(operator.inputs)):
                 if (operator.id, port) in self._entries.inputs:
-                    with at_operator(self._flow, operator.id, self._said):
+                    with at_operator(self._flow, operator.id, self._describe):
                         self._take_in(operator, port, old[operator.id])
 
     def answer(
@@ -106,7 +106,7 @@ class Work:
         ``late`` are the late rows that operators take, by port.
         """
         for operator in self._flow:
-            with at_operator(self._flow, operator.id, self._said):
+            with at_operator(self._flow, operator.id, self._describe):
                 if isinstance(operator, Source):
                     empty = operator.id not in seen or not seen[operator.id].rows
                     self.rows[operator.id] = Rows(self.rows[operator.id].relation, empty=empty)
@@ -133,7 +133,7 @@ class Work:
             return {}
         found = {}
         for id_, own in self._kept.items():
-            with at_operator(self._flow, id_, self._said):
+            with at_operator(self._flow, id_, self._describe):
                 found[own.key] = tuple(self._folded(id_, port, new[id_]) for port in range(own.keeper.ports))
         return found
 

@@ -60,11 +60,11 @@ class Trace:
             for name in ("steps", "steps.before"):
                 (self._place / name).touch()
             _replace(self._place / "flow", sealed(description))
-        self._tell({})
+        self._record({})
 
     def begin_step(self, step: int) -> None:
         """Write which step is running."""
-        self._tell({"step": step})
+        self._record({"step": step})
 
     def begin_round(self, step: int, loop: str, number: int, at: Sequence[int | str] | None) -> None:
         """Write that a loop begins a round, with facts from a time on, in units.
@@ -72,11 +72,11 @@ class Trace:
         With None the loop has ended, and nothing is written.
         """
         if at is not None:
-            self._tell({"step": step, "round": {"loop": loop, "number": number, "at": list(at)}})
+            self._record({"step": step, "round": {"loop": loop, "number": number, "at": list(at)}})
 
     def end_step(self, metrics: Mapping[str, Any], held: Mapping[str, tuple[int, int]]) -> None:
         """Add a line for a committed step; ``held`` has the rows and bytes of each state."""
-        self._tell({}, json.dumps({**metrics, "held": held}, separators=(",", ":")))
+        self._record({}, json.dumps({**metrics, "held": held}, separators=(",", ":")))
 
     def end(self, failure: str) -> None:
         """Write that the run is over; ``failure`` is its error in one line, or empty."""
@@ -84,9 +84,9 @@ class Trace:
         # The run gives its lock back after this, whatever has become of the disk.
         with suppress(OSError):
             if self._place is not None and self._place.is_dir():
-                self._tell({"over": True, "failure": failure[:_FAILURE]})
+                self._record({"over": True, "failure": failure[:_FAILURE]})
 
-    def _tell(self, now: Mapping[str, Any], line: str = "") -> None:
+    def _record(self, now: Mapping[str, Any], line: str = "") -> None:
         """Write what the run is doing, and a line; at once, or a little later if something was just written."""
         if self._place is None:
             return

@@ -84,7 +84,7 @@ class Engine(Running):
                 f"the checkpoint has read from {found['kind']}, and got {feed.kind}, which cannot go on from there",
                 hint="go on with what it was; or begin with a new checkpoint and other outputs",
             )
-        feed.resume(found["at"] if found else None, self._noted(name))
+        feed.resume(found["at"] if found else None, self._read_notes(name))
 
     @property
     def ended(self) -> bool:
@@ -94,9 +94,9 @@ class Engine(Running):
         )
 
     @property
-    def resting(self) -> bool:
+    def caught_up(self) -> bool:
         """Whether everything that is available now was taken, given that a step found nothing."""
-        return all(feed.resting for feed in self._feeds.values())
+        return all(feed.caught_up for feed in self._feeds.values())
 
     def bound(self, *, endless: bool = False) -> None:
         """Limit the sources to what they have now; with ``endless``, only those that never end."""
@@ -143,7 +143,7 @@ class Engine(Running):
             origin = self._origin({})
             self._parts.new = sum(part.rows for part in self.last.parts) if self.last is not None else 0
             try:
-                self.go(self._attempt(), Batch({}, origin, ended=True))
+                self.run_batch(self._attempt(), Batch({}, origin, ended=True))
             finally:
                 self._backend.release_all()
 
@@ -167,7 +167,7 @@ class Engine(Running):
             # It may be closed by now.
             self._backend.connection.interrupt()
 
-    def undone(self) -> None:
+    def step_failed(self) -> None:
         """Forget the tables of a step that was not committed, and what it took from feeds."""
         self._parts.forget(self.last.paths if self.last else ())
         self._takings = {}
@@ -195,20 +195,20 @@ class Engine(Running):
                 rows_taken += count
             self._takings = dict(takings)
             self._parts.new = rows_taken
-            arrived = self.arrives()
+            arrived = self.arrival_time()
             batch = Batch(
-                {name: self._taken(name, rows.get(name), arrived) for name in self._listening(rows, beat)},
+                {name: self._taken(name, rows.get(name), arrived) for name in self._sources_with_input(rows, beat)},
                 self._origin(takings),
                 None if beat is None else self._beat_rows(beat),
-                self._notes(attempt, takings),
+                self._write_notes(attempt, takings),
             )
-            self.go(attempt, batch, began=began)
+            self.run_batch(attempt, batch, began=began)
         finally:
             for table in held:
                 self._backend.drop(table)
             self._backend.release_all()
 
-    def _listening(self, rows: Mapping[str, Relation], beat: Beat | None) -> list[str]:
+    def _sources_with_input(self, rows: Mapping[str, Relation], beat: Beat | None) -> list[str]:
         """Return the sources that get something in this step: rows, or a beat of the clock."""
         hear = {s.id for s in self.flow.sources if beat is not None and policy_of(s).pulse is not None}
         return [s.id for s in self.flow.sources if s.id in rows or s.id in hear]
@@ -237,11 +237,11 @@ class Engine(Running):
     def _columns(self, name: str) -> tuple[Column, ...]:
         return tuple(Column(column, type_) for column, type_ in self._feeds[name].notes.items())
 
-    def _noted(self, name: str) -> pa.Table | None:
+    def _read_notes(self, name: str) -> pa.Table | None:
         (state,) = self.last.state.get(self._key(name), (State(),)) if self.last else (State(),)
         return self._parts.read(state.parts, self._columns(name)).fetch() if state.parts else None
 
-    def _notes(self, attempt: Attempt, takings: Mapping[str, Taking]) -> dict[str, tuple[State, ...]]:
+    def _write_notes(self, attempt: Attempt, takings: Mapping[str, Taking]) -> dict[str, tuple[State, ...]]:
         found: dict[str, tuple[State, ...]] = {}
         for name, feed in self._feeds.items():
             if not feed.notes:
@@ -285,5 +285,5 @@ class Engine(Running):
             self.run.shapes,
             self._parts,
             self._host.tables,
-            watch=self.turned,
+            watch=self.round_began,
         )

@@ -11,9 +11,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from tidegate.engine.error_messages import ErrorMessage
 from tidegate.engine.outputs import Fields
 from tidegate.engine.relation import Relation
-from tidegate.engine.said import Said
 from tidegate.engine.storage.errors import RunFailed
 from tidegate.engine.storage.files import Files
 from tidegate.errors import TidegateError
@@ -24,8 +24,8 @@ from tidegate.flow.schema import Column
 from tidegate.flow.schema_json import schema_json
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.error_messages import describe_error
 from tidegate.local_engine.paths import parquet_files
-from tidegate.local_engine.said import said
 from tidegate.local_engine.streaming.json_values import json_text
 from tidegate.local_engine.types import of_arrow, zoned_type
 
@@ -81,9 +81,9 @@ class LocalHost:
         """Return nothing: everything is in the commit."""
         return []
 
-    def said(self, error: BaseException) -> Said:
+    def describe_error(self, error: BaseException) -> ErrorMessage:
         """Return the message of an error, in our form."""
-        return said(error)
+        return describe_error(error)
 
     def sees_all(self, flow: Plan, name: str, sources: Sequence[str], shapes: Any) -> bool:  # noqa: ARG002
         """Return True: aggregates are computed over a table that has all rows."""
@@ -98,7 +98,7 @@ def at_source(name: str, verb: str = "source") -> Iterator[None]:
     except TidegateError as error:
         raise error.at(f"{verb} {name!r}") from None
     except Exception as error:
-        raise RunFailed(said(error).text).at(f"{verb} {name!r}") from error
+        raise RunFailed(describe_error(error).text).at(f"{verb} {name!r}") from error
 
 
 class LocalResults:

@@ -25,7 +25,7 @@ from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.few import as_numbers, table_of_few
 from tidegate.local_engine.paths import parquet_files
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation, local
-from tidegate.local_engine.streaming.written import FILE, copy_rows, picked, write_apart, write_few, write_late
+from tidegate.local_engine.streaming.written import FILE, copy_rows, picked, write_apart, write_few, write_lookups
 from tidegate.local_engine.types import unzoned
 
 __all__ = ["FEW", "LocalParts", "file_rows", "fold_few"]
@@ -95,8 +95,8 @@ class LocalParts:
         files.delete(path)
         place.mkdir(parents=True)
         state = files is self._files and path.startswith("state/")
-        if local(rows).late is not None and not state and not by and max(self.new, self._read_rows) > VERY_FEW:
-            return self._done(files, path, write_late(self._backend, local(rows), place / FILE))
+        if local(rows).lookup is not None and not state and not by and max(self.new, self._read_rows) > VERY_FEW:
+            return self._done(files, path, write_lookups(self._backend, local(rows), place / FILE))
         # Many rows give many results. Trying first whether they are few would compute them twice.
         many = self.new > FEW or (
             path.rpartition("/")[2].partition("-")[2].startswith("fold") and self._read_rows > FEW
@@ -135,7 +135,7 @@ class LocalParts:
             else:
                 name = self._backend.hold(rows)
                 self._tables[path] = self._backend.held(_as_written(self._backend, name, state))
-                self._backend.let_go_of(name)
+                self._backend.release(name)
         elif rows.num_rows:
             self._written[files.path(path)] = rows
         ends = [pc.min_max(column) for column in seen.columns]
@@ -149,7 +149,7 @@ class LocalParts:
         for path in [path for path in self._small if path not in kept]:
             del self._small[path]
         for name in self._named.values():
-            self._backend.let_go_of(name)
+            self._backend.release(name)
         self._named.clear()
 
     def _read(self, part: Part, shape: tuple[Column, ...]) -> Relation:

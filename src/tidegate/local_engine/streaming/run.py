@@ -14,7 +14,7 @@ from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.lock import Lock
 from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
-from tidegate.local_engine.said import said
+from tidegate.local_engine.error_messages import describe_error
 from tidegate.local_engine.session import cursor_of
 from tidegate.local_engine.streaming.engine import Engine
 from tidegate.local_engine.streaming.parts import file_rows
@@ -71,7 +71,7 @@ class LocalRun(Run):
             if not self._ending.is_set():
                 self._engine.interrupt()
         if self._broken_off:
-            self._tell_cancelled(timeout)
+            self._log_cancelled(timeout)
         return not self._broken_off
 
     def finish(self) -> None:
@@ -86,7 +86,7 @@ class LocalRun(Run):
         except BaseException as error:
             self._broken_off = self._stopping.is_set() and _is_interrupt(error)
             if not self._broken_off:
-                self._failure = between_steps(self._engine.flow, error, said, hint=_OUTSIDE)
+                self._failure = between_steps(self._engine.flow, error, describe_error, hint=_OUTSIDE)
         finally:
             try:
                 try:
@@ -115,7 +115,7 @@ class LocalRun(Run):
             if self._stopping.is_set():
                 # A user's function in that step may have stopped it. The end of the input would be another step.
                 return None
-            nothing_left = not moved and engine.resting
+            nothing_left = not moved and engine.caught_up
             # If all sources have ended, the run is over, unless only what is available now was requested.
             if engine.complete or (nothing_left and finishing) or (engine.ended and not pace.available):
                 return self._end()

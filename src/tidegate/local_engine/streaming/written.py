@@ -15,11 +15,11 @@ from tidegate.engine.storage.partitions import directory_of_value
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.backend import LocalBackend
-from tidegate.local_engine.late import Side
+from tidegate.local_engine.lookups import Side
 from tidegate.local_engine.relation import NO_COLUMN, LocalRelation
 from tidegate.local_engine.types import zoned
 
-__all__ = ["FILE", "copy_rows", "picked", "write_apart", "write_few", "write_late"]
+__all__ = ["FILE", "copy_rows", "picked", "write_apart", "write_few", "write_lookups"]
 
 FILE = "part-0.parquet"
 #: How many rows of a join are written at a time, and how many bytes the dictionary of their strings may have.
@@ -60,21 +60,23 @@ def _options(schema: pa.Schema) -> dict[str, Any]:
     }
 
 
-def write_late(backend: LocalBackend, rows: LocalRelation, to: Path) -> int:
-    """Write rows, some of whose columns are looked up only now, to a file; return their number."""
-    late = rows.late
-    assert late is not None
-    others = [column for column in rows.columns if column.name not in late.columns]
-    numbers = [side.number for side in late.sides]
+def write_lookups(backend: LocalBackend, rows: LocalRelation, to: Path) -> int:
+    """Write rows to a file, and look up some of their columns on the way; return the number of rows."""
+    lookup = rows.lookup
+    assert lookup is not None
+    others = [column for column in rows.columns if column.name not in lookup.columns]
+    numbers = [side.number for side in lookup.sides]
     count, writer = 0, None
-    with late.held():
-        texts = {name: _texts(backend, late.sides[place.side], place.column) for name, place in late.columns.items()}
+    with lookup.held():
+        texts = {
+            name: _texts(backend, lookup.sides[place.side], place.column) for name, place in lookup.columns.items()
+        }
         shown = picked(others) + ", " if others else ""
-        found = backend.picked(late.pairs, shown + ", ".join(numbers), most=None).to_arrow_reader(_AT_A_TIME)
+        found = backend.picked(lookup.pairs, shown + ", ".join(numbers), most=None).to_arrow_reader(_AT_A_TIME)
         try:
             for batch in found:
                 columns = {c.name: batch.column(c.name) for c in others}
-                for name, place in late.columns.items():
+                for name, place in lookup.columns.items():
                     columns[name] = _looked_up(texts[name], batch.column(numbers[place.side]))
                 table = pa.table({c.name: columns[c.name] for c in rows.columns})
                 writer = writer or pq.ParquetWriter(to, table.schema, store_schema=False, **_options(table.schema))

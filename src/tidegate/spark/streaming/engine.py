@@ -28,7 +28,7 @@ from tidegate.spark.jvm import partitions_of
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.attempt import SparkAttempt
 from tidegate.spark.streaming.halves import query_id
-from tidegate.spark.streaming.heartbeat import forget
+from tidegate.spark.streaming.heartbeat import delete_beats
 from tidegate.spark.streaming.host import SparkHost
 from tidegate.spark.streaming.parts import PartCache
 from tidegate.spark.streaming.sources import beats_of, split_by_source
@@ -94,21 +94,23 @@ class Engine(Running):
         if last.batch is not None and number <= last.batch:
             # Spark starts the next batch only when this one is committed by both, so no earlier one can come again.
             if number < last.batch or query != last.query or offsets != last.offsets:
-                raise self._torn(f"batch {last.batch} is committed, and Spark gives batch {number} with other rows")
+                raise self._mismatch(f"batch {last.batch} is committed, and Spark gives batch {number} with other rows")
             return
         if number != due or (self.last is not None and query != last.query):
             known = last.query if self.last else query
-            raise self._torn(f"batch {due} of query {known} is due, Spark gives batch {number}")
+            raise self._mismatch(f"batch {due} of query {known} is due, Spark gives batch {number}")
         self._batches = self._batches or replace(self._runtime, session=batch.sparkSession, made={})
         runtime, several = self._batches, self.run.entries.passes > 1
         with self.in_step(), self.replaceable(), self._settings(runtime):
             # Rows that are read only once need not be cached.
-            rows = batch.persist() if several else _alone(batch)
+            rows = batch.persist() if several else _in_one_partition(batch)
             backend = SparkBackend(runtime)
             try:
-                taken = split_by_source(self.flow, backend, rows, self.marks, self.run.entries.sources, self.arrives())
+                taken = split_by_source(
+                    self.flow, backend, rows, self.marks, self.run.entries.sources, self.arrival_time()
+                )
                 origin = Origin("spark", number, query, offsets)
-                self.go(self._attempt(runtime), Batch(taken, origin, beats_of(self.flow, backend, rows)))
+                self.run_batch(self._attempt(runtime), Batch(taken, origin, beats_of(self.flow, backend, rows)))
             finally:
                 if several:
                     rows.unpersist()
@@ -121,9 +123,9 @@ class Engine(Running):
                 # The query may have been stopped during a step that was committed and not published yet.
                 publish(self.run, last)
             origin = replace(last.origin, offsets="") if last else Origin()
-            self.go(self._attempt(self._runtime), Batch({}, origin, ended=True))
+            self.run_batch(self._attempt(self._runtime), Batch({}, origin, ended=True))
 
-    def undone(self) -> None:
+    def step_failed(self) -> None:
         """Forget which parts are cached."""
         self._cache.forget()
 
@@ -133,10 +135,10 @@ class Engine(Running):
         if before is None:
             return
         if beat := self.last_beat_of_all(before.marks):
-            forget(self.files, beat.number)
+            delete_beats(self.files, beat.number)
         for source in self.flow.sources:
             if isinstance(source.watermark, Ticking) and (tick := before.marks[source.id].memory) is not None:
-                forget(self.files, tick, self.run.origins[source.id])
+                delete_beats(self.files, tick, self.run.origins[source.id])
 
     def _attempt(self, runtime: Runtime) -> SparkAttempt:
         return SparkAttempt(
@@ -148,7 +150,7 @@ class Engine(Running):
             self.run.shapes,
             self._host.frames,
             cache=self._cache,
-            watch=self.turned,
+            watch=self.round_began,
         )
 
     def _settings(self, runtime: Runtime) -> Any:
@@ -164,7 +166,7 @@ class Engine(Running):
         places = self.files.text(name).splitlines()[2:]
         return query, hashlib.sha256("\n".join(places).encode()).hexdigest()[:16]
 
-    def _torn(self, what: str) -> BadCheckpoint:
+    def _mismatch(self, what: str) -> BadCheckpoint:
         return BadCheckpoint(
             f"the two halves of the checkpoint {self.files.root} do not belong together: {what}",
             hint="was one of its directories, spark or commits, deleted, or put back from another day? "
@@ -172,6 +174,6 @@ class Engine(Running):
         ).at(f"flow {self.flow.name!r}")
 
 
-def _alone(batch: DataFrame) -> DataFrame:
+def _in_one_partition(batch: DataFrame) -> DataFrame:
     """Return a batch that Spark knows to be in one partition, if it is: then it need not shuffle it."""
     return batch.coalesce(1) if partitions_of(batch) == 1 else batch

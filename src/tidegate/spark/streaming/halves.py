@@ -60,14 +60,14 @@ def _remedy(files: Files, name: str, commit: Mapping[str, Any] | None) -> str:
     """Return a hint for a damaged record. Some records may be deleted."""
     done = -1 if commit is None or commit["batch"] is None else commit["batch"]
     # On a local disk, Hadoop keeps a checksum of each file beside it.
-    names = [n for spare in _spare(files, name, done) for n in (spare, "/.".join(spare.rsplit("/", 1)) + ".crc")]
+    names = [n for spare in _deletable(files, name, done) for n in (spare, "/.".join(spare.rsplit("/", 1)) + ".crc")]
     there = [files.path(n) for n in names if files.exists(n)]
     if not there:
         return _RESTORE
     return f"a power cut may leave it so, and it is not needed: delete {', '.join(there)}; or {_RESTORE}"
 
 
-def _spare(files: Files, name: str, done: int) -> list[str]:
+def _deletable(files: Files, name: str, done: int) -> list[str]:
     """Return the records to delete together with one that is not needed, itself included; none if it is needed.
 
     ``done`` is the last batch in our commits. If Spark has no record that a batch is done, it gives us the batch again,

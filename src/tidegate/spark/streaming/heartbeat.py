@@ -21,7 +21,7 @@ from tidegate.flow.sqltypes import quoted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Heartbeat", "Ticker", "forget", "heartbeat_of", "read_beats", "read_ticks", "ticker_of"]
+__all__ = ["Heartbeat", "Ticker", "delete_beats", "heartbeat_of", "read_beats", "read_ticks", "ticker_of"]
 
 _DIRECTORY = "clock"
 _TICKS = "ticks"
@@ -51,13 +51,13 @@ class Heartbeat:
 
     def start(self) -> None:
         """Keep writing beats in a thread."""
-        Thread(target=self._go_on, name="tidegate heartbeat", daemon=True).start()
+        Thread(target=self._beat_until_stopped, name="tidegate heartbeat", daemon=True).start()
 
     def stop(self) -> None:
         """Stop writing beats."""
         self._stopped.set()
 
-    def _go_on(self) -> None:
+    def _beat_until_stopped(self) -> None:
         while not self._stopped.wait(self._seconds):
             try:
                 self.beat()
@@ -115,7 +115,7 @@ def read_beats(spark: SparkSession, files: Files) -> DataFrame:
     return spark.readStream.option("maxFileAge", "36500d").text(files.path(_DIRECTORY))
 
 
-def forget(files: Files, number: int, ticks_of: str = "") -> None:
+def delete_beats(files: Files, number: int, ticks_of: str = "") -> None:
     """Delete the beats, or the ticks of a source, up to a number. They were received and are in a commit."""
     directory = f"{_TICKS}/{ticks_of}" if ticks_of else _DIRECTORY
     for name in files.names(directory):

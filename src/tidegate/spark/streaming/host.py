@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tidegate.engine.error_messages import ErrorMessage
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.outputs import Fields
 from tidegate.engine.relation import Relation
-from tidegate.engine.said import Said
 from tidegate.engine.storage.files import Files
 from tidegate.flow.plan import Plan, Source
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
 from tidegate.spark.arrow import struct_type
 from tidegate.spark.backend import SparkBackend
+from tidegate.spark.error_messages import describe_error
 from tidegate.spark.jvm import optimized_plan
 from tidegate.spark.relation import frame_of
 from tidegate.spark.rows import MICROSECONDS, columns_of
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.said import said_by
 from tidegate.spark.streaming.batches import arrow_batches
 from tidegate.spark.streaming.parts import READ
 
@@ -74,9 +74,9 @@ class SparkHost:
         sources = files.names("spark/sources")
         return ["spark", "spark/offsets", "spark/commits", *(f"spark/sources/{number}" for number in sources)]
 
-    def said(self, error: BaseException) -> Said:
+    def describe_error(self, error: BaseException) -> ErrorMessage:
         """Return the message of an error, in our form."""
-        return said_by(error)
+        return describe_error(error)
 
     def sees_all(self, flow: Plan, name: str, sources: Sequence[str], shapes: Mapping[str, Any]) -> bool:
         """Whether Spark reads all rows of the sources. For a condition that is never true, it would read none."""

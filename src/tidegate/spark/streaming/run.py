@@ -12,14 +12,14 @@ from tidegate.engine.steps.failures import between_steps
 from tidegate.engine.storage.lock import Lock
 from tidegate.flow.schema import Column
 from tidegate.spark.arrow import struct_type
+from tidegate.spark.error_messages import describe_error
 from tidegate.spark.jvm import nothing_left
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.said import said_by
+from tidegate.spark.streaming.batch_runner import BatchRunner
 from tidegate.spark.streaming.engine import Engine
 from tidegate.spark.streaming.halves import explained
 from tidegate.spark.streaming.heartbeat import Heartbeat
 from tidegate.spark.streaming.parts import READ
-from tidegate.spark.streaming.turns import Turns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,7 +40,7 @@ class SparkRun(Run):
         spark: SparkSession,
         engine: Engine,
         query: StreamingQuery,
-        turns: Turns,
+        batch_runner: BatchRunner,
         lock: Lock,
         *,
         ends: bool,
@@ -50,7 +50,7 @@ class SparkRun(Run):
         super().__init__(engine)
         self._spark = spark
         self._engine = engine
-        self._turns = turns
+        self._batch_runner = batch_runner
         self._lock = lock
         self._ends = ends
         self._once = once
@@ -68,19 +68,21 @@ class SparkRun(Run):
             with spark_runtime(self._spark).quiet():
                 while not self.query.awaitTermination(1):
                     if self._lock.lost:
-                        self._turns.stop(self.query, 0)
+                        self._batch_runner.stop(self.query, 0)
                         raise self._lock.lost
                     if self._engine.complete:
                         # No more rows can come: the flows that this one follows have ended.
-                        self._turns.stop(self.query, None)
-                if self._turns.failure is not None:
+                        self._batch_runner.stop(self.query, None)
+                if self._batch_runner.failure is not None:
                     # If a step fails while its query is being stopped, Spark treats it as interrupted.
-                    raise self._turns.failure
+                    raise self._batch_runner.failure
                 if self._engine.complete or (self._ends and self._has_read_all()):
                     self._engine.finish()
         except BaseException as error:
-            failed = between_steps(self._engine.flow, explained(self._engine.files, error), said_by, hint=_OUTSIDE)
-            self._failure = self._turns.failure or failed
+            failed = between_steps(
+                self._engine.flow, explained(self._engine.files, error), describe_error, hint=_OUTSIDE
+            )
+            self._failure = self._batch_runner.failure or failed
         finally:
             self._stop_clocks()
             try:
@@ -92,7 +94,7 @@ class SparkRun(Run):
 
     def _has_read_all(self) -> bool:
         """Whether the query has ended because everything was read, by itself or for `finish`, and was not stopped."""
-        if self._all_read or nothing_left(self.query) or (self._once and self._turns.done):
+        if self._all_read or nothing_left(self.query) or (self._once and self._batch_runner.done):
             return True
         name = self._engine.flow.name
         _LOG.warning("flow %r: Spark's query was stopped before it had read all: the input has not ended", name)
@@ -105,10 +107,10 @@ class SparkRun(Run):
         for it as long as it takes. The step that ends the input is always waited for.
         """
         self._ends = False
-        ended = self._turns.stop(self.query, timeout)
+        ended = self._batch_runner.stop(self.query, timeout)
         self._done.wait()
         if not ended:
-            self._tell_cancelled(timeout)
+            self._log_cancelled(timeout)
         return ended
 
     def finish(self) -> None:
@@ -129,7 +131,7 @@ class SparkRun(Run):
             raise
         # If it was stopped in the meantime, there may be more rows.
         self._all_read = self.query.isActive or nothing_left(self.query)
-        self._turns.stop(self.query, None)
+        self._batch_runner.stop(self.query, None)
         self.await_termination()
         self._check_ended()
 

@@ -24,11 +24,12 @@ from tidegate.flow.errors import BadArgument, BadInput, did_you_mean
 from tidegate.flow.orders.embed import embedded
 from tidegate.flow.plan import Plan
 from tidegate.flow.watermarks import Published
+from tidegate.spark.error_messages import describe_error
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.inputs import check_inputs
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.said import said_by
 from tidegate.spark.stores import check_store
+from tidegate.spark.streaming.batch_runner import BatchRunner
 from tidegate.spark.streaming.engine import Engine, resume
 from tidegate.spark.streaming.halves import check_halves
 from tidegate.spark.streaming.heartbeat import Heartbeat, heartbeat_of, read_beats, read_ticks, ticker_of
@@ -36,7 +37,6 @@ from tidegate.spark.streaming.listening import observed
 from tidegate.spark.streaming.reading import read_promises
 from tidegate.spark.streaming.run import SparkRun
 from tidegate.spark.streaming.sources import united
-from tidegate.spark.streaming.turns import Turns
 from tidegate.spark.workers import check_workers, runs_python
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def start(
                         given[source.id] = read_ticks(spark, files, name, source.schema.names[0])
                 rows = united(flow, runtime, {s.id: given[s.id] for s in flow.sources}, signals)
                 rows = observed(flow, runtime, rows)
-            turns = Turns(engine.step, runtime)
-            writer = rows.writeStream.foreachBatch(turns).option("checkpointLocation", files.path("spark"))
+            batch_runner = BatchRunner(engine.step, runtime)
+            writer = rows.writeStream.foreachBatch(batch_runner).option("checkpointLocation", files.path("spark"))
             query = (_triggered(writer, every) if every else writer).start()
         except BaseException:
             # The first error is raised, and not one that follows from it.
@@ -106,7 +106,9 @@ def start(
         raise
     ends_itself = any(every.get(kind) for kind in ("availableNow", "once"))
     ends = ends_itself and any(policy_of(source).waits_for_end for source in flow.sources)
-    return SparkRun(spark, engine, query, turns, lock, ends=ends, once=bool(every.get("once")), heartbeats=heartbeats)
+    return SparkRun(
+        spark, engine, query, batch_runner, lock, ends=ends, once=bool(every.get("once")), heartbeats=heartbeats
+    )
 
 
 def prepare(
@@ -164,7 +166,7 @@ def _triggered(writer: DataStreamWriter, every: dict[str, Any]) -> DataStreamWri
         return writer.trigger(**every)
     except PySparkException as error:
         raise BadArgument(
-            f"expected a trigger that Spark takes, got {every!r}; {said_by(error).text}", hint=_TRIGGER_HINT
+            f"expected a trigger that Spark takes, got {every!r}; {describe_error(error).text}", hint=_TRIGGER_HINT
         ) from None
 
 

@@ -105,7 +105,7 @@ class BatchFeed(Feed):
             return self._over and not self._waiting and self._failure is None
 
     @property
-    def resting(self) -> bool:
+    def caught_up(self) -> bool:
         """Whether the iterator has ended."""
         return self.ended
 

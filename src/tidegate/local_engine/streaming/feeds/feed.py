@@ -74,7 +74,7 @@ class Feed:
         return False
 
     @property
-    def resting(self) -> bool:
+    def caught_up(self) -> bool:
         """Whether everything available was taken, given that `take` returned None.
 
         A feed that fetches ahead may not know.

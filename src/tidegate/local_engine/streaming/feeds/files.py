@@ -119,7 +119,7 @@ class FileFeed(Feed):
     def check_read(self, taking: Taking) -> None:
         """Raise if a file changed while it was read."""
         for file in taking.own:
-            now = _look(file.path)
+            now = _stat(file.path)
             if now != file:
                 raise self._changed(file, now)
 
@@ -129,7 +129,7 @@ class FileFeed(Feed):
 
     def _new(self) -> Iterator[_Found]:
         for path in _listed(self._given.pattern):
-            found = _look(path)
+            found = _stat(path)
             if found is None:
                 # It was deleted after it was listed.
                 continue
@@ -149,7 +149,7 @@ class FileFeed(Feed):
         )
 
 
-def _look(path: str) -> _Found | None:
+def _stat(path: str) -> _Found | None:
     try:
         found = os.stat(path)
     except FileNotFoundError:

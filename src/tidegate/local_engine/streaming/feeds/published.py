@@ -133,12 +133,12 @@ class PublishedFeed(Feed):
         found: list[_Step] = []
         rows = self._at["rows"]
         for n in sorted(n for n in numbers if n > self._at["step"]):
-            manifest = f"step={n}/{MANIFEST}"
+            path = f"step={n}/{MANIFEST}"
             last = self._last is not None and n > self._last
-            if last or len(found) == most or not self._files.exists(manifest):
+            if last or len(found) == most or not self._files.exists(path):
                 break
-            said = self._files.read(manifest, "the files of a step", {"files": list, "before": int})
-            step = _Step(n, files_in(said), said["before"])
+            manifest = self._files.read(path, "the files of a step", {"files": list, "before": int})
+            step = _Step(n, files_in(manifest), manifest["before"])
             if step.before != rows:
                 break
             found.append(step)

@@ -14,7 +14,7 @@ import pytest
 import tidegate as tg
 from tests.local_engine.engine import by_local
 from tests.local_engine.steps import run_locally
-from tidegate.local_engine.late import Late
+from tidegate.local_engine.lookups import LookupPairs
 from tidegate.local_engine.streaming import parts
 
 Row = tuple[Any, ...]
@@ -46,7 +46,7 @@ def by_steps(flow: tg.Flow, cuts: list[list[Row]], directory: Path) -> list[Row]
 
 
 @pytest.fixture
-def written_late(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def written_by_lookup(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows were written so, each time."""
     counts: list[int] = []
 
@@ -54,8 +54,8 @@ def written_late(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         counts.append(written(*given))
         return counts[-1]
 
-    written = parts.write_late
-    monkeypatch.setattr(parts, "write_late", counted)
+    written = parts.write_lookups
+    monkeypatch.setattr(parts, "write_lookups", counted)
     return counts
 
 
@@ -67,28 +67,30 @@ def written_late(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         lambda pairs: pairs.where("m < 4").select("k", "other"),
     ],
 )
-def test_pairs_are_the_same(then: Callable[[tg.Stream], tg.Stream], tmp_path: Path, written_late: list[int]) -> None:
+def test_pairs_are_the_same(
+    then: Callable[[tg.Stream], tg.Stream], tmp_path: Path, written_by_lookup: list[int]
+) -> None:
     """In any order, without some columns and with others, and where not all pairs are chosen."""
     flow, cuts = joined(then), drawn()
     found = by_steps(flow, cuts, tmp_path)
     assert sorted(map(repr, found)) == sorted(map(repr, by_local(flow, {"texts": [*cuts[0], *cuts[1]]})))
-    assert sum(written_late) > 1000
+    assert sum(written_by_lookup) > 1000
 
 
 @pytest.mark.parametrize(
     "then", [lambda pairs: pairs.select("upper(s) AS s"), lambda pairs: pairs.where("s < other").select("k")]
 )
 def test_what_is_made_of_texts_is_not_looked_up(
-    then: Callable[[tg.Stream], tg.Stream], tmp_path: Path, written_late: list[int]
+    then: Callable[[tg.Stream], tg.Stream], tmp_path: Path, written_by_lookup: list[int]
 ) -> None:
     """Who computes something of a text, or chooses pairs by one, needs it before."""
     flow, cuts = joined(then), drawn(300)
     found = by_steps(flow, [[*cuts[0], *cuts[1]]], tmp_path)
     assert sorted(map(repr, found)) == sorted(map(repr, by_local(flow, {"texts": [*cuts[0], *cuts[1]]})))
-    assert written_late == []
+    assert written_by_lookup == []
 
 
-def test_a_file_has_each_text_once(tmp_path: Path, written_late: list[int]) -> None:
+def test_a_file_has_each_text_once(tmp_path: Path, written_by_lookup: list[int]) -> None:
     """Columns are texts in the file, and smaller than all of them are one after the other."""
     found = by_steps(joined(), drawn(), tmp_path)
     files = [path for path in tmp_path.glob("out/step=*/*.parquet") if pq.read_metadata(path).num_rows > 500]
@@ -99,27 +101,27 @@ def test_a_file_has_each_text_once(tmp_path: Path, written_late: list[int]) -> N
         assert "RLE_DICTIONARY" in column.encodings
         assert str(pq.read_schema(path).field("s").type) == "string"
         assert column.total_uncompressed_size < sum(len(row[1]) for row in found) / 2
-    assert written_late
+    assert written_by_lookup
 
 
 def test_texts_of_the_other_side_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison above would find it if texts were looked up in the wrong table."""
-    select = Late.select
+    select = LookupPairs.select
 
-    def turned(late: Late, columns: dict[str, str]) -> Late | None:
-        found = select(late, columns)
-        swapped = {name: replace(place, side=0) for name, place in late.columns.items()}
+    def turned(pairs: LookupPairs, columns: dict[str, str]) -> LookupPairs | None:
+        found = select(pairs, columns)
+        swapped = {name: replace(place, side=0) for name, place in pairs.columns.items()}
         return found and replace(found, columns=swapped)
 
-    monkeypatch.setattr(Late, "select", turned)
+    monkeypatch.setattr(LookupPairs, "select", turned)
     cuts = drawn()
     found = by_steps(joined(), cuts, tmp_path)
     assert sorted(map(repr, found)) != sorted(map(repr, by_local(joined(), {"texts": [*cuts[0], *cuts[1]]})))
 
 
-def test_nothing_is_written_without_pairs(tmp_path: Path, written_late: list[int]) -> None:
+def test_nothing_is_written_without_pairs(tmp_path: Path, written_by_lookup: list[int]) -> None:
     """No file is left behind, and the step is committed."""
     cuts = [[(at, None, 3) for at in range(700)]]
     assert by_steps(joined(), cuts, tmp_path) == []
-    assert written_late
-    assert not sum(written_late)
+    assert written_by_lookup
+    assert not sum(written_by_lookup)

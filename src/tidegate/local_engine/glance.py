@@ -8,35 +8,35 @@ from threading import Event, Thread
 
 import duckdb
 
-from tidegate.engine.glance import ROWS, Glance, Look, not_at_a_glance
+from tidegate.engine.glance import ROWS, Glance, Glances, not_at_a_glance
 from tidegate.engine.relation import Relation
 from tidegate.engine.tables import Sinks
 from tidegate.flow.plan import Plan, Sink
 from tidegate.local_engine.backend import LocalBackend
+from tidegate.local_engine.error_messages import describe_error
 from tidegate.local_engine.relation import local
-from tidegate.local_engine.said import said
 
-__all__ = ["PATIENCE", "look"]
+__all__ = ["TIME_LIMIT", "glances_of"]
 
 #: The time limit of a glance, in seconds.
-PATIENCE = 1.0
+TIME_LIMIT = 1.0
 
 
-def look(
+def glances_of(
     flow: Plan,
     sinks: Sinks[duckdb.DuckDBPyRelation],
     rejected: Mapping[str, Relation],
     backend: LocalBackend,
     *,
     seconds: float,
-) -> Look:
+) -> Glances:
     """Return some rows of each sink and the number of rejected rows of each source, within a time limit.
 
     DuckDB stops early if it need not read everything for a few rows. Otherwise it is interrupted at the limit.
     """
     with _interrupted(backend.connection, seconds) as time_is_up:
         found = {sink.name: _glance(flow, sink, sinks, backend, time_is_up, seconds) for sink in flow.sinks}
-        return Look(found, _counts(rejected, backend, time_is_up))
+        return Glances(found, _counts(rejected, backend, time_is_up))
 
 
 def _glance(
@@ -58,7 +58,7 @@ def _glance(
     except duckdb.InterruptException:
         return slow
     except duckdb.Error as error:
-        return Glance(why=f"as they fail: {said(error).text}")
+        return Glance(why=f"as they fail: {describe_error(error).text}")
     return Glance(rows.names, found[:ROWS], more=len(found) > ROWS)
 
 

@@ -1,4 +1,4 @@
-"""Steps as Spark calls them, one at a time, until the run is stopped. A running step then ends, or is cancelled."""
+"""Runs the micro-batches of a query as steps. When the run is stopped, a running step ends or is cancelled."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["Turns"]
+__all__ = ["BatchRunner"]
 
-#: How long a batch that may not become a step waits until Spark stops the query, in seconds.
-_PATIENCE = 60
+#: How long a batch that is not run any more waits for Spark to stop the query, in seconds.
+_LONGEST_WAIT = 60
 
 
 class _Interrupted(Exception):
@@ -30,8 +30,11 @@ class _Interrupted(Exception):
         super().__init__("py4j.protocol.Py4JJavaError: An error occurred while calling: java.lang.InterruptedException")
 
 
-class Turns:
-    """Runs Spark's batches as steps, and keeps the error of a failed one, since Spark passes on only its text."""
+class BatchRunner:
+    """The function that Spark calls with each micro-batch, in a thread of its own; it runs the batch as a step.
+
+    It keeps the error of a failed step, because Spark passes on only the text of it.
+    """
 
     def __init__(self, step: Callable[[DataFrame, int], None], runtime: Runtime) -> None:
         self._step = step
@@ -66,7 +69,7 @@ class Turns:
             with self._changed:
                 self._busy = False
                 self._changed.notify_all()
-        self._give_way()
+        self._wait_for_stop()
 
     def stop(self, query: StreamingQuery, timeout: float | None) -> bool:
         """Stop a query. Return whether the running step ended; otherwise it took too long, and was cancelled."""
@@ -76,12 +79,12 @@ class Turns:
         query.stop()
         return not self._broken_off
 
-    def _give_way(self) -> None:
-        """Wait until Spark stops the query, and raise the interruption.
+    def _wait_for_stop(self) -> None:
+        """Wait until Spark stops the query; then raise the error of an interrupted batch.
 
-        Before that, Spark would take it for a failure.
+        Raised earlier, Spark would take it for a failure of the query.
         """
-        for _ in range(_PATIENCE * 100):
+        for _ in range(_LONGEST_WAIT * 100):
             if self._stopping is None or not self._stopping.isActive:
                 break
             time.sleep(0.01)

@@ -1,20 +1,24 @@
-"""The message of an engine's error in one line, and where it points: to an expression, a function or an operator."""
+"""What an error of an engine says: a message in one line, and the expression, function or operator it points to."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Said", "plainly"]
+__all__ = ["ErrorMessage", "first_line"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """The message of an error, and what points to an operator: a piece of an expression, or the operator's name."""
+class ErrorMessage:
+    """The message of an engine's error, in one line, and what it says about the place of the error."""
 
     text: str
+    #: What the user can do, if we know.
     hint: str = ""
+    #: The piece of SQL that failed, if the engine says which.
     fragment: str = ""
+    #: The name of the operator that failed, if the engine says which.
     operator: str = ""
+    #: The file and line of the user's Python function that failed.
     place: str = ""
 
     def __str__(self) -> str:
@@ -23,10 +27,10 @@ class Said:
         return "\n".join([*lines, f"  hint: {self.hint}"] if self.hint else lines)
 
 
-def plainly(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     r"""Return the type of an error and the first line of its text.
 
-    >>> plainly(ValueError("no such file\n"))
+    >>> first_line(ValueError("no such file\n"))
     'ValueError: no such file'
     """
     return f"{type(error).__name__}: {str(error).strip()}".split("\n")[0]

@@ -1,51 +1,51 @@
-"""The message of Spark's error in one line, and where it points: to an expression, a function or an operator."""
+"""Error messages of Spark, each in one line, and what they point to: an expression, a function or an operator."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from tidegate.engine.said import Said, plainly
+from tidegate.engine.error_messages import ErrorMessage, first_line
 from tidegate.spark.jvm import cause_of
 from tidegate.spark.settle import message_of
 
-__all__ = ["said_by"]
+__all__ = ["describe_error"]
 
 
-def said_by(error: BaseException) -> Said:
+def describe_error(error: BaseException) -> ErrorMessage:
     """Return the message of an error. For an error that is not Spark's, it is the type and the first line."""
     try:
-        return _said(error)
+        return _describe(error)
     except Exception:  # Spark is asked what it meant, and it may be gone
-        return Said(plainly(error))
+        return ErrorMessage(first_line(error))
 
 
-def _said(error: Any) -> Said:
+def _describe(error: Any) -> ErrorMessage:
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException, PythonException
     from pyspark.errors.exceptions.captured import convert_exception
 
     if isinstance(error, PythonException):
-        return _said_by_python(str(error))
+        return _describe_python(str(error))
     if isinstance(error, PySparkException):
         condition = error.getCondition()
         fragments = [context.fragment() for context in error.getQueryContext() or ()]
         fragment = next(filter(None, fragments), "")
         text = f"[{condition}] {message_of(error)}" if condition else message_of(error)
         hint = "let the expression take such values, as try_divide and try_cast do, or leave the rows out before it"
-        return Said(f"Spark failed: {text}", hint if fragment else "", fragment)
+        return ErrorMessage(f"Spark failed: {text}", hint if fragment else "", fragment)
     if isinstance(error, Py4JJavaError):
         # An error of a query that ran in another thread, such as a broadcast, is wrapped.
         known: Any = convert_exception(error.java_exception)
         while known is not None and not known.getCondition():
             known = cause_of(known)
         if known is not None:
-            return _said(known)
-        return Said(f"Spark failed: {_said_by_java(error.java_exception)}")
-    return Said(plainly(error))
+            return _describe(known)
+        return ErrorMessage(f"Spark failed: {_java_text(error.java_exception)}")
+    return ErrorMessage(first_line(error))
 
 
-def _said_by_java(error: Any) -> str:
+def _java_text(error: Any) -> str:
     """Return the first line of a JVM error, and of its root cause."""
     first, last = error, error
     while last.getCause() is not None:
@@ -61,7 +61,7 @@ _OURS = ("/tidegate/spark/", "/tidegate/engine/", "/tidegate/flow/", "/pyspark/"
 _PLACE = re.compile(r"^  at: \w+\(…\), (\S+)$")
 
 
-def _said_by_python(text: str) -> Said:
+def _describe_python(text: str) -> ErrorMessage:
     """Return the message from a worker's text: a traceback, the error, the place that we added, and maybe a hint."""
     lines = text.rstrip().split("\n")
     begin = max((i for i, line in enumerate(lines) if line.startswith("Traceback ")), default=0)
@@ -72,7 +72,7 @@ def _said_by_python(text: str) -> Said:
     hints = [line.removeprefix("  hint: ") for line in own if line.startswith("  hint: ")]
     message = [line.strip() for line in own if not line.startswith(("  at: ", "  hint: "))]
     name, _, rest = " ".join(message).partition(":")
-    return Said(
+    return ErrorMessage(
         f"a Python function failed: {name.rpartition('.')[2]}:{rest}",
         hints[-1] if hints else "",
         operator=operators[-1] if operators else "",

@@ -18,9 +18,9 @@ from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.hoisted import On, conditions_of
 from tidegate.local_engine.relation import LocalRelation
 
-__all__ = ["Late", "Place", "Side", "late_pairs"]
+__all__ = ["LookupPairs", "Place", "Side", "lookup_pairs"]
 
-#: Types of columns that are looked up late.
+#: Types of columns that are looked up when rows are written.
 _TEXTS = ("STRING", "BINARY")
 
 
@@ -53,15 +53,15 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class LookupPairs:
     """Pairs of rows as row numbers of both sides, and where the columns that are looked up come from."""
 
     pairs: LocalRelation
     sides: tuple[Side, ...]
     columns: Mapping[str, Place]
 
-    def select(self, columns: Mapping[str, str]) -> Late | None:
-        """Return these columns only; None if one is computed from a column that is looked up late."""
+    def select(self, columns: Mapping[str, str]) -> LookupPairs | None:
+        """Return these columns only; None if one is computed from a column that is to be looked up."""
         kept = {name: self.columns[sql.strip("`")] for name, sql in columns.items() if sql.strip("`") in self.columns}
         others = {name: sql for name, sql in columns.items() if name not in kept}
         try:
@@ -70,8 +70,8 @@ class Late:
             return None
         return replace(self, pairs=pairs, columns=kept)
 
-    def where(self, condition: str) -> Late | None:
-        """Return the pairs that satisfy a condition; None if it reads a column that is looked up late."""
+    def where(self, condition: str) -> LookupPairs | None:
+        """Return the pairs that satisfy a condition; None if it reads a column that is to be looked up."""
         try:
             return replace(self, pairs=self.pairs.where(condition))
         except NotSupported:
@@ -90,14 +90,14 @@ class Late:
                 backend.drop(side.table)
 
 
-def late_pairs(
+def lookup_pairs(
     tables: Mapping[str, LocalRelation],
     on: On,
     condition: str,
     columns: Mapping[str, str],
     picked: Mapping[str, tuple[str, str]],
-) -> Late | None:
-    """Return the pairs of an inner join of two tables; None if no column is looked up late.
+) -> LookupPairs | None:
+    """Return the pairs of an inner join of two tables; None if no column can be looked up when rows are written.
 
     ``condition`` is the join condition in DuckDB's SQL, and ``picked`` says which side and column each column is.
     """
@@ -119,7 +119,7 @@ def late_pairs(
     body = f"SELECT {', '.join(values)} FROM {left} JOIN {right} ON {condition}"
     shape = [Column(name, type_) for name, (_, type_) in others.items()]
     shape += [Column(side.number, "BIGINT") for side in sides]
-    return Late(LocalRelation(backend, backend.fresh_name(), body, tuple(shape)), sides, found)
+    return LookupPairs(LocalRelation(backend, backend.fresh_name(), body, tuple(shape)), sides, found)
 
 
 def _written(alias: str) -> set[str]:
