@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-GLOSSARY = (Path(__file__).parents[1] / "docs" / "glossary.md").read_text()
+DOCS = Path(__file__).parents[1] / "docs"
+GLOSSARY = (DOCS / "glossary.md").read_text()
 TABLES = [re.findall(r"^\| \*\*(.+?)\*\* \|", part, flags=re.M) for part in GLOSSARY.split("\n## ")[1:]]
 WORDS = {word.strip().lower() for table in TABLES for entry in table for word in entry.split(",")}
 
@@ -52,3 +53,29 @@ def test_words_are_there_once_and_in_order() -> None:
         assert all(a.casefold() <= b.casefold() for a, b in pairwise(w.split(",")[0] for w in table)), table
     every = [word for table in TABLES for word in table]
     assert len(every) == len(set(every)) > 80
+
+
+#: Words of ours that readers of PySpark cannot know, and the pages that are for readers of the papers.
+TO_LINK = ("beat", "fingerprint", "frontier", "keeper", "lowering", "pane", "pointstamp")
+FOR_READERS_OF_PAPERS = {"errata.md", "glossary.md", "papers.md"}
+PAGES = {page.name: page.read_text() for page in sorted(DOCS.glob("*.md")) if page.name not in FOR_READERS_OF_PAPERS}
+
+
+def unexplained(page: str) -> list[str]:
+    """Return the words of a page that are in its prose, but neither linked to the glossary nor set in italics."""
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", page, flags=re.S)
+    used = [word for word in TO_LINK if re.search(rf"\b{word}s?\b", prose, flags=re.I)]
+    shown = re.findall(r"\[[^]]*\]\(glossary\.md\)|\*+[^*\n]+\*+", prose)
+    return [word for word in used if not any(word in text.lower() for text in shown)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_words_of_ours_are_linked(page: str) -> None:
+    """A page that uses such a word links it to the glossary, or sets it in italics where it explains it."""
+    assert unexplained(PAGES[page]) == []
+
+
+def test_a_word_without_a_link_is_found() -> None:
+    """Without the links to the glossary, pages have words that are not explained; code does not count."""
+    assert sum(bool(unexplained(page.replace("](glossary.md)", "]"))) for page in PAGES.values()) > 5
+    assert unexplained("`frontier` and [panes](glossary.md), *beats*; fingerprints") == ["fingerprint"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.flow.case import ints, pairs
+from tests.flow.edits import edits_by_topic
 
 import tidegate as tg
 from tidegate.flow import plan
@@ -33,20 +34,9 @@ class Told(Echo):
         return self
 
 
-def example() -> tg.Flow:
-    flow = tg.Flow("edits")
-    columns = "ts TIMESTAMP, page STRING, editor STRING, bytes INT"
-    edits = flow.source("edits", columns, time="ts", watermark=tg.bounded("10 minutes"), late="fail")
-    pages = flow.table("pages", "page STRING, topic STRING")
-    topics = edits.where("bytes > 100").join(pages, on="page")
-    flow.sink("hourly", topics.window("1 hour", every="10 minutes").aggregate(by="topic", n="count(*)"))
-    flow.sink("visits", topics.session("30 minutes").aggregate(by="editor", n="count(*)"))
-    return flow
-
-
 def test_the_text_says_what_is_done_held_and_moved() -> None:
     """Operators, their columns, their watermarks, what they hold and until when, and how times move."""
-    text = str(example().explain())
+    text = str(edits_by_topic().explain())
     for said in (
         "bounded by 10 minutes; late rows stop the run",
         "join ← where#1, pages",
@@ -151,7 +141,7 @@ def test_what_is_forgotten_is_said() -> None:
 
 def test_a_sound_flow_has_no_warnings() -> None:
     """Nothing is pointed out where times complete and state is bounded."""
-    assert example().explain().warnings == ()
+    assert edits_by_topic().explain().warnings == ()
 
 
 WARNED: dict[str, Callable[[tg.Flow], tg.Stream]] = {
@@ -258,7 +248,7 @@ def test_a_flow_without_a_sink_is_pointed_out() -> None:
 
 def test_mermaid_names_every_operator_and_edge() -> None:
     """The chart has a node for each operator and sink, and an edge for each input."""
-    chart = example().explain().mermaid()
+    chart = edits_by_topic().explain().mermaid()
     assert chart.startswith("flowchart TD")
     assert chart.count("-->") == 7
     assert "window#35;1" in chart

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.flow.case import ints
+from tests.flow.edits import edits_by_topic
 
 import tidegate as tg
 from tidegate import layout
@@ -23,17 +24,6 @@ from tidegate.flow.explain.lettering import Lettering
 SPACE = "{http://www.w3.org/2000/svg}"
 Rect = tuple[float, float, float, float]
 Point = tuple[float, float]
-
-
-def example() -> tg.Flow:
-    flow = tg.Flow("edits")
-    columns = "ts TIMESTAMP, page STRING, editor STRING, bytes INT"
-    edits = flow.source("edits", columns, time="ts", watermark=tg.bounded("10 minutes"), late="fail")
-    pages = flow.table("pages", "page STRING, topic STRING")
-    topics = edits.where("bytes > 100").join(pages, on="page")
-    flow.sink("hourly", topics.window("1 hour", every="10 minutes").aggregate(by="topic", n="count(*)"))
-    flow.sink("visits", topics.session("30 minutes").aggregate(by="editor", n="count(*)"))
-    return flow
 
 
 class Drawn:
@@ -219,7 +209,7 @@ def test_what_cannot_be_read_is_noticed(monkeypatch: pytest.MonkeyPatch, name: s
 
 def test_a_page_finds_boxes_and_links() -> None:
     """Every operator and sink has its id, what it is, and whether it holds rows; every link its two ends, escaped."""
-    flow = example()
+    flow = edits_by_topic()
     drawn = Drawn(flow.explain().svg())
     kinds = {key: set(group.attrib["class"].split()) for key, group in drawn.boxes.items()}
     assert list(kinds) == [*(operator.id for operator in flow.plan), "sink hourly", "sink visits"]
@@ -235,7 +225,7 @@ def test_a_page_finds_boxes_and_links() -> None:
 
 def test_inputs_are_at_the_top_and_sinks_at_the_bottom() -> None:
     """Sources are in the first layer, all sinks in the last; a table is right above the join that reads it."""
-    flow = example()
+    flow = edits_by_topic()
     flow.sink("all", flow.source("others", "ts TIMESTAMP", time="ts", watermark=tg.bounded("1 hour")))
     drawn = Drawn(flow.explain().svg())
     top = {key: drawn.card(key)[1] for key in drawn.boxes}
@@ -246,7 +236,7 @@ def test_inputs_are_at_the_top_and_sinks_at_the_bottom() -> None:
 
 def test_the_picture_says_what_the_text_says() -> None:
     """What each operator does, the time of each source, what is held, and how times change, on their edges."""
-    drawn = Drawn(example().explain().svg())
+    drawn = Drawn(edits_by_topic().explain().svg())
     said = {key: " ".join(text.strip() for text, _ in drawn.texts(group)) for key, group in drawn.boxes.items()}
     assert "bytes > 100" in said["where#1"]
     assert "page STRING, topic STRING" in said["pages"]
@@ -303,8 +293,8 @@ def test_a_loop_leads_back() -> None:
 
 def test_it_needs_nothing_else_and_is_always_the_same() -> None:
     """No script, no font, no address but the name of the format; twice the same text; words for who cannot see it."""
-    picture = example().explain().svg()
-    assert picture == example().explain().svg()
+    picture = edits_by_topic().explain().svg()
+    assert picture == edits_by_topic().explain().svg()
     assert re.findall(r"https?://[^\"]*", picture) == ["http://www.w3.org/2000/svg"]
     assert not re.search(r"<script|@import|@font-face|url\(|href| id=", picture)
     root = ElementTree.fromstring(picture)
@@ -317,7 +307,7 @@ def test_it_needs_nothing_else_and_is_always_the_same() -> None:
 
 def test_it_is_light_and_dark() -> None:
     """Colours are those of a light page, and of a dark one where the reader has one, or the notebook around it."""
-    picture = example().explain().svg()
+    picture = edits_by_topic().explain().svg()
     assert 'class="paper tg-paper" fill="#fbfcfd"' in picture
     assert "@media (prefers-color-scheme: dark){.tidegate{--tg-paper:#12171e" in picture
     assert '[data-jp-theme-light="false"] .tidegate' in picture
@@ -342,7 +332,7 @@ def test_what_a_terminal_or_a_page_would_obey_is_escaped() -> None:
 
 def test_a_small_picture_has_names_and_notes() -> None:
     """For a running flow: where each operator is, without what it does."""
-    drawn = Drawn(example().explain().svg(notes={"join#1": "from 09:00 on", "sink hourly": "all"}, small=True))
+    drawn = Drawn(edits_by_topic().explain().svg(notes={"join#1": "from 09:00 on", "sink hourly": "all"}, small=True))
     said = {key: [text for text, _ in drawn.texts(group)] for key, group in drawn.boxes.items()}
     assert said["join#1"] == ["join#1", "from 09:00 on"]
     assert said["sink hourly"] == ["hourly", "all"]

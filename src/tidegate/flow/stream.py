@@ -49,17 +49,21 @@ _IN_SPARK = {
 
 
 class Stream(RowWise, Moved, Held, Ranks, Paired, Looped):
-    """Rows with a time, or the rows of a table; immutable, and usable more than once.
+    """Rows with a time, or the rows of a table. A stream never changes, and can be used more than once.
 
-    Expressions are Spark SQL text. They are parsed and bound here: a column that is not there is an error at once.
+    Expressions are Spark SQL text. They are checked when the method is called: an unknown column is an error at once.
     """
 
     def preview(self, rows: Any, *, limit: int = 20) -> Preview:
-        """Return what this stream gives for a few rows, completed by their end; nothing of it stays in the flow.
+        """Return what this stream gives for a few rows, computed in this process as if they were all that ever comes.
 
-        ``rows`` are dicts of all columns, or what `compute` takes on a `local` session: an Arrow table, a frame, a path
-        of files. Where several sources or tables are needed, a mapping from their names. It runs in this process, and
-        shows at most ``limit`` rows; ``.rows`` has them all.
+        It needs no sink, and changes nothing in the flow. The result shows itself as a table; ``.rows`` has all rows as
+        dicts.
+
+        Args:
+            rows: Dicts of all columns; or what ``compute`` takes on a local session: an Arrow table, a data frame, a
+                path of files. If the stream is made of several sources or tables, a dict from their names to such rows.
+            limit: How many rows are shown.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")

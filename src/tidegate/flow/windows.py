@@ -1,4 +1,4 @@
-"""What follows ``window(…)`` and ``session(…)``: an aggregate, some rows, or a Python function, for each window."""
+"""What follows ``window(…)`` and ``session(…)``: aggregates, some rows, or a Python function, for each window."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Windowed", "calendar_frame", "is_calendar", "session_frame", "window
 
 
 def window_frame(over: tuple[str, str], size: Any, every: Any, offset: Any, lateness: Any) -> WindowFrame:
-    """Check the spans of windows and answer them in units of the time column ``over`` (its name and type)."""
+    """Return windows in units of the time column ``over`` (its name and type), or raise if their spans do not fit."""
     name, type_ = over
     length = parse_span(size, type_, what="size")
     slide = parse_span(every, type_, what="every")
@@ -45,7 +45,7 @@ _UNITS = {"day": ("day", 1), "week": ("day", 7), "month": ("month", 1), "year": 
 
 
 def is_calendar(over: tuple[str, str], size: Any, zone: Any) -> bool:
-    """Whether windows are by the calendar: they have a zone, or a size that is not always as long."""
+    """Whether windows follow the calendar: a zone was given, or the size is in months or years."""
     found = _CALENDAR.fullmatch(size) if isinstance(size, str) else None
     months = found is not None and found[2].lower() in ("month", "year")
     return zone is not None or (months and over[1] not in sqltypes.INTEGERS)
@@ -54,7 +54,7 @@ def is_calendar(over: tuple[str, str], size: Any, zone: Any) -> bool:
 def calendar_frame(
     over: tuple[str, str], size: Any, every: Any, offset: Any, lateness: Any, zone: Any
 ) -> WindowFrame | CalendarFrame:
-    """Check the spans of windows by the calendar, and return them; where all days are as long, as other windows."""
+    """Return windows that follow the calendar, or raise; where all days have 24 hours, they are plain windows."""
     name, type_ = over
     if zone is not None and type_ != "TIMESTAMP":
         raise BadTime(
@@ -86,7 +86,7 @@ def calendar_frame(
 
 
 def _counted(value: Any, what: str, word: str = "", *, least: int | None = 1) -> tuple[int, str]:
-    """Return how many days, weeks, months or years a span is, and which; ``word`` says which are expected."""
+    """Return the number and the unit of a span: days, weeks, months or years. ``word``: the unit that it must have."""
     found = _CALENDAR.fullmatch(value) if isinstance(value, str) else None
     if found is None or (word and found[2].lower() != word) or (least is not None and int(found[1]) < least):
         expected = f"whole {word}s, as the size is" if word else "whole days, weeks, months or years"
@@ -96,12 +96,16 @@ def _counted(value: Any, what: str, word: str = "", *, least: int | None = 1) ->
 
 
 def session_frame(over: tuple[str, str], gap: Any) -> SessionFrame:
-    """Check the gap of sessions and answer it in units of the time column ``over`` (its name and type)."""
+    """Return sessions in units of the time column ``over`` (its name and type)."""
     return SessionFrame(over[0], parse_span(gap, over[1], what="gap"))
 
 
 class Windowed:
-    """Rows in windows or sessions, waiting to be told what to compute: `aggregate`, `top` and the like, or `apply`."""
+    """Rows in windows or sessions, and the methods that say what to compute for each of them.
+
+    A result has the time columns, then ``window`` or ``session`` (a struct of ``start`` and ``end``), then the groups.
+    With several time columns, rows are grouped by those that the windows are not on.
+    """
 
     def __init__(self, stream: Building, frame: WindowFrame | CalendarFrame | SessionFrame, column: str) -> None:
         self._stream = stream
@@ -120,9 +124,15 @@ class Windowed:
         raise AttributeError(f"{self._column}(…) has no {name!r}: follow it with .aggregate(…), .top(…) or .apply(…)")
 
     def aggregate(self, *expressions: str, by: Any = (), **named_expressions: str) -> Stream:
-        """Return one row for each window and group that has rows.
+        """Return one row of aggregates for each window and group that has rows.
 
-        Time columns other than the one that the windows are over group as well.
+        Partial aggregates are kept until the window is complete; sessions, and windows with ``lateness``, keep their
+        rows.
+
+        Args:
+            *expressions: Aggregates with a name: ``"count(*) AS n"``.
+            by: The groups: a column, an expression with ``AS``, or a list of these.
+            **named_expressions: The same as ``name="expression"``: ``n="count(*)"``.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -150,11 +160,16 @@ class Windowed:
             )
 
     def apply(self, function: Callable[..., Any], schema: Any, by: Any = ()) -> Stream:
-        """Let a Python function turn the rows of each window and group into rows of ``schema``.
+        """Return what a Python function makes of the rows of each window and group.
 
-        It gets a ``pyarrow.Table`` of the rows with all columns, sorted by time and then by all columns, and returns a
-        table of the columns of ``schema``: time, window and group are put before them. A function of two parameters
-        gets the window and the group first, as a dict.
+        Rows are kept until the window is complete.
+
+        Args:
+            function: Takes a ``pyarrow.Table`` of the rows with all columns, sorted by time and then by all columns,
+                and returns a table of the columns of ``schema``. If it has two parameters, the first is a dict of the
+                window and the groups.
+            schema: The columns that it returns: ``"ms INT"``.
+            by: The groups: a column, an expression with ``AS``, or a list of these.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -188,7 +203,14 @@ class Windowed:
             )
 
     def top(self, n: int, by: Any = (), order: Any = ()) -> Stream:
-        """Return the first ``n`` rows of each window and group, by ``order``, as `Stream.top` ranks them.
+        """Return the first ``n`` rows of each window and group, with a column ``rank``, from 1.
+
+        ``n`` rows are kept until the window is complete; sessions, and windows with ``lateness``, keep all their rows.
+
+        Args:
+            n: How many rows.
+            by: The groups: a column, an expression with ``AS``, or a list of these.
+            order: As after ORDER BY in Spark SQL: ``"price DESC, name"``.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -205,7 +227,13 @@ class Windowed:
             return self._ranked(top_by(n, by, order, self._stream.schema))
 
     def last(self, n: int, by: Any = ()) -> Stream:
-        """Return the last ``n`` rows of each window and group, as `Stream.last` ranks them.
+        """Return the last ``n`` rows of each window and group; ``rank`` 1 is the latest.
+
+        Rows are sorted by time, then by all columns. They are kept as those of `top` are.
+
+        Args:
+            n: How many rows.
+            by: The groups: a column, an expression with ``AS``, or a list of these.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -221,7 +249,10 @@ class Windowed:
             return self._ranked(last_by(n, by, self._stream.schema))
 
     def latest(self, by: Any = ()) -> Stream:
-        """Return the latest row of each window and group.
+        """Return the latest row of each window and group: `last` with one row, without ``rank``.
+
+        Args:
+            by: The groups: a column, an expression with ``AS``, or a list of these.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -252,7 +283,7 @@ class Windowed:
 
 
 def _takes_key(function: Any) -> bool:
-    """Return whether a function takes (key, rows) and not only (rows)."""
+    """Whether a function takes (key, rows) and not only (rows)."""
     if not callable(function):
         raise BadArgument(f"expected a function on Arrow tables, got {function!r} ({type(function).__name__})")
     try:

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from tidegate.engine.relation import Call
 from tidegate.flow.aggregate_functions import AS_WRITTEN
-from tidegate.flow.agreed.aggregates import STAR, Unsuited, guarded, prepared
+from tidegate.flow.agreed.aggregates import STAR, UnsupportedArguments, guarded, prepared
 from tidegate.flow.agreed.compile import compiled
 from tidegate.flow.agreed.lists import key
-from tidegate.flow.translate import duckdb_type, translated, translated_condition, unsuited
+from tidegate.flow.translate import duckdb_type, translated, translated_condition, unsupported_arguments
 
 __all__ = ["Scope", "compared", "key"]
 
@@ -142,8 +142,8 @@ class Scope:
             given.append(replace(compiled(argument, self.types, engine=True), sql=sql, type=type_))
         try:
             ready = prepared(call.definition, call.function, given, call.rest)
-        except Unsuited as error:
-            raise unsuited(call, error) from None
+        except UnsupportedArguments as error:
+            raise unsupported_arguments(call, error) from None
         found = [guarded(value, chosen) for value in ready.arguments]
         return [(value.sql, value.type or "") for value in found], ready.type
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from tidegate.flow.agreed.compile import Refused, compiled, compiled_condition
 from tidegate.flow.agreed.values import Value, tried
-from tidegate.flow.agreed.zones import elsewhere
+from tidegate.flow.agreed.zones import not_utc
 from tidegate.flow.parser import TokenType
 from tidegate.flow.schema import Column
 from tidegate.flow.sql import Sql
@@ -75,7 +75,7 @@ def hoisted(
     values: list[_Value] = []
     read: list[On] = []
     for condition in conditions:
-        on, more = _on(condition or "true", shapes, len(values), elsewhere())
+        on, more = _on(condition or "true", shapes, len(values), not_utc())
         read.append(on)
         values += more
     found = dict(tables)
@@ -89,7 +89,7 @@ def hoisted(
 
 
 @lru_cache(maxsize=1024)
-def _on(condition: str, tables: _Shapes, first: int, _elsewhere: bool) -> tuple[On, tuple[_Value, ...]]:
+def _on(condition: str, tables: _Shapes, first: int, _not_utc: bool) -> tuple[On, tuple[_Value, ...]]:
     """Return a condition whose calls that may fail are replaced by hoisted columns, and these columns.
 
     They are numbered from ``first`` on.

@@ -1,1 +1,1 @@
-"""What means the same in Spark and in DuckDB: one table, and the translation by it; everything else is refused."""
+"""Translates Spark SQL to DuckDB's SQL, by a table of what means the same in both; everything else is refused."""

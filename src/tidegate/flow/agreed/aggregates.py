@@ -1,4 +1,4 @@
-"""Calls of aggregate functions in DuckDB's SQL: of which types they are known to agree, by the records of functions."""
+"""Calls of aggregate functions in DuckDB's SQL, for the argument types for which they give the same as in Spark."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tidegate.flow.agreed.kinds import bind_kind, filled
 from tidegate.flow.agreed.lists import key
 from tidegate.flow.agreed.values import Value, cast
 
-__all__ = ["STAR", "Aggregated", "Unsuited", "aggregated", "filtered", "guarded", "prepared"]
+__all__ = ["STAR", "Aggregated", "UnsupportedArguments", "aggregated", "filtered", "guarded", "prepared"]
 
-#: What ``count(*)`` is given.
+#: The argument of ``count(*)``.
 STAR = Value("*", "BIGINT", simple=True)
 
 
-class Unsuited(ValueError):
-    """Arguments for which a function is not known to agree; it says which."""
+class UnsupportedArguments(ValueError):
+    """Arguments for which a function may give something else in DuckDB than in Spark; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregated:
-    """The arguments of a call, widened to the types that it is known for; its type; and whether NULL is passed over."""
+    """A call that can be written: its arguments, widened to types that agree; its type; whether it skips NULL."""
 
     arguments: tuple[Value, ...]
     type: str | None
@@ -31,30 +31,33 @@ class Aggregated:
 
 
 def prepared(record: AggregateFunction, name: str, given: Sequence[Value], rest: str = "") -> Aggregated:
-    """Return the arguments of a call for DuckDB, or raise if the function is not known to agree for them."""
+    """Return a call for DuckDB, or raise `UnsupportedArguments` if the function may give something else there.
+
+    ``given`` are the arguments, and ``rest`` is what follows the call: ``IGNORE NULLS`` or ``RESPECT NULLS``.
+    """
     clause = rest.lower().strip()
     if (
         not record.duckdb
         or clause not in ("", "ignore nulls", "respect nulls")
         or (clause and not record.order_sensitive)
     ):
-        raise Unsuited(f"{name} {rest}".strip())
+        raise UnsupportedArguments(f"{name} {rest}".strip())
     said = ", ".join(value.type or "a value of unknown type" for value in given)
     if list(given) == [STAR]:
         if not _counts(record):
-            raise Unsuited(f"{name}(*)")
+            raise UnsupportedArguments(f"{name}(*)")
         return Aggregated((STAR,), "BIGINT", ignores_nulls=False)
     kinds = record.duckdb_takes
     required = [kind for kind in kinds if not kind.endswith("?")]
     many = bool(kinds) and kinds[-1].endswith("…")
     if len(given) < len(required) or (len(given) > len(kinds) and not many):
-        raise Unsuited(f"{name} with {len(given)} arguments")
+        raise UnsupportedArguments(f"{name} with {len(given)} arguments")
     found = []
     for i, value in enumerate(given):
         kind = kinds[min(i, len(kinds) - 1)].rstrip("?…")
         wanted = _wanted(kind, value)
         if wanted == "":
-            raise Unsuited(f"{name}({said})")
+            raise UnsupportedArguments(f"{name}({said})")
         found.append(
             value if wanted is None or wanted == value.type else Value(cast(value.sql, wanted), wanted, value.fails)
         )
@@ -63,7 +66,7 @@ def prepared(record: AggregateFunction, name: str, given: Sequence[Value], rest:
 
 
 def _wanted(kind: str, value: Value) -> str | None:
-    """Return the type to which an argument is widened, None if it stays; nothing if it is not of the kind."""
+    """Return the type to widen an argument to, None if it stays as it is, or '' if it is not of this kind."""
     if kind in LITERALS:
         return None if literal_fits(kind, value.literal) else ""
     for one in kind.split("|"):
@@ -90,8 +93,8 @@ def aggregated(
 ) -> str:
     """Return a call in DuckDB's SQL.
 
-    ``chosen`` are conditions of rows, ``tie`` is by what rows are compared that are otherwise equal, ``order`` is the
-    clause that sorts them.
+    ``chosen`` are the conditions that rows must meet to count. ``order`` is the clause that sorts the rows, and ``tie``
+    the expression that decides between rows that are otherwise equal. ``over`` is the clause of a window function.
     """
     call = replace(call, arguments=tuple(guarded(value, chosen) for value in call.arguments))
     x = call.arguments[0]
@@ -103,7 +106,7 @@ def aggregated(
     if record.duckdb == AS_WRITTEN:
         arguments = ", ".join(value.sql for value in call.arguments)
         if len(call.arguments) > 1 and _counts(record):
-            # Rows count in which no argument is NULL.
+            # A row counts if no argument is NULL.
             full = " AND ".join(f"{value.sql} IS NOT NULL" for value in call.arguments)
             fields = ", ".join(f"'a{i}': {value.sql}" for i, value in enumerate(call.arguments))
             arguments = f"CASE WHEN {full} THEN {{{fields}}} END"
@@ -124,7 +127,10 @@ def aggregated(
 
 
 def guarded(value: Value, chosen: Sequence[str]) -> Value:
-    """Return an argument that is computed for chosen rows only: DuckDB computes arguments before it chooses."""
+    """Return an argument that is computed only for rows that count.
+
+    DuckDB computes arguments before it filters, so one that fails on other rows would fail the query.
+    """
     if not chosen or not value.fails:
         return value
     met = " AND ".join(f"({condition})" for condition in chosen)
@@ -132,10 +138,10 @@ def guarded(value: Value, chosen: Sequence[str]) -> Value:
 
 
 def _counts(record: AggregateFunction) -> bool:
-    """Whether it takes any number of arguments, and the star."""
+    """Whether a function takes any number of arguments, and ``*``."""
     return bool(record.duckdb_takes) and record.duckdb_takes[-1].endswith("…")
 
 
 def filtered(conditions: Sequence[str]) -> str:
-    """Return the clause that chooses rows, if there are conditions."""
+    """Return the FILTER clause for conditions; an empty text if there are none."""
     return f" FILTER (WHERE {' AND '.join(f'({c})' for c in conditions)})" if conditions else ""

@@ -1,4 +1,4 @@
-"""Calls of functions, by the signatures of the table; and structs."""
+"""Translates calls of functions, by the signatures of the table, and structs."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from tidegate.flow.parser import Tree, exp
 
 __all__ = ["CASTING", "LITERALS", "Calls", "literal_fits"]
 
-#: Names of types that are functions: they cast.
+#: Functions that cast to a type, most of them named after it.
 CASTING = {
     "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INT", "bigint": "BIGINT", "float": "FLOAT",
     "double": "DOUBLE", "string": "STRING", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP",
     "to_date": "DATE", "to_timestamp": "TIMESTAMP",
 }  # fmt: skip
-#: Kinds of literals.
+#: Kinds of arguments that have to be literals, and their types in Python.
 LITERALS: dict[str, type | tuple[type, ...]] = {"text": str, "number": int, "truth": bool, "share": (str, int)}
 
 
 def literal_fits(kind: str, literal: Any) -> bool:
-    """Whether a literal is of a kind of literals."""
+    """Whether a literal is of a kind of `LITERALS`."""
     return isinstance(literal, LITERALS[kind]) and (kind == "truth" or not isinstance(literal, bool))
 
 
-#: Functions of which later arguments are computed only if the earlier ones are NULL.
+#: Functions that compute an argument only if those before it are NULL.
 _LAZY = ("coalesce", "nvl", "ifnull")
-#: Functions that fail on no values of theirs, and those that do not on fractions.
+#: Functions that never fail, and those that never fail on FLOAT and DOUBLE.
 _SAFE = frozenset({
     "length", "char_length", "character_length", "upper", "ucase", "trim", "btrim", "ltrim", "rtrim", "startswith",
     "endswith", "contains", "size", "array_size", "cardinality", "isnull", "isnotnull", "isnan",
 })  # fmt: skip
 _SAFE_OF_FRACTIONS = frozenset({"abs"})
-#: Functions that call another one on elements, and fail where that does.
+#: Functions that call a lambda for elements, and fail only if that does.
 _OVER_ELEMENTS = frozenset({"transform", "filter", "exists", "forall", "aggregate", "reduce", "zip_with"})
-#: Functions that make dates and instants of whole numbers.
+#: Functions that make dates and instants of integers.
 _OF_NUMBERS = ("timestamp_micros", "date_from_unix_date", "timestampadd")
 
 
 def _is_safe(name: str, values: Sequence[Value | Lambda]) -> bool:
-    """Whether a call cannot fail: neither it nor its arguments."""
+    """Whether a call cannot fail: neither the function nor one of its arguments."""
     if any(value.fails for value in values):
         return False
     of_fractions = name in _SAFE_OF_FRACTIONS and all(value.type in sqltypes.FRACTIONS for value in values)
@@ -53,12 +53,12 @@ def _is_safe(name: str, values: Sequence[Value | Lambda]) -> bool:
 
 
 def _name(node: Tree) -> str:
-    """Return the name that a function gives an element, if that is all there is."""
+    """Return the name if a node is a plain name, such as a parameter; otherwise an empty text."""
     return str(node.name) if isinstance(node, exp.Column | exp.Identifier) else ""
 
 
 class Calls(Conditions):
-    """Translates calls."""
+    """Translates calls of functions."""
 
     def visit_anonymous(self, node: Tree) -> Value:
         name = node.name.lower()
@@ -87,12 +87,12 @@ class Calls(Conditions):
         if refusal is not None:
             raise refusal
         said = ", ".join(
-            "a function" if isinstance(part, exp.Lambda) else self._said(self.value(part)) for part in given
+            "a function" if isinstance(part, exp.Lambda) else self._type_name(self.value(part)) for part in given
         )
         raise self.refused(node, f"{name}({said})")
 
     def _called(self, node: Tree, entry: Signature, rule: Rule, given: Sequence[Tree]) -> Value | None:
-        """Return a call of a function, if its arguments are of the kinds that an entry is for."""
+        """Return a call by one entry of the table, or None if the entry is for arguments of other kinds."""
         bound: dict[str, str | None] = {}
         values: list[Value | Lambda] = []
         for i, part in enumerate(given):
@@ -124,7 +124,7 @@ class Calls(Conditions):
             self._argument(entry, value, i, bound, node) if isinstance(value, Value) else value
             for i, value in enumerate(values)
         ]
-        # The bounds of time are instants that are made of numbers: they do not fail, and conditions on them are many.
+        # The engine compares with bounds of time, which are made of literal numbers: those never fail.
         bound_of_time = entry.name in _OF_NUMBERS and node.find(exp.Identifier) is None
         if entry.name in _LAZY and any(value.fails for value in widened[1:] if isinstance(value, Value)):
             known = self._first_known([value for value in widened if isinstance(value, Value)])
@@ -133,9 +133,9 @@ class Calls(Conditions):
         return Value(self._written(node, rule, widened, gives, entry.name), gives, fails)
 
     def _first_known(self, values: Sequence[Value]) -> str:
-        """Return the first of some values that is not NULL.
+        """Return SQL for the first of some values that is not NULL; the values after it are not computed.
 
-        What follows it is not computed; DuckDB pulls what stands in it twice out of its own ``coalesce``.
+        DuckDB's own ``coalesce`` does not do: an expression that occurs twice in it is computed in advance.
         """
         if len(values) == 1:
             return values[0].sql
@@ -163,7 +163,11 @@ class Calls(Conditions):
         return filled(entry.gives, bound)
 
     def _lambda(self, node: Tree, kind: str, bound: dict[str, str | None]) -> Lambda | None:
-        """Return a function, if what it gives is of a kind; a letter for it that is not bound yet becomes bound."""
+        """Return the function of a lambda, or None if it has the wrong number of parameters.
+
+        ``kind`` says what it takes and gives, such as ``T -> U``. If the letter of what it gives is not in ``bound``
+        yet, it is bound to the type of the body.
+        """
         takes, _, gives = (part.strip() for part in kind.partition("->"))
         kinds = [part.strip() for part in takes.strip("()").split(",")]
         names = [part.name for part in node.expressions]
@@ -171,7 +175,7 @@ class Calls(Conditions):
             return None
         number = next(self._numbers)
         own = {
-            # Spark counts elements from 0, DuckDB from 1.
+            # Spark numbers elements from 0, DuckDB from 1.
             name.lower(): Value(
                 f"CAST(__λ{number}_{i} - 1 AS INT)" if part == "INT" else f"__λ{number}_{i}", filled(part, bound)
             )
@@ -186,7 +190,7 @@ class Calls(Conditions):
         known = bound.get(gives)
         if gives in bound and known is not None and body.type != known:
             if body.type != "VOID":
-                raise self.refused(node, f"a function that gives {self._said(body)} where {known} is needed")
+                raise self.refused(node, f"a function that gives {self._type_name(body)} where {known} is needed")
             body = Value(cast(body.sql, known), known, body.fails)
         elif not bind_kind(gives, body.type, bound):
             return None
@@ -198,9 +202,10 @@ class Calls(Conditions):
         return self._named_by_user(node) or super().visit_bracket(node)
 
     def _named_by_user(self, node: Tree) -> Value | None:
-        """Return ``transform(array(x), name -> …)[0]``, by which one gives a value a name: there is no other way.
+        """Return ``transform(array(x), name -> …)[0]`` without the list, or None if it is something else.
 
-        Its only element is there; to look for it would need the list twice, and DuckDB takes long for what is nested.
+        That is how users give a value a name in Spark SQL. Taking the element out of a list would need the list twice
+        in the SQL, and DuckDB is slow for deeply nested expressions.
         """
         made, index = node.this, node.expressions[0]
         if len(node.expressions) != 1 or not (
@@ -223,7 +228,7 @@ class Calls(Conditions):
         return Value(cast(sql, function.type), function.type, value.fails or function.fails)
 
     def _zipped(self, node: Tree, given: Sequence[Tree]) -> Value:
-        """Lists, element by element in structs: fields have the names of columns, or else their numbers."""
+        """Return ``arrays_zip``: structs of the elements at the same position, with names of columns or numbers."""
         values = [self.value(part) for part in given]
         lists = [value.type if value.type and value.type != EMPTY else "" for value in values]
         types = [sqltypes.element(type_) if type_.startswith("ARRAY<") else None for type_ in lists]
@@ -231,7 +236,7 @@ class Calls(Conditions):
         plain = all(name or isinstance(part, exp.Anonymous) for name, part in zip(named, given, strict=True))
         fields = dict(zip((name or str(i) for i, name in enumerate(named)), types, strict=False))
         if not plain or None in types or len(fields) < len(given):
-            raise self.refused(node, f"arrays_zip({', '.join(self._said(value) for value in values)})")
+            raise self.refused(node, f"arrays_zip({', '.join(self._type_name(value) for value in values)})")
         lets: Lets = []
         values = [self.named(value, lets) for value in values]
         known = " AND ".join(f"{value.sql} IS NOT NULL" for value in values)

@@ -1,4 +1,4 @@
-"""Casts that take more than a template to write: of fractions, and from and to texts."""
+"""Casts that a template cannot write: of fractions, and from and to texts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tidegate.flow.agreed.instants import check_word
 from tidegate.flow.agreed.kinds import decimal
-from tidegate.flow.agreed.regexes import Unlike
+from tidegate.flow.agreed.regexes import MeaningDiffers
 from tidegate.flow.agreed.values import Given, duckdb_type, failing, let
 
 __all__ = [
@@ -18,16 +18,16 @@ _LAST = "9223372036854775807"
 
 
 def truncated(given: Given) -> str:
-    """Return a fraction without its decimals; it fails if there is no such integer."""
+    """Return a fraction without its decimals, as an integer; it fails if the integer is out of range."""
     x = given[0]
     if given.gives == "BIGINT":
-        # The double of the last BIGINT is one more.
+        # The greatest BIGINT, as a DOUBLE, is rounded up by one.
         return f"CASE WHEN {x} = 9223372036854775808 THEN {_LAST} ELSE CAST(trunc({x}) AS BIGINT) END"
     return f"trunc({x})"
 
 
 def narrowed(given: Given) -> str:
-    """Return a double as a float: too large ones are infinite."""
+    """Return a DOUBLE as a FLOAT; what is too large becomes infinite."""
     x = given[0]
     return (
         f"CASE WHEN isnan({x}) THEN CAST('nan' AS FLOAT) WHEN {x} >= 3.4028235677973366e38 THEN CAST('inf' AS FLOAT) "
@@ -37,21 +37,21 @@ def narrowed(given: Given) -> str:
 
 
 def exact_double(given: Given) -> str:
-    """Return a decimal as the double next to it."""
+    """Return a decimal as the nearest DOUBLE."""
     value = given.arguments[0]
     size = decimal(value.type)
     if size is None or size[0] > 15:
-        raise Unlike("a decimal of more than 15 digits is not cast to DOUBLE")
+        raise MeaningDiffers("a decimal of more than 15 digits is not cast to DOUBLE")
     return given[0]
 
 
-# Texts that are cast. Java trims what is not printed, from both ends.
+# Casts of texts. Java first trims spaces and control characters from both ends.
 
 _SPACE = r"[\x{00}-\x{20}\x{7f}]*"
 
 
 def _parts(given: Given, pattern: str, body: Callable[[str], str], why: str) -> str:
-    """Return what is made of a trimmed text that has a pattern; others fail."""
+    """Return what ``body`` makes of a trimmed text that matches a pattern; a text that does not match fails."""
     trimmed = f"regexp_extract({given[0]}, '(?s)\\A{_SPACE}(.*?){_SPACE}\\z', 1)"
     fail = failing(f"no {why}", given.gives)
     s = "__λs"
@@ -60,13 +60,13 @@ def _parts(given: Given, pattern: str, body: Callable[[str], str], why: str) -> 
 
 
 def integer_of_text(given: Given) -> str:
-    """Return the integer that a text says."""
+    """Return the integer that a text stands for."""
     type_ = duckdb_type(given.gives or "")
     return _parts(given, r"\A[+-]?[0-9]+\z", lambda s: f"CAST({s} AS {type_})", "integer")
 
 
 def double_of_text(given: Given) -> str:
-    """Return the double that a text says, also in words."""
+    """Return the DOUBLE that a text stands for, also if it is a word such as ``NaN`` or ``Infinity``."""
     number = r"\A[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\z"
     words = r"(?i)\A(nan|[+-]?inf|[+-]?infinity)\z"
 
@@ -78,7 +78,7 @@ def double_of_text(given: Given) -> str:
 
 
 def truth_of_text(given: Given) -> str:
-    """Return what a text says about truth."""
+    """Return the BOOLEAN that a text stands for."""
     words = r"(?i)\A(t|true|y|yes|1|f|false|n|no|0)\z"
     return _parts(given, words, lambda s: f"lower({s}) IN ('t', 'true', 'y', 'yes', '1')", "truth value")
 
@@ -87,7 +87,7 @@ _DATE = r"\A([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T](?s:.*))?)?)
 
 
 def date_of_text(given: Given) -> str:
-    """Return the date that a text begins with: of a year alone, its first day."""
+    """Return the date at the beginning of a text. A missing month or day is 1."""
     literal = given.literal(0)
     if isinstance(literal, str):
         check_word(literal)
@@ -101,7 +101,7 @@ def date_of_text(given: Given) -> str:
 
 
 def text_of_date(given: Given) -> str:
-    """Return a date as a text; years of more than four digits have a sign."""
+    """Return a date as a text; a year before 0 or after 9999 has a sign."""
     x = given[0]
     return f"CASE WHEN year({x}) BETWEEN 0 AND 9999 THEN strftime({x}, '%Y-%m-%d') ELSE {_signed(x)} END"
 
@@ -113,7 +113,7 @@ def _signed(x: str) -> str:
 
 
 def text_of_instant(given: Given) -> str:
-    """Return an instant as a text: its fraction without zeros at its end."""
+    """Return an instant as a text, without zeros at the end of its fraction."""
     x = given[0]
     fraction = f"rtrim(strftime({x}, '.%f'), '0')"
     clock = f"strftime({x}, ' %H:%M:%S') || CASE WHEN {fraction} = '.' THEN '' ELSE {fraction} END"

@@ -1,13 +1,15 @@
-"""Lists of two tables whose differences add up to little: then what they add up to themselves is close as well.
+"""Makes joins on close lists fast: first it compares the sums of the lists, which is cheap and excludes most pairs.
 
-Who joins by ``reduce(zip_with(l.a, r.b, (x, y) -> abs(x - y)), 0D, (s, t) -> s + t) < 0.5`` compares every row of one
-table with every row of the other, element by element. The sums of both lists differ by no more than their elements do
-(the triangle inequality). Each is found once for a row, and to compare two numbers costs next to nothing. What is left
-is decided by all differences, without what it takes to tell NULL from NaN.
+``reduce(zip_with(l.a, r.b, (x, y) -> abs(x - y)), 0D, (s, t) -> s + t) < 0.5`` as a condition of a join asks whether
+two lists are close. Evaluated as it is written, it compares every row of one table with every row of the other, element
+by element. But if the differences of the elements add up to less than a bound, then the sums of the two lists differ by
+less than that bound (the triangle inequality). The sums are computed once for each row, and comparing two numbers is
+cheap. Only the pairs that are left need all differences. Those are added up without telling NULL from NaN.
 
-The conditions here hold wherever the given one does, also in numbers that are rounded: a sum of ``n`` doubles is off by
-less than ``n u`` times the sum of their absolute values, where ``u`` is 2 to the power of -53, which is less than ``n n
-u`` times the greatest of them. Four times that, and a little more, covers what else is rounded on the way.
+The conditions made here are never false where the given one is true, even though doubles are rounded. A rounded sum of
+``n`` doubles is off by less than ``n u`` times the sum of their absolute values, where ``u`` is 2 to the power of -53.
+That is less than ``n n u`` times the greatest of them. The conditions allow for four times that and a little more,
+which covers all other rounding.
 """
 
 from __future__ import annotations
@@ -22,16 +24,16 @@ __all__ = ["Close", "close_lists", "close_sums"]
 
 _EPSILON = "CAST('4.5e-16' AS DOUBLE)"
 _INFINITE = "CAST('infinity' AS DOUBLE)"
-#: By so much a bound is wider than it is written: more than lists of any length that there is are off by.
+#: A bound is made wider by this factor, which is more than the rounding errors of a list of any real length.
 _WIDER = 1 + 2**-20
-#: Smaller bounds, but for 0, are not made wider by that.
+#: Bounds that are smaller, but not 0, could not be made wider by that factor.
 _LEAST = 1e-300
 
 
 def close_lists(node: Tree) -> tuple[Tree, Tree, Tree, Tree] | None:
-    """Return the lists whose differences a condition bounds, what these are added to, and the bound; or None.
+    """Return the two lists whose distance a condition bounds, the start of the sum, and the bound; or None.
 
-    The lists are columns of two tables, and terms are absolute values of differences.
+    The lists must be columns of two different tables, and the terms absolute values of differences.
     """
     found = upper_bound(node)
     if found is None:
@@ -48,7 +50,7 @@ def close_lists(node: Tree) -> tuple[Tree, Tree, Tree, Tree] | None:
 
 
 def _is_difference(function: Tree) -> bool:
-    """Whether a function of two is the absolute value of their difference."""
+    """Whether a function returns the absolute value of the difference of its two parameters."""
     body = bare(function.this)
     if not isinstance(body, exp.Anonymous) or body.name.lower() != "abs" or len(body.expressions) != 1:
         return False
@@ -63,9 +65,9 @@ def _is_difference(function: Tree) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Conditions that hold wherever the differences of two lists add up to a bound or less.
+    """Conditions that are true wherever the differences of two lists add up to less than a bound.
 
-    Those on ``sums`` compare numbers that a row has by itself; ``differences`` adds all of them up.
+    ``sums`` compare numbers that can be computed from one row alone. ``differences`` adds up all differences.
     """
 
     sums: tuple[Value, ...]
@@ -73,23 +75,23 @@ class Close:
 
 
 def close_sums(a: Value, b: Value, start: Value, bound: Value) -> Close | None:
-    """Return what holds if the differences of two lists, from 0 on, add up to a bound or less.
+    """Return conditions that are true if the differences of lists ``a`` and ``b``, added to 0, are within a bound.
 
-    There is nothing but for lists of doubles, and a bound that is written out.
+    Return None unless the lists are of doubles and the bound is a literal.
     """
     limit = _number(bound)
     doubles = a.type == b.type == "ARRAY<DOUBLE>" and start.type == "DOUBLE"
     if limit is None or not doubles or start.literal != 0:
         return None
     wider = f"CAST('{limit * _WIDER!r}' AS DOUBLE)"
-    # Of all elements, and of the first: where the sums of all are alike, those may not be.
+    # Sums of all elements, and of the first ones: if the former are close, the latter may still differ.
     sides = [(a.sql, b.sql), tuple(f"list_slice({side.sql}, 1, {FIRST})" for side in (a, b))]
     sums = [
         Value(f"({_end(one, '-')} - {wider} <= {_end(other, '+')})", "BOOLEAN")
         for left, right in sides
         for one, other in ((left, right), (right, left))
     ]
-    # What is not known counts as infinite here, so that nothing has to be looked at twice.
+    # An element that is NULL counts as infinitely far, so no second look at the lists is needed.
     each = f"coalesce(abs(struct_extract(__λd, 1) - struct_extract(__λd, 2)), {_INFINITE})"
     total = f"coalesce(list_sum(list_transform(list_zip({a.sql}, {b.sql}), lambda __λd: {each})), 0.0::DOUBLE)"
     known = f"{a.sql} IS NOT NULL AND {b.sql} IS NOT NULL"
@@ -97,7 +99,7 @@ def close_sums(a: Value, b: Value, start: Value, bound: Value) -> Close | None:
 
 
 def _number(bound: Value) -> float | None:
-    """Return a bound that is written out, if it is one that can be made wider."""
+    """Return the value of a bound if it is a literal that can be widened; otherwise None."""
     if bound.literal is None or isinstance(bound.literal, bool):
         return None
     try:
@@ -108,7 +110,10 @@ def _number(bound: Value) -> float | None:
 
 
 def _end(elements: str, sign: str) -> str:
-    """Return the least (``-``) or the greatest (``+``) that the sum of a list can be: any, if that is not known."""
+    """Return the least (``-``) or the greatest (``+``) value that the exact sum of a list may have.
+
+    If the sum is not finite, that is minus or plus infinity.
+    """
     total = f"coalesce(list_sum({elements}), 0.0::DOUBLE)"
     most = f"greatest(abs(list_max({elements})), abs(list_min({elements})))"
     off = f"coalesce({_EPSILON} * len({elements}) * (len({elements}) + 4) * {most}, 0.0::DOUBLE)"

@@ -1,4 +1,4 @@
-"""The translation: a tree of Spark SQL to DuckDB's SQL, node by node, each with its type; the rest is refused.
+"""Translates an expression of Spark SQL to DuckDB's SQL, node by node; what is not known to agree is refused.
 
 >>> compiled("a DIV 2 > 1 AND name LIKE 'T%'", {"a": "BIGINT", "name": "STRING"}).type
 'BOOLEAN'
@@ -21,37 +21,45 @@ from tidegate.flow.agreed.nodes import Refused, Types
 from tidegate.flow.agreed.operators import BINARY, UNARY
 from tidegate.flow.agreed.parsing import PREFIX, parse_plain
 from tidegate.flow.agreed.values import Value
-from tidegate.flow.agreed.zones import elsewhere
+from tidegate.flow.agreed.zones import not_utc
 from tidegate.flow.parser import Tree, exp
 
 __all__ = ["PREFIX", "Compiler", "Refused", "Types", "compiled", "compiled_condition"]
 
 
 @lru_cache(maxsize=4096)
-def _compiled(sql: str, types: tuple[tuple[str, str | None], ...], engine: bool, rows: bool, _elsewhere: bool) -> Value:
+def _compiled(sql: str, types: tuple[tuple[str, str | None], ...], engine: bool, rows: bool, _not_utc: bool) -> Value:
     compiler = Compiler(PREFIX + sql, len(PREFIX), dict(types), engine=engine)
     return compiler.of_rows(parse_plain(sql)) if rows else compiler.value(parse_plain(sql))
 
 
 def compiled(sql: str, types: Types, *, engine: bool = False) -> Value:
-    """Return an expression in DuckDB's SQL, or raise `Refused`; the engine's own texts may use a few functions more."""
+    """Return an expression of Spark SQL in DuckDB's SQL, or raise `Refused`.
+
+    ``types`` are the columns that it may read. ``engine`` says that the engine wrote it: then a few more functions are
+    known.
+    """
     return _once(sql, types, engine=engine, rows=False)
 
 
 def compiled_condition(sql: str, types: Types, *, engine: bool = False) -> Value:
-    """Return the condition by which rows are chosen or joined in DuckDB's SQL, or raise `Refused`."""
+    """Return a condition that filters or joins rows in DuckDB's SQL, or raise `Refused`."""
     return _once(sql, types, engine=engine, rows=True)
 
 
-#: How a number begins that is another one in each step: ``__moving(x, n)``.
+#: ``__moving(x, n)`` is ``n``, a number that is another one in each step.
 _MOVING = "__moving("
-#: What stands for such numbers, one after the other: no number that is written is so long.
+#: Stand-ins for such numbers, counted up: nobody writes a number of so many digits.
 _STAND_IN = 8_070_605_040_302_010_000
 _OF_STAND_IN = re.compile(r"\b80706050403020(\d{5})\b")
 
 
 def _once(sql: str, types: Types, *, engine: bool, rows: bool) -> Value:
-    """Return the translation of a text; those of the engine that differ in moving numbers only are translated once."""
+    """Return the translation of a text, from the cache if possible.
+
+    The engine writes the same texts in every step, with other moving numbers. Those are replaced by stand-ins before
+    the translation, and put back after it, so that such texts are translated once.
+    """
     known = tuple(types.items())
     places = _moving(sql) if engine and _MOVING in sql and "'" not in sql else []
     form, end = "", 0
@@ -59,16 +67,16 @@ def _once(sql: str, types: Types, *, engine: bool, rows: bool) -> Value:
         form += f"{sql[end:start]}{_STAND_IN + i}"
         end = stop
     try:
-        found = _compiled(form + sql[end:], known, engine, rows, elsewhere())
+        found = _compiled(form + sql[end:], known, engine, rows, not_utc())
     except Refused:
-        # With the text as it was written.
-        return _compiled(sql, known, engine, rows, elsewhere())
+        # The error has to show the text as it was written.
+        return _compiled(sql, known, engine, rows, not_utc())
     numbers = [sql[start:stop] for start, stop in places]
     return replace(found, sql=_OF_STAND_IN.sub(lambda one: numbers[int(one[1]) - _STAND_IN % 100_000], found.sql))
 
 
 def _moving(sql: str) -> list[tuple[int, int]]:
-    """Return where the digits of moving numbers are in a text.
+    """Return where the digits of moving numbers begin and end in a text.
 
     >>> _moving("x < __moving(f(x, 2), 12L) AND y")
     [(22, 24)]
@@ -86,13 +94,13 @@ def _moving(sql: str) -> list[tuple[int, int]]:
 
 
 class Compiler(Calls):
-    """Translates all nodes: what has no method here, or in a class above, is refused."""
+    """Translates trees. A node for which neither this class nor one above has a method is refused."""
 
     def value(self, node: Tree) -> Value:
-        """Return the translation of a node: the entries of a function ask for that of an argument one after another."""
+        """Return the translation of a node; it is cached, since every entry for a function asks for its arguments."""
         key = (id(node), id(self.parameters))
         if key not in self._known:
-            # The parameters are held, so that none that come later are taken for them.
+            # Keep a reference to the parameters, so that no other object gets their id.
             self._known[key] = (self._value(node), self.parameters)
         return self._known[key][0]
 

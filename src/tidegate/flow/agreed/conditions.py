@@ -1,4 +1,4 @@
-"""Conditions, and the choices that they make."""
+"""Translates conditions, and CASE."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tidegate.flow.agreed.close import close_lists, close_sums
 from tidegate.flow.agreed.early import of_first_terms
 from tidegate.flow.agreed.kinds import bind_kind
 from tidegate.flow.agreed.operators import Operators
-from tidegate.flow.agreed.regexes import Unlike, java_regex, like_pattern
+from tidegate.flow.agreed.regexes import MeaningDiffers, java_regex, like_pattern
 from tidegate.flow.agreed.rules import found_in
 from tidegate.flow.agreed.values import Lets, Value, duckdb_text, let_all
 from tidegate.flow.parser import Tree, exp
@@ -19,9 +19,9 @@ __all__ = ["Conditions"]
 T = TypeVar("T")
 
 
-#: A condition that is longer is computed once, by a name, if what follows it depends on it: that costs time.
+#: A longer condition that is needed twice gets a name, so that it is written once; that costs a little time.
 _LONG = 400
-#: So many conditions stand beside each other.
+#: Up to this many conditions are put into one CASE.
 _FEW = 8
 
 
@@ -35,16 +35,16 @@ class Conditions(Operators):
         return self._connected([self.condition(part) for part in _chain(node, exp.Or)], "OR")
 
     def _connected(self, parts: Sequence[Value], word: str) -> Value:
-        """Conditions one after the other: as in Spark, what follows the one that decides is not computed."""
+        """Return conditions connected by AND or OR. As in Spark, what follows the one that decides is not computed."""
         if any(part.fails for part in parts[1:]):
             return Value(f"({self._one_by_one(parts, word)})", "BOOLEAN", fails=True)
         return Value(f"({_joined(parts, word)})", "BOOLEAN", parts[0].fails)
 
     def _one_by_one(self, parts: Sequence[Value], word: str) -> str:
-        """Return conditions that are computed in turn.
+        """Return conditions connected by AND or OR that are computed one after the other.
 
-        What is long is written only once, so that it can be nested; of many, one half is computed after the other:
-        DuckDB needs much memory for what is nested deeply.
+        A long condition is written only once, since its text would double with each level of nesting. Many conditions
+        are split into halves, since DuckDB needs much memory for deep nesting.
         """
         if len(parts) == 1:
             return parts[0].sql
@@ -59,10 +59,11 @@ class Conditions(Operators):
         return let_all(lets, f"CASE WHEN {no}{first} THEN {end} ELSE {first} {word} ({others}) END")
 
     def of_rows(self, node: Tree) -> Value:
-        """Return the condition by which rows are chosen or joined.
+        """Return a condition that filters or joins rows.
 
-        As in Spark, those of its parts come first that do not fail, and rows are found by them. Of a sum that may not
-        reach a bound, the first terms come before all of them; of lists that have to be close, their sums.
+        As in Spark, the parts that cannot fail come first, and rows are looked up by them. Two kinds of parts get a
+        cheap check before them: a sum with an upper bound, on its first terms; and the distance of two lists, on their
+        sums.
         """
         chain = _chain(node, exp.And)
         parts = sorted((self.condition(part) for part in chain), key=lambda part: part.fails)
@@ -77,7 +78,7 @@ class Conditions(Operators):
         return Value(f"({_joined([*safe, guarded], 'AND')})", "BOOLEAN", fails=True)
 
     def _early(self, chain: Sequence[Tree]) -> tuple[list[Value], list[Value]]:
-        """Return what sums of lists that have to be close are like; and what decides early, before what decides."""
+        """Return cheap checks: comparisons of sums; and conditions, each with a cheap check before it."""
         sums: list[Value] = []
         found: list[Value] = []
         for part in chain:
@@ -91,11 +92,11 @@ class Conditions(Operators):
         return sums, found
 
     def _in_turn(self, sums: Sequence[Value], early: Sequence[Value], parts: Sequence[Value]) -> Value:
-        """Return conditions of rows of which some are computed first, and others only where those hold.
+        """Return a condition that computes the early checks first, and the other parts only where they are true.
 
-        DuckDB would sort them by what it thinks that they cost. Rows are chosen where a condition is true, so that it
-        may be false where it is not known. Parts without functions of elements stay beside each other: joins go by
-        them.
+        They are nested CASEs, since DuckDB would sort conditions by their estimated cost. A row is chosen only where
+        the condition is true, so it may be false where it would be NULL. Parts without lambdas stay outside, connected
+        by AND, because DuckDB can use them to find the rows of a join.
         """
         known = {part.sql for part in early}
         others = [part for part in parts if part.sql not in known]
@@ -111,10 +112,10 @@ class Conditions(Operators):
         return Value(f"({_joined([*plain, *sums, in_turn], 'AND')})", "BOOLEAN", any(part.fails for part in parts))
 
     def condition(self, node: Tree) -> Value:
-        """Return the translation of what has to be a truth value."""
+        """Return the translation of a node that has to be a BOOLEAN."""
         value = self.value(node)
         if value.type not in ("BOOLEAN", "VOID"):
-            raise self.refused(node, f"{self._said(value)} as a condition")
+            raise self.refused(node, f"{self._type_name(value)} as a condition")
         return Value(f"({value.sql})", "BOOLEAN", value.fails, value.literal)
 
     def visit_not(self, node: Tree) -> Value:
@@ -122,23 +123,23 @@ class Conditions(Operators):
         return Value(f"(NOT {inner.sql})", "BOOLEAN", inner.fails)
 
     def visit_is(self, node: Tree) -> Value:
-        self._only(node, "this", "expression")
+        self._allow_only(node, "this", "expression")
         inner = self.value(node.this)
         if isinstance(node.expression, exp.Null):
             return Value(f"({inner.sql} IS NULL)", "BOOLEAN", inner.fails)
         if isinstance(node.expression, exp.Boolean) and inner.type == "BOOLEAN":
             return Value(f"({inner.sql} IS {'TRUE' if node.expression.this else 'FALSE'})", "BOOLEAN", inner.fails)
-        raise self.refused(node, f"{self._said(inner)} IS")
+        raise self.refused(node, f"{self._type_name(inner)} IS")
 
     def visit_in(self, node: Tree) -> Value:
-        self._only(node, "this", "expressions")
+        self._allow_only(node, "this", "expressions")
         given = [self.value(part) for part in (node.this, *node.expressions)]
         first, *others = (self._of_text(value, given[0], node) for value in given)
         wide = self._common(node, [first, *others], "IN")
         if not bind_kind("A", wide, {}) or wide == "VOID":
-            raise self.refused(node, f"IN of {self._said(first)}")
+            raise self.refused(node, f"IN of {self._type_name(first)}")
         if any(value.fails for value in others[1:]):
-            # As in Spark, what follows an equal one is not computed.
+            # As in Spark, nothing is computed after the first equal value.
             lets: Lets = []
             named = self.named(first, lets)
             return self._let(lets, self._connected([self._operated(node, "=", named, v) for v in others], "OR"))
@@ -146,7 +147,7 @@ class Conditions(Operators):
         return Value(f"({texts[0]} IN ({', '.join(texts[1:])}))", "BOOLEAN", any(v.fails for v in given))
 
     def visit_between(self, node: Tree) -> Value:
-        self._only(node, "this", "low", "high")
+        self._allow_only(node, "this", "low", "high")
         x, low, high = (self.value(node.args[name]) for name in ("this", "low", "high"))
         lets: Lets = []
         named = self.named(x, lets)
@@ -159,11 +160,11 @@ class Conditions(Operators):
         return Value(let_all(lets, value.sql), value.type, value.fails)
 
     def visit_like(self, node: Tree, escape: str = "\\") -> Value:
-        self._only(node, "this", "expression", "negate")
+        self._allow_only(node, "this", "expression", "negate")
         pattern = self._pattern(node, "LIKE", lambda text: like_pattern(text, escape))
         text = self.value(node.this)
         if text.type != "STRING":
-            raise self.refused(node, f"{self._said(text)} LIKE")
+            raise self.refused(node, f"{self._type_name(text)} LIKE")
         sql = f"({text.sql} LIKE {duckdb_text(pattern)} ESCAPE '\\')"
         return Value(f"(NOT {sql})" if node.args.get("negate") else sql, "BOOLEAN", text.fails)
 
@@ -173,7 +174,7 @@ class Conditions(Operators):
             raise self.refused(node.expression, f"{word} with a pattern that is no literal")
         try:
             return read(value.literal)
-        except Unlike as error:
+        except MeaningDiffers as error:
             raise self.refused(node.expression, f"{word} with this pattern", str(error)) from None
 
     def visit_escape(self, node: Tree) -> Value:
@@ -183,17 +184,17 @@ class Conditions(Operators):
         return self.visit_like(node.this, escape)
 
     def visit_regexplike(self, node: Tree) -> Value:
-        self._only(node, "this", "expression")
+        self._allow_only(node, "this", "expression")
         regex = self._pattern(node, "RLIKE", java_regex)
         text = self.value(node.this)
         if text.type != "STRING":
-            raise self.refused(node, f"{self._said(text)} RLIKE")
+            raise self.refused(node, f"{self._type_name(text)} RLIKE")
         lets: Lets = []
         named = self.named(text, lets) if regex.found is None else text
         return self._let(lets, Value(found_in(named.sql, regex), "BOOLEAN", text.fails))
 
     def visit_case(self, node: Tree) -> Value:
-        self._only(node, "this", "ifs", "default")
+        self._allow_only(node, "this", "ifs", "default")
         whens = [(part.this, part.args["true"]) for part in node.args["ifs"]]
         lets: Lets = []
         if node.this is not None:
@@ -215,7 +216,7 @@ class Conditions(Operators):
 
 
 def _chain(node: Tree, class_: type) -> list[Tree]:
-    """Return conditions that one word connects, from left to right, also where some of them are in parentheses."""
+    """Return the conditions that AND (or OR) connects, from left to right, also those in parentheses."""
     found: list[Tree] = []
     pending = [node]
     while pending:

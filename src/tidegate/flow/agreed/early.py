@@ -1,8 +1,8 @@
-"""Sums with an upper bound: what the first terms of one add up to decides about most rows, and costs little.
+"""Makes filters on sums fast: first it adds up only a few terms, which already excludes most rows.
 
-Who writes ``reduce(zip_with(a, b, (x, y) -> abs(x - y)), 0D, (s, t) -> s + t) < 0.5`` asks whether two lists are close.
-If no term is negative, a sum never falls: where the first terms reach the bound, all of them do. This holds of rounded
-sums too, since to round does not change an order.
+``reduce(zip_with(a, b, (x, y) -> abs(x - y)), 0D, (s, t) -> s + t) < 0.5`` asks whether two lists are close. If no term
+is negative, the sum never falls as terms are added. So if the first terms already reach the bound, the whole sum does.
+This is true of rounded sums too, since rounding does not change the order of two numbers.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from tidegate.flow.parser import Tree, exp
 
 __all__ = ["FIRST", "bare", "of_first_terms", "sum_of_terms", "upper_bound"]
 
-#: How many terms are looked at first: a fraction of a long list, and more than it costs to look at one at all.
+#: How many terms are added up first: few of a long list, but enough to be worth an extra condition.
 FIRST = 32
 
 
 def of_first_terms(node: Tree) -> Tree | None:
-    """Return a condition on the first terms of a sum that holds wherever the given one does; None if there is none.
+    """Return a condition on the first terms of a sum that is true wherever the given one is; None if there is none.
 
-    Terms have to be absolute values, or squares; they are made of columns.
+    Terms have to be absolute values or squares, made of columns.
     """
     found = upper_bound(node)
     if found is None or (terms := _terms(bare(found[0]))) is None:
@@ -31,7 +31,7 @@ def of_first_terms(node: Tree) -> Tree | None:
 
 
 def upper_bound(node: Tree) -> tuple[Tree, Tree] | None:
-    """Return what a condition says to be less than a bound, or equal to it, and the bound; None if it says no such."""
+    """Return the lesser and the greater side of a comparison; None if it is none, or its bound is computed."""
     node = bare(node)
     if not isinstance(node, exp.LT | exp.LTE | exp.GT | exp.GTE):
         return None
@@ -40,7 +40,7 @@ def upper_bound(node: Tree) -> tuple[Tree, Tree] | None:
 
 
 def _sides(node: Tree) -> tuple[Tree, Tree]:
-    """Return what is less in a comparison, and what is greater."""
+    """Return the side of a comparison that has to be less, and then the other one."""
     below = isinstance(node, exp.LT | exp.LTE)
     return (node.this, node.expression) if below else (node.expression, node.this)
 
@@ -53,20 +53,20 @@ def bare(node: Tree) -> Tree:
 
 
 def _number(value: int) -> Tree:
-    """Return a literal that stands nowhere in the text."""
+    """Return a literal that does not occur in the text."""
     literal = exp.Literal.number(value)
     literal.meta.update(start=0, end=0)
     return literal
 
 
 def _terms(total: Tree) -> Tree | None:
-    """Return what makes the terms of a sum, if none of them can be negative."""
+    """Return the call that makes the terms of a sum, or None if one of them may be negative."""
     terms = sum_of_terms(total, "zip_with") or sum_of_terms(total, "transform")
     return terms if terms is not None and _not_negative(terms.expressions[-1].this) else None
 
 
 def sum_of_terms(total: Tree, name: str) -> Tree | None:
-    """Return what makes the terms of a sum from columns, if it is a call of a function by this name."""
+    """Return the call of ``name`` that makes the terms of a sum from columns, or None if the sum is not like that."""
     added = _call(total, "reduce", 3) or _call(total, "aggregate", 3)
     if added is None or not _adds(added.expressions[2]):
         return None
@@ -84,7 +84,7 @@ def _call(node: Tree, name: str, arguments: int) -> Tree | None:
 
 
 def _adds(function: Tree) -> bool:
-    """Whether a function adds its two parameters."""
+    """Whether a function returns the sum of its two parameters."""
     if not isinstance(function, exp.Lambda) or not isinstance(function.this, exp.Add):
         return False
     names = [parameter.name.lower() for parameter in function.expressions]

@@ -1,10 +1,10 @@
-"""Formats of dates: patterns of Java as those of strftime."""
+"""Formats of dates: from Java's patterns to those of strftime."""
 
 from __future__ import annotations
 
 import re
 
-from tidegate.flow.agreed.regexes import Unlike
+from tidegate.flow.agreed.regexes import MeaningDiffers
 
 __all__ = ["strftime_of"]
 
@@ -16,7 +16,7 @@ _LETTERS = {
 
 
 def strftime_of(pattern: str) -> str:
-    """Return the format of strftime for a pattern of Java, or raise `Unlike`.
+    """Return a pattern of Java as a format of strftime, or raise `MeaningDiffers`.
 
     >>> strftime_of("yyyy-MM-dd'T'HH:mm")
     '%Y-%m-%dT%H:%M'
@@ -26,12 +26,12 @@ def strftime_of(pattern: str) -> str:
         text = part[0]
         if part[1]:
             if text not in _LETTERS:
-                raise Unlike(f"{text} in a format is not known")
+                raise MeaningDiffers(f"{text} in a format is not known")
             found.append(_LETTERS[text])
         elif len(text) > 1:
             found.append(("'" if text == "''" else text[1:-1].replace("''", "'")).replace("%", "%%"))
         elif text in "#{}[]'":
-            raise Unlike(f"{text} in a format is not known")
+            raise MeaningDiffers(f"{text} in a format is not known")
         else:
             found.append(text.replace("%", "%%"))
     return "".join(found)

@@ -1,4 +1,4 @@
-"""Instants as Spark reads them in texts: those of literals are read here, and are numbers in DuckDB's SQL.
+"""Reads instants in texts as Spark does. Only literals can be read: they become numbers in DuckDB's SQL.
 
 >>> read_instant("2020-03", zoned=True) == read_instant("2020-03-01 02:00:00+02:00", zoned=True)
 True
@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import re
 
-from tidegate.flow.agreed.regexes import Unlike
+from tidegate.flow.agreed.regexes import MeaningDiffers
 from tidegate.flow.agreed.values import Given
 
 __all__ = ["INSTANTS", "check_word", "instant_of_text", "read_instant"]
 
-#: Types of instants, and whether a text may say how far its clock is from UTC: without a zone, that is not looked at.
+#: Types of instants, and whether an offset from UTC in a text has an effect.
 INSTANTS = {"TIMESTAMP": True, "TIMESTAMP_NTZ": False}
 
-#: What Java trims from both ends: spaces, and what is not printed.
+#: What Java trims from both ends: spaces and control characters.
 _TRIMMED = "".join(map(chr, range(0x21))) + "\x7f"
 _TEXT = re.compile(
     r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
@@ -41,7 +41,7 @@ _FIRST, _LAST = -9_223_372_022_400_000_000, 2**63 - 2
 def read_instant(text: str, *, zoned: bool) -> int | None:
     """Return the microseconds since the epoch that a text stands for, or None if Spark fails on it.
 
-    Without a zone (``zoned`` is false), what a text says about it is checked, and has no effect.
+    For a type without a zone, ``zoned`` is false: an offset in the text is then checked, but has no effect.
     """
     text = text.strip(_TRIMMED)
     found = _TEXT.fullmatch(text)
@@ -62,25 +62,25 @@ def read_instant(text: str, *, zoned: bool) -> int | None:
     if not -(2**63) <= micros < 2**63:
         return None
     if not _FIRST <= micros <= _LAST:
-        raise Unlike("DuckDB has no such instant")
+        raise MeaningDiffers("DuckDB has no such instant")
     return micros
 
 
 def _without_date(text: str, *, zoned: bool) -> int | None:
     check_word(text)
     if zoned and _CLOCK.match(text):
-        raise Unlike(_DAY)
+        raise MeaningDiffers(_DAY)
     return None
 
 
 def check_word(text: str) -> None:
-    """Raise if a literal may be a word for a time; of most, it is the one at which a query begins."""
+    """Raise if a literal may be a word such as ``now`` or ``today``, whose meaning depends on when a query runs."""
     if text.strip(_TRIMMED).lower().startswith(_WORDS):
-        raise Unlike(_DAY)
+        raise MeaningDiffers(_DAY)
 
 
 def _offset(zone: str) -> int | None:
-    """Return how many seconds a clock is before UTC, None if there is no such zone."""
+    """Return how many seconds a zone is ahead of UTC, or None if there is no such zone."""
     zone = zone.strip(_TRIMMED)
     plain = _UTC.sub("", zone, count=1) if zone != "Z" else ""
     if not plain:
@@ -89,7 +89,7 @@ def _offset(zone: str) -> int | None:
     if found is None:
         if plain[0] in "+-":
             return None
-        raise Unlike("a zone that has a name is not known")
+        raise MeaningDiffers("a zone that has a name is not known")
     numbers = [int(part) for part in found.groups()[1:] if part is not None]
     hours, minutes, seconds = [*numbers, 0, 0][:3]
     away = (hours * 60 + minutes) * 60 + seconds
@@ -99,7 +99,7 @@ def _offset(zone: str) -> int | None:
 
 
 def _days(year: int, month: int, day: int) -> int:
-    """Return the days since the epoch, in the calendar of today at all times; a year begins in March here."""
+    """Return the days since the epoch, in the Gregorian calendar also before 1582. Here, years begin in March."""
     year -= month < 3
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
     return year * 365 + year // 4 - year // 100 + year // 400 + of_year - 719_468
@@ -111,9 +111,9 @@ def _days_of(year: int, month: int) -> int:
 
 
 def instant_of_text(given: Given) -> str:
-    """Return the instant that a literal says, in UTC unless it says otherwise."""
+    """Return the instant that a literal stands for; in UTC, unless it has an offset."""
     text = given.literal(0)
     if not isinstance(text, str):
-        raise Unlike("only a literal is cast to an instant")
+        raise MeaningDiffers("only a literal is cast to an instant")
     micros = read_instant(text, zoned=INSTANTS[given.gives or ""])
     return given.fail("no instant") if micros is None else f"make_timestamp({micros})"

@@ -1,4 +1,4 @@
-"""Kinds of arguments: which types an entry of the table is for, and to which type values are widened.
+"""Kinds of arguments: which types an entry of the table is for, and what values are widened to.
 
 >>> signature("array_contains(ARRAY<T>, T) BOOLEAN").takes
 ('ARRAY<T>', 'T')
@@ -18,21 +18,21 @@ from tidegate.flow import sqltypes
 __all__ = ["Signature", "bind_kind", "common", "decimal", "filled", "implicit", "signature"]
 
 ATOMS = (*sqltypes.INTEGERS, *sqltypes.FRACTIONS, "STRING", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "BINARY")
-#: What the letters in a signature stand for, in words.
+#: What the letters in a signature stand for.
 VARIABLES = {
     "T": "any type", "U": "any type", "K": "any type", "V": "any type", "A": "a type that is not nested",
     "I": "an integer type", "F": "FLOAT or DOUBLE", "D": "a DECIMAL", "W": "a date or an instant",
     "O": "a type with an order",
 }  # fmt: skip
-#: The type of an array without elements, until it is widened to that of another.
+#: The type of an empty array, until it is widened to the type of another array.
 EMPTY = "ARRAY<VOID>"
-#: A decimal with more digits is not always the double next to it in DuckDB.
+#: DuckDB does not always convert a decimal with more digits to the nearest DOUBLE.
 _EXACT_DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The name of a function, the kinds of its arguments (the last may come ``many`` times) and what it gives."""
+    """The name of a function, the kinds of its arguments, and its result; ``many``: the last kind may be repeated."""
 
     name: str
     takes: tuple[str, ...]
@@ -40,17 +40,17 @@ class Signature:
     many: bool = False
 
     def fits(self, arguments: int) -> bool:
-        """Whether it is for so many arguments."""
+        """Whether the function takes this number of arguments."""
         return arguments >= len(self.takes) if self.many else arguments == len(self.takes)
 
     def kind(self, i: int) -> str:
-        """Return the kind of the argument at a place."""
+        """Return the kind of the argument at a position."""
         return self.takes[min(i, len(self.takes) - 1)]
 
 
 @lru_cache(maxsize=1024)
 def signature(text: str) -> Signature:
-    """Return what a signature says."""
+    """Return the parts of a signature that is written as text."""
     found = re.fullmatch(r"(\w+)\((.*)\) (\S.*)", text)
     assert found is not None, text
     takes = tuple(part.strip() for part in _split(found[2]))
@@ -59,7 +59,7 @@ def signature(text: str) -> Signature:
 
 
 def _split(text: str) -> list[str]:
-    """Split at commas outside of brackets."""
+    """Return the parts of a text between commas that are outside of brackets."""
     parts, depth, last = [], 0, 0
     for i, c in enumerate(text):
         opens = c in "<(" or (c == ">" and text[i - 1] == "-")
@@ -82,7 +82,7 @@ def decimal(type_: str | None) -> tuple[int, int] | None:
 
 
 def common(types: Iterable[str | None]) -> str | None:
-    """Return the type to which values of several types are widened, as with ANSI mode on; None if there is none."""
+    """Return the type that values of several types are widened to, as in Spark's ANSI mode; None if there is none."""
     found: str | None = "VOID"
     for type_ in types:
         found = _wider(found, type_)
@@ -119,7 +119,7 @@ def _wider_decimal(a: str, b: str) -> str | None:
 
 
 def implicit(given: str | None, wanted: str) -> bool:
-    """Whether Spark turns values of one type into those of another by itself, and DuckDB gives the same ones."""
+    """Whether Spark converts one type to another without a CAST, and DuckDB converts to the same values."""
     if given == wanted or given == "VOID":
         return True
     if given in sqltypes.INTEGERS:
@@ -145,7 +145,10 @@ _KINDS: dict[str, Callable[[str], bool]] = {
 
 
 def bind_kind(kind: str, type_: str | None, bound: dict[str, str | None]) -> bool:
-    """Whether a type is of a kind; letters in the kind become bound to types, to wider ones if they were before."""
+    """Whether a type is of a kind.
+
+    Letters in the kind are bound to types, in ``bound``; a letter that is bound already may become a wider type.
+    """
     if kind == "anything":
         return True
     if kind in VARIABLES:
@@ -181,7 +184,7 @@ def bind_kind(kind: str, type_: str | None, bound: dict[str, str | None]) -> boo
 
 
 def filled(kind: str, bound: dict[str, str | None]) -> str | None:
-    """Return a type with the types that letters stand for; None if one of them is not known."""
+    """Return a kind with its letters replaced by the types that they are bound to; None if one is not known."""
     if kind in VARIABLES:
         return bound.get(kind)
     for opening in ("ARRAY<", "MAP<"):

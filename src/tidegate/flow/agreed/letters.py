@@ -1,4 +1,4 @@
-"""Letters whose capital or small forms are others in Java than in DuckDB."""
+"""Letters whose upper or lower case differs between Java and DuckDB."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from typing import Final
 
 __all__ = ["LOWER", "UPPER"]
 
-#: DuckDB has one capital letter for each; Java, as Python, has several for a few, all of them before this place.
+#: Letters that become several in upper case, in Java as in Python; DuckDB has one for each. None has a higher number.
 UPPER: Final = {c: c.upper() for c in map(chr, range(0xFB18)) if len(c.upper()) > 1}
 LOWER: Final = {"İ": "i̇"}

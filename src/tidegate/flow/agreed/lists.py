@@ -1,4 +1,4 @@
-"""Entries of the table about lists that take more than a template to write."""
+"""Functions of lists that a template cannot write."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidegate.flow import sqltypes
-from tidegate.flow.agreed.regexes import Unlike
+from tidegate.flow.agreed.regexes import MeaningDiffers
 from tidegate.flow.agreed.values import Given, Lambda, Value, duckdb_text, duckdb_type, inlined, let
 
 __all__ = ["array_distinct", "exists", "forall", "key", "reduce", "slice_", "sorted_list", "zip_with"]
 
 
 def key(sql: str, type_: str, depth: int = 0) -> str:
-    """Return a value that DuckDB compares as Spark compares one: inside of nested ones, NULL comes first.
+    """Return SQL that DuckDB sorts as Spark sorts ``sql``: inside of structs and arrays, NULL comes first.
 
     >>> key("x", "INT")
     'x'
@@ -37,12 +37,12 @@ def key(sql: str, type_: str, depth: int = 0) -> str:
 def _element(given: Given) -> str:
     inner = sqltypes.element(given.gives or "")
     if inner is None or "MAP" in inner:
-        raise Unlike("the elements have no order")
+        raise MeaningDiffers("the elements have no order")
     return inner
 
 
 def sorted_list(given: Given) -> str:
-    """Return a sorted list: with ``array_sort`` NULL comes last, with ``sort_array`` it is the least."""
+    """Return a sorted list: ``array_sort`` puts NULL last, ``sort_array`` treats it as the least value."""
     descending = given.literal(1) is False
     how = "'DESC'" if descending else "'ASC'"
     nulls = "'NULLS LAST'" if descending or given.name == "array_sort" else "'NULLS FIRST'"
@@ -55,14 +55,14 @@ def sorted_list(given: Given) -> str:
 
 
 def array_distinct(given: Given) -> str:
-    """Return each element once, where it comes first."""
+    """Return each different element once, at its first position."""
     if "MAP" in (given.gives or ""):
-        raise Unlike("maps are not compared")
+        raise MeaningDiffers("maps are not compared")
     return f"list_filter({given[0]}, lambda __λe, __λi: list_position({given[0]}, __λe) = __λi)"
 
 
 def slice_(given: Given) -> str:
-    """Return a part of a list, from a place on; from the end if that is negative."""
+    """Return a part of a list; a negative start counts from the end."""
     elements, start, length = given[0], given[1], given[2]
     first, count = given.literal(1), given.literal(2)
     if _is_number(first) and first > 0 and _is_number(count) and count >= 0:
@@ -83,21 +83,21 @@ def _is_number(literal: Any) -> bool:
 
 
 def exists(given: Given) -> str:
-    """Return whether a condition holds of an element: NULL if that is not known of one, and of no other."""
+    """Return whether a condition is true for some element; NULL if it is true for none and NULL for some."""
     return _decided(given, "true", "OR", "false")
 
 
 def forall(given: Given) -> str:
-    """Return whether a condition holds of all elements."""
+    """Return whether a condition is true for all elements; NULL if it is false for none and NULL for some."""
     return _decided(given, "false", "AND", "true")
 
 
 def _decided(given: Given, decides: str, word: str, otherwise: str) -> str:
-    """Return what conditions on elements say together; those that follow the one that decides are not computed."""
+    """Return whether some (OR) or all (AND) elements meet a condition; elements after the deciding one are skipped."""
     elements, condition = given[0], given.arguments[1]
     assert isinstance(condition, Lambda)
     if condition.fails:
-        # What is known so far is not what decides, or it stays so.
+        # Once the result so far decides, it stays.
         known, (element,) = "__λd", condition.parameters
         body = f"CASE WHEN {known} IS {decides} THEN {decides} ELSE ({condition.body}) {word} {known} END"
         result = _folded(elements, (known, element), body, Value(otherwise, "BOOLEAN"), None)
@@ -110,7 +110,7 @@ def _decided(given: Given, decides: str, word: str, otherwise: str) -> str:
 
 
 def reduce(given: Given) -> str:
-    """Return a value that every element changes in turn."""
+    """Return the result of a function that combines a value with each element in turn."""
     start, step = given.arguments[1], given.arguments[2]
     assert isinstance(start, Value)
     assert isinstance(step, Lambda)
@@ -126,18 +126,21 @@ def reduce(given: Given) -> str:
 
 
 def _added(elements: str) -> str:
-    """Return the sum of fractions, from 0 on, which DuckDB finds much sooner than by a function of two of them."""
+    """Return the sum of doubles, starting from 0: ``list_sum`` is much faster than ``list_reduce``."""
     return f"CASE WHEN len({elements}) = list_count({elements}) THEN coalesce(list_sum({elements}), 0.0::DOUBLE) END"
 
 
 def _folded(elements: str, names: Sequence[str], body: str, start: Value, inner: str | None) -> str:
-    """Return a value that every element changes in turn; ``names`` are those of the value and of an element."""
+    """Return the result of combining a start value with each element in turn.
+
+    ``names`` are those of the value and of the element in ``body``, and ``inner`` is the type of elements.
+    """
     state, element = names
     type_ = duckdb_type(start.type or "")
     if start.type == inner:
         return f"list_reduce({elements}, lambda {state}, {element}: {body}, CAST({start.sql} AS {type_}))"
-    # DuckDB has one type for elements and values: they are in one struct. Names are their own: there may be another
-    # such function in this one.
+    # DuckDB needs one type for elements and values, so both are in a struct. The names are derived from the element's,
+    # since the body may contain another such function.
     so_far, this = f"{element}s", f"{element}r"
     both = f"list_transform({elements}, lambda {element}: {{'e': {element}, 's': CAST(NULL AS {type_})}})"
     found = inlined(body, {state: f"{so_far}['s']", element: f"{this}['e']"})
@@ -147,11 +150,11 @@ def _folded(elements: str, names: Sequence[str], body: str, start: Value, inner:
 
 
 def zip_with(given: Given) -> str:
-    """Return what a function makes of elements at the same place; the shorter list is filled up with NULL."""
+    """Return what a function makes of the elements at the same position; the shorter list is filled up with NULL."""
     function = given.arguments[2]
     assert isinstance(function, Lambda)
     a, b = function.parameters
-    # A name of its own: in what the function does, there may be another zip_with.
+    # The name is derived from the parameter's, since the body may contain another zip_with.
     both = f"{a}z"
     body = inlined(function.body, {a: f"struct_extract({both}, 1)", b: f"struct_extract({both}, 2)"})
     zipped = f"list_transform(list_zip({given[0]}, {given[1]}), lambda {both}: {body})"

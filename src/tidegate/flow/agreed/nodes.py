@@ -1,4 +1,4 @@
-"""The nodes of a tree that need no table but that of casts, and how entries of the table are written."""
+"""Translates literals, columns and casts, and writes entries of the table."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from tidegate.flow import sqltypes
 from tidegate.flow.agreed.instants import INSTANTS, read_instant
 from tidegate.flow.agreed.kinds import bind_kind, common, decimal, implicit
 from tidegate.flow.agreed.parsing import span_of, text_of
-from tidegate.flow.agreed.regexes import Unlike
+from tidegate.flow.agreed.regexes import MeaningDiffers
 from tidegate.flow.agreed.table import CASTS, ENGINE, FUNCTIONS
 from tidegate.flow.agreed.values import Given, Lambda, Lets, Rule, Value, cast, duckdb_text, failing, let_all
-from tidegate.flow.agreed.zones import depends_on_zone, elsewhere
+from tidegate.flow.agreed.zones import depends_on_zone, not_utc
 from tidegate.flow.parser import Tree, exp, tokenize
 
 __all__ = ["Nodes", "Refused", "Types", "quoted_name"]
 
-#: The types of columns, by name; those of several tables also by the table's name, a dot and theirs.
+#: The types of columns by name; where there are several tables, also by ``table.name``.
 Types = Mapping[str, str | None]
 
-#: An argument that is longer than a name is computed once if it would be written several times.
+#: A longer argument gets a name, and is computed once, if it would be written several times.
 _SHORT = 40
-#: What is made of names, numbers and these functions alone costs less than to be given a name, up to this length.
+#: Up to this length, an expression of only names, numbers and these functions is cheaper to repeat than to name.
 _CHEAP = 250
 _CHEAP_CALLS = frozenset({"CAST", "abs", "radians", "degrees", "len", "list_extract", "struct_extract"})
 _CALLED = re.compile(r"(\w+)\(|'|\blambda\b|\bCASE\b")
-#: Casts that fail on no value.
+#: Casts that never fail.
 _SAFE_CASTS = frozenset({("I", "F"), ("FLOAT", "DOUBLE"), ("I", "BOOLEAN"), ("BOOLEAN", "I"), ("BOOLEAN", "DOUBLE")})
 
 
 class Refused(Exception):
-    """A part of a text that is not in the table: what it is, why, and where it begins and ends in the text."""
+    """A part of a text that is not translated: what it is, why, and where it begins and ends in the text."""
 
     def __init__(self, what: str, span: tuple[int, int], why: str = "") -> None:
         super().__init__(f"{what}: {why}" if why else what)
@@ -41,7 +41,7 @@ class Refused(Exception):
 
 
 def quoted_name(name: str) -> str:
-    """Return a name as it stands in DuckDB's SQL.
+    """Return a name in quotes, as DuckDB's SQL needs it.
 
     >>> print(quoted_name('a "b" c'))
     "a ""b"" c"
@@ -51,7 +51,11 @@ def quoted_name(name: str) -> str:
 
 
 class Nodes(ABC):
-    """Translates nodes of one text; ``before`` it, so many characters were read that users did not write."""
+    """Translates the nodes of one text.
+
+    The text begins with ``before`` characters that users did not write. ``types`` are those of columns. ``engine`` says
+    that the engine wrote the text: then a few more functions are known.
+    """
 
     def __init__(self, text: str, before: int, types: Types, *, engine: bool = False) -> None:
         self.text = text
@@ -61,8 +65,8 @@ class Nodes(ABC):
         self.parameters: dict[str, Value] = {}
         self.table = {**FUNCTIONS, **ENGINE} if engine else FUNCTIONS
         self._numbers = count(1)
-        self.elsewhere = elsewhere()
-        #: What nodes were translated to, each with the parameters around it.
+        self.not_utc = not_utc()
+        #: Translations of nodes, by their ids and those of the parameters around them.
         self._known: dict[tuple[int, int], tuple[Value, dict[str, Value]]] = {}
 
     @abstractmethod
@@ -70,20 +74,20 @@ class Nodes(ABC):
         """Return the translation of a node."""
 
     def refused(self, node: Tree, what: str, why: str = "") -> Refused:
-        """Build the refusal of a node."""
+        """Return the exception that refuses a node."""
         own = node.meta
         known = (own["start"], own["end"] + 1) if "start" in own else span_of(node)
         start, end = known or (self.before, len(self.text))
         return Refused(what, (max(0, start - self.before), max(1, end - self.before)), why)
 
-    def _only(self, node: Tree, *names: str) -> None:
-        """Raise if a node says more than what is looked at here."""
+    def _allow_only(self, node: Tree, *names: str) -> None:
+        """Raise if a node has other parts than these, since they would be ignored."""
         others = [name for name, given in node.args.items() if given not in (None, False, []) and name not in names]
         if others:
             raise self.refused(node, f"{type(node).__name__.lower()} with {', '.join(others)}")
 
     def visit_paren(self, node: Tree) -> Value:
-        self._only(node, "this")
+        self._allow_only(node, "this")
         return self.value(node.this)
 
     def visit_null(self, node: Tree) -> Value:  # noqa: ARG002
@@ -95,7 +99,7 @@ class Nodes(ABC):
     def visit_literal(self, node: Tree) -> Value:
         if node.is_string:
             if "start" not in node.meta:
-                # The parser has made a text of a number.
+                # The parser turned a number into a text.
                 raise self.refused(node, f"the literal {node.this}BD")
             text = text_of(self.text[node.meta["start"] : node.meta["end"] + 1])
             return self._text(node, text)
@@ -117,7 +121,7 @@ class Nodes(ABC):
         return Value(f"CAST({duckdb_text(written)} AS {type_})", type_, literal=written, simple=True)
 
     def _has_plus(self, node: Tree) -> bool:
-        """Whether a number has a sign that the parser leaves out: in Spark, it is a literal no longer."""
+        """Whether a number follows a plus sign, which the parser drops: in Spark, ``+1`` is no literal."""
         before = self.text[: node.meta["start"]].rstrip()
         return before.endswith("+") and not re.search(r"[\w)\]'\"`]\Z", before[:-1].rstrip().removeprefix("SELECT"))
 
@@ -130,7 +134,7 @@ class Nodes(ABC):
         return self._text(node, str(node.this))
 
     def visit_concat(self, node: Tree) -> Value:
-        """Literals one after the other are one; where they touch, the quote was doubled."""
+        """Return several literals in a row as one text; where two touch, there was a doubled quote."""
         start, _ = span_of(node) or (0, 0)
         tokens = tokenize(self.text)
         first = next(i for i, token in enumerate(tokens) if token.start == start)
@@ -164,7 +168,7 @@ class Nodes(ABC):
     def _fields(self, value: Value, parts: Sequence[Tree], node: Tree) -> Value:
         for part in parts:
             if value.type is None:
-                # A field is that field, of whatever type.
+                # The type is not known, but the name of the field is enough.
                 value = Value(f"struct_extract({value.sql}, {duckdb_text(part.name)})", None, value.fails)
                 continue
             fields = sqltypes.fields(value.type)
@@ -189,12 +193,12 @@ class Nodes(ABC):
         return self._casts(node, trying=True)
 
     def _casts(self, node: exp.Cast, *, trying: bool) -> Value:
-        self._only(node, "this", "to", "safe", "_type")
+        self._allow_only(node, "this", "to", "safe", "_type")
         sqltypes.check_known(node.to, str(node.to.sql("spark")))
         to = sqltypes.of_tree(node.to)
         value = self.value(node.this)
         found = self.casted(value, to, node)
-        # What a TRY is around must not have failed before it.
+        # DuckDB may compute the inner value outside of the TRY, where it would fail the query.
         if trying and value.fails:
             raise self.refused(node, "try_cast of what may fail by itself")
         if trying:
@@ -202,11 +206,11 @@ class Nodes(ABC):
         return found
 
     def casted(self, value: Value, to: str, node: Tree) -> Value:
-        """Return a value cast to a type, explicitly."""
+        """Return a value after an explicit cast to a type."""
         if to == "DOUBLE" and isinstance(value.literal, str) and decimal(value.type):
-            # The digits are read as they are written.
+            # Convert the digits as they are written, without a decimal in between.
             return Value(f"CAST({duckdb_text(value.literal)} AS DOUBLE)", to, literal=float(value.literal), simple=True)
-        # A letter after an integer says of which type it is written.
+        # A letter after an integer literal is its type: 1L.
         suffixed = isinstance(node, exp.Cast) and self._has_suffix(node.this)
         digits = value.digits if suffixed else None
         if value.type == to or value.type == "VOID":
@@ -224,23 +228,23 @@ class Nodes(ABC):
                 if (given, wanted) in _SAFE_CASTS:
                     fails = value.fails
                 return Value(text, to, fails, literal=literal, simple=value.simple, digits=digits)
-        raise self.refused(node, f"CAST({self._said(value)} AS {to})")
+        raise self.refused(node, f"CAST({self._type_name(value)} AS {to})")
 
     def _has_suffix(self, node: Tree) -> bool:
         return isinstance(node, exp.Literal) and self.text[node.meta.get("end", 0)].upper() in "LSY"
 
     def _is_instant(self, value: Value, to: str) -> bool:
-        """Whether a text is known to be an instant."""
+        """Whether a cast of this literal to an instant is known to succeed."""
         known = to in INSTANTS and isinstance(value.literal, str) and value.type == "STRING"
         return known and read_instant(value.literal, zoned=INSTANTS[to]) is not None
 
     def widened(self, value: Value, to: str | None, node: Tree) -> Value:
-        """Return a value of the type to which Spark turns it by itself."""
+        """Return a value after an implicit conversion to a type, as Spark does it; raise if Spark does not."""
         if to is None or value.type == to:
             return value
         narrow = common([value.type, to])
         if narrow != to and not (decimal(to) and decimal(value.type)) and not implicit(value.type, to):
-            raise self.refused(node, f"{self._said(value)} where {to} is needed")
+            raise self.refused(node, f"{self._type_name(value)} where {to} is needed")
         if (value.type, to) == ("DATE", "TIMESTAMP"):
             self._in_utc(node, "DATE where TIMESTAMP is needed")
         return Value(cast(value.sql, to), to, value.fails, value.literal, simple=value.simple)
@@ -248,7 +252,7 @@ class Nodes(ABC):
     # Templates.
 
     def _written(self, node: Tree, rule: Rule, values: Sequence[Value | Lambda], gives: str | None, name: str) -> str:
-        """Return what a rule makes of arguments, cast to the type that it gives."""
+        """Return the SQL that a rule makes of arguments, cast to the type of its result."""
         if depends_on_zone(name, {value.type for value in values}, gives):
             self._in_utc(node, name)
         lets: Lets = []
@@ -265,12 +269,12 @@ class Nodes(ABC):
             else:
                 every = ", ".join(value.sql for value in bare)
                 text = rule.format(*(value.sql for value in bare), all=every, fail=_Fail(gives))
-        except Unlike as error:
+        except MeaningDiffers as error:
             raise self.refused(node, name, str(error)) from None
         return let_all(lets, cast(text, gives))
 
     def named(self, value: Value, lets: Lets, *, most: int | None = _SHORT) -> Value:
-        """Return a value that may be written several times: if it is longer than ``most``, it gets a name."""
+        """Return a value that may be written several times: as a name in ``lets`` if it is longer than ``most``."""
         if value.simple:
             return value
         if most is None or len(value.sql) <= most or _is_cheap(value.sql):
@@ -280,19 +284,19 @@ class Nodes(ABC):
         return Value(own, value.type, value.fails, value.literal)
 
     def _in_utc(self, node: Tree, what: str) -> None:
-        """Raise for what depends on the zone, unless that is UTC."""
-        if self.elsewhere:
+        """Raise if the flow's time zone is not UTC; for expressions that depend on it."""
+        if self.not_utc:
             raise self.refused(node, what, "it depends on the zone of the flow, which is not UTC")
 
     def _repeats(self, rule: Rule, i: int) -> bool:
         return callable(rule) or rule.count(f"{{{i}}}") > 1
 
-    def _said(self, value: Value) -> str:
+    def _type_name(self, value: Value) -> str:
         return "NULL" if value.type == "VOID" else value.type or "a value of unknown type"
 
 
 def _is_cheap(sql: str) -> bool:
-    """Whether an expression is a little arithmetic.
+    """Whether an expression is so cheap that it can be computed several times.
 
     >>> _is_cheap("CAST((__λ1_1 - 1) + CAST(1 AS INT) AS INT)"), _is_cheap("regexp_matches(x, y)")
     (True, False)
@@ -301,7 +305,7 @@ def _is_cheap(sql: str) -> bool:
 
 
 class _Fail:
-    """Stands in a template for what fails: the words after the colon say why."""
+    """What ``{fail:why}`` in a template becomes: an expression that fails with that message."""
 
     def __init__(self, type_: str | None) -> None:
         self.type = type_

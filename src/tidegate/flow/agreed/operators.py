@@ -1,4 +1,4 @@
-"""Operators, by the types of their sides."""
+"""Translates operators, by the types of their sides."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ BINARY = {
     "BitwiseXor": "^", "DPipe": "||", "EQ": "=", "NEQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=",
     "NullSafeEQ": "<=>", "NullSafeNEQ": "IS DISTINCT FROM",
 }  # fmt: skip
-#: Operators on fractions that fail on no values: what is too large is infinite.
+#: Operators on FLOAT and DOUBLE never fail: what is too large becomes infinite.
 _SAFE = frozenset({"F + F", "F - F", "F * F"})
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>", "IS DISTINCT FROM")
 UNARY = {"Neg": "-", "BitwiseNot": "~"}
-#: The parser reads these from left to right whatever they are, and Spark does not.
+#: For the parser, these all bind equally; for Spark they do not. So mixing them needs parentheses.
 _MIXED = {"&", "|", "^", "||"}
 _INTERVALS = {"year": 1, "month": 1, "week": 2, "day": 2, "hour": 3, "minute": 3, "second": 3}
 
@@ -44,10 +44,10 @@ class Operators(Nodes):
             if f"{sign} {kind}" in OPERATORS and inner.type != "VOID" and bind_kind(kind, inner.type, bound):
                 text = self._written(node, OPERATORS[f"{sign} {kind}"], [inner], inner.type, sign)
                 return Value(text, inner.type, fails=True)
-        raise self.refused(node, f"{sign} of {self._said(inner)}")
+        raise self.refused(node, f"{sign} of {self._type_name(inner)}")
 
     def _binary(self, node: Tree, sign: str) -> Value:
-        self._only(node, "this", "expression", "safe", "typed")
+        self._allow_only(node, "this", "expression", "safe", "typed")
         left, right = node.this, node.expression
         for side in (left, right):
             own = BINARY.get(type(side).__name__)
@@ -73,7 +73,7 @@ class Operators(Nodes):
             if sign == "/" and {left.type, right.type} <= {"VOID"} | {t for t in (left.type, right.type) if decimal(t)}:
                 both = all(value.type in sqltypes.INTEGERS or value.type == "VOID" for value in (left, right))
             if not both:
-                raise self.refused(node, f"{self._said(left)} {sign} {self._said(right)}")
+                raise self.refused(node, f"{self._type_name(left)} {sign} {self._type_name(right)}")
             return self._applied(node, f"{wide} {sign} {wide}", [left, right], [wide, wide], wide)
         nested = (left.type or "").partition("<")[0]
         if sign in _COMPARISONS and nested in ("STRUCT", "ARRAY") and left.type == right.type:
@@ -90,26 +90,25 @@ class Operators(Nodes):
                 if kind == "D":
                     takes, gives = self._decimals(node, sign, left, right)
                 return self._applied(node, f"{kind} {sign} {kind}", [left, right], takes, gives)
-        raise self.refused(node, f"{self._said(left)} {sign} {self._said(right)}")
+        raise self.refused(node, f"{self._type_name(left)} {sign} {self._type_name(right)}")
 
     def _divides(self, value: Value, wide: str) -> bool:
         return value.type is not None and implicit(value.type, wide)
 
     def _of_text(self, value: Value, other: Value, node: Tree) -> Value:
-        """Return a literal as the date or instant with which it is compared."""
+        """Return a text literal as the date or instant that it is compared with; any other value as it is."""
         if value.literal is None or value.type != "STRING" or other.type not in ("DATE", *INSTANTS):
             return value
         return self.casted(value, other.type, node)
 
     def _common(self, node: Tree, values: Sequence[Value], what: str) -> str:
-        # A literal with a fraction is a decimal, but beside a double it is one too.
         wide = common([value.type for value in values])
         if wide is None:
-            raise self.refused(node, f"{what} of {' and '.join(self._said(value) for value in values)}")
+            raise self.refused(node, f"{what} of {' and '.join(self._type_name(value) for value in values)}")
         return wide
 
     def _decimals(self, node: Tree, sign: str, left: Value, right: Value) -> tuple[list[str | None], str]:
-        """Return the types of the sides, and of what they give, by Spark's rule; no digit is cut off."""
+        """Return the types of both sides and of the result, by Spark's rule; refuse what would have to be rounded."""
         (p, s), (q, r) = (self._size(node, value) for value in (left, right))
         if sign == "*":
             precision, scale = p + q + 1, s + r
@@ -127,13 +126,13 @@ class Operators(Nodes):
             return value.digits, 0
         size = decimal(value.type)
         if size is None:
-            raise self.refused(node, f"a decimal beside {self._said(value)}")
+            raise self.refused(node, f"a decimal beside {self._type_name(value)}")
         return size
 
     def _shifted(self, node: Tree, sign: str) -> Value:
-        """An instant or a date, and an interval."""
+        """Return a date or an instant plus or minus an interval."""
         left, interval = self.value(node.this), node.expression
-        self._only(interval, "this", "unit")
+        self._allow_only(interval, "this", "unit")
         number, unit = interval.this, interval.args.get("unit")
         name = unit.name.lower().removesuffix("s") if isinstance(unit, exp.Var) else ""
         text = str(number.this) if isinstance(number, exp.Literal) else ""
@@ -141,7 +140,7 @@ class Operators(Nodes):
         plain = text.removeprefix("-").isdigit() and len(text) < 10
         days = left.type == "DATE" and size in (1, 2)
         if sign not in "+-" or not size or not plain or not (days or left.type == "TIMESTAMP"):
-            raise self.refused(node, f"{self._said(left)} {sign} this interval")
+            raise self.refused(node, f"{self._type_name(left)} {sign} this interval")
         if left.type == "TIMESTAMP" and size < 3:
             self._in_utc(node, f"TIMESTAMP {sign} an interval of {name}s")
         shift = Value(f"to_{name}s({text})", "INTERVAL", simple=True)
@@ -157,7 +156,7 @@ class Operators(Nodes):
         return Value(self._written(node, OPERATORS[entry], given, gives, entry), gives, fails)
 
     def visit_bracket(self, node: Tree) -> Value:
-        self._only(node, "this", "expressions")
+        self._allow_only(node, "this", "expressions")
         if len(node.expressions) != 1:
             raise self.refused(node, "several subscripts")
         outer, inner = self.value(node.this), self.value(node.expressions[0])
@@ -168,4 +167,4 @@ class Operators(Nodes):
                 gives = bound.get("T" if index == "INT" else "V")
                 takes = [filled(kind, bound), filled(index, bound)]
                 return self._applied(node, entry, [outer, inner], takes, gives)
-        raise self.refused(node, f"{self._said(outer)}[{self._said(inner)}]")
+        raise self.refused(node, f"{self._type_name(outer)}[{self._type_name(inner)}]")

@@ -1,4 +1,4 @@
-r"""Spark SQL as a tree that says what was written: functions by their names with all arguments, casts as casts.
+r"""Parses Spark SQL to a tree of just what was written: no function is replaced by another, no cast by a TRY_CAST.
 
 >>> parse_plain("nvl(a, 1)").name, text_of("'it\\'s'")
 ('nvl', "it's")
@@ -18,12 +18,12 @@ from tidegate.flow.parser import Tree
 
 __all__ = ["PREFIX", "parse_plain", "parse_plain_query", "span_of", "text_of"]
 
-#: An expression is parsed as what is selected, so that no word in it begins a statement.
+#: Put before an expression, so that none of its words is read as the beginning of a statement.
 PREFIX = "SELECT "
 
 
 class _Plain(Spark):
-    """Spark's SQL, in which every function is a name and arguments: nothing is said in other words."""
+    """Spark's SQL with every function as a plain name and its arguments, so that the parser rewrites none."""
 
     class Parser(Spark.Parser):  # type: ignore[misc, valid-type]
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
@@ -32,7 +32,7 @@ class _Plain(Spark):
         }
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": Spark.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
-        # A CAST that fails is an error; only TRY_CAST gives NULL.
+        # A CAST that fails is an error; only TRY_CAST gives NULL then.
         STRICT_CAST = True
 
 
@@ -51,7 +51,10 @@ def parse_plain_query(sql: str) -> Tree:
 
 
 def span_of(node: Tree) -> tuple[int, int] | None:
-    """Return where a node begins and ends in the text that was parsed, or what is around it; None if that is all."""
+    """Return where a node begins and ends in the parsed text; or the node around it, if its own place is not known.
+
+    Return None if no place is known at all.
+    """
     known = [inner.meta for inner in node.walk() if "start" in inner.meta]
     if not known:
         return None if node.parent is None else span_of(node.parent)
@@ -63,7 +66,7 @@ _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\([0-3][0-7]{2}
 
 
 def text_of(written: str) -> str:
-    r"""Return the text that a literal of Spark SQL stands for.
+    r"""Return the text that a string literal of Spark SQL stands for.
 
     >>> text_of(r"'a\\d\n'") == "a\\d\n", text_of("r'a\\d'"), text_of(r"'\ud83d\ude00 \ud83d'")
     (True, 'a\\d', '😀 ?')
@@ -77,10 +80,10 @@ def text_of(written: str) -> str:
         if found[3]:
             return chr(int(found[3], 8))
         if doubled := found[5]:
-            # Only the quotes around the literal are doubled in it.
+            # A doubled quote is one quote only if it is the kind of quote around the literal.
             return doubled[0] if doubled[0] == written[0] else doubled
         return _ESCAPES.get(found[4], found[4])
 
-    # Two halves of a character are one; Spark writes a question mark for half a character.
+    # Join the two surrogates of a character; a single one becomes a question mark, as in Spark.
     whole = _ESCAPED.sub(read, written[1:-1]).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     return re.sub("[\ud800-\udfff]", "?", whole)

@@ -1,4 +1,4 @@
-"""Whole queries, as loops have them: selections, joins, groups and unions, with the type of every column.
+"""Translates whole queries, which loops consist of: SELECT, joins, groups and unions, with the types of all columns.
 
 >>> sql, columns = compiled_query("SELECT src % 2 AS node FROM input", {"input": {"src": "INT"}})
 >>> columns
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
-from tidegate.flow.agreed.aggregates import STAR, Unsuited, aggregated, prepared
+from tidegate.flow.agreed.aggregates import STAR, UnsupportedArguments, aggregated, prepared
 from tidegate.flow.agreed.compile import Compiler
 from tidegate.flow.agreed.kinds import common
 from tidegate.flow.agreed.nodes import Refused, quoted_name
@@ -21,7 +21,7 @@ from tidegate.flow.parser import Tree, exp
 
 __all__ = ["Columns", "compiled_query"]
 
-#: The columns of a relation, and their types.
+#: The columns of a table or query, and their types.
 Columns = Mapping[str, str | None]
 
 _JOINS = {
@@ -33,13 +33,13 @@ _JOINS = {
 
 
 def compiled_query(sql: str, tables: Mapping[str, Columns]) -> tuple[str, dict[str, str | None]]:
-    """Return a query in DuckDB's SQL, and its columns, or raise `Refused`; ``tables`` are what it may read."""
+    """Return a query of Spark SQL in DuckDB's SQL, and its columns; ``tables`` are what it may read."""
     known = {name.lower(): columns for name, columns in tables.items()}
     return _Query(sql, known, {}).query(parse_plain_query(sql))
 
 
 class _Query:
-    """Translates queries of one text; ``outer`` are the columns of the queries around it."""
+    """Translates a query and those inside of it; ``outer`` are the columns of the queries around it."""
 
     def __init__(self, text: str, tables: Mapping[str, Columns], outer: Mapping[str, str | None]) -> None:
         self.text = text
@@ -50,15 +50,15 @@ class _Query:
     def refused(self, node: Tree, what: str) -> Refused:
         return Compiler(self.text, 0, {}).refused(node, what)
 
-    def only(self, node: Tree, *names: str) -> None:
+    def allow_only(self, node: Tree, *names: str) -> None:
         others = [n.strip("_") for n, given in node.args.items() if given not in (None, False, []) and n not in names]
         if others:
             raise self.refused(node, f"{type(node).__name__.lower()} with {', '.join(others)}")
 
     def query(self, node: Tree) -> tuple[str, dict[str, str | None]]:
-        """Return a query, and its columns."""
+        """Return a query in DuckDB's SQL, and its columns."""
         if isinstance(node, exp.Subquery) and not node.alias:
-            self.only(node, "this")
+            self.allow_only(node, "this")
             return self.query(node.this)
         defined = self._defined(node.args.get("with_"))
         if isinstance(node, exp.Union):
@@ -72,10 +72,10 @@ class _Query:
     def _defined(self, with_: Tree | None) -> str:
         if with_ is None:
             return ""
-        self.only(with_, "expressions")
+        self.allow_only(with_, "expressions")
         parts = []
         for cte in with_.expressions:
-            self.only(cte, "this", "alias")
+            self.allow_only(cte, "this", "alias")
             sql, columns = self.query(cte.this)
             names = [column.name for column in cte.args["alias"].args.get("columns") or ()]
             if names:
@@ -86,7 +86,7 @@ class _Query:
         return f"WITH {', '.join(parts)} "
 
     def _union(self, node: Tree) -> tuple[str, dict[str, str | None]]:
-        self.only(node, "this", "expression", "distinct", "with_")
+        self.allow_only(node, "this", "expression", "distinct", "with_")
         (left, first), (right, second) = (
             _Query(self.text, self.tables, self.outer).query(side) for side in (node.this, node.expression)
         )
@@ -107,10 +107,10 @@ class _Query:
         return f" {'UNION' if node.args.get('distinct') else 'UNION ALL'} ".join(sides), columns
 
     def _select(self, node: Tree) -> tuple[str, dict[str, str | None]]:
-        self.only(node, "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "kind")
+        self.allow_only(node, "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "kind")
         distinct = node.args.get("distinct")
         if distinct is not None:
-            self.only(distinct)
+            self.allow_only(distinct)
         source = f" FROM {self._relation(node.args['from_'].this)}" if node.args.get("from_") else ""
         for join in node.args.get("joins") or ():
             source += f" {self._join(join)}"
@@ -125,7 +125,7 @@ class _Query:
         if where := node.args.get("where"):
             sql += f" WHERE {self.compiler().of_rows(where.this).sql}"
         if group := node.args.get("group"):
-            self.only(group, "expressions")
+            self.allow_only(group, "expressions")
             sql += f" GROUP BY {', '.join(self._grouped(part) for part in group.expressions)}"
         if having := node.args.get("having"):
             sql += f" HAVING {self.compiler().condition(having.this).sql}"
@@ -138,15 +138,15 @@ class _Query:
         return cast(value.sql, value.type)
 
     def _relation(self, node: Tree) -> str:
-        """Return a table or a query in a FROM, and remember its columns by its name."""
+        """Return a table or a subquery of a FROM, and remember its columns under its alias."""
         if isinstance(node, exp.Subquery) and node.alias:
-            self.only(node, "this", "alias")
+            self.allow_only(node, "this", "alias")
             sql, columns = _Query(self.text, self.tables, self.outer).query(node.this)
             self.relations[node.alias] = columns
             return f"({sql}) AS {quoted_name(node.alias)}"
         if not isinstance(node, exp.Table):
             raise self.refused(node, f"{type(node).__name__.lower()} in FROM")
-        self.only(node, "this", "alias")
+        self.allow_only(node, "this", "alias")
         columns_ = self.tables.get(node.name.lower())
         if columns_ is None:
             raise self.refused(node, f"the relation {node.name}")
@@ -155,7 +155,7 @@ class _Query:
         return f"{quoted_name(node.name)} AS {quoted_name(alias)}"
 
     def _join(self, node: Tree) -> str:
-        self.only(node, "this", "side", "kind", "on")
+        self.allow_only(node, "this", "side", "kind", "on")
         how = _JOINS.get((str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()))
         if how is None:
             raise self.refused(node, "this join")
@@ -168,10 +168,10 @@ class _Query:
         return f"{how} {table}" if how == "CROSS JOIN" else f"{how} {table} ON {condition}"
 
     def _picked(self, node: Tree) -> list[tuple[str, Value]]:
-        """Return what is selected, by name: a star is several."""
+        """Return what a SELECT item gives, with names; a ``*`` gives several."""
         star = isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
         if star:
-            self.only(node, "this", "table")
+            self.allow_only(node, "this", "table")
             chosen = node.args["table"].name.lower() if isinstance(node, exp.Column) else ""
             return [
                 (name, Value(f"{quoted_name(alias)}.{quoted_name(name)}", type_, simple=True))
@@ -190,7 +190,7 @@ class _Query:
             for name, type_ in columns.items():
                 types[f"{alias}.{name}"] = type_
                 if name.lower() in seen:
-                    # Which one is meant is not said; binding refuses that in expressions.
+                    # Two columns of one name: it cannot be read without the name of its table.
                     types.pop(name, None)
                 else:
                     types[name] = type_
@@ -199,7 +199,7 @@ class _Query:
 
 
 class _OfQuery(Compiler):
-    """Translates expressions in a query: they may have aggregates and queries in them."""
+    """Translates expressions inside of a query, which may contain aggregates and subqueries."""
 
     def __init__(
         self, text: str, types: Mapping[str, str | None], ask: Callable[[Tree], tuple[str, dict[str, str | None]]]
@@ -228,7 +228,7 @@ class _OfQuery(Compiler):
         values = [STAR if isinstance(part, exp.Star) else self.value(part) for part in parts]
         try:
             call = prepared(record, name, values)
-        except Unsuited as error:
+        except UnsupportedArguments as error:
             raise self.refused(node, str(error)) from None
         sql = aggregated(record, call, distinct=distinct, chosen=chosen, tie="", order="")
         return Value(cast(sql, call.type), call.type, fails=True)
@@ -237,7 +237,7 @@ class _OfQuery(Compiler):
         query = node.args.get("query")
         if query is None:
             return super().visit_in(node)
-        self._only(node, "this", "query")
+        self._allow_only(node, "this", "query")
         sql, columns = self._ask(query)
         value = self.value(node.this)
         (type_,) = columns.values() if len(columns) == 1 else (None,)
@@ -248,11 +248,11 @@ class _OfQuery(Compiler):
         return Value(f"({cast(value.sql, wide)} IN (SELECT {cast(name, wide)} FROM ({sql})))", "BOOLEAN")
 
     def visit_exists(self, node: Tree) -> Value:
-        self._only(node, "this")
+        self._allow_only(node, "this")
         return Value(f"EXISTS ({self._ask(node.this)[0]})", "BOOLEAN")
 
     def visit_subquery(self, node: Tree) -> Value:
-        self._only(node, "this")
+        self._allow_only(node, "this")
         sql, columns = self._ask(node.this)
         if len(columns) != 1:
             raise self.refused(node, "a query of several columns as a value")

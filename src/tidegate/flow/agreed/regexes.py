@@ -1,4 +1,4 @@
-r"""Java's regular expressions as RE2's: only what matches the same, written so that it does.
+r"""Translates Java's regular expressions to RE2's, which DuckDB has; what could match something else is refused.
 
 >>> java_regex(r"a\s.").text == "a[" + chr(92) + "t" + r"\n\v\f\r ][^\n\r\x{85}\x{2028}\x{2029}]"
 True
@@ -10,39 +10,39 @@ import re
 from dataclasses import dataclass
 from enum import IntEnum
 
-__all__ = ["BEFORE_LAST_END", "Lines", "Regex", "Unlike", "java_regex", "java_replacement", "like_pattern"]
+__all__ = ["BEFORE_LAST_END", "Lines", "MeaningDiffers", "Regex", "java_regex", "java_replacement", "like_pattern"]
 
-#: What ends a line in Java: ``.`` does not match it, and ``$`` matches before the last one.
+#: Line ends in Java: ``.`` does not match them, and ``$`` matches before the last one.
 _ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _LAST_END = rf"\r\n|[{_ENDS}]"
-#: What is before the end of line at the end of a text, if there is one: all of it in a group.
+#: A pattern whose group is a text without the line end at its end.
 BEFORE_LAST_END = rf"(?s)\A(.*?)(?:{_LAST_END})?\z"
-#: Java counts the vertical tab as a space; RE2 does not.
+#: What ``\s`` matches in Java: in RE2, not the vertical tab.
 _SPACES = r"\t\n\v\f\r "
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
-#: RE2 refuses to repeat more often.
+#: The most repetitions that RE2 allows.
 _MOST = 1000
 
 
-class Unlike(ValueError):
-    """A pattern that is not known to mean the same in both."""
+class MeaningDiffers(ValueError):
+    """Something that may mean something else in DuckDB than in Spark, such as a pattern; the message says why."""
 
 
 class Lines(IntEnum):
-    """Where a pattern may match ends of lines: ``$`` looks past one that may also be matched before it.
+    """Where a pattern may match line ends. It matters for ``$``, which also matches before the last line end of a text.
 
-    Those do not count after which it always matches another character.
+    A line end does not count if the pattern always matches another character after it.
     """
 
     NOWHERE = 0
-    #: In what it ends with: as many of some characters as there are, among them both of CR and LF or none.
+    #: At the end of the pattern only: it takes as many characters as it can, both CR and LF or neither.
     AT_ITS_END = 1
     ANYWHERE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of a pattern in RE2's form, whether it may match nothing at all, and where it may match ends of lines."""
+    """A part of a pattern in RE2's syntax, whether it may match an empty text, and where it may match line ends."""
 
     text: str
     empty: bool
@@ -51,10 +51,10 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """A pattern of RE2, without the ``$`` at its end if it had one (`to_end`).
+    """A pattern in RE2's syntax. If it had a ``$`` at its end, ``to_end`` is true and ``text`` is without it.
 
-    ``groups`` is the number of its groups; ``empty`` says whether it may match nothing at all, and ``repeated`` whether
-    a group is repeated: then which of its matches is the last one is not the same in both.
+    ``groups`` is the number of its groups, and ``empty`` says whether it may match an empty text. ``repeated`` says
+    whether a group is repeated: Java and RE2 differ in which of its matches is the last one.
     """
 
     text: str
@@ -66,9 +66,9 @@ class Regex:
 
     @property
     def found(self) -> str | None:
-        """The pattern that is found wherever the Java one is found; what it matches may be longer by an end of line.
+        """A pattern that RE2 finds exactly where Java finds this one; its match may include a line end more.
 
-        There is none for some: ``$`` does not match between CR and LF, and RE2 cannot look back.
+        None for some patterns with ``$``: it does not match between CR and LF, and RE2 cannot look back.
         """
         if not self.to_end:
             return self.text
@@ -76,14 +76,14 @@ class Regex:
 
     @property
     def grouped(self) -> str:
-        """The pattern as a group, and the end of line that ``$`` looks past as the last group."""
+        """The pattern as one group, and as the last group the line end that ``$`` allows after it."""
         if self.to_end and self.lines == Lines.ANYWHERE:
-            raise Unlike("$ comes after what matches ends of lines")
+            raise MeaningDiffers("$ comes after what matches ends of lines")
         return rf"({self.text})({_LAST_END}|)\z" if self.to_end else f"({self.text})()"
 
     @property
     def literal(self) -> str | None:
-        r"""The text that the pattern matches, if it matches just one.
+        r"""The text that the pattern matches, if it matches only one; otherwise None.
 
         >>> java_regex(r"a\.").literal, java_regex("a.").literal
         ('a.', None)
@@ -92,7 +92,7 @@ class Regex:
 
     @property
     def separators(self) -> tuple[str, bool] | None:
-        r"""The characters of which the pattern matches one, and whether it matches as many as there are; if it does.
+        r"""The characters that the pattern matches, and whether several in a row; None if it is no set of characters.
 
         >>> java_regex("[,;]").separators, java_regex(r"\s+").separators, java_regex("[a-z]").separators
         ((',;', False), ('\t\n\x0b\x0c\r ', True), None)
@@ -104,7 +104,7 @@ class Regex:
 
 
 class _Parser:
-    """A reader of patterns; it stops at what is not known to mean the same."""
+    """Reads a pattern of Java and writes it for RE2, or raises `MeaningDiffers` if that could match something else."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -118,7 +118,7 @@ class _Parser:
 
     def take(self) -> str:
         if self.at >= len(self.pattern):
-            raise Unlike("it ends too early")
+            raise MeaningDiffers("it ends too early")
         self.at += 1
         return self.pattern[self.at - 1]
 
@@ -127,10 +127,10 @@ class _Parser:
         while self.peek() == "|":
             self.at += 1
             if self.to_end:
-                raise Unlike("$ stands in one of several alternatives")
+                raise MeaningDiffers("$ stands in one of several alternatives")
             found.append(self.sequence(top=False))
         if top and self.to_end and len(found) > 1:
-            raise Unlike("$ stands in one of several alternatives")
+            raise MeaningDiffers("$ stands in one of several alternatives")
         if len(found) == 1:
             return found[0]
         lines = Lines.ANYWHERE if any(part.lines for part in found) else Lines.NOWHERE
@@ -142,14 +142,14 @@ class _Parser:
         while (c := self.peek()) and c not in "|)":
             if c == "^":
                 if parts:
-                    raise Unlike("^ stands in the middle")
+                    raise MeaningDiffers("^ stands in the middle")
                 self.at += 1
                 parts.append(r"\A")
                 continue
             if c == "$":
                 self.at += 1
                 if not top or self.peek():
-                    raise Unlike("$ stands elsewhere than at the end")
+                    raise MeaningDiffers("$ stands elsewhere than at the end")
                 self.to_end = True
                 break
             groups = self.groups
@@ -171,17 +171,17 @@ class _Parser:
             opening = "("
             if self.peek() == "?":
                 if self.pattern[self.at : self.at + 2] != "?:":
-                    raise Unlike("a group with ? is known as (?:…) only")
+                    raise MeaningDiffers("a group with ? is known as (?:…) only")
                 self.at += 2
                 opening = "(?:"
             else:
                 self.groups += 1
             inner = self.alternatives(top=False)
             if self.take() != ")":
-                raise Unlike("a parenthesis is not closed")
+                raise MeaningDiffers("a parenthesis is not closed")
             return _Part(f"{opening}{inner.text})", inner.empty, inner.lines)
         if c in "*+?{}]":
-            raise Unlike(f"{c} stands alone")
+            raise MeaningDiffers(f"{c} stands alone")
         text = _plain(c)
         if c in ".[\\":
             text = f"[^{_ENDS}]" if c == "." else self.choice() if c == "[" else self.escape()
@@ -198,7 +198,7 @@ class _Parser:
         if c in _CONTROLS:
             return _plain(_CONTROLS[c])
         if c.isalnum() or not c.isascii():
-            raise Unlike(f"\\{c} is not known")
+            raise MeaningDiffers(f"\\{c} is not known")
         return _plain(c)
 
     def choice(self) -> str:
@@ -209,17 +209,17 @@ class _Parser:
             c = self.take()
             if c == "]":
                 if not items:
-                    raise Unlike("a choice of characters begins with ]")
+                    raise MeaningDiffers("a choice of characters begins with ]")
                 break
             if c == "[" or (c == "&" and self.peek() == "&") or (c == "^" and not items):
-                raise Unlike(f"{c} stands in a choice of characters")
+                raise MeaningDiffers(f"{c} stands in a choice of characters")
             whole = c == "\\" and self.peek() in "dwDWsS"
             low = self.escape(inside=True) if c == "\\" else _plain(c)
             if self.peek() == "-" and self.pattern[self.at + 1 : self.at + 2] not in ("]", ""):
                 self.at += 1
                 end = self.take()
                 if whole or end in "[&" or (end == "\\" and self.peek() in "dwDWsS"):
-                    raise Unlike("a range of characters has no end")
+                    raise MeaningDiffers("a range of characters has no end")
                 high = self.escape(inside=True) if end == "\\" else _plain(end)
                 items.append(f"{low}-{high}")
             else:
@@ -236,22 +236,22 @@ class _Parser:
             end = self.pattern.find("}", self.at)
             low, comma, high = self.pattern[self.at : end].partition(",")
             if end < 0 or not low.isdecimal() or not (high.isdecimal() or not high) or not low.isascii():
-                raise Unlike("{ begins no number of times")
+                raise MeaningDiffers("{ begins no number of times")
             if max(int(low), int(high or 0)) > _MOST:
-                raise Unlike(f"it repeats more than {_MOST} times")
+                raise MeaningDiffers(f"it repeats more than {_MOST} times")
             text, optional = f"{{{low}{comma}{high}}}", int(low) == 0
             self.at = end + 1
         if self.peek() == "+":
-            raise Unlike("it is possessive")
+            raise MeaningDiffers("it is possessive")
         if self.peek() == "?":
             self.at += 1
             text += "?"
         if self.peek() and self.peek() in "*+?{":
-            raise Unlike("it is repeated twice")
+            raise MeaningDiffers("it is repeated twice")
         return text, optional
 
 
-#: A character in a pattern of RE2, as it is written here; several; and one of several, or as many of them as there are.
+#: Patterns of RE2 as they are written here: of one character, of several in a row, of one of several.
 _CHARACTER = r"(?:[A-Za-z0-9 ]|\\[^A-Za-z0-9]|\\[tnvfr]|\\x\{[0-9a-f]+\})"
 _LITERAL = re.compile(f"{_CHARACTER}+")
 _SEPARATORS = re.compile(rf"(?:(?P<one>{_CHARACTER})|\[(?P<few>{_CHARACTER}+)\])(?P<many>\+?)")
@@ -259,7 +259,7 @@ _WRITTEN = {"t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r"}
 
 
 def _read(text: str) -> str:
-    """Return the characters of a pattern that has nothing else."""
+    """Return the characters that a pattern of single characters stands for."""
     return re.sub(
         r"\\(?:x\{([0-9a-f]+)\}|(.))",
         lambda found: chr(int(found[1], 16)) if found[1] else _WRITTEN.get(found[2], found[2]),
@@ -268,26 +268,26 @@ def _read(text: str) -> str:
 
 
 def _matched(text: str) -> str:
-    """Return the ends of lines that a pattern of one character matches."""
+    """Return the line ends that a pattern of one character matches."""
     here = re.sub(r"\\x\{([0-9a-f]+)\}", lambda found: re.escape(chr(int(found[1], 16))), text)
     return "".join(re.findall(here, "\n\r\x85\u2028\u2029", re.ASCII))
 
 
 def _lines(atom: _Part, quantifier: str, *, single: bool) -> Lines:
-    """Return where a part that is repeated may match ends of lines, if none before it does."""
+    """Return where a part with a quantifier may match line ends, if no part before it does."""
     if not atom.lines or not quantifier:
-        # A character that is matched once leaves an end of line behind it that could be matched again.
+        # Matched once, it may stop before a line end that it could have matched too.
         return atom.lines
     most = quantifier in ("*", "+") or quantifier.endswith(",}")
     if not single:
-        # What a group ends with is as long as it can be, however often the group comes.
+        # The end of a group takes as many characters as it can, however often the group is repeated.
         return atom.lines if most or quantifier == "?" else Lines.ANYWHERE
     ends = _matched(atom.text)
     return Lines.AT_ITS_END if most and ("\r" in ends) == ("\n" in ends) else Lines.ANYWHERE
 
 
 def _plain(c: str) -> str:
-    """Return a pattern that matches one character."""
+    """Return a pattern that matches one given character."""
     if c.isascii() and (c.isalnum() or c == " "):
         return c
     if c.isascii() and c.isprintable():
@@ -296,17 +296,17 @@ def _plain(c: str) -> str:
 
 
 def java_regex(pattern: str) -> Regex:
-    """Return RE2's form of a pattern of Java, or raise `Unlike`."""
+    """Return a pattern of Java in RE2's syntax, or raise `MeaningDiffers`."""
     parser = _Parser(pattern)
     part = parser.alternatives(top=True)
     if parser.at < len(pattern):
-        raise Unlike("a parenthesis is closed twice")
+        raise MeaningDiffers("a parenthesis is closed twice")
     text = f"(?:{part.text})" if "|" in part.text else part.text
     return Regex(text, parser.groups, part.empty, parser.repeated, parser.to_end, part.lines)
 
 
 def java_replacement(text: str, groups: int) -> str:
-    r"""Return RE2's form of what Java replaces a match by, for a pattern that is in a group of its own.
+    r"""Return a replacement of Java in RE2's syntax, for a pattern that is wrapped into one more group.
 
     >>> print(java_replacement(r"[$1]\$", 1))
     [\2]$
@@ -317,19 +317,19 @@ def java_replacement(text: str, groups: int) -> str:
         at += 1
         if c == "\\":
             if at == len(text):
-                raise Unlike("the replacement ends with a backslash")
+                raise MeaningDiffers("the replacement ends with a backslash")
             c = text[at]
             at += 1
         elif c == "$":
             number = text[at : at + 1]
             if not (number.isascii() and number.isdecimal()) or int(number) > groups:
-                raise Unlike("$ is not followed by the number of a group")
+                raise MeaningDiffers("$ is not followed by the number of a group")
             at += 1
-            # Java takes more digits as long as there is such a group.
+            # Java reads more digits as long as a group has that number.
             if text[at : at + 1].isdecimal() and groups >= 10:
-                raise Unlike("the number of a group has two digits")
+                raise MeaningDiffers("the number of a group has two digits")
             if int(number) + 1 > 9:
-                raise Unlike("RE2 has nine groups in a replacement")
+                raise MeaningDiffers("RE2 has nine groups in a replacement")
             found.append(f"\\{int(number) + 1}")
             continue
         found.append("\\\\" if c == "\\" else c)
@@ -337,7 +337,7 @@ def java_replacement(text: str, groups: int) -> str:
 
 
 def like_pattern(pattern: str, escape: str = "\\") -> str:
-    r"""Return a pattern of LIKE with a backslash as the escape, or raise if Spark would not take it.
+    r"""Return a pattern of LIKE with a backslash as its escape, or raise `MeaningDiffers` if Spark would refuse it.
 
     >>> print(like_pattern("a!%", "!"), like_pattern("b%"))
     a\% b%
@@ -349,7 +349,7 @@ def like_pattern(pattern: str, escape: str = "\\") -> str:
         if c == escape:
             following = pattern[at : at + 1]
             if following not in ("%", "_", escape) or not following:
-                raise Unlike("the escape is followed by neither %, _ nor itself")
+                raise MeaningDiffers("the escape is followed by neither %, _ nor itself")
             at += 1
             c = following
             found.append(f"\\{c}" if c in "%_\\" else c)

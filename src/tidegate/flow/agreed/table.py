@@ -1,14 +1,16 @@
-"""The table: functions, operators and casts of Spark SQL that mean the same in DuckDB, with the types that they take.
+"""The table: which functions, operators and casts of Spark SQL can be written in DuckDB's SQL, for which types.
 
-A signature is what users write. ``T``, ``U``, ``K`` and ``V`` stand for any type, ``A`` for one that is not nested,
-``I`` for an integer type, ``F`` for FLOAT or DOUBLE, ``D`` for a DECIMAL and ``W`` for a date or an instant; ``…`` says
-that the last argument may come more often. Words in small letters are literals, which are read by the translation.
+A signature has the name of a function, the kinds of its arguments and the type of its result. ``T``, ``U``, ``K`` and
+``V`` stand for any type, ``A`` for one that is not nested, ``I`` for an integer type, ``F`` for FLOAT or DOUBLE, ``D``
+for a DECIMAL and ``W`` for a date or an instant. ``…`` says that the last argument may be repeated. A kind in small
+letters has to be a literal, which is read when the expression is translated.
 
-In a template ``{0}``, ``{1}`` and so on are the arguments, each widened to the type in the signature, and ``{all}`` is
-all of them. ``{fail:…}`` fails, as Spark does with ANSI mode on. What is computed is cast to the type of the result.
+The other side is DuckDB's SQL, as a template or as a function that writes it. In a template ``{0}``, ``{1}`` and so on
+are the arguments, each widened to the type in the signature, and ``{all}`` is all of them. ``{fail:…}`` fails with a
+message, where Spark fails in ANSI mode. The result is cast to the type in the signature.
 
-An entry stands here because a test compares it with Spark on drawn values. To add one is to add a line, and an
-expression with it to that test.
+A test compares every entry with Spark on random values. Whoever adds a line here adds an expression to that test
+(``tests/flow/agreed_expressions.py``).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from tidegate.flow.agreed.rules import Rule, strict
 __all__ = ["CASTS", "ENGINE", "FUNCTIONS", "OPERATORS"]
 
 _NAN = "CAST('nan' AS DOUBLE)"
-#: The places at which a text is cut: as in Java, from the end if negative, and 0 is 1.
+#: Where a substring begins, from 0: as in Spark, a negative position counts from the end, and 0 means 1.
 _START = "(CASE WHEN {1} > 0 THEN {1}::BIGINT - 1 WHEN {1} < 0 THEN length({0}) + {1}::BIGINT ELSE 0 END)"
 _CUT = f"substring({{0}}, greatest({_START}, 0) + 1, greatest({_START} + {{2}}::BIGINT, 0) - greatest({_START}, 0))"
 _SECONDS = "(epoch_us({0}) - ((epoch_us({0}) % 1000000) + 1000000) % 1000000) // 1000000"
@@ -40,7 +42,7 @@ TEXTS: Final[dict[str, Rule]] = {
     "btrim(STRING) STRING": "trim({0}, ' ')",
     "ltrim(STRING) STRING": "ltrim({0}, ' ')",
     "rtrim(STRING) STRING": "rtrim({0}, ' ')",
-    "concat(STRING…) STRING": rules.piped,
+    "concat(STRING…) STRING": rules.concatenated,
     "concat_ws(STRING, STRING…) STRING": "concat_ws({all})",
     "concat_ws(text, ARRAY<STRING>) STRING": "coalesce(array_to_string({1}, {0}), '')",
     "substring(STRING, INT, INT) STRING": strict(f"CASE WHEN {{2}} <= 0 THEN '' ELSE {_CUT} END", 3),
@@ -202,7 +204,7 @@ LISTS: Final[dict[str, Rule]] = {
     "sort_array(ARRAY<T>, truth) ARRAY<T>": lists.sorted_list,
     "array_repeat(T, INT) ARRAY<T>": "list_transform(range({1}), lambda __λn: {0})",
     "reverse(ARRAY<T>) ARRAY<T>": "list_reverse({0})",
-    "concat(ARRAY<T>…) ARRAY<T>": rules.piped,
+    "concat(ARRAY<T>…) ARRAY<T>": rules.concatenated,
     "flatten(ARRAY<ARRAY<T>>) ARRAY<T>": f"CASE WHEN {_KNOWN} THEN flatten({{0}}) END",
     "slice(ARRAY<T>, INT, INT) ARRAY<T>": lists.slice_,
     "sequence(I, I) ARRAY<I>": (
@@ -228,23 +230,23 @@ LISTS: Final[dict[str, Rule]] = {
     "zip_with(ARRAY<T>, ARRAY<U>, (T, U) -> V) ARRAY<V>": lists.zip_with,
 }
 
-#: Functions of one row, by their signatures.
+#: Functions, by their signatures.
 FUNCTIONS: Final[dict[str, Rule]] = {**TEXTS, **NUMBERS, **CHOICES, **DATES, **LISTS}
 
-#: What the engine alone writes in its own texts: it needs no particular value of these.
+#: Functions that only the engine uses, in expressions of its own; their values may differ from Spark's.
 ENGINE: Final[dict[str, Rule]] = {
     "xxhash64(anything…) BIGINT": rules.hashed,
     "__moving(BIGINT, BIGINT) BIGINT": "{1}",
     "__packed(D, D…) D": rules.packed,
     "__digit(D, D, D, D) BIGINT": "{0}::HUGEINT // {1}::HUGEINT % {2}::HUGEINT + {3}::HUGEINT",
     "chr(INT) STRING": "chr({0})",
-    # DuckDB has no other texts.
+    # In DuckDB, every text is valid UTF-8.
     "is_valid_utf8(STRING) BOOLEAN": "CASE WHEN {0} IS NOT NULL THEN true END",
     "timestampdiff(word, TIMESTAMP_NTZ, TIMESTAMP_NTZ) BIGINT": rules.in_micros("epoch_us({2}) - epoch_us({1})"),
     "timestampadd(word, BIGINT, TIMESTAMP_NTZ) TIMESTAMP_NTZ": rules.in_micros("make_timestamp(epoch_us({2}) + {1})"),
 }
 
-#: Operators, by how they are written.
+#: Operators, by the kinds of their sides.
 OPERATORS: Final[dict[str, Rule]] = {
     "I + I": "{0} + {1}",
     "I - I": "{0} - {1}",
@@ -295,7 +297,7 @@ OPERATORS: Final[dict[str, Rule]] = {
     "MAP<K, V>[K]": "list_extract(map_extract({0}, {1}), 1)",
 }
 
-#: Casts, by the types from and to which they go; the first that fits is taken.
+#: Casts, by the kinds that they convert from and to; the first that fits is used.
 CASTS: Final[dict[tuple[str, str], Rule]] = {
     ("I", "I"): "{0}",
     ("I", "F"): "{0}",
@@ -312,7 +314,7 @@ CASTS: Final[dict[tuple[str, str], Rule]] = {
     ("D", "I"): "trunc({0})",
     ("D", "D"): "{0}",
     ("D", "DOUBLE"): casts.exact_double,
-    # DuckDB writes no zero before the point of a type that has no digits there.
+    # DuckDB writes .5 without a zero if the type has no digits before the point.
     ("D", "STRING"): r"regexp_replace(CAST({0} AS VARCHAR), '^(-?)\.', '\10.')",
     ("STRING", "I"): casts.integer_of_text,
     ("STRING", "DOUBLE"): casts.double_of_text,

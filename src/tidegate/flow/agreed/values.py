@@ -1,4 +1,4 @@
-"""Translated values: SQL of DuckDB with Spark's type, and what rules are given to make one of."""
+"""Translated values: DuckDB's SQL with Spark's type; and what the rules of the table are given."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 @lru_cache(maxsize=1024)
 def duckdb_type(type_: str) -> str:
-    """Return DuckDB's name of a type; instants are naive, in UTC.
+    """Return DuckDB's name of a type; instants have no zone there, and are in UTC.
 
     >>> duckdb_type("TIMESTAMP"), duckdb_type("ARRAY<INT>")
     ('TIMESTAMP', 'INT[]')
@@ -38,8 +38,8 @@ def _naive(tree: Tree) -> Tree:
 class Value:
     """An expression of DuckDB: its SQL, its type in Spark (None if that is not known), and whether it may fail.
 
-    ``literal`` is the value of a literal, `simple` says that it may be written several times, and `digits` how many an
-    integer has that is written out: beside a decimal, it is one of just these.
+    ``literal`` is the value if it is a literal. ``simple`` says that the SQL may be written several times. ``digits``
+    is the number of digits of an integer literal: beside a decimal, it becomes a decimal of that many digits.
     """
 
     sql: str
@@ -52,9 +52,9 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Lambda:
-    """A function of elements: from SQL of its parameters to its SQL; the type of what it gives; whether it may fail.
+    """A function of elements: its parameters and its body in SQL, the type of what it gives, and whether it may fail.
 
-    ``adds`` says that it adds its two parameters, and does nothing else.
+    ``adds`` says that all it does is to add its two parameters.
     """
 
     parameters: tuple[str, ...]
@@ -65,13 +65,13 @@ class Lambda:
 
     @property
     def sql(self) -> str:
-        """Return it as DuckDB writes it."""
+        """Return the function in DuckDB's SQL."""
         return f"lambda {', '.join(self.parameters)}: {self.body}"
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a rule makes its SQL of: the arguments, and the type of what it gives."""
+    """What a rule is given: the arguments of the call, the type of its result, and the name of the function."""
 
     arguments: Sequence[Value | Lambda]
     gives: str | None
@@ -81,23 +81,23 @@ class Given:
         return self.arguments[i].sql
 
     def literal(self, i: int) -> Any:
-        """Return the value of a literal argument, or None if there are fewer."""
+        """Return the value of an argument that is a literal; None if it is none, or there are fewer arguments."""
         if i >= len(self.arguments):
             return None
         value = self.arguments[i]
         return value.literal if isinstance(value, Value) else None
 
     def fail(self, why: str) -> str:
-        """Return what fails, and is of the type of the result."""
+        """Return an expression of the result's type that fails with a message."""
         return failing(why, self.gives)
 
 
-#: A template, or a function that writes the SQL.
+#: How a call is written in DuckDB's SQL: a template, or a function that returns the SQL.
 Rule: TypeAlias = str | Callable[[Given], str]
 
 
 def duckdb_text(text: str) -> str:
-    """Return a text as DuckDB writes it.
+    """Return a text as a string literal of DuckDB.
 
     >>> print(duckdb_text("it's"))
     'it''s'
@@ -107,31 +107,31 @@ def duckdb_text(text: str) -> str:
 
 
 def failing(why: str, type_: str | None) -> str:
-    """Return an expression of a type that always fails, and says why.
+    """Return an expression of a type that always fails with a message.
 
-    ``error`` of DuckDB is no such thing: an expression with it cannot be tried.
+    DuckDB's ``error`` cannot be used: TRY does not work on it.
     """
     failure = f"CAST({duckdb_text(why)} AS INT)"
     if type_ is None or type_ == "INT" or "VOID" in type_:
         return failure
-    # An integer cannot be cast to every type, but a text can; what it is cast to is never seen.
+    # A text can be cast to every type, unlike an integer. The cast is never executed.
     return f"CAST(CAST({failure} AS VARCHAR) AS {duckdb_type(type_)})"
 
 
 def cast(sql: str, type_: str | None) -> str:
-    """Return an expression cast to a type, if that is known."""
+    """Return an expression cast to a type; as it is, if the type is not known."""
     return sql if type_ is None or "VOID" in type_ else f"CAST({sql} AS {duckdb_type(type_)})"
 
 
-#: Expressions, and the names by which they are read.
+#: Expressions, each with the name that it is read by.
 Lets: TypeAlias = list[tuple[str, str]]
 
 
 def let_all(lets: Lets, body: str) -> str:
     """Return an expression that reads others by their names.
 
-    Those that are read once stand there themselves, and several become one struct: DuckDB takes about twice as long for
-    each level of what is nested.
+    Those that are read once are put in place of their names. Several others become one struct, since DuckDB takes about
+    twice as long for each level of nesting.
     """
     once = {name: f"({sql})" for sql, name in lets if _read_once(name, body)}
     body = inlined(body, once) if once else body
@@ -147,7 +147,7 @@ def let_all(lets: Lets, body: str) -> str:
 
 
 def _read_once(name: str, body: str) -> bool:
-    """Whether a name is read at one place, which is not in a function of elements: there it would be computed often.
+    """Whether a name is read at exactly one place outside of lambdas, in which it would be computed for each element.
 
     >>> _read_once("x", "f(x, g(lambda y: y))"), _read_once("x", "f(x) + x"), _read_once("x", "g(lambda y: x)")
     (True, False, False)
@@ -167,17 +167,17 @@ def _read_once(name: str, body: str) -> bool:
             case "lambda":
                 inside.append(depth)
             case _:
-                # A text, or a name in quotes.
+                # Something in quotes.
                 pass
     return not inside
 
 
-#: What matters for where a name stands: brackets, functions of elements, and texts, in which neither counts.
+#: What says whether a name is inside of a lambda: brackets and ``lambda``; both do not count inside of quotes.
 _TOKENS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()\[\]{}]|\blambda\b")
 
 
 def inlined(body: str, values: Mapping[str, str]) -> str:
-    """Return an expression with others in the place of names: those cost nothing, as fields of structs do.
+    """Return an expression with names replaced by others that cost nothing, such as fields of structs.
 
     >>> inlined("__λ1_0 + __λ1_01 * __λ1_0", {"__λ1_0": "s['a']"})
     "s['a'] + __λ1_01 * s['a']"
@@ -187,10 +187,11 @@ def inlined(body: str, values: Mapping[str, str]) -> str:
 
 
 def let(sql: str, name: str, body: str) -> str:
-    """Return an expression that reads another by a name: it is written, and computed, only once.
+    """Return an expression that reads another one by a name, so that this is written and computed only once.
 
-    Such names, as all parameters of functions in what is translated, begin with ``__λ``: no column is called so.
-    Columns of users do not begin with two underscores, and those of the engine go on with a plain letter or a digit.
+    Such names begin with ``__λ``, as do all parameters of lambdas in translated SQL. No column can have such a name:
+    columns of users do not begin with two underscores, and after these, columns of the engine have a plain letter or a
+    digit.
     """
     return f"list_extract(list_transform([{sql}], lambda {name}: {body}), 1)"
 
@@ -198,6 +199,7 @@ def let(sql: str, name: str, body: str) -> str:
 def tried(sql: str) -> str:
     """Return an expression that is NULL where another one fails.
 
-    It is in a function: elsewhere, DuckDB pulls out what stands in it twice, and that would fail outside of the TRY.
+    The TRY is inside of a lambda: elsewhere, DuckDB would compute an expression that occurs twice in it outside of the
+    TRY.
     """
     return let("1", "__λt", f"struct_extract(TRY({{'v': {sql}}}), 'v')")

@@ -1,4 +1,4 @@
-"""Which parts of expressions depend on the zone of a flow: they are translated for UTC alone."""
+"""Expressions that depend on the time zone of a flow: they are translated for UTC only."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["depends_on_zone", "elsewhere", "in_zone"]
+__all__ = ["depends_on_zone", "in_zone", "not_utc"]
 
-_ELSEWHERE = ContextVar("elsewhere", default=False)
+_NOT_UTC = ContextVar("not_utc", default=False)
 
-#: Functions of dates and instants; those of a date have no zone.
+#: Functions of dates and instants: on a date, they do not depend on a zone.
 _PARTS = {"year", "quarter", "month", "day", "dayofmonth", "dayofweek", "weekday", "dayofyear", "weekofyear"}
 _PARTS |= {"hour", "minute", "second"}
 _OF_INSTANTS = {"date_trunc", "date_format", "from_unixtime"}
@@ -18,21 +18,21 @@ _OF_INSTANTS = {"date_trunc", "date_format", "from_unixtime"}
 
 @contextmanager
 def in_zone(name: str) -> Iterator[None]:
-    """Translate for a flow in a zone: what depends on it is refused, unless it is UTC."""
-    token = _ELSEWHERE.set(name != "UTC")
+    """Translate for a flow in a zone: unless it is UTC, refuse expressions that depend on it."""
+    token = _NOT_UTC.set(name != "UTC")
     try:
         yield
     finally:
-        _ELSEWHERE.reset(token)
+        _NOT_UTC.reset(token)
 
 
-def elsewhere() -> bool:
-    """Whether what is translated now is for another zone than UTC."""
-    return _ELSEWHERE.get()
+def not_utc() -> bool:
+    """Whether the flow that is being translated has another time zone than UTC."""
+    return _NOT_UTC.get()
 
 
 def depends_on_zone(name: str, types: set[str | None], gives: str | None) -> bool:
-    """Whether an entry of the table, applied to some types, depends on the zone.
+    """Whether an entry of the table depends on the time zone when applied to these types.
 
     >>> depends_on_zone("hour", {"TIMESTAMP"}, "INT"), depends_on_zone("unix_micros", {"TIMESTAMP"}, "BIGINT")
     (True, False)

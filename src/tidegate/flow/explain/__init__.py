@@ -1,4 +1,4 @@
-"""Explanations: what a flow does, what it holds and why, and what may go wrong; as text, Mermaid and SVG."""
+"""Explanations of flows: what each operator does and keeps, and what may go wrong; as text, Mermaid and SVG."""
 
 from tidegate.flow.explain.explanation import Explanation, explain
 

@@ -1,4 +1,4 @@
-"""A box of a picture: a name, what it does, and below it what it holds; its texts, its size, and how it is drawn."""
+"""One box of a picture: the name of an operator, what it does and what it keeps; its size, and how it is drawn."""
 
 from __future__ import annotations
 
@@ -7,44 +7,46 @@ from html import escape
 
 from tidegate.flow.explain.lettering import CODE, MONOSPACE, NAME, NOTE, SMALL, Lettering, balanced, wrapped
 from tidegate.flow.explain.look import look
+from tidegate.flow.explain.sizes import (
+    CHIP_HEIGHT,
+    MOST_LINES,
+    NARROWEST_BOX,
+    PADDING_LEFT,
+    PADDING_RIGHT,
+    PADDING_TOP,
+)
 from tidegate.printable import printable
 
-__all__ = ["Box", "Card", "chip", "written"]
-
-#: The narrowest box, and the most lines that are shown of one text.
-_NARROWEST = 120
-_MOST = 7
-_LEFT = 16
-_RIGHT = 12
-_TOP = 9
-#: How high a chip is: a word or two on an edge or on the border of a box.
-CHIP = 18
+__all__ = ["Box", "Card", "chip", "chip_width", "warning_chip", "written"]
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node: its name and lines of what it does, what it is, whether it holds rows, and what to show on hovering."""
+    """What a box shows: an operator or a sink of a flow."""
 
     id: str
+    #: The name, and then what it does.
     lines: tuple[str, ...]
     #: One of ``source``, ``table``, ``operator`` and ``sink``.
     kind: str
+    #: Whether it keeps rows.
     held: bool
+    #: What is shown while the mouse is over it.
     title: str
-    #: What stands beside the name.
+    #: The word beside the name.
     verb: str = ""
-    #: What it holds, and until when.
+    #: What it keeps, and until when.
     kept_text: str = ""
-    #: The time of what comes out, on its lower border.
+    #: The time columns of what comes out; written on the lower border.
     time: str = ""
-    #: Where it is in a run.
+    #: How far it is in a run.
     note: str = ""
-    #: The numbers of what is pointed out about it.
+    #: The numbers of the warnings about it.
     warnings: tuple[int, ...] = ()
 
 
 def written(x: float, y: float, text: str, lettering: Lettering, *, fill: str, anchor: str = "") -> str:
-    """Return a line of text whose baseline begins at a place; or is around it, or ends there, by ``anchor``."""
+    """Return a line of text at a place. Its baseline begins there; or ``anchor`` is "middle" or "end"."""
     font = f' font-family="{MONOSPACE}"' if lettering.fixed else ""
     bold = ' font-weight="600"' if lettering.bold else ""
     where = f' text-anchor="{anchor}"' if anchor else ""
@@ -53,11 +55,16 @@ def written(x: float, y: float, text: str, lettering: Lettering, *, fill: str, a
 
 
 def chip(middle: float, y: float, text: str, *, classes: str = "chip", fill: str, line: str, ink: str) -> str:
-    """Return a text with a rounded frame around it, its middle at a column and its upper edge at a line."""
+    """Return a text in a rounded frame; ``middle`` is the x of its middle, ``y`` that of its upper edge."""
     width = chip_width(text)
-    frame = f'x="{middle - width / 2:g}" y="{y:g}" width="{width:g}" height="{CHIP}" rx="{CHIP / 2:g}"'
-    inside = written(middle, y + CHIP - 5, text, SMALL, fill=ink, anchor="middle")
+    frame = f'x="{middle - width / 2:g}" y="{y:g}" width="{width:g}" height="{CHIP_HEIGHT}" rx="{CHIP_HEIGHT / 2:g}"'
+    inside = written(middle, y + CHIP_HEIGHT - 5, text, SMALL, fill=ink, anchor="middle")
     return f"<rect {frame} {look(classes, fill=fill, line=line)}/>{inside}"
+
+
+def warning_chip(middle: float, y: float, text: str) -> str:
+    """Return a chip that refers to a warning by its number."""
+    return chip(middle, y, text, classes="mark", fill="warning", line="warning-text", ink="warning-text")
 
 
 def chip_width(text: str) -> int:
@@ -67,7 +74,7 @@ def chip_width(text: str) -> int:
 
 @dataclass(slots=True)
 class Card:
-    """A box whose texts are broken into lines, and its size."""
+    """A box with its texts broken into lines, so that its size is known."""
 
     box: Box
     #: The widest line of text.
@@ -76,28 +83,32 @@ class Card:
     height: int = 0
     _name: list[str] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
-    #: Texts with a ground of their own: what is held, and where it is in a run.
+    #: Texts on a coloured background: what is kept, and how far it is in a run.
     _pills: list[tuple[str, list[str]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         box = self.box
         name, *lines = box.lines or (box.id,)
         self._name = wrapped(name, NAME, self.widest, most=2)
-        self._lines = [part for line in lines for part in wrapped(line, CODE, self.widest, most=_MOST, indent="  ")]
+        self._lines = [
+            part for line in lines for part in wrapped(line, CODE, self.widest, most=MOST_LINES, indent="  ")
+        ]
         beside = 14 + SMALL.width(box.verb) if box.verb else 0
         inside = max([NAME.width(self._name[-1]) + beside, *(NAME.width(part) for part in self._name)])
         inside = max([inside, *(CODE.width(part) for part in self._lines)])
         least = max(inside, min(250, self.widest))
         texts = [("kept", f"holds {box.kept_text}" if box.kept_text else ""), ("note", box.note)]
-        self._pills = [(name, balanced(text, NOTE, least - 8, most=_MOST)) for name, text in texts if text]
+        self._pills = [(name, balanced(text, NOTE, least - 8, most=MOST_LINES)) for name, text in texts if text]
         inside = max([inside, *(NOTE.width(part) + 8 for _, parts in self._pills for part in parts)])
-        width = max(_NARROWEST, inside + _LEFT + _RIGHT, chip_width(box.time) + 24 if box.time else 0)
+        width = max(NARROWEST_BOX, inside + PADDING_LEFT + PADDING_RIGHT, chip_width(box.time) + 24 if box.time else 0)
         self.width = 2 * round(width / 2 + 0.5)
-        self.height = _TOP + NAME.line * len(self._name) + (3 + CODE.line * len(self._lines) if self._lines else 0)
+        self.height = (
+            PADDING_TOP + NAME.line * len(self._name) + (3 + CODE.line * len(self._lines) if self._lines else 0)
+        )
         self.height += sum(11 + NOTE.line * len(parts) for _, parts in self._pills) + (13 if box.time else 9)
 
     def draw(self, x: float, y: float) -> str:
-        """Return it with its upper left corner at a place."""
+        """Return the SVG of the box, with its upper left corner at a place."""
         box, width, height = self.box, self.width, self.height
         classes = f"box {box.kind}{' held' if box.held else ''}{' warned' if box.warnings else ''}"
         line = "warning-text" if box.warnings else "border"
@@ -109,32 +120,33 @@ class Card:
             f"<rect {frame} {look('card', fill='card', line=line)}/>",
             f'<path d="{edge}" {look("accent", fill=box.kind)}/>',
         ]
-        top = y + _TOP
+        top = y + PADDING_TOP
         for part in self._name:
             top += NAME.line
-            parts.append(written(x + _LEFT, top - 5, part, NAME, fill="text"))
+            parts.append(written(x + PADDING_LEFT, top - 5, part, NAME, fill="text"))
         if box.verb:
-            parts.append(written(x + width - _RIGHT, top - 5, box.verb, SMALL, fill=box.kind, anchor="end"))
+            parts.append(written(x + width - PADDING_RIGHT, top - 5, box.verb, SMALL, fill=box.kind, anchor="end"))
         top += 3
         for part in self._lines:
             top += CODE.line
-            parts.append(written(x + _LEFT, top - 4, part, CODE, fill="muted"))
+            parts.append(written(x + PADDING_LEFT, top - 4, part, CODE, fill="muted"))
         top += 0 if self._lines else -3
         for name, lines in self._pills:
             parts.append(self._pill(x, top + 5, name, lines))
             top += 11 + NOTE.line * len(lines)
         if box.time:
-            parts.append(chip(x + width / 2, y + height - CHIP / 2, box.time, fill="card", line="border", ink="muted"))
+            parts.append(
+                chip(x + width / 2, y + height - CHIP_HEIGHT / 2, box.time, fill="card", line="border", ink="muted")
+            )
         if box.warnings:
             said = "! " + ", ".join(map(str, box.warnings))
             middle = x + width - 8 - chip_width(said) / 2
-            mark = {"fill": "warning", "line": "warning-text", "ink": "warning-text"}
-            parts.append(chip(middle, y - CHIP / 2, said, classes="mark", **mark))
+            parts.append(warning_chip(middle, y - CHIP_HEIGHT / 2, said))
         return "".join([*parts, "</g>"])
 
     def _pill(self, x: float, y: float, name: str, lines: list[str]) -> str:
         ground = f'x="{x + 10:g}" y="{y:g}" width="{self.width - 18}" height="{6 + NOTE.line * len(lines)}" rx="4"'
         parts = [f"<rect {ground} {look(name, fill=name)}/>"]
         for i, line in enumerate(lines, start=1):
-            parts.append(written(x + _LEFT, y + NOTE.line * i - 1, line, NOTE, fill=f"{name}-text"))
+            parts.append(written(x + PADDING_LEFT, y + NOTE.line * i - 1, line, NOTE, fill=f"{name}-text"))
         return "".join(parts)

@@ -1,4 +1,4 @@
-"""What each operator does, what it holds and until when, what it does to times, and what is worth a warning."""
+"""What `explain` says of each operator: what it does, what it keeps and until when, what it does to times; warnings."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ __all__ = ["Concern", "describe", "kept_text", "later", "verb_of", "warnings_of"
 
 Frame: TypeAlias = WindowFrame | CalendarFrame | SessionFrame
 
-#: More windows for one row than this are pointed out.
+#: If a row is in more windows than this, there is a warning.
 MANY_WINDOWS = 100
 
 
 def describe(plan: Plan, operator: PlanOperator) -> list[str]:
-    """Answer, in a few lines, what an operator does."""
+    """Return a few lines that say what an operator does."""
     match operator:
         case p.Source(watermark=watermark, late=late):
             kept = {"divert": "are set aside", "fail": "stop the run", "drop": "are counted and dropped"}[late]
@@ -99,14 +99,14 @@ def describe(plan: Plan, operator: PlanOperator) -> list[str]:
 
 
 def verb_of(operator: PlanOperator) -> str:
-    """Return what users call an operator."""
+    """Return the method that made an operator, as users call it: ``session.aggregate``."""
     if isinstance(getattr(operator, "frame", None), SessionFrame):
         return operator.verb.replace("window", "session")
     return operator.verb
 
 
 def kept_text(plan: Plan, operator: PlanOperator) -> str:
-    """Return what an operator keeps, and until when; nothing if it keeps nothing."""
+    """Return what an operator keeps, and until when; an empty text if it keeps nothing."""
     if not operator.schema.time:
         return ""
     match operator:
@@ -117,7 +117,7 @@ def kept_text(plan: Plan, operator: PlanOperator) -> str:
         case p.Aggregate(aggregation=aggregation):
             return f"{_kept(aggregation)} per time and group, until the time is complete"
         case p.WindowAggregate(frame=frame, aggregation=aggregation):
-            # Sessions may grow together, and windows with lateness are computed anew: both need their rows.
+            # Two sessions may become one, and windows with lateness are computed again: both need their rows.
             merges = not isinstance(frame, SessionFrame) and not getattr(frame, "lateness", 0)
             kept = _kept(aggregation) if merges else "rows"
             return f"{kept} per {_each(frame)} and group, until {_end(frame, _input(plan, operator))}"
@@ -159,7 +159,7 @@ def kept_text(plan: Plan, operator: PlanOperator) -> str:
 
 
 def later(plan: Plan, operator: PlanOperator) -> str:
-    """Return how the time of an answer differs from that of a row, if it does: the summary of the edge before it."""
+    """Return how much later an answer is than the rows that it is made of; an empty text if it is not later."""
     match operator:
         case (
             p.WindowAggregate(frame=SessionFrame() as frame)
@@ -196,7 +196,7 @@ def later(plan: Plan, operator: PlanOperator) -> str:
 
 
 def warnings_of(plan: Plan) -> Iterator[Concern]:
-    """Return what may go wrong: times that never complete, state without bound, output that explodes."""
+    """Return all warnings: times that are never complete, state that only grows, output that explodes."""
     if not plan.sinks:
         yield Concern(plan.name, "nothing leaves the flow: it has no sink", "flow.sink(name, stream)")
     for operator in plan:
@@ -378,7 +378,7 @@ def _loop(operator: p.Iterate) -> list[str]:
 
 
 def _members(query: Query) -> list[str]:
-    """Return a query as lines: the members of the union that it is; or what it defines, and the rest."""
+    """Return a query as lines: one for each member of a union; or one for each WITH, and one for the rest."""
     if query.branches:
         return [str(member) for member in members(Sql.of(query.sql))]
     defined, rest = query.hoisted()

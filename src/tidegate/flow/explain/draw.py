@@ -1,6 +1,6 @@
 """A picture of a flow as SVG: sources at the top, sinks at the bottom, operators in layers between them.
 
-It needs nothing but itself: no font, no script, no other file.
+The SVG needs no font, no script and no other file.
 """
 
 from __future__ import annotations
@@ -11,29 +11,28 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from tidegate.flow.explain.card import CHIP, Box, Card, chip, chip_width, written
+from tidegate.flow.explain.card import Box, Card, chip, chip_width, warning_chip, written
 from tidegate.flow.explain.lettering import NOTE, SANS, SMALL, TITLE, wrapped
 from tidegate.flow.explain.look import STYLE, look
+from tidegate.flow.explain.sizes import (
+    BETWEEN_BOXES,
+    CHIP_HEIGHT,
+    LOOP_WIDTH,
+    MANY_BOXES,
+    MARGIN,
+    NARROW_TEXT,
+    NARROWEST_NOTES,
+    WIDE_TEXT,
+)
 from tidegate.layout import Node, arrange, depths, layered, place
 from tidegate.printable import printable
 
 __all__ = ["Box", "Link", "svg"]
 
-_MARGIN = 16
-_GAP = 28
-#: How far a loop goes out of its box.
-_BULGE = 34
-#: The widest line of text in a box; and where more than so many boxes are side by side.
-_WIDE = 320
-_NARROW = 200
-_MANY = 6
-#: The narrowest column of notes below a picture.
-_NOTES = 460
-
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An edge, with a text beside it; one that leads back to where it begins is a loop."""
+    """An edge from one box to another, with a text beside it; from a box to itself, it is a loop."""
 
     start: str
     end: str
@@ -42,11 +41,11 @@ class Link:
 
 
 def svg(boxes: Sequence[Box], links: Sequence[Link], *, title: str, notes: Sequence[str] = ()) -> str:
-    """Return the picture; ``boxes`` come in an order in which every link goes forwards.
+    """Return the picture as SVG.
 
-    A page finds a box by its attribute ``data-id``, and a link by ``data-from`` and ``data-to``; a box has the classes
-    ``box``, its kind, ``held`` if it holds rows, and ``warned`` if something is pointed out about it. ``notes`` are
-    written below the picture, and numbered.
+    ``boxes`` are in an order in which every link leads to a later box. ``notes`` are written below the picture, with
+    numbers. A page finds a box by its attribute ``data-id``, and a link by ``data-from`` and ``data-to``. A box has the
+    classes ``box``, its kind, ``held`` if it keeps rows, and ``warned`` if there is a warning about it.
 
     >>> boxes = [Box(name, (name,), "operator", False, "") for name in "ab"]
     >>> picture = svg(boxes, [Link("a", "b", "")], title="x")
@@ -54,10 +53,12 @@ def svg(boxes: Sequence[Box], links: Sequence[Link], *, title: str, notes: Seque
     (True, 2, 1)
     """
     picture = _Picture(boxes, links)
-    head = _MARGIN + TITLE.line
-    # What is written below may be wider than the graph, which is in the middle then.
-    width = round(max(picture.width + 2 * _MARGIN, TITLE.width(printable(title)) + 2 * _MARGIN, _NOTES if notes else 0))
-    aside, below = (width - picture.width) // 2, head + picture.height + _MARGIN
+    head = MARGIN + TITLE.line
+    # The title or the notes may be wider than the graph: then the graph is in the middle.
+    width = round(
+        max(picture.width + 2 * MARGIN, TITLE.width(printable(title)) + 2 * MARGIN, NARROWEST_NOTES if notes else 0)
+    )
+    aside, below = (width - picture.width) // 2, head + picture.height + MARGIN
     drawn = picture.draw(aside, head)
     footer, height = _notes(notes, width, below)
     return "\n".join(
@@ -68,7 +69,7 @@ def svg(boxes: Sequence[Box], links: Sequence[Link], *, title: str, notes: Seque
             f"<desc>{escape(printable(_in_words(boxes, links)))}</desc>",
             STYLE,
             f'<rect width="{width}" height="{height}" rx="8" {look("paper", fill="paper")}/>',
-            f'<g class="heading">{written(_MARGIN, _MARGIN + 12, title, TITLE, fill="text")}</g>',
+            f'<g class="heading">{written(MARGIN, MARGIN + 12, title, TITLE, fill="text")}</g>',
             *drawn,
             *footer,
             "</svg>",
@@ -77,7 +78,7 @@ def svg(boxes: Sequence[Box], links: Sequence[Link], *, title: str, notes: Seque
 
 
 def _in_words(boxes: Sequence[Box], links: Sequence[Link]) -> str:
-    """Return the graph for those who cannot see it."""
+    """Return the graph as a sentence, for those who cannot see it."""
     inputs: dict[str, list[str]] = {}
     for link in links:
         inputs.setdefault(link.end, []).append("itself" if link.start == link.end else link.start)
@@ -88,17 +89,16 @@ def _in_words(boxes: Sequence[Box], links: Sequence[Link]) -> str:
 
 
 def _notes(notes: Sequence[str], width: int, top: int) -> tuple[list[str], int]:
-    """Return notes below a picture, and where they end."""
+    """Return the notes below a picture, and the y at which they end."""
     parts = []
     for number, note in enumerate(notes, start=1):
-        mark = {"fill": "warning", "line": "warning-text", "ink": "warning-text"}
-        parts.append(chip(_MARGIN + chip_width(f"! {number}") / 2, top, f"! {number}", classes="mark", **mark))
-        indent = _MARGIN + chip_width(f"! {number}") + 8
-        for line in wrapped(note, NOTE, width - indent - _MARGIN):
+        parts.append(warning_chip(MARGIN + chip_width(f"! {number}") / 2, top, f"! {number}"))
+        indent = MARGIN + chip_width(f"! {number}") + 8
+        for line in wrapped(note, NOTE, width - indent - MARGIN):
             parts.append(written(indent, top + 13, line, NOTE, fill="text"))
             top += NOTE.line
         top += 10
-    return [f'<g class="notes">{"".join(parts)}</g>'] if parts else [], top + (_MARGIN // 2 if parts else 0)
+    return [f'<g class="notes">{"".join(parts)}</g>'] if parts else [], top + (MARGIN // 2 if parts else 0)
 
 
 class _Picture:
@@ -110,7 +110,7 @@ class _Picture:
         edges = [(link.start, link.end) for link in self._links]
         depth = _depths(boxes, edges)
         most = max(Counter(depth.values()).values(), default=0)
-        self._cards = {box.id: Card(box, _NARROW if most > _MANY else _WIDE) for box in boxes}
+        self._cards = {box.id: Card(box, NARROW_TEXT if most > MANY_BOXES else WIDE_TEXT) for box in boxes}
         self._layers, self._paths = layered([box.id for box in boxes], edges, depth)
         self._nodes = {node.key: node for layer in self._layers for node in layer if not node.passing}
         chips = {(link.end, link.text): chip_width(link.text) for link in self._links if link.text}
@@ -118,9 +118,9 @@ class _Picture:
             for node in layer:
                 node.width = 10 if node.passing else self._width(node.key, chips)
         arrange(self._layers)
-        place(self._layers, gap=_GAP)
+        place(self._layers, gap=BETWEEN_BOXES)
         self._ports = self._arrivals()
-        #: For each layer, where it begins and ends.
+        #: For each layer, the y at which it begins and at which it ends.
         self._spans: list[tuple[int, int]] = []
         y = 0
         for number, layer in enumerate(self._layers):
@@ -129,16 +129,16 @@ class _Picture:
             self._spans.append((y, y + tallest))
             y += tallest
         last = self._layers[-1] if self._layers else []
-        self.height = y + (CHIP // 2 if any(not n.passing and self._cards[n.key].box.time for n in last) else 0)
+        self.height = y + (CHIP_HEIGHT // 2 if any(not n.passing and self._cards[n.key].box.time for n in last) else 0)
         self.width = max((n.left + n.width for layer in self._layers for n in layer), default=0)
 
     def _width(self, key: str, chips: dict[tuple[str, str], int]) -> int:
         loop = self._loops.get(key)
-        bulge = 0 if loop is None else _BULGE + round(SMALL.width(loop.text)) + 8
+        bulge = 0 if loop is None else LOOP_WIDTH + round(SMALL.width(loop.text)) + 8
         return max([self._cards[key].width + 2 * bulge, *(wide for (end, _), wide in chips.items() if end == key)])
 
     def _arrivals(self) -> list[float]:
-        """Return the column in which each link arrives: side by side, in the order in which they come."""
+        """Return the x at which each link arrives: side by side, in the order of where they come from."""
         into: dict[str, list[int]] = {}
         for i, link in enumerate(self._links):
             into.setdefault(link.end, []).append(i)
@@ -151,30 +151,30 @@ class _Picture:
         return found
 
     def _texts(self, end: str) -> list[str]:
-        """Return the different texts of the links to a box, each of which has a line of chips."""
+        """Return the different texts of the links to a box; each has its own line of chips."""
         return list(dict.fromkeys(link.text for link in self._links if link.end == end and link.text))
 
     def _stub(self, layer: int) -> int:
-        """Return for how long all links to a layer are upright before they arrive: chips are there, and marks."""
+        """Return how long the last, upright part of all links to a layer is: chips and marks are beside it."""
         keys = [node.key for node in self._layers[layer] if not node.passing]
         rows = max((len(self._texts(key)) for key in keys), default=0)
-        return 12 + (CHIP + 6) * rows + self._marks(layer)
+        return 12 + (CHIP_HEIGHT + 6) * rows + self._marks(layer)
 
     def _marks(self, layer: int) -> int:
-        """Return by how much marks stick out of the boxes of a layer, beside what lies there anyway."""
+        """Return how much more room the marks on the upper borders of the boxes of a layer need."""
         return 4 * any(self._cards[node.key].box.warnings for node in self._layers[layer] if not node.passing)
 
     def _between(self, layer: int) -> int:
-        """Return how much room there is above a layer."""
+        """Return the room between a layer and the one above it."""
         if not layer:
-            return CHIP if self._marks(layer) else 8
+            return CHIP_HEIGHT if self._marks(layer) else 8
         ways = [abs(b.middle - a.middle) for path in self._paths for a, b in pairwise(path) if b.layer == layer]
         chips = any(self._cards[n.key].box.time for n in self._layers[layer - 1] if not n.passing)
-        return self._stub(layer) + 20 + min(64, max(ways, default=0) // 7) + (CHIP // 2 if chips else 0)
+        return self._stub(layer) + 20 + min(64, max(ways, default=0) // 7) + (CHIP_HEIGHT // 2 if chips else 0)
 
     def draw(self, x: int, y: int) -> list[str]:
-        """Return all links, then all boxes, with the upper left corner at a place."""
-        # Links to a box that say the same say it once, above them all.
+        """Return the SVG of all links, then of all boxes, with the upper left corner at a place."""
+        # If several links to a box have the same text, it is written once, across all of them.
         last = {(link.end, link.text): link for link in self._links if link.text}
         parts = []
         for link, path, port in zip(self._links, self._paths, self._ports, strict=True):
@@ -205,11 +205,11 @@ class _Picture:
         return f"{_group(link)}{title}{line}{head}"
 
     def _label(self, link: Link, x: int, y: int) -> str:
-        """Return the text of all links to a box that have this one, across them."""
+        """Return the text of a link as a chip, across all links to that box with the same text."""
         same = [port for other, port in zip(self._links, self._ports, strict=True) if _alike(other, link)]
         row = self._texts(link.end).index(link.text)
         layer = self._nodes[link.end].layer
-        top = y + self._spans[layer][0] - 14 - CHIP - (CHIP + 6) * row - self._marks(layer)
+        top = y + self._spans[layer][0] - 14 - CHIP_HEIGHT - (CHIP_HEIGHT + 6) * row - self._marks(layer)
         return chip(x + sum(same) / len(same), top, link.text, fill="card", line="border", ink="muted")
 
 
@@ -223,7 +223,7 @@ def _group(link: Link) -> str:
 
 
 def _depths(boxes: Sequence[Box], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """Return the layer of each box: sources in the first, sinks in the last, tables right above where they are used."""
+    """Return the layer of each box: sources in the first, sinks in the last, tables just above where they are used."""
     found = depths([box.id for box in boxes], edges)
     last = max(found.values(), default=0)
     for box in boxes:
@@ -235,10 +235,10 @@ def _depths(boxes: Sequence[Box], edges: Sequence[tuple[str, str]]) -> dict[str,
 
 
 def _loop(link: Link, x: float, y: float, height: int) -> str:
-    """Return a loop at the right side of a box."""
+    """Return the SVG of a loop at the right side of a box."""
     high, low = y + 14, y + min(height - 10, 74)
-    way = f"M{x:g},{low:g} c{_BULGE},4 {_BULGE},{high - low - 4:g} 7,{high - low:g}"
+    way = f"M{x:g},{low:g} c{LOOP_WIDTH},4 {LOOP_WIDTH},{high - low - 4:g} 7,{high - low:g}"
     line = f'<path d="{way}" {look("edge", line="line")} stroke-width="1.5"/>'
     head = f'<path d="M{x + 7:g},{high - 4:g} v8 l-7,-4 z" {look("tip", fill="line")}/>'
-    text = written(x + _BULGE - 4, (low + high) / 2 + 4, link.text, SMALL, fill="muted")
+    text = written(x + LOOP_WIDTH - 4, (low + high) / 2 + 4, link.text, SMALL, fill="muted")
     return f"{_group(link)}{line}{head}{text}</g>"

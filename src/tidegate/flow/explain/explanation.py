@@ -1,4 +1,4 @@
-"""`Explanation`: what there is to say about a plan, and the forms in which it is said."""
+"""`Explanation`: what a flow does, as text, as a Mermaid flowchart and as a picture."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Explanation", "explain"]
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a plan does. It prints as text, and draws itself in a notebook."""
+    """What a flow does. It prints as text, and is a picture in a notebook."""
 
     plan: Plan
-    #: What may go wrong: times that never complete, state without bound, output that explodes.
+    #: What may go wrong: times that are never complete, state that only grows, output that explodes.
     warnings: tuple[Concern, ...]
 
     def __str__(self) -> str:
@@ -28,7 +28,7 @@ class Explanation:
         return str(self)
 
     def mermaid(self) -> str:
-        """Return the plan as a Mermaid flowchart."""
+        """Return the flow as a Mermaid flowchart."""
         names = {operator.id: f"o{i}" for i, operator in enumerate(self.plan)}
         lines = ["flowchart TD"]
         for operator in self.plan:
@@ -57,10 +57,13 @@ class Explanation:
         return "\n".join(lines)
 
     def svg(self, *, notes: Mapping[str, str] | None = None, small: bool = False) -> str:
-        """Return the plan as a picture: sources at the top, sinks at the bottom, what each operator does and holds.
+        """Return the flow as SVG: sources at the top, sinks at the bottom, what each operator does and keeps.
 
-        What may go wrong is marked, and written below. ``notes`` are texts for boxes, by the name of an operator, or of
-        a sink after ``"sink "``. A ``small`` picture has names and notes alone.
+        Operators with warnings are marked, and the warnings are written below.
+
+        Args:
+            notes: A text for some of the boxes. Keys are ids of operators; ``"sink hourly"`` is the sink ``hourly``.
+            small: Show names and notes only.
         """
         told = () if small else tuple(f"{w.operator}: {w.what} → {w.hint}" for w in self.warnings)
         return self._drawn(notes or {}, told, small=small)
@@ -101,14 +104,14 @@ class Explanation:
         )
 
     def _about(self, operator: str) -> list[tuple[int, Concern]]:
-        """Return what is pointed out about an operator, with the number that it has among all."""
+        """Return the warnings about an operator, each with its number among all warnings."""
         return [(number, w) for number, w in enumerate(self.warnings, start=1) if w.operator == operator]
 
     def _link(self, given: str, operator: PlanOperator, *, small: bool) -> Link:
         change = "" if small else later(self.plan, operator).replace("microsecond", "µs")
         schema = self.plan[given].schema
         over = getattr(getattr(operator, "frame", None), "over", None) or schema.time[0] if schema.time else ""
-        # What is about several time columns names them.
+        # A change of several time columns names them already.
         named = f"{over} {change}" if change.startswith("+") else change
         return Link(given, operator.id, named if schema.time else "", str(schema))
 
@@ -123,12 +126,12 @@ class Explanation:
 
 
 def explain(plan: Plan) -> Explanation:
-    """Explain a plan."""
+    """Return the explanation of a plan."""
     return Explanation(plan, tuple(warnings_of(plan)))
 
 
 def _mermaid_text(text: str) -> str:
-    # A number sign begins a character code there.
+    # In Mermaid, # begins a character code.
     return escape(text.replace("#", "\0"), quote=False).replace('"', "#quot;").replace("\0", "#35;")
 
 
@@ -137,7 +140,10 @@ def _sink_id(sink: Sink) -> str:
 
 
 def _does(plan: Plan, operator: PlanOperator) -> list[str]:
-    """Return what stands in the box of an operator: also columns, if they are all that there is to say, or come in."""
+    """Return the lines in the box of an operator: what it does; of sources and tables also the columns.
+
+    A select that computes nothing shows its columns, since nothing else can be said of it.
+    """
     lines = describe(plan, operator)
     if isinstance(operator, Select) and not lines:
         return [", ".join(column.name for column in operator.schema.visible)]

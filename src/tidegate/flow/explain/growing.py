@@ -1,4 +1,4 @@
-"""State without bound: operators that keep more and more, for as long as a run goes on."""
+"""Warnings about state that only grows: operators that keep more and more, for as long as a run goes on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Concern", "growing"]
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Something that may go wrong when the flow runs, at an operator, and what to do."""
+    """A warning: the operator, what may go wrong when the flow runs, and what to do about it."""
 
     operator: str
     what: str
@@ -25,9 +25,9 @@ class Concern:
 
 
 def growing(operator: PlanOperator) -> Iterator[Concern]:
-    """Return what an operator keeps for ever, and what bounds it."""
+    """Return warnings about what an operator keeps for ever, each with what would limit it."""
     if getattr(operator, "forget", None) is not None:
-        # What has been silent for so long is let go.
+        # A key that is silent for that long is forgotten.
         return
     match operator:
         case p.Accumulate(aggregation=aggregation) if aggregation.by:
@@ -95,14 +95,14 @@ def _keys(by: tuple[Any, ...]) -> str:
 
 
 def _bounded(operator: PlanOperator, otherwise: str) -> str:
-    """Return what to do about keys that become more and more: forget those that are silent, where that is possible."""
+    """Return what to do about ever more keys: forget the silent ones if the operator can, else ``otherwise``."""
     if hasattr(operator, "forget") and len(operator.schema.time) == 1:
         return _where_counted(operator, 'let silent ones go: forget="30 days"')
     return _where_counted(operator, otherwise)
 
 
 def _where_counted(operator: PlanOperator, hint: str) -> str:
-    """Return a hint that has to do with lengths of time, as they are written there, or another if there are none."""
+    """Return a hint with its spans as this time column has them: numbers for integers; another hint if it has none."""
     if operator.schema.ordered:
         return "take keys that do not become more and more"
     dated = any(column.type in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ") for column in operator.schema.times)

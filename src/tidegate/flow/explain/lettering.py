@@ -1,6 +1,7 @@
-"""Texts in pictures: how wide they are in the fonts that readers have, and how they are broken into lines.
+"""Texts in pictures: how wide they are, and how they are broken into lines.
 
-A picture brings no font along, so widths are those of the widest usual ones: nothing runs over the edge of its box.
+A picture contains no font, and readers have different ones. So widths are those of the widest common font: then no text
+is wider than its box.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["CODE", "MONOSPACE", "NAME", "NOTE", "SANS", "SMALL", "TITLE", "Lette
 SANS = "system-ui, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 MONOSPACE = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
-#: Widths of characters in the widest usual font without serifs, in parts of the size; others are as wide as capitals.
+#: Widths of characters in the widest common sans-serif font, as a share of its size; others are as wide as capitals.
 _WIDTHS = {
     **dict.fromkeys("ijlI'", 0.3),
     **dict.fromkeys(" .,:;/\\|", 0.34),
@@ -35,7 +36,7 @@ _IN_MONOSPACE = 0.61
 
 @dataclass(frozen=True, slots=True)
 class Lettering:
-    """How a text is written: its size, whether all characters are as wide, whether it is bold."""
+    """How a text is written: its size, whether its font is monospaced (``fixed``), whether it is bold."""
 
     size: float
     fixed: bool = False
@@ -47,7 +48,7 @@ class Lettering:
         return round(self.size * 1.42)
 
     def width(self, text: str) -> float:
-        """Return how wide a text is at most, in pixels.
+        """Return the greatest width that a text may have, in pixels.
 
         >>> Lettering(10).width("window") < Lettering(10, bold=True).width("window") < Lettering(10).width("WINDOW")
         True
@@ -70,9 +71,10 @@ SMALL = Lettering(10)
 
 
 def wrapped(text: str, lettering: Lettering, width: float, *, most: int = 0, indent: str = "") -> list[str]:
-    """Return a text as lines that are no wider than ``width``; beyond ``most`` of them, the last one ends with dots.
+    """Return a text as lines that are no wider than ``width``.
 
-    Lines end after a comma rather than elsewhere. All but the first begin with ``indent``.
+    Lines end after a comma if possible. All but the first begin with ``indent``. If there would be more than ``most``
+    lines, the rest is left out and the last line ends with dots.
 
     >>> wrapped("n, sum(bytes) AS bytes, max(bytes) AS most", Lettering(10, fixed=True), 160)
     ['n, sum(bytes) AS bytes,', 'max(bytes) AS most']
@@ -106,7 +108,7 @@ def wrapped(text: str, lettering: Lettering, width: float, *, most: int = 0, ind
 
 
 def balanced(text: str, lettering: Lettering, width: float, *, most: int = 0) -> list[str]:
-    """Return a text as few lines, about as wide as each other.
+    """Return a text as few lines of about the same width.
 
     >>> balanced("rows for ever; rows", Lettering(10), 85)
     ['rows for', 'ever; rows']
@@ -119,7 +121,7 @@ def balanced(text: str, lettering: Lettering, width: float, *, most: int = 0) ->
 
 
 def _fitting(word: str, lettering: Lettering, width: float) -> list[str]:
-    """Return a word in parts, each of which fits into a line."""
+    """Return a word in parts that each fit into a line."""
     parts = [""]
     for sign in word:
         if parts[-1] and lettering.width(parts[-1] + sign.rstrip()) > width:

@@ -1,8 +1,8 @@
-"""How pictures of flows look: colours on light and on dark pages.
+"""Colours of pictures of flows, on light and on dark pages.
 
-Colours are attributes of each element, those of a light page: so a picture is right wherever styles are not known, as
-in slides. Where they are, a rule for each class takes a variable, which is another on a dark page: by what the system
-of the reader says, or by the theme of the notebook that it is in. A page may set the variables itself.
+Each element has the colours of a light page as attributes, so a picture looks right where styles are ignored, as in
+slides. Where styles count, a rule for each class takes its colour from a CSS variable. The variables have other values
+on a dark page: by the setting of the reader's system, or by the theme of the notebook. A page may set them itself.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 __all__ = ["STYLE", "look"]
 
-#: For each variable, the colour on a light page and on a dark one.
+#: For each CSS variable, the colour on a light page and on a dark one.
 _COLOURS: Final = {
     "paper": ("#fbfcfd", "#12171e"),
     "card": ("#ffffff", "#1b222c"),
@@ -32,12 +32,12 @@ _COLOURS: Final = {
 }
 
 
-#: The colours that lines are drawn in.
+#: The variables that are colours of lines.
 _LINES: Final = ("border", "line", "source", "table", "operator", "sink", "warning-text")
 
 
 def look(*classes: str, fill: str = "none", line: str = "") -> str:
-    """Return the attributes of an element: what a page can find it by, and its colours.
+    """Return the attributes of an element: its classes, by which a page can find it, and its colours.
 
     >>> look("card", fill="card", line="border")
     'class="card tg-card tg-line-border" fill="#ffffff" stroke="#c3cad5"'
@@ -53,7 +53,7 @@ def _variables(which: int) -> str:
 
 def _style() -> str:
     light, dark = _variables(0), _variables(1)
-    # JupyterLab, VS Code, and pages that say which theme they have.
+    # How JupyterLab, VS Code and other pages say which theme they have.
     hosts = {
         light: ('[data-jp-theme-light="true"]', ".vscode-light", '[data-theme="light"]'),
         dark: ('[data-jp-theme-light="false"]', ".vscode-dark", '[data-theme="dark"]'),

@@ -1,4 +1,4 @@
-"""Pieces of what is said of operators that look at all rows so far, or choose some."""
+"""Parts of what `explain` says of operators that look at all rows so far, or choose some of them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = [
 
 
 def emitted(operator: p.Accumulate | p.Top) -> str:
-    """Return when there are answers over all rows so far."""
+    """Return when an operator over all rows so far gives answers."""
     schema = operator.schema
     periods = ", ".join(f"{show_span(n, schema[c].type or '')} of {c}" for c, n in operator.every)
     return f"emit {operator.emit}{f', every {periods}' if periods else ''}{forgets(operator)}"
 
 
 def forgets(operator: p.Accumulate | p.Top | p.Deduplicate | p.Process, over: str | None = None) -> str:
-    """Return after which silence there is a new beginning, if there is one."""
+    """Return after how long a silence a key starts again; an empty text if it never does."""
     if operator.forget is None:
         return ""
     return f", anew after {_silence(operator, over)} of silence"
@@ -38,17 +38,17 @@ def _silence(operator: p.Accumulate | p.Top | p.Deduplicate | p.Process, over: s
 
 
 def for_how_long(operator: p.Accumulate | p.Top | p.Deduplicate | p.Process, over: str | None = None) -> str:
-    """Return for how long something is kept of a key."""
+    """Return how long the state of a key is kept."""
     return "for ever" if operator.forget is None else f"until {_silence(operator, over)} after its last row"
 
 
 def rows_of(n: int) -> str:
-    """Return how many rows, in words."""
+    """Return a number of rows in words: ``"a row"`` or ``"3 rows"``."""
     return f"{n} rows" if n > 1 else "a row"
 
 
 def chosen(operator: p.Top | p.WindowTop) -> str:
-    """Return which rows are chosen, by which order."""
+    """Return which rows are chosen, and by which order."""
     groups = f" for each {', '.join(map(str, operator.by))}" if operator.by else ""
     first = ("last" if operator.backwards else "first") + (f" {operator.n} rows" if operator.n > 1 else " row")
     if operator.backwards:
@@ -61,9 +61,9 @@ def chosen(operator: p.Top | p.WindowTop) -> str:
 
 
 def per_time(operator: PlanOperator) -> str:
-    """Return for how long times are kept apart, beside what is kept; nothing along a line."""
+    """Return how long state is kept separately for each time; an empty text if one time is always the later."""
     if (given := operator.schema.ordered) and not isinstance(given.order, Lexicographic):
-        # A finite order may grow, and have elements above those that are complete.
+        # A Poset may get more elements later, above those that are complete.
         return "; per element" if isinstance(given.order, Poset) else "; per side, and per time until it is complete"
     return "; per time until later times cannot tell them apart" if on_product(operator) else ""
 
@@ -74,5 +74,5 @@ def on_product(operator: PlanOperator) -> bool:
 
 
 def fewer_times(operator: PlanOperator, how: str) -> str:
-    """Return what to do about too many answers: with so long between times, there may be fewer of these."""
+    """Return what to do about too many answers; ``how`` says how to have fewer times."""
     return 'emit="update"' if operator.schema.ordered else f'emit="update", or fewer times: {how}'

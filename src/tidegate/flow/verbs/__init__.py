@@ -1,1 +1,1 @@
-"""The methods of streams. In the examples, ``edits`` is a source with the columns ``ts``, ``page`` and ``bytes``."""
+"""The methods of `Stream`, by what they do: row by row, at other times, held until complete, ranked, paired, looped."""

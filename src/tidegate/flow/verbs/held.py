@@ -1,4 +1,4 @@
-"""Rows, or answers to them, that are held until their time is complete."""
+"""Methods of `Stream` that wait until a time is complete: windows, totals, duplicates and operators of your own."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ __all__ = ["Held"]
 
 
 class Held(Building):
-    """Rows, or answers to them, that are held until their time is complete."""
+    """Methods that wait until a time is complete before they answer for it."""
 
     def gate(self) -> Stream:
-        """Hold the rows until their time is complete.
+        """Return the same rows, each held back until its time is complete.
 
-        Use it before a sink that must get each time whole, such as a file for each of them.
+        Use it before a sink that must get all rows of a time at once, such as a file for each time. Rows are kept until
+        their time is complete.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -42,10 +43,16 @@ class Held(Building):
             return self._add(plan.Gate, self.schema)
 
     def aggregate(self, *expressions: str, by: Any = (), **named_expressions: str) -> Stream:
-        """Return one row for each time and group that has rows.
+        """Return aggregates of the rows of each single time: one row for each time and group that has rows.
 
-        Use it where rows of one time belong together; over several times, there are `window` and `accumulate`.
-        Aggregates are ``name="expression"``, or texts with ``AS``; ``by`` is a column, an expression or a list.
+        To aggregate over several times, use `window` or `accumulate`. The result has the time columns, the groups and
+        the aggregates. Partial aggregates of each time and group are kept until the time is complete.
+
+        Args:
+            *expressions: Aggregates with a name: ``"count(*) AS n"``.
+            by: The groups: a column, an expression with ``AS``, or a list of these. Without it, all rows of a time are
+                one group.
+            **named_expressions: The same as ``name="expression"``: ``n="count(*)"``.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -72,13 +79,22 @@ class Held(Building):
         over: str | None = None,
         zone: str | None = None,
     ) -> Windowed:
-        """Put rows into windows of ``size`` that begin ``every`` so often; follow with ``.aggregate`` or ``.apply``.
+        """Put rows into windows of time; then say what to compute: ``.aggregate(…)`` or another method.
 
-        Windows align to the epoch, shifted by ``offset``. A result is at the last unit of its window. With
-        ``lateness``, windows are answered again for rows that come late, and carry a ``revision``. On several time
-        columns, ``over`` is the one that is meant; the others group.
+        The result has a column ``window``, a struct of ``start`` and ``end`` (exclusive). Its time is the last unit of
+        the window: a microsecond before ``end`` for TIMESTAMP, a day for DATE, 1 for integers. An answer comes when
+        that time is complete, and then what was kept for the window is deleted (``lateness`` later, if that is given).
+        `Windowed` has the methods that may follow.
 
-        Months and years are those of the calendar, in UTC; with ``zone``, so are days, and weeks from Monday on.
+        Args:
+            size: How long a window is: ``"10 minutes"``, or a number if times are integers. Months and years are those
+                of the calendar, in UTC unless ``zone`` is given.
+            every: How often a window begins; by default ``size``, so that windows do not overlap.
+            offset: Windows begin at multiples of ``every`` after the epoch (0 for integers), moved by this span.
+            lateness: How long after its end a window still takes late rows. It then answers again, and the result has a
+                column ``revision``, 0 for the first answer. Such answers can only go to a sink.
+            over: With several time columns, the one that windows are on; rows are grouped by the others.
+            zone: A time zone, such as ``"Europe/Berlin"``: days, weeks (from Monday), months and years are those there.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -105,10 +121,15 @@ class Held(Building):
             )
 
     def session(self, gap: Any, *, over: str | None = None) -> Windowed:
-        """Put the rows of a group into sessions: a row ``gap`` or more after the one before begins a new one.
+        """Put the rows of each group into sessions; then say what to compute: ``.aggregate(…)`` or another method.
 
-        Use it for visits: what someone does before a pause. Follow with ``.aggregate`` or ``.apply``, and give ``by``
-        there. A result is at the last unit of the gap after its session: then no row can join it any more.
+        Use it for visits: what someone does until there is a pause. Give the groups as ``by`` there. The result has a
+        column ``session``, a struct of ``start`` and ``end``, which is the last row's time plus ``gap``. Its time is
+        the last unit before ``end``: when that is complete, no row can join the session, and its rows are deleted.
+
+        Args:
+            gap: A row that comes this long after the row before it, or longer, begins a new session.
+            over: With several time columns, the one to measure along; rows are grouped by the others.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -134,14 +155,21 @@ class Held(Building):
         forget: Any = None,
         **named_expressions: str,
     ) -> Stream:
-        """Return, per group, aggregates over all rows at or below a time.
+        """Return running totals: for each group, aggregates of all rows at or below a time.
 
-        Use it for totals, balances, and what was ever seen.
+        Use it for totals, balances, and counts since the beginning. The result has the time columns, the groups and the
+        aggregates. The partial aggregates of every group are kept for ever, unless ``forget`` is given.
 
-        With ``emit="update"``: a row for each time and group that has a row at exactly that time. With ``"complete"``:
-        at each time that carries a row, every group that has one at or below it. With ``every``, answers at the ends
-        of such periods only; on several time columns, a mapping from column to period. With ``forget``, a row that
-        comes so long after the group's row before it, or longer, begins anew; on one time column only.
+        Args:
+            *expressions: Aggregates with a name: ``"sum(ms) AS total"``.
+            by: The groups: a column, an expression with ``AS``, or a list of these.
+            emit: When there is an answer. ``"update"``: for each time and group that has a row at exactly that time.
+                ``"complete"``: at each time that has a row, for every group so far.
+            every: Answers come only at the ends of such periods: ``"1 hour"``. With several time columns, a dict from
+                column to period.
+            forget: A group starts again from nothing if its next row comes this long after the row before, or longer.
+                The state of a silent group is deleted. Only with one time column.
+            **named_expressions: The same as ``name="expression"``: ``total="sum(ms)"``.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -173,9 +201,10 @@ class Held(Building):
             )
 
     def distinct(self) -> Stream:
-        """Keep each row once, by all columns, time included.
+        """Return each row once: rows that are equal in all columns, time included, become one.
 
-        Use it where a source may send a row twice with the same time; across times, there is `deduplicate`.
+        Use it if a source may send a row twice with the same time; for duplicates at different times, use
+        `deduplicate`. Rows are kept until their time is complete.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -191,12 +220,18 @@ class Held(Building):
             return self._add(plan.Distinct, self.schema)
 
     def deduplicate(self, by: Any, within: Any = None, *, forget: Any = None, over: str | None = None) -> Stream:
-        """Keep the least row per key, by time and then by all columns; and again ``within`` after the last one kept.
+        """Return the first row of each key, and leave out those that follow it.
 
-        Use it where a source repeats itself later.
+        Use it if a source repeats itself later. "First" is by time, then by all columns. Without ``within`` and
+        ``forget`` there is one row for each key, and every key is kept for ever.
 
-        With ``forget``, again after the key's rows, kept or not, have been missing for so long. Without either, once
-        and for all: then every key is kept in state for ever.
+        Args:
+            by: The key: a column, an expression with ``AS``, or a list of these.
+            within: A row that comes this long after the last row *returned* for its key, or longer, is returned again.
+                A key is kept for that long.
+            forget: A row that comes this long after the last row *of its key*, returned or not, is returned again. A
+                key is kept for that long. Give ``within`` or ``forget``, not both.
+            over: With several time columns, the one to measure along; the others are part of the key.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -224,18 +259,23 @@ class Held(Building):
     def process(
         self, operator: Any, by: Any, schema: Any, *, out: Callable[[Any], Any] | None = None, forget: Any = None
     ) -> Stream:
-        """Run one copy of a specification operator for each key; data are dicts of all columns.
+        """Return what an operator of your own answers: each key has a copy of it, which is given the rows of that key.
 
-        A copy gets complete times only, in an order that extends theirs: the rows of a time, sorted by all columns,
-        then ``WM`` of it; at the end, its ``exit`` is asked. It answers dicts of the columns of ``schema`` at the time
-        that it was given or above; the key's columns are put before them. If its class says ``timers = True``, it may
-        answer ``tg.Timer(t)`` too, and is then called at ``t`` even if its key has no rows then.
+        A copy is called with complete times only, lower times first: ``DT(t, row)`` for each row of the time, sorted by
+        all columns, then ``WM(t)``. A row is a dict of all columns. ``exit()`` is called at the end of the input. The
+        result has the time columns, the key and the columns of ``schema``. Rows are kept until their time is complete,
+        and what a copy knows for ever, unless ``forget`` is given.
 
-        ``out`` makes a dict, or a list of dicts, of data that is something else, such as the lists and Counters of the
-        operators of `tidegate.spec`.
-
-        With ``forget``, a key's row that comes so long after the one before, or longer, is for a new copy; the one
-        before is asked for its ``exit``, whose answers are at the last unit of the silence or above.
+        Args:
+            operator: An operator as in `tidegate.spec`: ``apply(event)`` returns the operator as it is next, and a list
+                of ``DT(t, answer)`` at the time of the call or above. If its class says ``timers = True``, the list may
+                have ``tg.Timer(t)``: the copy is then called at ``t`` even if its key has no rows there.
+            by: The key: a column, an expression with ``AS``, or a list of these; ``()`` is one copy for all rows.
+            schema: The columns of an answer: ``"length INT"``.
+            out: A function that turns an answer that is no dict, such as the lists and Counters of the operators of
+                `tidegate.spec`, into a dict or a list of dicts.
+            forget: A row that comes this long after the row of its key before it, or longer, is for a new copy.
+                ``exit()`` of the old one is called; its answers are at the last unit of the silence or above.
 
         >>> import tidegate as tg
         >>> from tidegate.spec import batch_op, map_op

@@ -1,4 +1,4 @@
-"""Loops."""
+"""The method of `Stream` that repeats a query until nothing new follows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Looped"]
 
 
 class Looped(Building):
-    """Loops."""
+    """The method that repeats a query until nothing new follows."""
 
     def iterate(
         self,
@@ -30,17 +30,25 @@ class Looped(Building):
         rounds: int | None = None,
         limit: int = LIMIT,
     ) -> Stream:
-        """Go round in a loop: at each time that carries a row, what follows from the rows at or below it.
+        """Return the facts that follow from all rows at or below a time: a query is repeated until nothing new follows.
 
-        Use it for what is found step by step: reachable, connected, shortest; `tg.graph` has some ready-made.
+        Use it for what is found step by step: what is reachable, connected, nearest. `tidegate.graph` has some
+        ready-made. The first round runs ``start``. Each further round runs ``step`` on what the last one found. The
+        result has the time columns, ``key`` and ``keep``. The rows of all inputs, and what is known of each key, are
+        kept for ever.
 
-        ``start`` and ``step`` are queries in Spark SQL that give facts. In them this stream is ``input``, other streams
-        and tables are the keys of ``also``, and what the loop knows is ``known``. Of all facts for a ``key`` one is
-        kept, by the rules of ``keep``, such as ``min(label) AS label``. The loop begins with what ``start`` gives, and
-        goes round until ``step`` gives nothing better; more than ``limit`` rounds are an error. With ``rounds``, it
-        goes round exactly so often, ``known`` being replaced each time, and queries and ``keep`` may be of any form.
-
-        ``emit="update"`` answers the facts that are new or better at a time, ``"complete"`` all that hold.
+        Args:
+            start: A query in Spark SQL that gives the first facts. It reads this stream as ``input``.
+            step: A query that derives facts from ``known``, the facts so far. It may read ``input`` too.
+            key: The columns that say what a fact is about. There is one fact for each key.
+            keep: Which fact is kept if there are several for a key, such as ``"min(label) AS label"``; ``()`` if a fact
+                has no other columns.
+            emit: ``"update"`` gives the facts that are new or better at a time, ``"complete"`` all facts that hold
+                then.
+            also: Other streams and tables that the queries read, by the names that they have there.
+            rounds: Run ``step`` exactly this often instead. ``known`` is then replaced in each round, and the queries
+                and ``keep`` may be of any form.
+            limit: More rounds than this are an error.
 
         >>> import tidegate as tg
         >>> edges = tg.Flow("site").source("edges", "t INT, src STRING, dst STRING", time="t")

@@ -1,4 +1,4 @@
-"""Rows at other times."""
+"""The method of `Stream` that moves rows to other times."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ __all__ = ["Moved"]
 
 
 class Moved(Building):
-    """Rows at other times."""
+    """The method that moves rows to other times."""
 
     def at(self, expression: str | None = None, /, **columns: str) -> Stream:
-        """Move each row to the time that an expression gives, at or above its own.
+        """Return the rows at a later time, which an expression computes from each row.
 
-        Use it to answer later than rows come: a reminder, a deadline, the end of a day.
+        Use it for reminders and deadlines: to answer later than rows come. The operators after it see only the new
+        time; to keep the old one, copy it to another column first. Rows pass at once; nothing is kept.
 
-        A row without such a time is rejected, and can be read with the reason under the name of this operator. On
-        several time columns, each that changes is named: ``at(valid="…", version="…")``. What comes after sees the new
-        time only; to keep the old one, copy it first.
+        A row is rejected if its new time is NULL or below its own. ``run.rejected(stream.id)`` has it, with the reason.
+
+        Args:
+            expression: The new time, in Spark SQL: ``"ts + INTERVAL 1 HOUR"``.
+            **columns: With several time columns, those that change: ``at(valid="…", version="…")``.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")

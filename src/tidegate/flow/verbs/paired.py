@@ -1,4 +1,4 @@
-"""Several streams."""
+"""Methods of `Stream` that bring two or more streams together."""
 
 from __future__ import annotations
 
@@ -18,12 +18,17 @@ __all__ = ["Paired"]
 
 
 class Paired(Building):
-    """Several streams."""
+    """Methods that bring two or more streams together."""
 
     def union(self, other: Stream, *others: Stream) -> Stream:
-        """Put the rows of two streams or more together; their columns are matched by name.
+        """Return the rows of this stream and of others.
 
-        Use it for sources of one kind. They have the same time columns, and columns of the same names and types.
+        Columns are matched by name. All streams need the same time columns, and the same columns of the same types.
+        Rows pass at once; nothing is kept. A time is complete when it is complete in every stream.
+
+        Args:
+            other: A stream of the same flow.
+            *others: More of them.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -44,14 +49,20 @@ class Paired(Building):
             return self._add(plan.Union, self.schema.of(columns), others=tuple(streams))
 
     def join(self, other: Stream, on: Any, *, where: str | None = None, how: str = "inner") -> Stream:
-        """Pair rows of two streams that have equal times and equal columns ``on``; with a table, at every time.
+        """Return pairs of rows with equal times and equal columns ``on``; a table is joined at every time.
 
-        Use it to look rows up in a table, or for rows of one moment; with rows of other times, there are `join_asof`,
-        `interval_join` and `window_join`.
+        Use it to look rows up in a table, or for rows of the same moment. For rows of different times use `join_asof`,
+        `interval_join` or `window_join`. The result has the time columns, the columns ``on``, then the others of this
+        stream and of ``other``. Rows are kept until their time is complete on both sides; with a table, they pass at
+        once.
 
-        ``on`` may map columns of this stream to those of the other; the names of this one stay. ``where`` is part of
-        the match, and reads ``left.x`` and ``right.x``. ``how`` is ``inner``, ``left``, ``right``, ``full``, ``semi``
-        or ``anti``. Null keys never match. The result has one set of time columns, never null.
+        Args:
+            other: A stream or a table of the same flow.
+            on: A column, a list of columns, or a dict ``{"left": "right"}`` if their names differ. NULL matches
+                nothing.
+            where: A further condition of a match, in which ``left.x`` is of this stream and ``right.x`` of ``other``.
+            how: ``"inner"``, ``"left"``, ``"right"``, ``"full"``, ``"semi"`` or ``"anti"``. With a table, not
+                ``"right"`` or ``"full"``.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -80,11 +91,19 @@ class Paired(Building):
     def join_asof(
         self, other: Stream, on: Any = (), *, within: Any = None, how: str = "inner", over: str | None = None
     ) -> Stream:
-        """Pair each row with the latest row of ``other`` at or below its time; ``within`` bounds how far back.
+        """Return each row with the latest row of ``other`` that is at or below its time.
 
-        Use it for what held at that time: the price of a sale, the version of a page.
+        Use it for what held at that time: the price of a sale, the version of a page. Of several latest rows it takes
+        the greatest by all columns. The result has the time of this stream's row. Rows are kept until their time is
+        complete on both sides; the latest row of ``other`` is kept for each key, for ever unless ``within`` is given.
 
-        Of several rows at that time, it is the greatest by all columns. ``how`` is ``inner`` or ``left``.
+        Args:
+            other: A stream of the same flow.
+            on: A column, a list of columns, or a dict ``{"left": "right"}`` if their names differ. NULL matches
+                nothing.
+            within: How far back the row of ``other`` may be; without it, any distance.
+            how: ``"inner"``, or ``"left"``, which also returns rows without a match.
+            over: With several time columns, the one to look back along; the others must be equal.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -122,15 +141,23 @@ class Paired(Building):
         how: str = "inner",
         over: str | None = None,
     ) -> Stream:
-        """Pair rows whose times are so far apart: ``lower <= other's time - this row's time <= upper``.
+        """Return pairs of rows whose times are not too far apart: ``lower <= other's time - this row's time <= upper``.
 
-        Use it for what follows on something: a payment on an order, a click on an advertisement.
+        Use it for what follows something: a payment after an order, a click after an advertisement. The time of a pair
+        is the later of the two; to keep the rows' own times, copy them to other columns first. A row without a match
+        comes when no match can come any more. A row is kept until then; without a bound, for ever.
 
-        A pair is at the later of the two times; one's own is kept by a copy of it, made before. ``lower`` and ``upper``
-        are spans, also negative ones; None is without bound, and then rows are kept for ever. A row without a match
-        comes when none can come any more; with ``semi`` it comes at its first match. ``where`` may read both times, as
-        ``left.ts`` and ``right.ts``. On several time columns, ``over`` is the one that is meant, and the others must be
-        equal; without ``over`` and bounds, a pair is at the least time at or above both.
+        Args:
+            other: A stream of the same flow.
+            on: A column, a list of columns, or a dict ``{"left": "right"}`` if their names differ. NULL matches
+                nothing.
+            lower: The least distance, such as ``"-5 minutes"``; None is no bound.
+            upper: The greatest distance, such as ``"1 hour"``; None is no bound.
+            where: A further condition of a match. It may read both times: ``"left.ts < right.ts"``.
+            how: ``"inner"``, ``"left"`` and ``"anti"`` (which need ``upper``), ``"right"`` (needs ``lower``),
+                ``"full"`` (needs both), or ``"semi"``, which returns a row at the time of its first match.
+            over: With several time columns, the one that the bounds apply to; the others must be equal. Without
+                ``over`` and bounds, a pair is at the least time that is at or above both.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -173,10 +200,24 @@ class Paired(Building):
         how: str = "inner",
         over: str | None = None,
     ) -> Stream:
-        """Pair rows that are in a window together, once for each such window, at the window's last unit.
+        """Return pairs of rows that are in the same window: a pair once for each window that has both.
 
-        With ``lateness``, a window and key is answered again, whole, for rows that come late, and its rows carry a
-        ``revision``; ``anti`` is refused there.
+        The time of a pair is the last unit of the window; to keep the rows' own times, copy them to other columns
+        first. In outer joins, a row without a match in a window comes once for that window. Rows are kept until the
+        last of their windows is complete on both sides, and ``lateness`` longer.
+
+        Args:
+            other: A stream of the same flow.
+            on: A column, a list of columns, or a dict ``{"left": "right"}`` if their names differ. NULL matches
+                nothing.
+            size: How long a window is, as in `window`.
+            where: A further condition of a match, in which ``left.x`` is of this stream and ``right.x`` of ``other``.
+            every: How often a window begins; by default ``size``.
+            offset: By how much windows are moved, as in `window`.
+            lateness: How long after its end a window still takes late rows. The pairs of that window and key are then
+                answered again, all of them, with a higher ``revision``. Not with ``"anti"``.
+            how: ``"inner"``, ``"left"``, ``"right"``, ``"full"``, ``"semi"`` or ``"anti"``.
+            over: With several time columns, the one that windows are on; the others must be equal.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")

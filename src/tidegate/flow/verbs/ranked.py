@@ -1,4 +1,4 @@
-"""Some rows of all that there are so far, by their order."""
+"""Methods of `Stream` that choose some of all rows so far: the first by an order, or the last by time."""
 
 from __future__ import annotations
 
@@ -16,18 +16,27 @@ __all__ = ["Ranks"]
 
 
 class Ranks(Building):
-    """Some rows of all that there are so far, by their order."""
+    """Methods that choose some of all rows so far: the first by an order, or the last by time."""
 
     def top(
         self, n: int, by: Any = (), order: Any = (), *, emit: str = "update", every: Any = None, forget: Any = None
     ) -> Stream:
-        """Return, per group, the first ``n`` of all rows at or below a time, by ``order``: ``"price DESC, name"``.
+        """Return, for each group, the first ``n`` of all rows at or below a time.
 
-        Use it for leaders: the dearest, the slowest. For those of an hour, there is ``window("1 hour").top(…)``.
+        Use it for leaders: the dearest, the slowest. For the leaders of each hour, use ``window("1 hour").top(…)``. An
+        answer is the whole list of a group, and replaces the one before. The result has the time columns, the groups,
+        the other columns and ``rank``, from 1. Its time is that of the answer; to keep a row's own, copy it to another
+        column first. ``n`` rows of each group are kept for ever, unless ``forget`` is given.
 
-        An answer is the whole list at its time, and replaces the one before: when there is one, ``emit``, ``every``
-        and ``forget`` say as in `accumulate`. ``rank`` counts from 1, by ``order``, then by time columns, then by all
-        columns. The time columns are those of the answer; to keep a row's own, copy it first.
+        Args:
+            n: How many rows.
+            by: The groups: a column, an expression with ``AS``, or a list of these.
+            order: As after ORDER BY in Spark SQL: ``"price DESC, name"``. Rows that are equal in it are sorted by time,
+                then by all columns.
+            emit: When there is an answer. ``"update"``: for each time and group that has a row at exactly that time.
+                ``"complete"``: at each time that has a row, for every group so far.
+            every: Answers come only at the ends of such periods, as in `accumulate`.
+            forget: A group starts again from nothing after such a silence, as in `accumulate`.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -45,11 +54,17 @@ class Ranks(Building):
             return self._ranked(plan.Top, top_by(n, by, order, self.schema), emit, every, forget)
 
     def last(self, n: int, by: Any = (), *, emit: str = "update", every: Any = None, forget: Any = None) -> Stream:
-        """Return, per group, the last ``n`` of all rows at or below a time, by time and then by all columns.
+        """Return, for each group, the last ``n`` of all rows at or below a time; ``rank`` 1 is the latest.
 
-        Use it for what is shown as "recently".
+        Use it for lists of what is recent. Rows are sorted by time, then by all columns. An answer is the whole list of
+        a group, and replaces the one before. ``n`` rows of each group are kept for ever, unless ``forget`` is given.
 
-        Answers come as those of `top` do; rank 1 is the latest.
+        Args:
+            n: How many rows.
+            by: The groups: a column, an expression with ``AS``, or a list of these.
+            emit: When there is an answer, as in `top`.
+            every: Answers come only at the ends of such periods, as in `accumulate`.
+            forget: A group starts again from nothing after such a silence, as in `accumulate`.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -69,9 +84,16 @@ class Ranks(Building):
             return self._ranked(plan.Last, last_by(n, by, self.schema), emit, every, forget)
 
     def latest(self, by: Any, *, emit: str = "update", every: Any = None, forget: Any = None) -> Stream:
-        """Return, per group, the latest of all rows at or below a time: `last` of one row, without a rank.
+        """Return, for each group, the latest of all rows at or below a time: `last` with one row, without ``rank``.
 
-        Use it for the state that updates lead to: the price, the address.
+        Use it for the current value where rows are updates: a price, an address. A row of each group is kept for ever,
+        unless ``forget`` is given.
+
+        Args:
+            by: The groups: a column, an expression with ``AS``, or a list of these.
+            emit: When there is an answer, as in `top`.
+            every: Answers come only at the ends of such periods, as in `accumulate`.
+            forget: A group starts again from nothing after such a silence, as in `accumulate`.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")

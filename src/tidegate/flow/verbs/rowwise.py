@@ -1,4 +1,4 @@
-"""Row by row; the time of a row does not change."""
+"""Methods of `Stream` that work on one row at a time and leave its time as it is."""
 
 from __future__ import annotations
 
@@ -20,12 +20,16 @@ __all__ = ["RowWise"]
 
 
 class RowWise(Building):
-    """Row by row; the time of a row does not change."""
+    """Methods that work on one row at a time and leave its time as it is."""
 
     def where(self, condition: str) -> Stream:
-        """Keep the rows that satisfy a condition.
+        """Return the rows for which a condition is true.
 
-        Use it first: what is left out early costs nothing later. A row whose condition is NULL is left out, too.
+        As in SQL, a row for which it is NULL is left out. Filter early: a row that is left out costs nothing later.
+        Rows pass at once; nothing is kept.
+
+        Args:
+            condition: Spark SQL of type BOOLEAN.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -44,9 +48,14 @@ class RowWise(Building):
             return self._add(plan.Where, self.schema, condition=bound)
 
     def select(self, *expressions: str) -> Stream:
-        """Compute columns from each row; ``"*"`` means all. Time columns stay, and come first.
+        """Return a stream of these columns, computed from each row.
 
-        Use it for the columns that the rest of the flow needs. An expression is Spark SQL, with ``AS`` for its name.
+        The time columns are always part of the result, as its first columns, whether you name them or not. Rows pass at
+        once; nothing is kept.
+
+        Args:
+            *expressions: Spark SQL, with ``AS`` unless it is a column: ``"page"``, ``"ms / 1000 AS seconds"``. ``"*"``
+                means all columns.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -67,9 +76,13 @@ class RowWise(Building):
             return self._project(outputs)
 
     def with_columns(self, **expressions: str) -> Stream:
-        """Add columns computed from each row, or replace some; the others stay.
+        """Return the stream with columns added or replaced; all other columns stay.
 
-        Use it where all other columns are needed as well: ``name="expression"``.
+        Rows pass at once; nothing is kept.
+
+        Args:
+            **expressions: The name of each column and its Spark SQL. A name that the stream has already is replaced, in
+                its place; others are added at the end. Expressions see the columns from before.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -87,9 +100,12 @@ class RowWise(Building):
             return self._project([*outputs, *lower.values()])
 
     def drop(self, *columns: str) -> Stream:
-        """Leave columns out; time columns stay, since a row keeps its time.
+        """Return the stream without some of its columns.
 
-        Use it where fewer columns go than stay.
+        A time column cannot be dropped, since a row keeps its time. Rows pass at once; nothing is kept.
+
+        Args:
+            *columns: Names of columns. Unlike in PySpark, a name that the stream does not have is an error.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -106,9 +122,13 @@ class RowWise(Building):
             return self._project(kept, name="drop")
 
     def rename(self, /, **new_from_old: str) -> Stream:
-        """Give columns other names, ``new="old"``; they stay in their places. Names can be exchanged.
+        """Return the stream with other names for some columns, which stay in their places.
 
-        Use it before a join or a union, whose columns are matched by name.
+        Use it before a join or a union, where columns are matched by name. A time column cannot be renamed. Rows pass
+        at once; nothing is kept.
+
+        Args:
+            **new_from_old: ``new="old"`` for each column. Two columns may swap names.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
@@ -133,7 +153,7 @@ class RowWise(Building):
             return self._project([replace(r, name=new.get(r.name, r.name)) for r in references], name="rename")
 
     def _not_a_time(self, name: Any, what: str) -> Column:
-        """Return a column that may be changed; ``what`` is done to it."""
+        """Return the column of this name, or raise if it is a time column; ``what`` is for the message: "renamed"."""
         found = self._column(name)
         if found.name in self.schema.time:
             raise BadTime(
@@ -163,9 +183,13 @@ class RowWise(Building):
         return self._add(plan.Select, schema, name=name, outputs=everything)
 
     def explode(self, column: str) -> Stream:
-        """Make a row for each element of an array column, with the element in its place; none if it is NULL or empty.
+        """Return a row for each element of an array column, with the element in place of the array.
 
-        Use it for rows that carry lists. All other columns are repeated.
+        The other columns are repeated. A row whose array is NULL or empty gives no rows. Rows pass at once; nothing is
+        kept.
+
+        Args:
+            column: The name of a column of type ARRAY.
 
         >>> import tidegate as tg
         >>> posts = tg.Flow("blog").source("posts", "t INT, tags ARRAY<STRING>", time="t")
@@ -189,12 +213,15 @@ class RowWise(Building):
             return self._add(plan.Explode, self.schema.of(columns), column=found.name)
 
     def map_batches(self, function: Callable[[Any], Any], schema: Any) -> Stream:
-        """Let a Python function turn Arrow batches of rows into others.
+        """Return the rows that a Python function makes of Arrow batches of rows.
 
-        Use it for what SQL cannot say: a model, a library.
+        Use it for what SQL cannot express, such as a model or a library. The engine decides where a batch begins and
+        ends, so the result must not depend on that. Rows pass at once; nothing is kept.
 
-        ``function`` gets a ``pyarrow.RecordBatch`` and returns one with the columns of ``schema``, time columns
-        included (they may be left out of ``schema``). It may only return times that occur in its input.
+        Args:
+            function: Takes a ``pyarrow.RecordBatch`` and returns one with the time columns and the columns of
+                ``schema``. It may drop, change and multiply rows, but return only times that are in its batch.
+            schema: The columns that it returns, such as ``"page STRING, score DOUBLE"``; time columns may be left out.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING, ms INT", time="t")
