@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.classes import java_options
+from tests.drawing import PROFILE
 from tests.left_to_check import is_left
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Drawing is reproducible in `make test`, so that a failure there can be repeated; `make check` looks further.
-PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "test")
 _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much]}
 settings.register_profile("test", max_examples=40, derandomize=True, **_common)
 settings.register_profile("check", max_examples=500, **_common)

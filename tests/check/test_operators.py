@@ -1,15 +1,14 @@
 """`check_operator`: it passes the papers' operators, and catches every mutant with its default settings."""
 
-import os
-
 import pytest
 
 from tests.check.mutants import MUTANTS, PAIRS, Machine
+from tests.drawing import quick_or_long
 from tidegate.check import BLOCKS, OperatorFails, check_operator
 from tidegate.spec import DT, WM, Lasso, Operator, batch_op
 from tidegate.time import Nat
 
-EXAMPLES = 300 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 100
+EXAMPLES = quick_or_long(60, 300)
 #: The first mutant of each building block; the others are for the long run.
 FIRST = {block: name for name, (block, _) in reversed(MUTANTS.items())}.values()
 

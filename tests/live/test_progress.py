@@ -9,10 +9,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tidegate as tg
+from tests.drawing import drawn_examples
 from tests.local_engine.steps import Cut, engine_in
 from tests.spark.steps import in_steps, marked_rows, with_marks
 from tests.spark.test_streaming_flows import shuffled
@@ -34,11 +35,7 @@ from tidegate.live.view import View, look
 from tidegate.spec import DT, WM
 from tidegate.time import Antichain
 
-DRAWN = settings(
-    max_examples=25,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.too_slow],
-)
+DRAWN = drawn_examples(10, 60)
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])

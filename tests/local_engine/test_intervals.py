@@ -6,10 +6,11 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tidegate as tg
+from tests.drawing import drawn_examples
 from tests.local_engine.test_random_streams import HOW, compare
 from tidegate.check.flows import DrawnFlow, flows
 from tidegate.engine.keepers.intervals import RowsInIntervals
@@ -20,9 +21,7 @@ from tidegate.spec import DT, WM
 ONLY = ("interval_join", "interval_join", "where", "aggregate", "window")
 
 
-@settings(
-    max_examples=15, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck)
-)
+@drawn_examples(6, 60)
 @given(drawn=flows(max_operators=2, only=ONLY), rng=st.randoms(use_true_random=False), how=HOW)
 def test_steps_give_what_the_specification_gives(drawn: DrawnFlow, rng: random.Random, how: str) -> None:
     """Of every kind, with any bounds, on every order of times: wherever steps begin and end."""

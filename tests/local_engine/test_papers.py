@@ -11,10 +11,11 @@ from threading import Lock
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tidegate as tg
+from tests.drawing import drawn_examples
 from tests.flow.case import assert_same_rows
 from tests.local_engine.engine import arrow_rows
 from tests.local_engine.steps import run_locally
@@ -147,18 +148,14 @@ HOWS = {
 }
 
 
-@settings(
-    max_examples=20, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck)
-)
+@drawn_examples(8, 60)
 @given(case=st.sampled_from(CASES), rng=st.randoms(use_true_random=False), how=st.sampled_from(sorted(HOWS)))
 def test_an_operator_gives_what_it_gives_by_itself(case: Any, rng: random.Random, how: str) -> None:
     """On both kinds of orders, wherever steps begin and end, with rows kept or the copies themselves."""
     check(*case, rng, **HOWS[how])
 
 
-@settings(
-    max_examples=15, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck)
-)
+@drawn_examples(6, 60)
 @given(
     drawn=flows(max_operators=2, only=("process", "process", "where", "window")),
     rng=st.randoms(use_true_random=False),

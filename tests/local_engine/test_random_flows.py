@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 import tidegate as tg
+from tests.drawing import drawn_examples
 from tests.flow import graphs
 from tests.flow.case import assert_same_rows, rows_given
 from tests.local_engine.engine import by_local
@@ -48,7 +49,7 @@ def test_a_broken_operator_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", LOOPS)
-@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+@drawn_examples(4, 30)
 @given(drawn=drawn_graphs, sizes=st.sampled_from(SIZES), repeats=st.booleans())
 def test_drawn_graphs(
     name: str, drawn: tuple[bool, list[graphs.Edge]], sizes: tuple[int, int, int], *, repeats: bool

@@ -6,10 +6,11 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tidegate as tg
+from tests.drawing import drawn_examples
 from tests.flow.case import assert_same_rows, rows_given
 from tests.local_engine.engine import by_local
 from tests.local_engine.test_random_streams import HOW, compare
@@ -21,7 +22,7 @@ from tidegate.spec import DT
 from tidegate.time import Int, Lexicographic
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@drawn_examples(10, 100)
 @given(drawn=lexicographic_flows(watermarks=False))
 def test_bounded_runs_give_what_the_specification_gives(drawn: DrawnFlow) -> None:
     """On numbers that compare as times do, of either width."""
@@ -34,11 +35,7 @@ def bounded(drawn: DrawnFlow) -> None:
     assert_same_rows(by_local(drawn.flow, rows_given(drawn)), expected)
 
 
-@settings(
-    max_examples=30,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@drawn_examples(10, 100)
 @given(drawn=lexicographic_flows(max_operators=3), rng=st.randoms(use_true_random=False), how=HOW, form=FORMS)
 def test_steps_give_what_the_specification_gives(drawn: DrawnFlow, rng: random.Random, how: str, form: str) -> None:
     """Wherever steps begin and end, with watermarks that complete all that begins alike, and restarts."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.drawing import drawn_examples
 from tests.flow.case import assert_same_rows, rows_given
 from tests.local_engine.engine import by_local
 from tests.local_engine.test_random_streams import HOW, compare
@@ -15,7 +16,7 @@ from tidegate.check.flows import DrawnFlow
 from tidegate.check.ordered_flows import ordered_flows
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@drawn_examples(12, 100)
 @given(drawn=ordered_flows(watermarks=False))
 def test_bounded_runs_give_what_the_specification_gives(drawn: DrawnFlow) -> None:
     """On points, whatever the order is."""
@@ -23,11 +24,7 @@ def test_bounded_runs_give_what_the_specification_gives(drawn: DrawnFlow) -> Non
     assert_same_rows(by_local(drawn.flow, rows_given(drawn)), expected)
 
 
-@settings(
-    max_examples=30,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@drawn_examples(10, 100)
 @given(drawn=ordered_flows(max_operators=3), rng=st.randoms(use_true_random=False), how=HOW, form=FORMS)
 def test_steps_give_what_the_specification_gives(drawn: DrawnFlow, rng: random.Random, how: str, form: str) -> None:
     """Wherever steps begin and end, with watermarks in the order's own times, and restarts."""

@@ -7,10 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tidegate as tg
+from tests.drawing import drawn_examples
 from tests.flow.case import assert_same_rows
 from tests.local_engine.steps import run_locally
 from tests.spark.steps import in_steps, marked_rows, with_marks
@@ -22,11 +23,7 @@ from tidegate.spec import DT, WM
 HOW = st.sampled_from(["", "", "restart", "cold"])
 
 
-@settings(
-    max_examples=30,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@drawn_examples(12, 150)
 @given(drawn=flows(max_operators=3), rng=st.randoms(use_true_random=False), how=HOW, form=FORMS)
 def test_steps_give_what_the_specification_gives(drawn: DrawnFlow, rng: random.Random, how: str, form: str) -> None:
     """Wherever steps begin and end, in whatever order rows come, with restarts, and without what is held in tables."""

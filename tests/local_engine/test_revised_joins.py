@@ -10,10 +10,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tidegate as tg
+from tests.drawing import drawn_examples
 from tests.flow.case import assert_same_rows
 from tests.local_engine.steps import run_locally
 from tests.spark.steps import MARK, Cuts, with_marks
@@ -119,9 +120,7 @@ FLOWS = st.builds(
 )
 
 
-@settings(
-    max_examples=15, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck)
-)
+@drawn_examples(6, 60)
 @given(flow=FLOWS, rng=st.randoms(use_true_random=False), how=st.sampled_from(["", "restart", "cold", "parts"]))
 def test_revisions_and_late_rows_are_those_of_the_specification(flow: tg.Flow, rng: random.Random, how: str) -> None:
     """Of every kind, wherever steps begin and end, with restarts, and with state in one part or in many."""

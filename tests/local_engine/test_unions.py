@@ -6,10 +6,11 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tidegate as tg
+from tests.drawing import drawn_examples
 from tests.local_engine.test_random_streams import HOW, compare
 from tidegate.check.flows import DrawnFlow, flows
 from tidegate.engine import lowering
@@ -18,9 +19,7 @@ from tidegate.reference import paired
 from tidegate.spec import DT, WM, Operator
 
 
-@settings(
-    max_examples=15, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck)
-)
+@drawn_examples(6, 60)
 @given(
     drawn=flows(max_operators=3, only=("union", "union", "where", "aggregate", "window")),
     rng=st.randoms(use_true_random=False),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawing import drawn_examples
 from tests.flow.case import assert_same_rows
 from tests.local_engine import test_revised_joins as revised_joins
 from tests.spark.engine import frame, rows
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 DDL = "t INT, k STRING, x INT"
-FLOWS = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 1
 
 
 def doubled(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -119,11 +118,7 @@ def compare(spark: SparkSession, cuts: Cuts, *, restart: bool, fold: bool = True
     assert late == sorted((tuple(event.d.values()) for event in expected.late["s"]), key=str)
 
 
-@settings(
-    max_examples=FLOWS,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@drawn_examples(1, 30)
 @given(rng=st.randoms(use_true_random=False), restart=st.booleans())
 def test_revisions_and_late_rows_are_those_of_the_specification(
     spark: SparkSession, rng: random.Random, restart: bool

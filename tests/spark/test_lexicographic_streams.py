@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawing import drawn_examples
 from tests.flow.case import assert_same_rows
 from tests.spark.steps import engine_in, frame, marked_rows, run_steps, with_marks
-from tests.spark.test_streaming_flows import FLOWS, compare
+from tests.spark.test_streaming_flows import compare
 
 import tidegate as tg
 from tidegate.check.flows import DrawnFlow
@@ -87,11 +88,7 @@ def test_the_frontier_and_what_is_set_aside(spark: SparkSession, tmp_path: Path,
     assert (engine.marks["s"].late, engine.marks["s"].rejected) == (1, 2)
 
 
-@settings(
-    max_examples=FLOWS,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@drawn_examples(2, 60)
 @given(drawn=lexicographic_flows(max_operators=3), rng=st.randoms(use_true_random=False), restart=st.booleans())
 def test_steps_give_what_the_specification_gives(
     spark: SparkSession, drawn: DrawnFlow, rng: random.Random, restart: bool

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawing import drawn_examples
 from tests.flow import graphs
 from tests.flow.case import assert_same_rows
 from tests.spark.engine import by_spark, frame
@@ -27,14 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 # A loop takes several jobs of Spark a round.
-LOOPS_DRAWN = 4 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 1
-
-
-some = settings(
-    max_examples=LOOPS_DRAWN,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+some = drawn_examples(1, 4)
 GRID = [
     ((0, 1), 0, 1, 7),
     ((1, 0), 1, 2, 5),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
+from tests.drawing import drawn_examples
 from tests.flow.case import assert_same_rows, rows_given
 from tests.spark.engine import by_spark
 
@@ -22,25 +21,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-# A flow takes Spark about a second: fewer are drawn than elsewhere.
-FLOWS = 500 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 25
-
 
 def compare(spark: SparkSession, drawn: DrawnFlow) -> None:
     expected = [tuple(row.values()) for row in drawn.flow.reference(drawn.inputs).rows("out")]
     assert_same_rows(by_spark(spark, drawn.flow, rows_given(drawn)), expected)
 
 
-def drawn_flows(max_examples: int) -> Callable[[Any], Any]:
-    """Draw flows that end with the input; shrinking would take Spark many runs, so the first failure is shown."""
-    phases = (Phase.explicit, Phase.reuse, Phase.generate)
-    checks = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-    drawn = given(drawn=flows(watermarks=False))
-    chosen = settings(max_examples=max_examples, phases=phases, suppress_health_check=checks)
-    return lambda test: chosen(drawn(test))
-
-
-@drawn_flows(FLOWS)
+@drawn_examples(10, 300)
+@given(drawn=flows(watermarks=False))
 def test_spark_gives_what_the_specification_gives(spark: SparkSession, drawn: DrawnFlow) -> None:
     """Whatever the operators and the times, both give the same rows."""
     compare(spark, drawn)

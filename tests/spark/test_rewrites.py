@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawing import drawn_examples
 from tests.flow.case import assert_same_rows, rows_given
 from tests.flow.test_rewrites import OPERATORS, ROWS, flow_of, given_rows, zeros
 from tests.spark.engine import by_spark
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-FLOWS = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 4
 #: One of each kind runs in every test run, the others in the long one.
 QUICK = ("where and select", "explode", "join that equates", "accumulate what cannot be merged")
 
@@ -69,11 +68,7 @@ def test_a_loop_keeps_the_sign_of_zero(spark: SparkSession) -> None:
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=FLOWS,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@drawn_examples(3, 100)
 @given(drawn=flows(watermarks=False), using=st.sampled_from(["A", "A+"]))
 def test_rewritten_flows_give_what_the_specification_gives(spark: SparkSession, drawn: DrawnFlow, using: str) -> None:
     """Random flows, rewritten and also optimised again, give on Spark what they were on the reference."""

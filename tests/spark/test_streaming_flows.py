@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from itertools import groupby
 from pathlib import Path
@@ -10,8 +9,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawing import drawn_examples
 from tests.flow.case import assert_same_rows
 from tests.spark.steps import in_steps, marked_rows, run_steps, with_marks
 
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-# A flow takes several jobs of Spark a step.
 FORMS = st.sampled_from(["dedicated", "dedicated", "A", "A+", "A optimised", "A+ optimised"])
-FLOWS = 150 if os.environ.get("HYPOTHESIS_PROFILE") == "check" else 4
 
 
 def shuffled(events: list[Any], rng: random.Random) -> list[Any]:
@@ -39,11 +37,7 @@ def shuffled(events: list[Any], rng: random.Random) -> list[Any]:
     return found
 
 
-@settings(
-    max_examples=FLOWS,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@drawn_examples(2, 60)
 @given(drawn=flows(max_operators=3), rng=st.randoms(use_true_random=False), restart=st.booleans(), form=FORMS)
 def test_steps_give_what_the_specification_gives(
     spark: SparkSession, drawn: DrawnFlow, rng: random.Random, restart: bool, form: str

@@ -6,8 +6,9 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawing import drawn_examples
 
 import tidegate as tg
 import tidegate.testing as tt
@@ -15,11 +16,7 @@ from tidegate.check.flows import DrawnFlow, flows
 from tidegate.spec import DT, WM, produce
 from tidegate.testing.differences import difference
 
-SOME = settings(
-    max_examples=10,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.too_slow],
-)
+SOME = drawn_examples(6, 60)
 
 
 @SOME
