@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tidegate as tg
-from tidegate.engine.loops.queries import Given, Queries
+from tidegate.engine.loops.queries import LoopRows, Queries
 from tidegate.engine.loops.rounds import Rounds
 from tidegate.flow.plan import Iterate
 from tidegate.spark.backend import SparkBackend
@@ -139,7 +139,7 @@ class Pace:
         kept.count()
         given = backend.relation(kept)
         with backend.in_rounds():
-            rounds = Rounds(Queries(operator, backend, {"input": Given(given, given)}))
+            rounds = Rounds(Queries(operator, backend, {"input": LoopRows(given, given)}))
             pace = cls(rounds)
             rounds.watch = lambda number, least: pace.at.append(perf_counter())  # noqa: ARG005
             pace.at.append(perf_counter())

@@ -163,8 +163,8 @@ def _position_after_publication(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Which files were taken is noted when their results are published, in the next commit."""
     real, before = Engine._write_notes, dict[int, Any]()
 
-    def notes(self: Engine, attempt: Any, takings: Any) -> Any:
-        return real(self, attempt, before.pop(id(self), {})) | (before.update({id(self): takings}) or {})
+    def notes(self: Engine, attempt: Any, new_by_source: Any) -> Any:
+        return real(self, attempt, before.pop(id(self), {})) | (before.update({id(self): new_by_source}) or {})
 
     monkeypatch.setattr(Engine, "_write_notes", notes)
     return Killer("published", 1)

@@ -12,7 +12,7 @@ import tidegate as tg
 from tests.flow.specified import by_reference
 from tests.local_engine.engine import by_local
 from tidegate.flow.schema import Column
-from tidegate.local_engine.hoisted import On, _on
+from tidegate.local_engine.hoisted import JoinCondition, _on
 
 #: Texts that differ in their case, one of another length, none at all; and one whose small form is not known.
 TEXTS = ["Ab", "aB", "cd", "CD", "efg", None]
@@ -70,7 +70,7 @@ def test_what_may_fail_waits_for_the_parts_before_it(how: str, own: str) -> None
 
 def test_pairs_that_are_left_out_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above would find it if pairs without a value were passed over."""
-    monkeypatch.setattr(On, "sql", lambda on, translated: translated(f"{on.rest} AND {on.reading}"))
+    monkeypatch.setattr(JoinCondition, "sql", lambda on, translated: translated(f"{on.rest} AND {on.reading}"))
     assert not fails(lambda: by_local(joined("inner"), rows_of((UNKNOWN, 1))))
 
 
@@ -87,7 +87,7 @@ def test_pairs_that_are_left_out_are_found(monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_other_conditions_stay(condition: str) -> None:
     """What cannot fail, reads both sides, is in a function of elements, is no call, or may fail for another reason."""
-    assert _on(condition, SIDES, 0, False) == (On(condition), ())
+    assert _on(condition, SIDES, 0, False) == (JoinCondition(condition), ())
 
 
 def test_what_is_read_twice_is_computed_once() -> None:

@@ -162,5 +162,5 @@ def test_a_commit_with_the_position_of_the_step_before_is_caught(
 ) -> None:
     """The position is that behind the rows of the step, and not that before them."""
     real = Engine._origin
-    monkeypatch.setattr(Engine, "_origin", lambda self, takings: real(self, {}))
+    monkeypatch.setattr(Engine, "_origin", lambda self, new_by_source: real(self, {}))
     assert through(tmp_path, kind, followed, SerialKiller(DEATHS)) != EXPECTED

@@ -184,7 +184,7 @@ def test_what_is_forgotten_is_let_go(tmp_path: Path) -> None:
 def lets_go_too_early(patch: pytest.MonkeyPatch) -> None:
     """A keeper that forgets a unit before the span is over."""
     patch.setattr(
-        accumulated._SoFar,
+        accumulated._AccumulatingKeeper,
         "_forgotten",
         lambda self, at: accumulated.complete_at(self.operator.schema, at, "t", f"{accumulated.UNTIL} - 2L"),
     )
@@ -194,7 +194,7 @@ def goes_on_from_the_frontier(patch: pytest.MonkeyPatch) -> None:
     """A keeper that moves what is complete to the frontier, as if a group had just had a row."""
     patch.setattr(
         accumulated._Cells,
-        "_at_the_last",
+        "_at_last_rows",
         lambda self, cells, at: cells.with_columns(
             {"__t0": f"IF(__waits, __t0, {max([-1, *at])} - 1)", "__here": "IF(__waits, __here, 0L)"}
         ),

@@ -14,7 +14,7 @@ from tests.flow.case import assert_same_rows
 from tests.spark.engine import frame, rows
 
 import tidegate as tg
-from tidegate.engine.calls import runs_along
+from tidegate.engine.calls import has_running_form
 from tidegate.engine.lowering.partials import partial
 from tidegate.flow.aggregate_functions import AGGREGATE_FUNCTIONS
 from tidegate.flow.aggregates import aggregation
@@ -177,7 +177,7 @@ def test_the_lists_are_what_they_say() -> None:
     for name in LISTS:
         for call in aggregation((), (), texts(name), schema).calls:
             assert (partial(call, "struct(t)") is not None) == (name == "mergeable" or call.function in ("min", "max"))
-            assert runs_along(call) == (name not in ("kept", "alone"))
+            assert has_running_form(call) == (name not in ("kept", "alone"))
 
 
 def test_hardly_an_aggregate_is_missing() -> None:

@@ -23,7 +23,7 @@ from tidegate.engine.keys import key_text
 from tidegate.engine.marks import Marks, Seen
 from tidegate.engine.partitions import Beat, Partitions, period
 from tidegate.engine.policies import CLOCK
-from tidegate.engine.steps.taken import observe
+from tidegate.engine.steps.source_rows import observe
 from tidegate.engine.storage.errors import BadCheckpoint, FlowChanged
 from tidegate.engine.storage.files import Files
 from tidegate.flow.errors import BadArgument

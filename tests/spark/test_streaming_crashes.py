@@ -17,8 +17,8 @@ import tidegate as tg
 from tidegate.engine import marks as marks_module
 from tidegate.engine.steps import recovery
 from tidegate.engine.steps import step as step_module
+from tidegate.engine.steps.source_rows import observe
 from tidegate.engine.steps.step import POINTS
-from tidegate.engine.steps.taken import observe
 from tidegate.engine.steps.work import Work
 from tidegate.engine.storage.errors import BadCheckpoint, CheckpointClosed, RunFailed, Superseded
 from tidegate.flow.plan import Plan

@@ -19,7 +19,7 @@ from tests.spark.engine import all_by_spark, frame
 from tests.spark.steps import engine_in, in_steps, run_steps
 
 import tidegate as tg
-from tidegate.engine.keepers.keeper import Waiting
+from tidegate.engine.keepers.keeper import WaitingRows
 from tidegate.engine.keepers.windows import RowsInWindows
 from tidegate.engine.lowering import panes
 from tidegate.engine.steps.work import Work
@@ -150,7 +150,7 @@ def test_parts_that_are_left_out_too_early_are_found(spark: SparkSession, tmp_pa
     """The comparison can fail: if a part is outlived when its rows are complete, windows lose rows."""
     flow, rows = small_windows()
 
-    with patch.object(RowsInWindows, "outlived", Waiting.outlived), pytest.raises(AssertionError):
+    with patch.object(RowsInWindows, "outlived", WaitingRows.outlived), pytest.raises(AssertionError):
         both(spark, flow, rows, tmp_path)
 
 

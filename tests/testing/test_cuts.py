@@ -14,7 +14,7 @@ import tidegate.testing as tt
 from tidegate.engine.policies.by_hand import ByDeclaredTimes
 from tidegate.engine.steps import step as steps
 from tidegate.engine.storage.state import State
-from tidegate.local_engine.streaming.feeds.by_hand import HandedFeed
+from tidegate.local_engine.streaming.feeds.by_hand import ManualFeed
 from tidegate.spec import WM
 from tidegate.testing.cuts import check_cuts
 from tidegate.testing.engines import Given, Setting
@@ -149,7 +149,7 @@ def too_early(self: ByDeclaredTimes, memory: None, frontier: Any, seen: Any) -> 
     return memory, type(frontier)(frontier.order, [])
 
 
-def from_the_beginning(self: HandedFeed, position: Any, noted: Any) -> None:
+def from_the_beginning(self: ManualFeed, position: Any, noted: Any) -> None:
     """A position that is forgotten by a restart."""
 
 
@@ -163,7 +163,7 @@ def forgetful(self: State, part: Any) -> State:
     [
         (steps, "set_aside", silent, "late"),
         (ByDeclaredTimes, "after", too_early, "not expected"),
-        (HandedFeed, "resume", from_the_beginning, "a"),
+        (ManualFeed, "resume", from_the_beginning, "a"),
         (State, "grown", forgetful, "missing|not"),
     ],
     ids=["drops late rows in silence", "answers early", "reads again after a restart", "forgets the steps before"],
@@ -181,7 +181,7 @@ def test_broken_engines_are_caught(
 
 @pytest.mark.parametrize(
     ("where", "name", "broken", "least"),
-    [(State, "grown", forgetful, 2), (HandedFeed, "resume", from_the_beginning, 2)],
+    [(State, "grown", forgetful, 2), (ManualFeed, "resume", from_the_beginning, 2)],
     ids=["forgets the steps before", "answers again after a restart"],
 )
 def test_engines_that_depend_on_the_cut_are_caught_and_shrunk(

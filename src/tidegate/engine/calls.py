@@ -21,10 +21,10 @@ __all__ = [
     "call",
     "call_of",
     "finished",
+    "has_running_form",
     "listing",
     "named_calls",
     "placeholders",
-    "runs_along",
     "times_of",
     "wrapped",
 ]
@@ -116,7 +116,7 @@ def placeholders(call: Call, order: str) -> dict[str, str]:
     }
 
 
-def runs_along(call: Call) -> bool:
+def has_running_form(call: Call) -> bool:
     """Whether a call can be computed over a frame that grows row by row."""
     return not call.distinct and "group" not in call.rest.lower() and call.definition.framed
 

@@ -27,8 +27,8 @@ __all__ = [
     "Backend",
     "Batches",
     "Call",
+    "ComputedRows",
     "Groups",
-    "Kept",
     "Measurement",
     "Relation",
     "as_they_are",
@@ -215,7 +215,7 @@ class Relation(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ComputedRows:
     """Rows that are computed once and kept, with the counts made on the way, and the function that frees them."""
 
     rows: Relation
@@ -270,7 +270,7 @@ class Backend(Protocol):
         """Return an empty relation of a shape."""
         ...
 
-    def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> Kept:
+    def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> ComputedRows:
         """Compute rows and keep them, with some calls over all of them; the count ``rows`` is the number of rows."""
         ...
 
@@ -289,12 +289,12 @@ class Backend(Protocol):
         """Return the rows, each with a unique number. The numbers stay the same once the rows are written."""
         ...
 
-    def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> Kept | None:
+    def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> ComputedRows | None:
         """Compute rows and hold them in the engine's own process; return None if there are more than ``at_most``."""
         ...
 
-    def combined(self, below: Kept | None, top: Kept) -> Kept:
-        """Return the rows of two `Kept` that are both `few`, as one."""
+    def combined(self, below: ComputedRows | None, top: ComputedRows) -> ComputedRows:
+        """Return the rows of two `ComputedRows` that are both `few`, as one."""
         ...
 
     def repeated(
@@ -305,7 +305,7 @@ class Backend(Protocol):
         *,
         rounds: int,
         at_most: int,
-    ) -> Kept | None:
+    ) -> ComputedRows | None:
         """Apply a step again and again, and return the rows of all rounds; None if the backend cannot do that.
 
         It is one computation. The step is given the rows of the last round and all rows so far. It returns the rows of
@@ -316,7 +316,7 @@ class Backend(Protocol):
         """
         ...
 
-    def cached(self, rows: Relation) -> Kept:
+    def cached(self, rows: Relation) -> ComputedRows:
         """Return rows that are computed once, when they are first read, and then kept."""
         ...
 

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from tidegate.engine.calls import call
-from tidegate.engine.relation import Call, Kept, Measurement, Relation
+from tidegate.engine.relation import Call, ComputedRows, Measurement, Relation
 from tidegate.flow.arrow import arrow_type
 from tidegate.flow.errors import BadExpression, FlowError
 from tidegate.flow.loops.query import Query
@@ -228,12 +228,12 @@ class LocalBackend:
         if len(self._made) > _REMEMBERED:
             self._made = {key: made for key, made in self._made.items() if key[0] == "view"}
 
-    def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> Kept:
+    def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> ComputedRows:
         """Compute rows into a table, which is dropped when they are released."""
         name = self.held(rows)
         held = self._read(name, rows.columns)
         seen = held.group({}, {"rows": call("count", "*"), **counts}).few()
-        return Kept(held, lambda: self.drop(name), seen[0] if seen else {"rows": 0, **_of_none(counts)})
+        return ComputedRows(held, lambda: self.drop(name), seen[0] if seen else {"rows": 0, **_of_none(counts)})
 
     def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[Relation, Callable[[], Mapping[str, Any]]]:
         """Return the same rows, and a function that computes the calls over them."""
@@ -252,7 +252,7 @@ class LocalBackend:
         """Return the rows, each with a unique number."""
         return local(rows).numbered(name)
 
-    def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> Kept | None:
+    def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> ComputedRows | None:
         """Compute a few rows; return None if there are more than ``at_most``."""
         kept = self.kept(rows, counts)
         if kept.size <= at_most:
@@ -260,8 +260,8 @@ class LocalBackend:
         kept.release()
         return None
 
-    def combined(self, below: Kept | None, top: Kept) -> Kept:
-        """Return the rows of two `Kept` as one, and release the first."""
+    def combined(self, below: ComputedRows | None, top: ComputedRows) -> ComputedRows:
+        """Return the rows of two `ComputedRows` as one, and release the first."""
         if below is None:
             return self.kept(top.rows)
         both = self.kept(below.rows.union(top.rows))
@@ -276,7 +276,7 @@ class LocalBackend:
         *,
         rounds: int,
         at_most: int,
-    ) -> Kept | None:
+    ) -> ComputedRows | None:
         """Compute all rounds by a recursive query.
 
         In it, its own name stands for the rows of the last round, and ``recurring`` has all rows so far.
@@ -298,7 +298,7 @@ class LocalBackend:
         body = f"WITH RECURSIVE {query} AS ({rows}) SELECT * FROM {name}"
         return self.kept(LocalRelation(self, self.fresh_name(), body, (*first.columns, Column("__round", "INT"))))
 
-    def cached(self, rows: Relation) -> Kept:
+    def cached(self, rows: Relation) -> ComputedRows:
         """Compute rows that are read more than once."""
         return self.kept(rows)
 

@@ -23,11 +23,11 @@ from tidegate.flow.sqltypes import quoted
 from tidegate.flow.translate import duckdb_name
 from tidegate.local_engine.relation import LocalRelation
 
-__all__ = ["On", "conditions_of", "hoisted"]
+__all__ = ["JoinCondition", "conditions_of", "hoisted"]
 
 
 @dataclass(frozen=True, slots=True)
-class On:
+class JoinCondition:
     """A join condition: as written; its parts that read no hoisted columns; those that do; and these columns."""
 
     written: str
@@ -69,11 +69,11 @@ _Shapes: TypeAlias = tuple[tuple[str, tuple[Column, ...]], ...]
 
 def hoisted(
     tables: Mapping[str, LocalRelation], conditions: Sequence[str | None]
-) -> tuple[dict[str, LocalRelation], list[On]]:
+) -> tuple[dict[str, LocalRelation], list[JoinCondition]]:
     """Return tables with hoisted columns, and the conditions that read them."""
     shapes = tuple((name, rows.columns) for name, rows in tables.items())
     values: list[_Value] = []
-    read: list[On] = []
+    read: list[JoinCondition] = []
     for condition in conditions:
         on, more = _on(condition or "true", shapes, len(values), not_utc())
         read.append(on)
@@ -89,7 +89,7 @@ def hoisted(
 
 
 @lru_cache(maxsize=1024)
-def _on(condition: str, tables: _Shapes, first: int, _not_utc: bool) -> tuple[On, tuple[_Value, ...]]:
+def _on(condition: str, tables: _Shapes, first: int, _not_utc: bool) -> tuple[JoinCondition, tuple[_Value, ...]]:
     """Return a condition whose calls that may fail are replaced by hoisted columns, and these columns.
 
     They are numbered from ``first`` on.
@@ -101,7 +101,7 @@ def _on(condition: str, tables: _Shapes, first: int, _not_utc: bool) -> tuple[On
     """
     # A parameter of a lambda may have the name of a table.
     if any(token.kind == TokenType.ARROW for token in Sql.of(condition).tokens):
-        return On(condition), ()
+        return JoinCondition(condition), ()
     values: dict[str, _Value] = {}
     rest: list[str] = []
     reading: list[str] = []
@@ -116,9 +116,9 @@ def _on(condition: str, tables: _Shapes, first: int, _not_utc: bool) -> tuple[On
     # A part that may still fail has to wait for all parts before it, also for those that read hoisted columns.
     found = [_compiled(part, columns, condition=True) for part in (*rest, together)] if reading else [None]
     if any(part is None or part.fails for part in found):
-        return On(condition), ()
+        return JoinCondition(condition), ()
     own = tuple(values.values())
-    return On(condition, " AND ".join(rest), together, tuple(value.in_duckdb for value in own)), own
+    return JoinCondition(condition, " AND ".join(rest), together, tuple(value.in_duckdb for value in own)), own
 
 
 def _parts(condition: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tidegate.engine.steps.taken import TEXT
+from tidegate.engine.steps.source_rows import TEXT
 from tidegate.flow.plan import Source, Table
 from tidegate.flow.schema import Column
 from tidegate.flow.translate import duckdb_name

@@ -15,10 +15,10 @@ from tidegate.flow.errors import NotSupported
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import quoted
 from tidegate.flow.translate import duckdb_name
-from tidegate.local_engine.hoisted import On, conditions_of
+from tidegate.local_engine.hoisted import JoinCondition, conditions_of
 from tidegate.local_engine.relation import LocalRelation
 
-__all__ = ["LookupPairs", "Place", "Side", "lookup_pairs"]
+__all__ = ["ColumnOrigin", "LookupPairs", "Side", "lookup_pairs"]
 
 #: Types of columns that are looked up when rows are written.
 _TEXTS = ("STRING", "BINARY")
@@ -45,7 +45,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ColumnOrigin:
     """Where the values of a column come from: the side of the join, and the column there."""
 
     side: int
@@ -58,7 +58,7 @@ class LookupPairs:
 
     pairs: LocalRelation
     sides: tuple[Side, ...]
-    columns: Mapping[str, Place]
+    columns: Mapping[str, ColumnOrigin]
 
     def select(self, columns: Mapping[str, str]) -> LookupPairs | None:
         """Return these columns only; None if one is computed from a column that is to be looked up."""
@@ -92,7 +92,7 @@ class LookupPairs:
 
 def lookup_pairs(
     tables: Mapping[str, LocalRelation],
-    on: On,
+    on: JoinCondition,
     condition: str,
     columns: Mapping[str, str],
     picked: Mapping[str, tuple[str, str]],
@@ -101,10 +101,10 @@ def lookup_pairs(
 
     ``condition`` is the join condition in DuckDB's SQL, and ``picked`` says which side and column each column is.
     """
-    found: dict[str, Place] = {}
+    found: dict[str, ColumnOrigin] = {}
     for i, (alias, rows) in enumerate(tables.items()):
         texts = {f"{as_}.{quoted(c.name)}": c.name for c in rows.columns if c.type in _TEXTS for as_ in _written(alias)}
-        found |= {name: Place(i, texts[sql]) for name, sql in columns.items() if sql in texts}
+        found |= {name: ColumnOrigin(i, texts[sql]) for name, sql in columns.items() if sql in texts}
     if not found:
         return None
     backend = next(iter(tables.values())).backend

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import uuid4
 
 from tidegate.engine.keys import key_text
-from tidegate.engine.relation import Call, Kept, Measurement, Relation
+from tidegate.engine.relation import Call, ComputedRows, Measurement, Relation
 from tidegate.flow.errors import FlowError
 from tidegate.flow.loops.query import Query
 from tidegate.flow.plan import PlanOperator
@@ -65,11 +65,11 @@ class SparkBackend:
         """Set the options for many small jobs."""
         return self.runtime.in_steps()
 
-    def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> Kept:
+    def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> ComputedRows:
         """Compute rows in one job, and keep them on the executors. They are lost if their executor is."""
         seen, observed = self._observed(rows, counts)
         frame = observed.localCheckpoint(eager=True)
-        return Kept(self.relation(frame), lambda: release_checkpoint(frame), seen.get)
+        return ComputedRows(self.relation(frame), lambda: release_checkpoint(frame), seen.get)
 
     def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[SparkRelation, Callable[[], dict[str, Any]]]:
         """Return the same rows, and a function that returns what the job that reads them has observed."""
@@ -106,7 +106,7 @@ class SparkBackend:
         """Return the rows, each with a unique number."""
         return rows.with_columns({name: "monotonically_increasing_id()"})
 
-    def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> Kept | None:
+    def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> ComputedRows | None:
         """Compute a few rows and hold them in the driver, so that Spark knows how few they are."""
         seen, observed = self._observed(rows, counts)
         # All partitions are read at once. Otherwise Spark would read one, and then more and more of them, until it has
@@ -118,7 +118,7 @@ class SparkBackend:
             return None
         return self._few(few, observed, seen.get)
 
-    def combined(self, below: Kept | None, top: Kept) -> Kept:
+    def combined(self, below: ComputedRows | None, top: ComputedRows) -> ComputedRows:
         """Return the rows of two that are in the driver, as one. This runs no job."""
         if below is None:
             return top
@@ -134,14 +134,14 @@ class SparkBackend:
         *,
         rounds: int,  # noqa: ARG002
         at_most: int,  # noqa: ARG002
-    ) -> Kept | None:
+    ) -> ComputedRows | None:
         """Return None: Spark has no recursive plans here."""
         return None
 
-    def cached(self, rows: Relation) -> Kept:
+    def cached(self, rows: Relation) -> ComputedRows:
         """Return rows that Spark persists when they are first read."""
         frame = frame_of(rows).persist()
-        return Kept(self.relation(frame), lambda: _discard(frame.unpersist()))
+        return ComputedRows(self.relation(frame), lambda: _discard(frame.unpersist()))
 
     def query(
         self, query: Query, tables: Mapping[str, Relation], views: Mapping[str, str] = MappingProxyType({})
@@ -197,7 +197,7 @@ class SparkBackend:
 
 
 @dataclass(frozen=True, slots=True)
-class _Few(Kept):
+class _Few(ComputedRows):
     """Rows in the driver, as a list in the JVM."""
 
     at_driver: Any = None

@@ -25,7 +25,7 @@ from tidegate.flow.schema import Column, Schema
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.session import Local, cursor_of, local
 from tidegate.local_engine.streaming.engine import Engine
-from tidegate.local_engine.streaming.feeds.by_hand import HandedOver
+from tidegate.local_engine.streaming.feeds.by_hand import ManualInput
 from tidegate.local_engine.streaming.parts import file_rows
 from tidegate.local_engine.streaming.reading import data_files, read
 from tidegate.local_engine.streaming.start import prepare
@@ -57,7 +57,7 @@ class LocalDriver(Driver):
         self._clock = HandClock(setting.now)
         self._options = options
         self._place = place_for(self, directory)
-        self._handed = {s.id: HandedOver() for s in self._plan.sources if s.id not in setting.clocks}
+        self._handed = {s.id: ManualInput() for s in self._plan.sources if s.id not in setting.clocks}
         self._tables = {t.id: table_of(setting.tables[t.id], t.schema.columns) for t in self._plan.tables}
         self._engine = self._begin()
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from tidegate.engine.frontiers import Frontier, complete, complete_at, is_complete, moving, newly_complete, parts_of
-from tidegate.engine.keepers.keeper import Answer, Held, Keeper, Moved
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, Keeper
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.lowering.accumulate import answers_of, cells_of, counted_at, merged_cells
 from tidegate.engine.lowering.chains import UNTIL, remembered
@@ -34,13 +34,13 @@ __all__ = ["FEW", "AllCells", "AllRows", "FirstRows"]
 #: With fewer new rows than this, their groups are broadcast to the state, and the state is not shuffled.
 FEW = 100_000
 
-SoFar = TypeVar("SoFar", bound=plan.Accumulate | plan.Top)
+Accumulating = TypeVar("Accumulating", bound=plan.Accumulate | plan.Top)
 
 
-class _SoFar(Keeper[SoFar]):
+class _AccumulatingKeeper(Keeper[Accumulating]):
     """The state that answers over all rows so far need."""
 
-    def __init__(self, operator: SoFar, inputs: Sequence[Schema]) -> None:
+    def __init__(self, operator: Accumulating, inputs: Sequence[Schema]) -> None:
         super().__init__(operator, inputs)
         # Whether a group is forgotten depends on all of its rows, in all parts.
         self.parts_apart = operator.forget is None
@@ -56,7 +56,7 @@ class _SoFar(Keeper[SoFar]):
         return complete_at(schema, at, schema.time[0], f"{UNTIL} - 1L")
 
 
-class AllRows(_SoFar[plan.Accumulate]):
+class AllRows(_AccumulatingKeeper[plan.Accumulate]):
     """All rows. Each is part of all later answers, until its group is forgotten."""
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
@@ -68,13 +68,13 @@ class AllRows(_SoFar[plan.Accumulate]):
         known = self._remembered(counted, list(keys)).where(f"NOT ({self._forgotten(at)})")
         return known.select(as_they_are(rows.names))
 
-    def answer(self, held: Held, moved: Moved) -> Answer:
+    def answer(self, held: Held, moved: FrontierMove) -> Answer:
         """Return the answers at the times that became complete."""
         done = newly_complete(self.operator.schema, moved.old, moved.new)
         return held.answers(lower_operator(self.operator, self.read(held, 0)).where(done))
 
 
-class _Cells(_SoFar[SoFar]):
+class _Cells(_AccumulatingKeeper[Accumulating]):
     """Cells. They have the columns of the group ``__k…``, of the time ``__t…``, and ``__here``; subclasses add more."""
 
     @property
@@ -95,7 +95,7 @@ class _Cells(_SoFar[SoFar]):
         columns = enumerate(self.operator.schema.times)
         return [f"IF(__here > 0, {to_units(f'__t{i}', column.type or '')}, NULL)" for i, column in columns]
 
-    def answer(self, held: Held, moved: Moved) -> Answer:
+    def answer(self, held: Held, moved: FrontierMove) -> Answer:
         """Return the answers for the cells that became complete, computed together with the cells before them."""
         schema = self.operator.schema
         waiting = [
@@ -125,10 +125,10 @@ class _Cells(_SoFar[SoFar]):
         if self.operator.forget is None:
             moved = self._represented(marked, at, unless="__waits")
         else:
-            moved = self._at_the_last(marked, at)
+            moved = self._at_last_rows(marked, at)
         return self.merged(held, moved, "__waits").select(as_they_are(rows.names))
 
-    def _at_the_last(self, cells: Relation, at: Frontier) -> Relation:
+    def _at_last_rows(self, cells: Relation, at: Frontier) -> Relation:
         """Return the cells that are not forgotten.
 
         Those that do not wait any more are moved to the time of the last row of their chain (see `remembered`).

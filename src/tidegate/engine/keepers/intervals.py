@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.engine.frontiers import Frontier, complete, complete_at, is_complete, newly_complete
-from tidegate.engine.keepers.keeper import Answer, Held, Moved, Units, Waiting
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, Units, WaitingRows
 from tidegate.engine.lowering import lower_by, lower_operator
 from tidegate.engine.lowering.intervals import alone, pairs
 from tidegate.engine.relation import Relation, united
@@ -13,10 +13,10 @@ from tidegate.flow import plan
 __all__ = ["RowsInIntervals"]
 
 
-class RowsInIntervals(Waiting[plan.IntervalJoin]):
+class RowsInIntervals(WaitingRows[plan.IntervalJoin]):
     """Rows of both sides, as long as a match may still come, or an outer or anti join still has to know of them."""
 
-    def answer(self, held: Held, moved: Moved) -> Answer:
+    def answer(self, held: Held, moved: FrontierMove) -> Answer:
         """Return the answers at the times that became complete."""
         rows = [self.read(held, port) for port in (0, 1)]
         if self.operator.over is None or self.operator.how == "semi":
@@ -26,7 +26,7 @@ class RowsInIntervals(Waiting[plan.IntervalJoin]):
             lower_by(lambda operator, left, right: self._new(operator, left, right, moved), self.operator, *rows)
         )
 
-    def _new(self, operator: plan.IntervalJoin, left: Relation, right: Relation, moved: Moved) -> Relation:
+    def _new(self, operator: plan.IntervalJoin, left: Relation, right: Relation, moved: FrontierMove) -> Relation:
         """Return the new answers.
 
         A pair is at the time of one of its rows, so one of the two has just become complete.

@@ -9,13 +9,13 @@ from typing import Any, Generic, TypeVar
 
 from tidegate.engine.attempt import Attempt
 from tidegate.engine.frontiers import Frontier, complete, is_complete
-from tidegate.engine.relation import Backend, Kept, Relation
+from tidegate.engine.relation import Backend, ComputedRows, Relation
 from tidegate.engine.storage.state import Part, State
 from tidegate.engine.units import units_of
 from tidegate.flow.plan import PlanOperator
 from tidegate.flow.schema import Schema
 
-__all__ = ["Answer", "Held", "Keeper", "Moved", "New", "Types", "Units", "Waiting"]
+__all__ = ["Answer", "FrontierMove", "Held", "Keeper", "StepInput", "Types", "Units", "WaitingRows"]
 
 #: A time, as units in each time column.
 Units = tuple[int, ...]
@@ -35,7 +35,7 @@ class Types:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class FrontierMove:
     """The frontier of an operator before a step and after it, and whether the input has ended."""
 
     old: Frontier
@@ -44,7 +44,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class New:
+class StepInput:
     """The rows that come to an input in a step; None if none can come. ``old`` is the frontier before the step.
 
     ``late`` are rows that are late at their source, for operators that take such rows.
@@ -96,7 +96,7 @@ class Held:
         """Return an empty relation with the columns of an input."""
         return self.attempt.backend.nothing(self.types.inputs[port])
 
-    def answers(self, rows: Relation | None, *cached: Kept) -> Answer:
+    def answers(self, rows: Relation | None, *cached: ComputedRows) -> Answer:
         """Return the answer with these rows, and the states unchanged."""
         return Answer(rows, self.states, cached)
 
@@ -109,7 +109,7 @@ class Answer:
     rows: Relation | None
     states: tuple[State, ...]
     #: Caches to release when the step is over.
-    cached: tuple[Kept, ...] = ()
+    cached: tuple[ComputedRows, ...] = ()
 
 
 class Keeper(ABC, Generic[O]):
@@ -153,7 +153,7 @@ class Keeper(ABC, Generic[O]):
         """Return the shape of each state."""
         return [self.kept_of(backend.nothing(type_)).shape for type_ in types.inputs]
 
-    def enter(self, new: New) -> Relation | None:
+    def enter(self, new: StepInput) -> Relation | None:
         """Return what is added to the state for the rows of a step; None if there are no rows."""
         return None if new.rows is None else self.kept_of(new.rows)
 
@@ -169,12 +169,12 @@ class Keeper(ABC, Generic[O]):
         """Return SQL for the times of the waiting rows of a state, in units. It is empty if its parts have no times."""
         return []
 
-    def due(self, port: int, first: Units, moved: Moved) -> bool:  # noqa: ARG002
+    def due(self, port: int, first: Units, moved: FrontierMove) -> bool:  # noqa: ARG002
         """Whether rows of an input, the earliest of which is at ``first``, may have answers in this step."""
         return True
 
     @abstractmethod
-    def answer(self, held: Held, moved: Moved) -> Answer:
+    def answer(self, held: Held, moved: FrontierMove) -> Answer:
         """Return the answers at times that became complete."""
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
@@ -190,7 +190,7 @@ class Keeper(ABC, Generic[O]):
         return held.read(port, parts, coalesced=self.native)
 
 
-class Waiting(Keeper[O]):
+class WaitingRows(Keeper[O]):
     """Rows of each input, until their time is complete."""
 
     def times(self, port: int) -> list[str]:
@@ -200,7 +200,7 @@ class Waiting(Keeper[O]):
         schema = self.inputs[port]
         return [units_of(schema, name) for name in schema.time]
 
-    def due(self, port: int, first: Units, moved: Moved) -> bool:
+    def due(self, port: int, first: Units, moved: FrontierMove) -> bool:
         """Whether the earliest time is complete."""
         return is_complete(self.inputs[port], moved.new, first)
 

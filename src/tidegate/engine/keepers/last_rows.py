@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, complete, complete_at, newly_complete
-from tidegate.engine.keepers.keeper import Answer, Held, Moved, O, Units, Waiting
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, O, Units, WaitingRows
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.relation import Relation, as_they_are
 from tidegate.engine.units import units_of
@@ -17,10 +17,10 @@ from tidegate.flow.sqltypes import quoted
 __all__ = ["LastKept", "LatestRight"]
 
 
-class _OnKeptRows(Waiting[O]):
+class _OnKeptRows(WaitingRows[O]):
     """The operator is evaluated on all kept rows; its answers at the times that became complete are the new ones."""
 
-    def answer(self, held: Held, moved: Moved) -> Answer:
+    def answer(self, held: Held, moved: FrontierMove) -> Answer:
         """Return the answers at the times that became complete."""
         rows = [self.read(held, port) for port in range(self.ports)]
         done = newly_complete(self.operator.schema, moved.old, moved.new)
@@ -30,7 +30,7 @@ class _OnKeptRows(Waiting[O]):
 class LatestRight(_OnKeptRows[plan.JoinAsof]):
     """State of `join_asof`: left rows until their time is complete, and the latest complete right row of each key."""
 
-    def due(self, port: int, first: Units, moved: Moved) -> bool:
+    def due(self, port: int, first: Units, moved: FrontierMove) -> bool:
         """Whether the earliest left row is complete. Right rows by themselves have no answers."""
         return port == 0 and super().due(port, first, moved)
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.engine.frontiers import Frontier, complete, newly_complete
-from tidegate.engine.keepers.keeper import Answer, Held, Keeper, Moved, Types
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, Keeper, Types
 from tidegate.engine.loops.answers import all_known, new_or_better
-from tidegate.engine.loops.counted import Counted, answers_of_versions
+from tidegate.engine.loops.counted import CountedLoop, answers_of_versions
 from tidegate.engine.loops.facts import KNOWN_BEFORE, Facts
-from tidegate.engine.loops.queries import Given, Queries
+from tidegate.engine.loops.queries import LoopRows, Queries
 from tidegate.engine.loops.relations import least_version, needed, units_of_versions, versions_of
 from tidegate.engine.loops.rounds import Rounds, Watch, shared
 from tidegate.engine.relation import Backend, Relation, as_they_are
@@ -37,7 +37,7 @@ class LoopFacts(Keeper[Iterate]):
         """Return the shapes of the inputs' rows, and of the facts."""
         return [*super().state_types(backend, types), types.output]
 
-    def answer(self, held: Held, moved: Moved) -> Answer:
+    def answer(self, held: Held, moved: FrontierMove) -> Answer:
         """Derive facts from the rows that became complete, and return the answers at their times."""
         with ExitStack() as open_blocks:
             open_blocks.callback(held.attempt.watch, self.operator, 0, None)
@@ -63,7 +63,7 @@ class _Loop:
 
     operator: Iterate
     held: Held
-    moved: Moved
+    moved: FrontierMove
 
     @property
     def known(self) -> int:
@@ -96,7 +96,7 @@ class _Loop:
 
     def _counted(self, rows: dict[str, Relation], new: list[Relation]) -> Relation:
         operator = self.operator
-        loop = Counted(operator, self.held.attempt.backend, {**rows, **self.tables}, self._watch())
+        loop = CountedLoop(operator, self.held.attempt.backend, {**rows, **self.tables}, self._watch())
         try:
             versions = units_of_versions(operator, versions_of(operator, new))
             everything = units_of_versions(operator, versions_of(operator, list(rows.values())))
@@ -111,7 +111,7 @@ class _Loop:
         known_rows = self.held.states[known].rows
         before = self._before() if known_rows else None
         given = {
-            name: Given(all_rows, all_rows if before is None else new.get(name))
+            name: LoopRows(all_rows, all_rows if before is None else new.get(name))
             for name, all_rows in {**rows, **self.tables}.items()
         }
         beginning = least_version(operator, list(rows.values())) if before is None else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.engine.frontiers import Frontier, newly_complete
-from tidegate.engine.keepers.keeper import Answer, Held, Moved, O, Waiting
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, O, WaitingRows
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.lowering.panes import cells_in_panes, merged_panes, pane_answers
 from tidegate.engine.relation import Relation
@@ -12,14 +12,14 @@ from tidegate.flow import plan
 __all__ = ["CellsPerTime", "RowsPerTime"]
 
 
-class RowsPerTime(Waiting[O]):
+class RowsPerTime(WaitingRows[O]):
     """Rows, until their time is complete."""
 
-    def answer(self, held: Held, moved: Moved) -> Answer:
+    def answer(self, held: Held, moved: FrontierMove) -> Answer:
         """Return the answers for the rows whose time became complete."""
         return held.answers(lower_operator(self.operator, *self._fresh(held, moved)))
 
-    def _fresh(self, held: Held, moved: Moved) -> list[Relation]:
+    def _fresh(self, held: Held, moved: FrontierMove) -> list[Relation]:
         return [
             self.read(held, port).where(newly_complete(schema, moved.old, moved.new))
             for port, schema in enumerate(self.inputs)
@@ -35,7 +35,7 @@ class CellsPerTime(RowsPerTime[plan.Aggregate]):
         """Return the cells of rows."""
         return cells_in_panes(self.operator, rows)
 
-    def answer(self, held: Held, moved: Moved) -> Answer:
+    def answer(self, held: Held, moved: FrontierMove) -> Answer:
         """Return the answers for the cells whose time became complete."""
         (cells,) = self._fresh(held, moved)
         return held.answers(pane_answers(self.operator, cells, held.input_types()))

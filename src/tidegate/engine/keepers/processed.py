@@ -10,7 +10,7 @@ from typing import Any
 
 from tidegate.engine.frontiers import Frontier, newly_complete
 from tidegate.engine.keepers.accumulated import FEW
-from tidegate.engine.keepers.keeper import Answer, Held, Moved, Types, Units, Waiting
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, Types, Units, WaitingRows
 from tidegate.engine.keepers.resumed import (
     Memory,
     latest,
@@ -23,7 +23,7 @@ from tidegate.engine.keepers.resumed import (
     timers_of_rows,
 )
 from tidegate.engine.lowering.across_time import answer_columns
-from tidegate.engine.relation import Backend, Kept, Relation
+from tidegate.engine.relation import Backend, ComputedRows, Relation
 from tidegate.flow.plan import Process
 from tidegate.flow.schema import Schema
 
@@ -33,7 +33,7 @@ __all__ = ["TIMERS", "CopyStates", "ReplayedRows"]
 TIMERS = 2
 
 
-class _Copies(Waiting[Process]):
+class _Copies(WaitingRows[Process]):
     """Rows that wait in the first state; what is kept of the copies in the second."""
 
     native = False
@@ -67,7 +67,7 @@ class _Copies(Waiting[Process]):
         """Return SQL for the times of rows, or of timers."""
         return super().times(0 if port == TIMERS else port)
 
-    def due(self, port: int, first: Units, moved: Moved) -> bool:
+    def due(self, port: int, first: Units, moved: FrontierMove) -> bool:
         """Whether the first time is complete."""
         return super().due(0 if port == TIMERS else port, first, moved)
 
@@ -79,17 +79,17 @@ class _Copies(Waiting[Process]):
         """Return the rows and timers whose time is not complete, each timer once."""
         return super().keep(held, 0, rows.distinct(), at) if port == TIMERS else super().keep(held, port, rows, at)
 
-    def _fresh(self, held: Held, moved: Moved) -> Relation:
+    def _fresh(self, held: Held, moved: FrontierMove) -> Relation:
         done = newly_complete(self.inputs[0], moved.old, moved.new)
         return self.read(held, 0).where(done)
 
-    def _timers(self, held: Held, moved: Moved) -> Relation | None:
+    def _timers(self, held: Held, moved: FrontierMove) -> Relation | None:
         """Return the timers that are due; None if the operator has none."""
         if not self.operator.timers:
             return None
         return self.read(held, TIMERS).where(newly_complete(self.inputs[0], moved.old, moved.new)).distinct()
 
-    def _with_timers(self, held: Held, moved: Moved, asked: Relation, result: Kept) -> Held:
+    def _with_timers(self, held: Held, moved: FrontierMove, asked: Relation, result: ComputedRows) -> Held:
         """Return what is held, with the timers that copies have set. After the end of the input there are none."""
         if moved.ended:
             return held
@@ -103,7 +103,7 @@ class _Copies(Waiting[Process]):
 class ReplayedRows(_Copies):
     """All rows that a copy was given. They are replayed to a new copy whenever its key has new rows."""
 
-    def answer(self, held: Held, moved: Moved) -> Answer:
+    def answer(self, held: Held, moved: FrontierMove) -> Answer:
         """Return the answers for the rows that became complete, after replaying the rows before them."""
         number = held.attempt.number
         done = self._fresh(held, moved).with_columns({"__done": f"{number}L"})
@@ -129,7 +129,7 @@ class ReplayedRows(_Copies):
 class CopyStates(_Copies):
     """What each copy knows, as a value or a pickle."""
 
-    def answer(self, held: Held, moved: Moved) -> Answer:
+    def answer(self, held: Held, moved: FrontierMove) -> Answer:
         """Return the answers for the rows that became complete, from the known states of their keys."""
         fresh, known, few = self._fresh(held, moved), self.read(held, 1), held.states[0].rows <= FEW
         timers = self._timers(held, moved)

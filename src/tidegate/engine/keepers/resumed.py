@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, complete_at
 from tidegate.engine.functions import running
-from tidegate.engine.keepers.keeper import Moved
+from tidegate.engine.keepers.keeper import FrontierMove
 from tidegate.engine.lowering.across_time import answer_columns, by_key, declared, same_as_given
 from tidegate.engine.lowering.chains import UNTIL, remembered
 from tidegate.engine.plain import plain_text, plain_value
@@ -94,7 +94,9 @@ def timers_in(operator: Process, result: Relation) -> tuple[Relation, Relation]:
     return result.where("NOT __timer").without("__timer"), timers
 
 
-def replayed(operator: Process, history: Relation, step: int, moved: Moved, timers: Relation | None = None) -> Relation:
+def replayed(
+    operator: Process, history: Relation, step: int, moved: FrontierMove, timers: Relation | None = None
+) -> Relation:
     """Return the answers to the rows that became complete in this step, after replaying the rows before them.
 
     ``history`` has all rows that ever became complete, and ``__done`` is the step in which they did. At the end of the
@@ -117,7 +119,7 @@ def replayed(operator: Process, history: Relation, step: int, moved: Moved, time
         newest = given.over({"__newest": call("max", "__done")}, keys)
         given = newest.where(f"__newest = {step}L OR __exits").without("__newest")
     copies = Copies(operator, rows.columns, declared(operator))
-    function = _replaying(copies, step, _When(operator, moved))
+    function = _replaying(copies, step, _CompleteTimes(operator, moved))
     columns = [*declared(operator), *([] if timers is None else [_TIMER])]
     answers = given.map_arrow(function, columns, same_as_given(operator), by=keys)
     return answers if timers is not None else answers.select(answer_columns(operator))
@@ -128,7 +130,7 @@ def resumed(
     memory: Memory,
     fresh: Relation,
     known: Relation,
-    moved: Moved,
+    moved: FrontierMove,
     timers: Relation | None = None,
     *,
     few: bool,
@@ -165,7 +167,7 @@ def resumed(
         groups, exits = [*keys, UNTIL], exits if moved.ended else _over(operator, moved.new, UNTIL)
     given = by_key(both.with_columns({"__exits": exits}), groups, ["__known IS NULL", "__step", *fresh.order])
     copies = Copies(operator, fresh.columns, declared(operator))
-    function = _resuming(copies, memory, len(keys), _When(operator, moved))
+    function = _resuming(copies, memory, len(keys), _CompleteTimes(operator, moved))
     types = {"__known": "STRING", "__last": "BIGINT"}
     columns = [*declared(operator), *(Column(name, types[name]) for name in _of_copies(operator))]
     columns += [] if timers is None else [_TIMER]
@@ -243,10 +245,10 @@ def _check(operator: Process, old: Frontier) -> Callable[[Any], None]:
     return check
 
 
-class _When:
+class _CompleteTimes:
     """The times that were complete before a step, those that are now, and the check of the times of exit answers."""
 
-    def __init__(self, operator: Process, moved: Moved) -> None:
+    def __init__(self, operator: Process, moved: FrontierMove) -> None:
         order = operator.schema.order
         self.before = complete_by(order, moved.old)
         self.now = complete_by(order, moved.new)
@@ -272,7 +274,7 @@ def _timer_rows(copies: Copies, chunk: pa.Table, asked: Sequence[tuple[int, Any]
     return copies.beside(named, len(asked))
 
 
-def _replaying(copies: Copies, step: int, when: _When) -> Batches:
+def _replaying(copies: Copies, step: int, when: _CompleteTimes) -> Batches:
     keys = len(copies.keys)
 
     def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -306,7 +308,7 @@ def _replaying(copies: Copies, step: int, when: _When) -> Batches:
     return batches
 
 
-def _resuming(copies: Copies, memory: Memory, keys: int, when: _When) -> Batches:
+def _resuming(copies: Copies, memory: Memory, keys: int, when: _CompleteTimes) -> Batches:
     read, write = _CODES[memory]
 
     def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

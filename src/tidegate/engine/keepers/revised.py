@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from tidegate.engine.attempt import Attempt
 from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, complete_at, is_complete
-from tidegate.engine.keepers.keeper import Answer, Held, Moved, New, Types, Units, Waiting
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, StepInput, Types, Units, WaitingRows
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.lowering.windows import in_windows
 from tidegate.engine.relation import Backend, Relation, as_they_are, united
@@ -29,7 +29,7 @@ ORIGIN = "__origin"
 Windowed = TypeVar("Windowed", bound=plan.WindowAggregate | plan.WindowApply | plan.WindowJoin | plan.WindowTop)
 
 
-class Revised(Waiting[Windowed]):
+class Revised(WaitingRows[Windowed]):
     """Rows in windows.
 
     ``__start`` is the start of the window. ``__came`` is the step in which the row came, if its window had been
@@ -50,11 +50,11 @@ class Revised(Waiting[Windowed]):
         placed = dict.fromkeys(("__start", "__came"), "CAST(NULL AS BIGINT)")
         return [backend.nothing(given).with_columns(placed).shape for given in types.inputs]
 
-    def due(self, port: int, first: Units, moved: Moved) -> bool:  # noqa: ARG002
+    def due(self, port: int, first: Units, moved: FrontierMove) -> bool:  # noqa: ARG002
         """Return True: late rows can come into windows that were answered, whatever their times."""
         return True
 
-    def enter(self, new: New) -> Relation | None:
+    def enter(self, new: StepInput) -> Relation | None:
         """Return new rows placed in their windows, and late rows, which were placed before."""
         parts = [] if new.rows is None else [self.admitted(new.attempt, new.rows, new.old)]
         parts += [] if new.late is None else [new.late.without(ORIGIN)]
@@ -105,7 +105,7 @@ class RevisedWindows(Revised[plan.WindowAggregate | plan.WindowApply | plan.Wind
         super().__init__(operator, inputs, frame)
         self.by = by
 
-    def answer(self, held: Held, moved: Moved) -> Answer:
+    def answer(self, held: Held, moved: FrontierMove) -> Answer:
         """Return the answers for windows that became complete, and again for those that late rows came into."""
         number, before = held.attempt.number, self.ended(moved.old)
         rows = held.read(0).where(self.ended(moved.new))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tidegate.engine.calls import call
 from tidegate.engine.frontiers import Frontier, complete_at, newly_complete
-from tidegate.engine.keepers.keeper import Answer, Held, Keeper, Moved
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, Keeper
 from tidegate.engine.keepers.windows import applied_to_complete
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.lowering.windows import in_sessions
@@ -37,7 +37,7 @@ class RowsInSessions(Keeper[plan.WindowAggregate | plan.WindowApply | plan.Windo
         self.by = by
         self.native = not isinstance(operator, plan.WindowApply)
 
-    def answer(self, held: Held, moved: Moved) -> Answer:
+    def answer(self, held: Held, moved: FrontierMove) -> Answer:
         """Return the answers for the sessions that became complete."""
         if isinstance(self.operator, plan.WindowApply):
             return held.answers(applied_to_complete(self.operator, self.read(held, 0), moved))

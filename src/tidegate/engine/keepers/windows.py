@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from tidegate.engine.frontiers import Frontier, complete, complete_at, frontier_to_json, is_complete, newly_complete
-from tidegate.engine.keepers.keeper import Answer, Held, Moved, Units, Waiting
+from tidegate.engine.keepers.keeper import Answer, FrontierMove, Held, Units, WaitingRows
 from tidegate.engine.lowering import lower_by, lower_operator
 from tidegate.engine.lowering.calendars import calendar_in
 from tidegate.engine.lowering.panes import cells_in_panes, first_of_pane, merged_panes, pane_answers
@@ -24,7 +24,7 @@ __all__ = ["CellsInWindows", "FirstInWindows", "RowsInWindows", "Windowed", "app
 Windowed = TypeVar("Windowed", bound=plan.WindowAggregate | plan.WindowApply | plan.WindowJoin | plan.WindowTop)
 
 
-class RowsInWindows(Waiting[Windowed]):
+class RowsInWindows(WaitingRows[Windowed]):
     """Rows, until the last window that contains them is complete."""
 
     def __init__(self, operator: Windowed, inputs: Sequence[Schema], frame: WindowFrame | CalendarFrame) -> None:
@@ -33,7 +33,7 @@ class RowsInWindows(Waiting[Windowed]):
         self._calendar = calendar_in(frame, operator.schema) if isinstance(frame, CalendarFrame) else None
         self.native = not isinstance(operator, plan.WindowApply)
 
-    def due(self, port: int, first: Units, moved: Moved) -> bool:
+    def due(self, port: int, first: Units, moved: FrontierMove) -> bool:
         """Whether the first window that contains a time, and was not answered before, is complete."""
         schema = self.inputs[port]
         if len(schema.time) == 1:
@@ -41,7 +41,7 @@ class RowsInWindows(Waiting[Windowed]):
             first = (max(*first, *(n for (n,) in frontier_to_json(schema, moved.old) if isinstance(n, int)), -(2**70)),)
         return is_complete(schema, moved.new, self._end_of_first_window(schema, first))
 
-    def answer(self, held: Held, moved: Moved) -> Answer:
+    def answer(self, held: Held, moved: FrontierMove) -> Answer:
         """Return the answers for the windows that became complete."""
         rows = [self._in_open_windows(port, self.read(held, port), moved.old) for port in range(self.ports)]
         if isinstance(self.operator, plan.WindowApply):
@@ -86,7 +86,7 @@ class RowsInWindows(Waiting[Windowed]):
         return [n + (frame.offset + frame.size - 1 - n) % frame.every if i == over else n for i, n in enumerate(at)]
 
 
-def applied_to_complete(operator: plan.WindowApply, rows: Relation, moved: Moved) -> Relation:
+def applied_to_complete(operator: plan.WindowApply, rows: Relation, moved: FrontierMove) -> Relation:
     """Return the result of the user's function on the windows that became complete. It is given whole windows only."""
 
     def done(times: Sequence[str]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from tidegate.engine.loops.answers import all_known, new_or_better
-from tidegate.engine.loops.counted import Counted, answers_of_versions, kept
+from tidegate.engine.loops.counted import CountedLoop, answers_of_versions, kept
 from tidegate.engine.loops.facts import FOUND, Facts
-from tidegate.engine.loops.queries import Given, Queries, check_types
+from tidegate.engine.loops.queries import LoopRows, Queries, check_types
 from tidegate.engine.loops.relations import extent, first_version, needed, one_time, units_of_versions, versions_of
 from tidegate.engine.loops.rounds import Rounds
 from tidegate.engine.relation import Relation, as_they_are, united
@@ -33,11 +33,11 @@ def run_loop(operator: Iterate, *inputs: Relation) -> Relation:
         timed = [rows for rows in given.values() if set(operator.schema.time) <= set(rows.names)]
         versions = versions_of(operator, timed)
         if operator.rounds is not None:
-            loop = Counted(operator, backend, given)
+            loop = CountedLoop(operator, backend, given)
             all_versions = units_of_versions(operator, versions)
             answers = answers_of_versions(loop, all_versions, all_versions)
             return one_round(operator, *inputs).where("false") if answers is None else answers
-        everything = {name: Given(rows, rows) for name, rows in given.items()}
+        everything = {name: LoopRows(rows, rows) for name, rows in given.items()}
         times = extent(operator, timed)
         queries = Queries(operator, backend, everything, first_version(operator, times))
         rounds = Rounds(queries, one_time=one_time(operator, times))
@@ -67,7 +67,7 @@ def one_round(operator: Iterate, *inputs: Relation) -> Relation:
         then = kept(operator, backend.query(operator.step, {**plain, KNOWN: begun}))
         check_types(operator.known, begun, then)
         return inputs[0].select(as_they_are(operator.schema.time)).join(then, "true")
-    queries = Queries(operator, backend, {name: Given(rows, rows) for name, rows in given.items()})
+    queries = Queries(operator, backend, {name: LoopRows(rows, rows) for name, rows in given.items()})
     begun = united(queries.begin())
     then = united(queries.follow(begun))
     check_types(operator.known, begun, then)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from tidegate.engine.calls import call, named_calls
 from tidegate.engine.loops.rounds import Watch, unwatched
-from tidegate.engine.relation import Backend, Kept, Relation, as_they_are, united
+from tidegate.engine.relation import Backend, ComputedRows, Relation, as_they_are, united
 from tidegate.engine.units import from_units, number, units_of
 from tidegate.flow.loops.query import KNOWN
 from tidegate.flow.plan import Iterate
 
-__all__ = ["Counted", "Version", "answers_of_versions", "kept"]
+__all__ = ["CountedLoop", "Version", "answers_of_versions", "kept"]
 
 #: A time, as units since the epoch in each time column.
 Version = tuple[int, ...]
@@ -27,14 +27,14 @@ def kept(operator: Iterate, facts: Relation) -> Relation:
 
 
 @dataclass(slots=True)
-class Counted:
+class CountedLoop:
     """A loop with ``rounds``, and the facts of the versions computed so far."""
 
     operator: Iterate
     backend: Backend
     given: Mapping[str, Relation]
     watch: Watch = unwatched
-    known: dict[Version, Kept] = field(default_factory=dict)
+    known: dict[Version, ComputedRows] = field(default_factory=dict)
 
     def at(self, version: Version) -> Relation:
         """Return the facts of a version after all rounds."""
@@ -48,7 +48,7 @@ class Counted:
             block.release()
         self.known.clear()
 
-    def _worked_out(self, version: Version) -> Kept:
+    def _worked_out(self, version: Version) -> ComputedRows:
         operator = self.operator
         given = {name: self._below(rows, version) for name, rows in self.given.items()}
         backend, rows = self.backend, dict(given)
@@ -86,7 +86,7 @@ class Counted:
         return rows.where(" AND ".join(at)).without(*times)
 
 
-def answers_of_versions(loop: Counted, versions: list[Version], all_versions: list[Version]) -> Relation | None:
+def answers_of_versions(loop: CountedLoop, versions: list[Version], all_versions: list[Version]) -> Relation | None:
     """Return the answers in some versions: all facts, or those that differ from a version just below."""
     found = []
     for version in sorted(versions):
@@ -111,7 +111,7 @@ def answers_of_versions(loop: Counted, versions: list[Version], all_versions: li
     return united(found) if found else None
 
 
-def _at(loop: Counted, known: Relation, version: Version) -> Relation:
+def _at(loop: CountedLoop, known: Relation, version: Version) -> Relation:
     times = {
         c.name: from_units(number(n, c.type or ""), c.type or "")
         for c, n in zip(loop.operator.schema.times, version, strict=True)

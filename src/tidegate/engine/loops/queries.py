@@ -17,11 +17,11 @@ from tidegate.flow.plan import Iterate
 from tidegate.flow.schema import Schema
 from tidegate.flow.sqltypes import quoted
 
-__all__ = ["Given", "Queries", "check_types"]
+__all__ = ["LoopRows", "Queries", "check_types"]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class LoopRows:
     """The rows of a relation: all of them, and those that are new in this step, if there are any."""
 
     rows: Relation
@@ -34,7 +34,7 @@ class Queries:
 
     operator: Iterate
     backend: Backend
-    given: Mapping[str, Given]
+    given: Mapping[str, LoopRows]
     #: The time, as SQL, of facts that follow from tables alone: that of the first version. None means that they have no
     #: time.
     beginning: str | None = None

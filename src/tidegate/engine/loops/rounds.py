@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from tidegate.engine.calls import call
 from tidegate.engine.loops.facts import FOUND, HERE, KNOWN_BEFORE, Facts
 from tidegate.engine.loops.queries import Queries
-from tidegate.engine.relation import Call, Kept, Relation, as_they_are, united
+from tidegate.engine.relation import Call, ComputedRows, Relation, as_they_are, united
 from tidegate.engine.units import number, units_of
 from tidegate.flow.errors import NotConverging
 from tidegate.flow.sqltypes import quoted
@@ -45,7 +45,7 @@ def unwatched(number: int, least: Least | None) -> None:
     """Do nothing. It is the watch of a loop whose progress is not followed."""
 
 
-def shared(kept: Kept) -> Relation:
+def shared(kept: ComputedRows) -> Relation:
     """Return computed rows; if they are few, as a relation that the backend may broadcast."""
     return kept.rows.small() if kept.size <= _FEW else kept.rows
 
@@ -66,11 +66,11 @@ class Rounds:
     changed: list[int] = field(default_factory=list)
     #: Blocks of facts: those known before, partitioned by key, if that was needed; all that were found; and the latest
     #: ones on top.
-    _before: Kept | None = None
-    _found: Kept | None = None
-    _top: Kept | None = None
+    _before: ComputedRows | None = None
+    _found: ComputedRows | None = None
+    _top: ComputedRows | None = None
     #: The fresh facts of the last round, if they were put on top.
-    _last: Kept | None = None
+    _last: ComputedRows | None = None
 
     def run(self) -> Relation:
         """Run rounds until no fact is fresh. Return the cells that were found, each once, with what is known there.
@@ -103,7 +103,7 @@ class Rounds:
         self._before = self._found = self._top = self._last = None
 
     @property
-    def _blocks(self) -> list[Kept]:
+    def _blocks(self) -> list[ComputedRows]:
         return [block for block in (self._found, self._top) if block is not None]
 
     @property
@@ -193,7 +193,7 @@ class Rounds:
         together = united([*known, self._tagged(found, FOUND)]).together([])
         return facts.cells(together).where("__fresh")
 
-    def _add_block(self, block: Kept) -> None:
+    def _add_block(self, block: ComputedRows) -> None:
         """Put a block of fresh facts on top of those found before."""
         self._top = self.queries.backend.combined(self._top, block)
         if self._last is not None:
@@ -217,7 +217,7 @@ class Rounds:
     def _rows(self) -> int:
         return self.before_rows + sum(block.size for block in self._blocks)
 
-    def _fresh(self, block: Kept) -> Relation:
+    def _fresh(self, block: ComputedRows) -> Relation:
         return block.rows.where("__fresh").select(as_they_are(self._facts.columns))
 
     def _tagged(self, rows: Relation, side: int) -> Relation:
@@ -237,7 +237,7 @@ class Rounds:
         least = {name: call("min", f"IF(__fresh, {sql}, NULL)") for name, sql in times.items()}
         return {"fresh": call("count_if", "__fresh")} | least
 
-    def _see(self, block: Kept) -> None:
+    def _see(self, block: ComputedRows) -> None:
         self.changed.append(int(block.counts["fresh"]))
         found = [block.counts[f"__{i}"] for i in range(len(self._facts.times))] if self.changed[-1] else []
         least = tuple(BOTTOM.name if n == _BEGINNING else int(n) for n in found)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import reduce
 
-from tidegate.engine.calls import call, finished, named_calls, runs_along
+from tidegate.engine.calls import call, finished, has_running_form, named_calls
 from tidegate.engine.lowering.cells import cell_columns, cell_merges, mergeable, merged, with_results
 from tidegate.engine.lowering.chains import UNTIL, remembered
 from tidegate.engine.relation import Call, Relation, as_they_are
@@ -28,7 +28,7 @@ def accumulate(operator: plan.Accumulate, rows: Relation) -> Relation:
     """Return, for each group, aggregates over all rows at or below a time."""
     calls = operator.aggregation.calls
     along_rows = len(operator.schema.time) == 1 and operator.emit == "update" and not operator.every
-    if along_rows and all(map(runs_along, calls)):
+    if along_rows and all(map(has_running_form, calls)):
         return _running(operator, rows)
     return _on_grid(operator, rows)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tidegate.engine.keepers import Keeper
 from tidegate.engine.steps.host import Host
-from tidegate.engine.steps.taken import observable
+from tidegate.engine.steps.source_rows import observable
 from tidegate.flow import plan
 from tidegate.flow.plan import Plan, PlanOperator, Source
 
@@ -72,11 +72,11 @@ def _fed(flow: Plan, name: str) -> bool:
 def _observable(flow: Plan, host: Host, shapes: Mapping[str, Any], name: str, sources: frozenset[str]) -> bool:
     """Whether all rows of the sources are read on the way to an operator's output, each once."""
     # Rows that come on two paths would be counted twice, as in the union of a stream with itself.
-    if any(_ways(flow, name, source) > 1 for source in sources):
+    if any(_path_count(flow, name, source) > 1 for source in sources):
         return False
     return host.sees_all(flow, name, sorted(sources), shapes)
 
 
-def _ways(flow: Plan, name: str, source: str) -> int:
+def _path_count(flow: Plan, name: str, source: str) -> int:
     """Return the number of paths from a source to an operator."""
-    return 1 if name == source else sum(_ways(flow, before, source) for before in flow[name].inputs)
+    return 1 if name == source else sum(_path_count(flow, before, source) for before in flow[name].inputs)

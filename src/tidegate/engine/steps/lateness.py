@@ -20,7 +20,7 @@ from tidegate.engine.keepers import Keeper
 from tidegate.engine.keepers.revised import ORIGIN
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.relation import Relation, united
-from tidegate.engine.steps.taken import Taken
+from tidegate.engine.steps.source_rows import SourceRows
 from tidegate.flow import plan
 from tidegate.flow.arrow import checked_result
 from tidegate.flow.expressions import reference_to
@@ -33,9 +33,9 @@ __all__ = ["admit"]
 def admit(
     step: Attempt,
     keepers: Mapping[str, Keeper[Any]],
-    taken: Mapping[str, Taken],
+    taken: Mapping[str, SourceRows],
     old: Mapping[str, Frontier],
-) -> tuple[dict[str, Taken], dict[str, dict[int, Relation]]]:
+) -> tuple[dict[str, SourceRows], dict[str, dict[int, Relation]]]:
     """Pass late rows on to the windows that take them.
 
     Return what was taken from each source, with only those rows as late that no window took. Also return the rows that
@@ -86,7 +86,7 @@ def _reaching(flow: Plan, windows: Collection[str]) -> set[str]:
     return found
 
 
-def _written(step: Attempt, taken: Taken, number: int) -> Relation:
+def _written(step: Attempt, taken: SourceRows, number: int) -> Relation:
     """Return the late rows of a source, each with a unique number.
 
     They are written, so that the numbers stay the same.

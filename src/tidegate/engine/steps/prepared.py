@@ -14,7 +14,7 @@ from tidegate.engine.outputs import Output, Sender
 from tidegate.engine.plans import lower
 from tidegate.engine.steps.entries import Entries, entries
 from tidegate.engine.steps.host import Host
-from tidegate.engine.steps.work import Kept
+from tidegate.engine.steps.work import KeptState
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.identity import checkpoint_id
 from tidegate.engine.storage.state import Part
@@ -39,7 +39,7 @@ class Prepared:
     senders: Mapping[str, Sender]
     #: The shape of the output of each operator.
     shapes: Mapping[str, Any]
-    kept: Mapping[str, Kept]
+    kept: Mapping[str, KeptState]
     entries: Entries
     #: The names under which the checkpoint knows sources and tables.
     origins: Mapping[str, str]
@@ -93,7 +93,7 @@ def prepared(
     kept = {}
     for id_, keeper in keepers.items():
         types = Types(tuple(shapes[name] for name in flow[id_].inputs), shapes[id_])
-        kept[id_] = Kept(keeper, keys[id_], replace(types, states=tuple(keeper.state_types(host.backend, types))))
+        kept[id_] = KeptState(keeper, keys[id_], replace(types, states=tuple(keeper.state_types(host.backend, types))))
     checkpoint = checkpoint_id(files)
     return Prepared(
         flow,

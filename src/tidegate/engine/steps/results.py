@@ -20,7 +20,7 @@ from tidegate.engine.steps.failures import at_operator
 from tidegate.engine.steps.owner import check_owned
 from tidegate.engine.steps.prepared import Prepared
 from tidegate.engine.steps.publishing import staged
-from tidegate.engine.steps.taken import Taken, diverted, rejected_rows
+from tidegate.engine.steps.source_rows import SourceRows, diverted, rejected_rows
 from tidegate.engine.steps.work import Rows
 from tidegate.engine.storage.errors import FlowChanged, LateRow, RowRefused
 from tidegate.engine.storage.files import Files
@@ -31,7 +31,7 @@ from tidegate.engine.tracking import Tracking
 __all__ = ["outlets", "refuse_late", "set_aside", "set_aside_so_far", "set_rejected_aside", "write_results"]
 
 
-def refuse_late(taken: Mapping[str, Taken], marks: Mapping[str, Marks]) -> None:
+def refuse_late(taken: Mapping[str, SourceRows], marks: Mapping[str, Marks]) -> None:
     """Raise if rows are late at a source with ``late="fail"``."""
     for found in taken.values():
         if found.source.late == "fail" and found.seen.late:
@@ -43,7 +43,7 @@ def refuse_late(taken: Mapping[str, Taken], marks: Mapping[str, Marks]) -> None:
 
 
 def set_aside(
-    run: Prepared, step: Attempt, taken: Mapping[str, Taken], marks: Mapping[str, Marks]
+    run: Prepared, step: Attempt, taken: Mapping[str, SourceRows], marks: Mapping[str, Marks]
 ) -> list[Publication]:
     """Write late and rejected rows to where they can be read."""
     written = []

@@ -21,13 +21,13 @@ from tidegate.engine.steps.results import (
     set_rejected_aside,
     write_results,
 )
-from tidegate.engine.steps.taken import Taken, observe
+from tidegate.engine.steps.source_rows import SourceRows, observe
 from tidegate.engine.steps.work import Work
 from tidegate.engine.storage.log import Token
 from tidegate.engine.storage.state import State
 from tidegate.engine.tracking import Tracking
 
-__all__ = ["POINTS", "Batch", "Done", "run_step"]
+__all__ = ["POINTS", "Batch", "StepResult", "run_step"]
 
 #: The named points of a step, in order, at which crash tests stop. A loop has one more, "round", in each round.
 POINTS = (
@@ -48,7 +48,7 @@ POINTS = (
 class Batch:
     """The input of a step: its rows (none at the end of the input), their origin, and the beats of the clock."""
 
-    taken: Mapping[str, Taken]
+    rows: Mapping[str, SourceRows]
     origin: Origin
     beats: Relation | None = None
     #: State of the engine itself, by key.
@@ -57,7 +57,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class StepResult:
     """The result of a step: the commit that is to be written, and what was found in the rows of each source."""
 
     commit: Commit
@@ -74,7 +74,7 @@ def run_step(
     *,
     number: int,
     token: Token,
-) -> Done:
+) -> StepResult:
     """Run a step after the commit ``last``, and wait until everything that its own commit names is on the disk.
 
     ``marks`` are those before the step. ``tracking`` is moved to the frontiers after it. ``number`` is the number of
@@ -94,8 +94,8 @@ def run_step(
     try:
         run.probe("writing", step.number)
         old = _frontiers(run, tracking)
-        work.begin(batch.taken, old)
-        seen_rows = observe(step.backend, batch.taken, batch.beats)
+        work.begin(batch.rows, old)
+        seen_rows = observe(step.backend, batch.rows, batch.beats)
         taken, late = admit(step, run.keepers, seen_rows, old)
         refuse_late(taken, marks)
         seen = {name: found.seen for name, found in taken.items()}
@@ -128,7 +128,7 @@ def run_step(
         run.probe("before commit", step.number)
     finally:
         work.release()
-    return Done(commit, seen)
+    return StepResult(commit, seen)
 
 
 def _frontiers(run: Prepared, tracking: Tracking) -> dict[str, Frontier]:

@@ -9,20 +9,19 @@ from typing import Any
 
 from tidegate.engine.attempt import Attempt
 from tidegate.engine.frontiers import Frontier
-from tidegate.engine.keepers import Held, Keeper, Moved, New, Types
+from tidegate.engine.keepers import FrontierMove, Held, Keeper, StepInput, Types
 from tidegate.engine.lowering import lower_operator
 from tidegate.engine.lowering.moving import not_moved
 from tidegate.engine.marks import Seen
-from tidegate.engine.relation import Kept as Cached
-from tidegate.engine.relation import Relation
+from tidegate.engine.relation import ComputedRows, Relation
 from tidegate.engine.steps.entries import Entries
 from tidegate.engine.steps.failures import at_operator
 from tidegate.engine.steps.host import DescribeError
-from tidegate.engine.steps.taken import Taken
+from tidegate.engine.steps.source_rows import SourceRows
 from tidegate.engine.storage.state import Part, State, fold_from
 from tidegate.flow.plan import At, PlanOperator, Source, Table
 
-__all__ = ["Kept", "Rows", "Work"]
+__all__ = ["KeptState", "Rows", "Work"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptState:
     """What an operator keeps: its keeper, the key of its state, and the shapes of its rows."""
 
     keeper: Keeper[Any]
@@ -49,7 +48,7 @@ class Work:
         self,
         step: Attempt,
         entries: Entries,
-        kept: Mapping[str, Kept],
+        kept: Mapping[str, KeptState],
         before: Mapping[str, tuple[State, ...]],
         tables: Mapping[str, Relation],
         describe: DescribeError,
@@ -70,11 +69,11 @@ class Work:
         self._uses = Counter([i for o in self._flow for i in o.inputs] + [s.input for s in self._flow.sinks])
         # The input of an `at` that rejects rows is read once more, for the rejected rows.
         self._uses.update(o.inputs[0] for o in self._flow if isinstance(o, At) and o.rejects)
-        self._cached: list[Cached] = []
+        self._cached: list[ComputedRows] = []
         for id_, own in kept.items():
             self.states[id_] = before.get(own.key, (State(),) * own.keeper.ports)
 
-    def begin(self, taken: Mapping[str, Taken], old: Mapping[str, Frontier]) -> None:
+    def begin(self, taken: Mapping[str, SourceRows], old: Mapping[str, Frontier]) -> None:
         """Write the new rows that go into states whatever the new frontiers are."""
         for operator in self._flow:
             with at_operator(self._flow, operator.id, self._describe):
@@ -92,7 +91,7 @@ class Work:
             for port in range(len(operator.inputs)):
                 if (operator.id, port) in self._entries.inputs:
                     with at_operator(self._flow, operator.id, self._describe):
-                        self._take_in(operator, port, old[operator.id])
+                        self._add_input(operator, port, old[operator.id])
 
     def answer(
         self,
@@ -111,7 +110,7 @@ class Work:
                     empty = operator.id not in seen or not seen[operator.id].rows
                     self.rows[operator.id] = Rows(self.rows[operator.id].relation, empty=empty)
                 elif operator.id in self._kept:
-                    moved = Moved(old[operator.id], new[operator.id], self._ended)
+                    moved = FrontierMove(old[operator.id], new[operator.id], self._ended)
                     self._advance(operator, moved, late.get(operator.id, {}))
                 elif not isinstance(operator, Table):
                     self._lower(operator)
@@ -169,21 +168,21 @@ class Work:
         found = lower_operator(operator, *(rows.relation for rows in given))
         self.rows[operator.id] = self._shared(operator, Rows(found, empty=empty))
 
-    def _take_in(self, operator: PlanOperator, port: int, old: Frontier, late: Relation | None = None) -> None:
+    def _add_input(self, operator: PlanOperator, port: int, old: Frontier, late: Relation | None = None) -> None:
         """Add the rows of an input to its state."""
         keeper, rows = self._kept[operator.id].keeper, self.rows[operator.inputs[port]]
         if not self._flow.inputs(operator)[port].schema.time:
             return
-        kept = keeper.enter(New(self._step, port, None if rows.empty else rows.relation, old, late))
+        kept = keeper.enter(StepInput(self._step, port, None if rows.empty else rows.relation, old, late))
         if kept is not None:
             held = self._held(operator.id)
             self.states[operator.id] = held.grown(port, held.write(port, "new", kept, keeper.times(port))).states
 
-    def _advance(self, operator: PlanOperator, moved: Moved, late: Mapping[int, Relation]) -> None:
+    def _advance(self, operator: PlanOperator, moved: FrontierMove, late: Mapping[int, Relation]) -> None:
         """Compute the answers of an operator with state, after adding those input rows that were not added before."""
         for port in range(len(operator.inputs)):
             if (operator.id, port) not in self._entries.inputs:
-                self._take_in(operator, port, moved.old, late.get(port))
+                self._add_input(operator, port, moved.old, late.get(port))
         keeper, held = self._kept[operator.id].keeper, self._held(operator.id, late=bool(late))
         rows = None
         if self._due(keeper, held, moved):
@@ -193,7 +192,7 @@ class Work:
         none = Rows(self._step.nothing(operator.id), empty=True)
         self.rows[operator.id] = none if rows is None else self._shared(operator, Rows(rows))
 
-    def _due(self, keeper: Keeper[Any], held: Held, moved: Moved) -> bool:
+    def _due(self, keeper: Keeper[Any], held: Held, moved: FrontierMove) -> bool:
         """Whether there may be answers. In most small steps no window ends, and there are none."""
         if (moved.old == moved.new and not held.late) or not any(state.rows for state in held.states):
             return False

@@ -21,8 +21,8 @@ from tidegate.engine.steps.metrics import StepMetrics
 from tidegate.engine.steps.prepared import Prepared
 from tidegate.engine.steps.publishing import publish
 from tidegate.engine.steps.running import Running
+from tidegate.engine.steps.source_rows import source_rows
 from tidegate.engine.steps.step import Batch
-from tidegate.engine.steps.taken import taken_of
 from tidegate.engine.storage.errors import FlowChanged
 from tidegate.engine.storage.lock import Lock
 from tidegate.engine.storage.log import Log
@@ -31,7 +31,7 @@ from tidegate.flow.agreed.zones import in_zone
 from tidegate.flow.limits import limits
 from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
-from tidegate.local_engine.streaming.feeds import Feed, Taking
+from tidegate.local_engine.streaming.feeds import Feed, NewRows
 from tidegate.local_engine.streaming.host import LocalHost, at_source
 from tidegate.local_engine.streaming.parts import LocalParts
 
@@ -67,11 +67,11 @@ class Engine(Running):
         self._pulse = min(
             (p for source in run.flow.sources if (p := policy_of(source).pulse) is not None), default=None
         )
-        self._takings: dict[str, Taking] = {}
+        self._uncommitted: dict[str, NewRows] = {}
         #: How long it took to look for new rows the last time.
-        self._looked = 0.0
+        self._look_seconds = 0.0
         #: When there was something new, by the monotonic clock.
-        self._moved = time.monotonic()
+        self._last_new = time.monotonic()
         positions = last.origin.positions if last else {}
         for name, feed in self._feeds.items():
             with at_source(name):
@@ -113,27 +113,27 @@ class Engine(Running):
         left = until - time.monotonic()
         if left > 0 and not self.ended:
             # If looking takes long, or nothing was new for a while, the pauses are longer.
-            silence = time.monotonic() - self._moved
-            time.sleep(min(left, max(_POLL, 2 * self._looked, silence / 20)))
+            silence = time.monotonic() - self._last_new
+            time.sleep(min(left, max(_POLL, 2 * self._look_seconds, silence / 20)))
 
     def step(self) -> bool:
         """Run a step on new rows or on a beat of the clock; return whether rows were taken from a feed."""
         began = time.monotonic()
         with self.in_step(), in_zone(self.flow.timezone):
-            takings = {}
+            new_by_source = {}
             for name, feed in self._feeds.items():
                 with at_source(name):
-                    taking = feed.take()
-                if taking is not None:
-                    takings[name] = taking
+                    new_rows = feed.read_new()
+                if new_rows is not None:
+                    new_by_source[name] = new_rows
             beat = self._beat()
-            self._looked = time.monotonic() - began
-            if not takings and beat is None:
+            self._look_seconds = time.monotonic() - began
+            if not new_by_source and beat is None:
                 return False
             with self.replaceable():
-                self._step(takings, beat, began)
-            self._moved = time.monotonic()
-        return bool(takings)
+                self._step(new_by_source, beat, began)
+            self._last_new = time.monotonic()
+        return bool(new_by_source)
 
     def finish(self) -> None:
         """Make all times complete. The end of the input is a step of its own, and closes the checkpoint."""
@@ -170,37 +170,40 @@ class Engine(Running):
     def step_failed(self) -> None:
         """Forget the tables of a step that was not committed, and what it took from feeds."""
         self._parts.forget(self.last.paths if self.last else ())
-        self._takings = {}
+        self._uncommitted = {}
 
     def committed(self, before: Commit | None, commit: Commit) -> None:  # noqa: ARG002
         """Tell the feeds that the step is committed, before anything is published."""
         self._parts.forget(commit.paths)
-        takings, self._takings = self._takings, {}
-        for name, taking in takings.items():
+        new_by_source, self._uncommitted = self._uncommitted, {}
+        for name, new_rows in new_by_source.items():
             with at_source(name):
-                self._feeds[name].committed(taking)
+                self._feeds[name].committed(new_rows)
 
-    def _step(self, takings: Mapping[str, Taking], beat: Beat | None, began: float) -> None:
+    def _step(self, new_by_source: Mapping[str, NewRows], beat: Beat | None, began: float) -> None:
         attempt, held, rows_taken = self._attempt(), list[str](), 0
-        rows = {name: taking.rows for name, taking in takings.items()}
+        rows = {name: new_rows.rows for name, new_rows in new_by_source.items()}
         try:
-            for name, taking in takings.items():
-                count = taking.count
+            for name, new_rows in new_by_source.items():
+                count = new_rows.count
                 if count is None:
                     with at_source(name):
-                        table, count = self._backend.held_rows(taking.rows)
+                        table, count = self._backend.held_rows(new_rows.rows)
                         held.append(table)
-                        self._feeds[name].check_read(taking)
-                    rows[name] = self._backend.table_rows(table, taking.rows.columns)
+                        self._feeds[name].check_read(new_rows)
+                    rows[name] = self._backend.table_rows(table, new_rows.rows.columns)
                 rows_taken += count
-            self._takings = dict(takings)
+            self._uncommitted = dict(new_by_source)
             self._parts.new = rows_taken
             arrived = self.arrival_time()
             batch = Batch(
-                {name: self._taken(name, rows.get(name), arrived) for name in self._sources_with_input(rows, beat)},
-                self._origin(takings),
+                {
+                    name: self._source_rows(name, rows.get(name), arrived)
+                    for name in self._sources_with_input(rows, beat)
+                },
+                self._origin(new_by_source),
                 None if beat is None else self._beat_rows(beat),
-                self._write_notes(attempt, takings),
+                self._write_notes(attempt, new_by_source),
             )
             self.run_batch(attempt, batch, began=began)
         finally:
@@ -213,17 +216,17 @@ class Engine(Running):
         hear = {s.id for s in self.flow.sources if beat is not None and policy_of(s).pulse is not None}
         return [s.id for s in self.flow.sources if s.id in rows or s.id in hear]
 
-    def _taken(self, name: str, rows: Relation | None, arrived: int) -> Any:
+    def _source_rows(self, name: str, rows: Relation | None, arrived: int) -> Any:
         source = next(s for s in self.flow.sources if s.id == name)
         given = self._backend.nothing(source.schema.columns) if rows is None else rows
         frontier, seen = self.marks[name].frontier, name in self.run.entries.sources
-        return taken_of(self._backend, source, self._bounds[name], given, frontier, observed=seen, arrived=arrived)
+        return source_rows(self._backend, source, self._bounds[name], given, frontier, observed=seen, arrived=arrived)
 
-    def _origin(self, takings: Mapping[str, Taking]) -> Origin:
+    def _origin(self, new_by_source: Mapping[str, NewRows]) -> Origin:
         positions = {
             self.run.origins[name]: {
                 "kind": feed.kind,
-                "at": takings[name].position if name in takings else feed.position,
+                "at": new_by_source[name].position if name in new_by_source else feed.position,
             }
             for name, feed in self._feeds.items()
         }
@@ -241,14 +244,14 @@ class Engine(Running):
         (state,) = self.last.state.get(self._key(name), (State(),)) if self.last else (State(),)
         return self._parts.read(state.parts, self._columns(name)).fetch() if state.parts else None
 
-    def _write_notes(self, attempt: Attempt, takings: Mapping[str, Taking]) -> dict[str, tuple[State, ...]]:
+    def _write_notes(self, attempt: Attempt, new_by_source: Mapping[str, NewRows]) -> dict[str, tuple[State, ...]]:
         found: dict[str, tuple[State, ...]] = {}
         for name, feed in self._feeds.items():
             if not feed.notes:
                 continue
             key, columns = self._key(name), self._columns(name)
             (state,) = self.last.state.get(key, (State(),)) if self.last else (State(),)
-            noted = takings[name].noted if name in takings else None
+            noted = new_by_source[name].noted if name in new_by_source else None
             if noted is not None:
                 rows = self._backend.rows(noted.to_batches(), columns)
                 state = state.grown(attempt.write(key, 0, "new", rows))

@@ -79,7 +79,7 @@ class LocalParts:
         alike: dict[pa.Schema, list[str]] = {}
         for path in (part.path for part in parts if part.path in self._small):
             alike.setdefault(self._small[path].schema, []).append(path)
-        small = [self._together(tuple(paths), shape) for paths in alike.values()]
+        small = [self._concatenated(tuple(paths), shape) for paths in alike.values()]
         return united([*(self._read(part, shape) for part in parts if part.path not in self._small), *small])
 
     def read_cached(self, parts: Sequence[Part], shape: tuple[Column, ...]) -> Relation:
@@ -159,7 +159,7 @@ class LocalParts:
             self._tables[part.path] = self._backend.held(file_rows(self._backend, paths, shape))
         return self._backend.table_rows(self._tables[part.path], shape)
 
-    def _together(self, paths: tuple[str, ...], shape: tuple[Column, ...]) -> Relation:
+    def _concatenated(self, paths: tuple[str, ...], shape: tuple[Column, ...]) -> Relation:
         """Return the rows of small parts with one schema."""
         if paths not in self._named:
             self._named[paths] = self._backend.hold(pa.concat_tables([self._small[path] for path in paths]))

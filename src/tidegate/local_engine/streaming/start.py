@@ -21,7 +21,7 @@ from tidegate.engine.policies import policy_of
 from tidegate.engine.relation import Relation
 from tidegate.engine.steps.metrics import Reporter, StepMetrics, reporter
 from tidegate.engine.steps.resuming import begin_trace, check_ends, claim_outputs, identified, resumed
-from tidegate.engine.steps.taken import taken_of
+from tidegate.engine.steps.source_rows import source_rows
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Lock
 from tidegate.errors import TidegateError
@@ -151,7 +151,7 @@ def _check_conditions(flow: Plan, backend: LocalBackend) -> None:
         more = [Column(name, "BIGINT" if name == STEP else "STRING") for name in policy.extra]
         rows = backend.nothing((*declared_schema(source).columns, *more))
         with at_source(source.id):
-            taken_of(backend, source, bounds[source.id], rows, start_of(source.schema)).on_time.fetch()
+            source_rows(backend, source, bounds[source.id], rows, start_of(source.schema)).on_time.fetch()
 
 
 def _whole(given: InputRows) -> Relation:

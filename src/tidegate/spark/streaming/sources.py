@@ -11,7 +11,7 @@ from tidegate.engine.marks import Marks
 from tidegate.engine.policies import CLOCK, policy_of, signals_of
 from tidegate.engine.policies.lines import SIGNAL_LINE
 from tidegate.engine.relation import Relation
-from tidegate.engine.steps.taken import TEXT, Taken, taken_of
+from tidegate.engine.steps.source_rows import TEXT, SourceRows, source_rows
 from tidegate.flow.clocks import given_schema
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import Plan
@@ -81,7 +81,7 @@ def split_by_source(
     marks: Mapping[str, Marks],
     observed: Collection[str] = (),
     arrived: int | None = None,
-) -> dict[str, Taken]:
+) -> dict[str, SourceRows]:
     """Return the rows of each source in a batch. Lateness is decided by the old marks.
 
     Sources in ``observed`` are counted by the job that writes their rows. ``arrived`` is the time of rows of sources
@@ -91,7 +91,7 @@ def split_by_source(
     for i, source in enumerate(flow.sources):
         rows = backend.relation(_of_source(backend.runtime, batch, i, policy_of(source).extra))
         frontier = marks[source.id].frontier
-        taken[source.id] = taken_of(
+        taken[source.id] = source_rows(
             backend,
             source,
             bounds[source.id],

@@ -13,14 +13,14 @@ from tidegate.flow.plan import Source
 from tidegate.flow.watermarks import Published
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.streaming.feeds.batches import BatchFeed
-from tidegate.local_engine.streaming.feeds.by_hand import HandedFeed, HandedOver
-from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
+from tidegate.local_engine.streaming.feeds.by_hand import ManualFeed, ManualInput
+from tidegate.local_engine.streaming.feeds.feed import Feed, NewRows
 from tidegate.local_engine.streaming.feeds.files import FileFeed, FileStream
 from tidegate.local_engine.streaming.feeds.published import PublishedFeed, PublishedStream
 from tidegate.local_engine.streaming.feeds.readers import METHODS, ReaderFeed
 from tidegate.local_engine.streaming.feeds.ticks import TickFeed
 
-__all__ = ["Feed", "Taking", "feed_of"]
+__all__ = ["Feed", "NewRows", "feed_of"]
 
 _HINT = (
     "tg.files(pattern), an iterator of Arrow batches, a function of how many of them were taken, or an object with "
@@ -34,8 +34,8 @@ def feed_of(source: Source, backend: LocalBackend, given: Any, clock: Callable[[
         return TickFeed(source, backend, given, clock)
     # If the time of a row is its arrival, the rows given do not have it yet.
     source = replace(source, schema=given_schema(source))
-    if isinstance(given, HandedOver):
-        return HandedFeed(source, backend, given)
+    if isinstance(given, ManualInput):
+        return ManualFeed(source, backend, given)
     published = isinstance(source.watermark, Published)
     if isinstance(given, PublishedStream):
         return PublishedFeed(source, backend, given)

@@ -16,7 +16,7 @@ from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.inputs import rows_in_memory
-from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
+from tidegate.local_engine.streaming.feeds.feed import Feed, NewRows
 
 __all__ = ["BatchFeed"]
 
@@ -62,7 +62,7 @@ class BatchFeed(Feed):
         batches = iter(self._given(self._taken) if callable(self._given) else self._given)
         Thread(target=self._fetch, args=(batches,), name=f"tidegate {self.source.id}", daemon=True).start()
 
-    def take(self) -> Taking | None:
+    def read_new(self) -> NewRows | None:
         """Return the rows of all batches fetched so far."""
         if not self._begun:
             self._begin()
@@ -79,7 +79,7 @@ class BatchFeed(Feed):
         tables = [pa.concat_tables(some) for some in alike.values()]
         rows = united([rows_in_memory(self.backend, self.source, table) for table in tables])
         count = sum(table.num_rows for table in tables) if all(map(self._as_declared, tables)) else None
-        return Taking(rows, {"batches": self._taken + len(found)}, own=len(found), count=count)
+        return NewRows(rows, {"batches": self._taken + len(found)}, own=len(found), count=count)
 
     def _as_declared(self, table: pa.Table) -> bool:
         """Whether a table has the declared types, and needs no cast."""
@@ -90,12 +90,12 @@ class BatchFeed(Feed):
             for field in table.schema
         )
 
-    def committed(self, taking: Taking) -> None:
+    def committed(self, new_rows: NewRows) -> None:
         """Release the batches, which makes room for others."""
         with self._changed:
-            for _ in range(taking.own):
+            for _ in range(new_rows.own):
                 self._waiting.popleft()
-            self._taken += taking.own
+            self._taken += new_rows.own
             self._changed.notify_all()
 
     @property

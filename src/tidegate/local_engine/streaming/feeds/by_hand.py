@@ -14,13 +14,13 @@ from tidegate.engine.policies.lines import SIGNAL_LINE
 from tidegate.flow.plan import Source
 from tidegate.flow.schema import Column
 from tidegate.local_engine.backend import LocalBackend
-from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
+from tidegate.local_engine.streaming.feeds.feed import Feed, NewRows
 
-__all__ = ["HandedFeed", "HandedOver"]
+__all__ = ["ManualFeed", "ManualInput"]
 
 
 @dataclass(slots=True)
-class HandedOver:
+class ManualInput:
     """What was handed over so far: tables of the declared columns, each with its lines. More can be added any time."""
 
     given: list[tuple[pa.Table, tuple[str, ...]]] = field(default_factory=list)
@@ -30,12 +30,12 @@ class HandedOver:
         self.given.append((rows, tuple(lines)))
 
 
-class HandedFeed(Feed):
+class ManualFeed(Feed):
     """A feed of what was handed over and not taken yet. Its position is the number of hand-overs taken."""
 
     kind = "by hand"
 
-    def __init__(self, source: Source, backend: LocalBackend, given: HandedOver) -> None:
+    def __init__(self, source: Source, backend: LocalBackend, given: ManualInput) -> None:
         super().__init__(source, backend)
         self._given = given.given
         self._taken = 0
@@ -50,7 +50,7 @@ class HandedFeed(Feed):
         """The number of hand-overs taken."""
         return {"taken": self._taken}
 
-    def take(self) -> Taking | None:
+    def read_new(self) -> NewRows | None:
         """Return everything that is new."""
         found = self._given[self._taken :]
         if not found:
@@ -60,13 +60,13 @@ class HandedFeed(Feed):
         rows, count = self.backend.rows(batches, columns), sum(batch.num_rows for batch in batches)
         taken = len(self._given)
         if not self._reads_lines:
-            return Taking(rows, {"taken": taken}, own=taken, count=count)
+            return NewRows(rows, {"taken": taken}, own=taken, count=count)
         lines = [line for _, declared in found for line in declared]
         batch = pa.RecordBatch.from_pydict({SIGNAL_LINE: pa.array(lines, pa.string())})
         whole = rows.with_columns({STEP: "CAST(NULL AS BIGINT)", SIGNAL_LINE: "CAST(NULL AS STRING)"})
         whole = whole.union(self.backend.rows([batch], [Column(SIGNAL_LINE, "STRING")]), fill=True)
-        return Taking(whole, {"taken": taken}, own=taken, count=count)
+        return NewRows(whole, {"taken": taken}, own=taken, count=count)
 
-    def committed(self, taking: Taking) -> None:
+    def committed(self, new_rows: NewRows) -> None:
         """Continue after what was taken."""
-        self._taken = taking.own
+        self._taken = new_rows.own

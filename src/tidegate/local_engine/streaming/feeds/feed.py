@@ -12,11 +12,11 @@ from tidegate.engine.relation import Relation
 from tidegate.flow.plan import Source
 from tidegate.local_engine.backend import LocalBackend
 
-__all__ = ["Feed", "Taking"]
+__all__ = ["Feed", "NewRows"]
 
 
 @dataclass(frozen=True, slots=True)
-class Taking:
+class NewRows:
     """What a step takes from a feed: rows with the columns of the source, and the position after them.
 
     It counts when the step is committed. Otherwise the next attempt may take another portion.
@@ -58,14 +58,14 @@ class Feed:
     def bound(self) -> None:
         """Limit the feed to what is available now; nothing that comes later is taken."""
 
-    def take(self) -> Taking | None:
+    def read_new(self) -> NewRows | None:
         """Return what is new, without waiting; None if nothing is. If it is not committed, it is new again."""
         return None
 
-    def check_read(self, taking: Taking) -> None:
+    def check_read(self, new_rows: NewRows) -> None:
         """Raise if what was taken changed while its rows were read."""
 
-    def committed(self, taking: Taking) -> None:
+    def committed(self, new_rows: NewRows) -> None:
         """Note that what was taken is committed."""
 
     @property
@@ -75,7 +75,7 @@ class Feed:
 
     @property
     def caught_up(self) -> bool:
-        """Whether everything available was taken, given that `take` returned None.
+        """Whether everything available was taken, given that `read_new` returned None.
 
         A feed that fetches ahead may not know.
         """

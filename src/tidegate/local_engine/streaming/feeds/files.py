@@ -21,7 +21,7 @@ from tidegate.flow.plan import Source
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.inputs import rows_of_files
 from tidegate.local_engine.paths import place_of
-from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
+from tidegate.local_engine.streaming.feeds.feed import Feed, NewRows
 
 __all__ = ["FileFeed", "FileStream", "files"]
 
@@ -94,7 +94,7 @@ class FileFeed(Feed):
         """Limit the feed to the files that exist now."""
         self._bounds = {found.path for found in self._new()}
 
-    def take(self) -> Taking | None:
+    def read_new(self) -> NewRows | None:
         """Return the rows of files that are new."""
         new = (file for file in self._new() if self._bounds is None or file.path in self._bounds)
         found = sorted(new)[: self._given.per_step]
@@ -114,18 +114,18 @@ class FileFeed(Feed):
                 "changed": pa.array([file.changed for file in found], pa.int64()),
             }
         )
-        return Taking(rows, {"files": len(self._taken) + len(found)}, noted, found)
+        return NewRows(rows, {"files": len(self._taken) + len(found)}, noted, found)
 
-    def check_read(self, taking: Taking) -> None:
+    def check_read(self, new_rows: NewRows) -> None:
         """Raise if a file changed while it was read."""
-        for file in taking.own:
+        for file in new_rows.own:
             now = _stat(file.path)
             if now != file:
                 raise self._changed(file, now)
 
-    def committed(self, taking: Taking) -> None:
+    def committed(self, new_rows: NewRows) -> None:
         """Record the files as taken."""
-        self._taken |= {file.path: file for file in taking.own}
+        self._taken |= {file.path: file for file in new_rows.own}
 
     def _new(self) -> Iterator[_Found]:
         for path in _listed(self._given.pattern):

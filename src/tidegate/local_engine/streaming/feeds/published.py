@@ -27,7 +27,7 @@ from tidegate.flow.schema_json import columns_of_json
 from tidegate.flow.watermarks import Published
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.paths import place_of
-from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
+from tidegate.local_engine.streaming.feeds.feed import Feed, NewRows
 from tidegate.local_engine.streaming.parts import file_rows
 
 __all__ = ["PublishedFeed", "PublishedStream"]
@@ -98,7 +98,7 @@ class PublishedFeed(Feed):
         """Limit the feed to the steps that exist now."""
         self._last = max((step.number for step in self._steps(most=None)), default=-1)
 
-    def take(self) -> Taking | None:
+    def read_new(self) -> NewRows | None:
         """Return the rows of new steps, and new frontiers."""
         # Frontiers are listed first: the rows that a frontier counts exist before it.
         promises = self._promises() if self._follows else []
@@ -116,11 +116,11 @@ class PublishedFeed(Feed):
             "rows": self._at["rows"] + sum(step.rows for step in steps),
             "frontier": max([self._at["frontier"], *promises]),
         }
-        return Taking(rows, {**at, "owner": self._owner}, own=at)
+        return NewRows(rows, {**at, "owner": self._owner}, own=at)
 
-    def committed(self, taking: Taking) -> None:
+    def committed(self, new_rows: NewRows) -> None:
         """Continue after what was taken."""
-        self._at = taking.own
+        self._at = new_rows.own
 
     @property
     def _columns(self) -> tuple[Column, ...]:

@@ -15,7 +15,7 @@ from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
 from tidegate.local_engine.backend import LocalBackend
 from tidegate.local_engine.inputs import rows_in_memory
-from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
+from tidegate.local_engine.streaming.feeds.feed import Feed, NewRows
 
 __all__ = ["METHODS", "ReaderFeed"]
 
@@ -52,7 +52,7 @@ class ReaderFeed(Feed):
             # The reader's own limit is not used here: what it leaves out now would come after the end.
             self._last = self._latest(_everything())
 
-    def take(self) -> Taking | None:
+    def read_new(self) -> NewRows | None:
         """Return the rows up to the latest offset."""
         end = self._latest(_limit(self._reader)) if self._last is None else self._last
         if end == self._at:
@@ -63,13 +63,13 @@ class ReaderFeed(Feed):
         tables = [table for rows in read for table in self._tables(rows)]
         whole = [rows_in_memory(self.backend, self.source, table) for table in tables]
         rows = united(whole) if whole else self.backend.nothing(self.source.schema.columns)
-        return Taking(rows, {"offset": end}, own=end)
+        return NewRows(rows, {"offset": end}, own=end)
 
-    def committed(self, taking: Taking) -> None:
+    def committed(self, new_rows: NewRows) -> None:
         """Continue after the offset, and tell the reader that nothing before it will be read again."""
-        self._at = taking.own
+        self._at = new_rows.own
         if hasattr(self._reader, "commit"):
-            self._reader.commit(taking.own)
+            self._reader.commit(new_rows.own)
 
     def _latest(self, limit: Any) -> Any:
         # PySpark 4.2 passes the current offset and the limit to readers.

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tidegate.flow.clocks import Clock
 from tidegate.flow.plan import Source
 from tidegate.local_engine.backend import LocalBackend
-from tidegate.local_engine.streaming.feeds.feed import Feed, Taking
+from tidegate.local_engine.streaming.feeds.feed import Feed, NewRows
 
 __all__ = ["TickFeed"]
 
@@ -45,18 +45,18 @@ class TickFeed(Feed):
         if self._bound is None:
             self._bound = self._tick()
 
-    def take(self) -> Taking | None:
+    def read_new(self) -> NewRows | None:
         """Return the tick that is due."""
         tick = self._tick() if self._bound is None else self._bound
         if self._last is not None and tick <= self._last:
             return None
         (column,) = self.source.schema.columns
         rows = pa.RecordBatch.from_arrays([pa.array([tick], pa.int64()).cast(pa.timestamp("us"))], names=[column.name])
-        return Taking(self.backend.rows([rows], self.source.schema.columns), {"tick": tick}, own=tick)
+        return NewRows(self.backend.rows([rows], self.source.schema.columns), {"tick": tick}, own=tick)
 
-    def committed(self, taking: Taking) -> None:
+    def committed(self, new_rows: NewRows) -> None:
         """Note that a tick is committed."""
-        self._last = taking.own
+        self._last = new_rows.own
 
     def _tick(self) -> int:
         now = int(self._shown() * 1_000_000)

@@ -19,7 +19,7 @@ from tidegate.flow.plan import PlanOperator, Source
 from tidegate.flow.sqltypes import literal, quoted
 from tidegate.flow.watermarks import Arriving
 
-__all__ = ["TEXT", "Taken", "diverted", "observable", "observe", "rejected_rows", "taken_of"]
+__all__ = ["TEXT", "SourceRows", "diverted", "observable", "observe", "rejected_rows", "source_rows"]
 
 #: The column with the text of a row that did not parse, if the source provides it.
 TEXT = "__text"
@@ -27,7 +27,7 @@ _KIND = "__kind"
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class SourceRows:
     """The rows that a step took from a source, with the kind of each."""
 
     source: Source
@@ -69,7 +69,7 @@ def observable(source: Source) -> bool:
     return policy_of(source).apart() is None
 
 
-def taken_of(
+def source_rows(
     backend: Backend,
     source: Source,
     limits: tuple[Limit, ...],
@@ -78,7 +78,7 @@ def taken_of(
     *,
     observed: bool = False,
     arrived: int | None = None,
-) -> Taken:
+) -> SourceRows:
     """Return what a step takes from a source. Lateness is decided by the frontier before the step.
 
     With ``observed``, no query of its own is needed to observe the rows: the job that reads `on_time` does it. For a
@@ -89,10 +89,10 @@ def taken_of(
         rows = rows.with_columns({column.name: from_units(f"{arrived or 0}L", column.type or "")})
     rows = on_points(source, rows)
     kinds = rows.with_columns({_KIND: _kind(source, limits, frontier, torn=TEXT in rows.names)})
-    return Taken(source, limits, kinds, backend.watched(kinds, _observes(source)) if observed else None)
+    return SourceRows(source, limits, kinds, backend.watched(kinds, _observes(source)) if observed else None)
 
 
-def observe(backend: Backend, taken: Mapping[str, Taken], beats: Relation | None = None) -> dict[str, Taken]:
+def observe(backend: Backend, taken: Mapping[str, SourceRows], beats: Relation | None = None) -> dict[str, SourceRows]:
     """Return what was taken together with what was found in it, by one query for all rows not observed otherwise.
 
     ``beats`` are the beats of the clock.
@@ -141,7 +141,7 @@ def _seen(source: Source, parts: Sequence[Mapping[str, Any]], beats: Sequence[st
     return policy_of(source).seen(counts, parts, beats)
 
 
-def diverted(taken: Taken, frontier: Frontier, step: int) -> Relation:
+def diverted(taken: SourceRows, frontier: Frontier, step: int) -> Relation:
     """Return the late and rejected rows with their time, source, step, the reason, and the bound that they missed."""
     schema = taken.source.schema
     rejected = f"coalesce(concat('does not parse: ', {TEXT}), {reason_of(taken.source, taken.limits)})"
