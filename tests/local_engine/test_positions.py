@@ -141,7 +141,7 @@ def _earlier_step(feed: Any) -> None:
 
 
 MUTANTS = {
-    "function": _too_early(BatchFeed, lambda feed: setattr(feed, "_taken", max(feed._taken - 1, 0))),
+    "function": _too_early(BatchFeed, lambda feed: setattr(feed, "_read_count", max(feed._read_count - 1, 0))),
     "reader": _too_early(ReaderFeed, lambda feed: feed._at.update(t=max(feed._at["t"] - 1, 0))),
     "published": _too_early(PublishedFeed, _earlier_step),
 }

@@ -117,7 +117,7 @@ def placeholders(call: Call, order: str) -> dict[str, str]:
 
 
 def has_running_form(call: Call) -> bool:
-    """Whether a call can be computed over a frame that grows row by row."""
+    """Whether a call can be computed as a running aggregate, over a frame that grows row by row."""
     return not call.distinct and "group" not in call.rest.lower() and call.definition.framed
 
 

@@ -216,7 +216,7 @@ class Relation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ComputedRows:
-    """Rows that are computed once and kept, with the counts made on the way, and the function that frees them."""
+    """Rows that are computed once and kept, the counts made on the way, and a function that frees the rows."""
 
     rows: Relation
     release: Callable[[], None]

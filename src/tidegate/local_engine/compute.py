@@ -51,10 +51,10 @@ class LocalTables(Tables[duckdb.DuckDBPyRelation]):
         return glances_of(self._flow, self._sinks, self._rejects, self._backend, seconds=TIME_LIMIT)
 
     def failing(self, sink: str) -> str | None:
-        """Return the first operator before a sink whose rows can't be computed, and why; None if all can.
+        """Return the first operator before a sink whose rows cannot be computed, and why; None if all can.
 
-        An error while rows are read is DuckDB's, which knows nothing of operators. This computes the operators one
-        after the other, and takes as long as that takes.
+        An error while rows are read is DuckDB's, which knows nothing of operators. So this computes one operator after
+        the other, which may take long.
         """
         if sink not in self:
             self[sink]

@@ -1,9 +1,9 @@
-"""Expressions in join conditions that depend on one row only: computed once for each row, not for each pair.
+"""Expressions in join conditions that read one table only: computed once for each row, not for each pair.
 
-DuckDB itself moves expressions that can't fail below the join. Expressions that may fail have to wait for the
-conditions before them, because a pair that those exclude must not fail. So they are tried before the join, for the rows
-that pass the conditions on that table alone. If this gives values, a pair is decided by these. If not, it is decided by
-the condition as it was written.
+DuckDB itself computes such an expression before the join if it cannot fail. An expression that may fail has to wait for
+the conditions before it, because it must not fail for a pair that they exclude. Here, these expressions are tried
+before the join, for the rows that pass the conditions on that table alone. If all of them gave values for a pair, the
+condition reads the values. Otherwise it is evaluated as it was written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ __all__ = ["JoinCondition", "conditions_of", "hoisted"]
 
 @dataclass(frozen=True, slots=True)
 class JoinCondition:
-    """A join condition: as written; its parts that read no hoisted columns; those that do; and these columns."""
+    """A join condition, as it was ``written`` and with hoisted columns.
+
+    ``reading`` are its parts that read the hoisted ``columns``, and ``rest`` are its other parts.
+    """
 
     written: str
     rest: str = ""
@@ -36,7 +39,7 @@ class JoinCondition:
     columns: tuple[str, ...] = ()
 
     def sql(self, translated: Callable[[str], str]) -> str:
-        """Return it in DuckDB's SQL; ``translated`` translates a condition from Spark's."""
+        """Return the condition in DuckDB's SQL; ``translated`` translates a condition from Spark's SQL."""
         if not self.columns:
             return translated(self.written)
         known = " AND ".join(f"{column} IS NOT NULL" for column in self.columns)

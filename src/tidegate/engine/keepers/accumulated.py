@@ -1,10 +1,15 @@
-"""State of operators whose answers depend on all rows so far: the rows, or cells that are merged where possible.
+"""State of operators whose answers depend on all rows so far: the rows themselves, or cells.
 
-With frontier F, a complete time t is represented by the meet over f in F of the join of t and f. The times that may
-still come are above t exactly if they are above this representative, so rows with the same representative can be
-merged. On a total order the representative is the frontier itself, and there is one cell for each group. A cell is a
-partial aggregate of `accumulate`, or a row of `top`. Its column ``__here`` counts the rows in it that still wait for
-their time to be complete: all of them, or 0 once it is merged.
+A cell is a partial aggregate of `accumulate`, or a row of `top`. Cells at complete times are merged, so that the state
+does not grow with the number of times.
+
+Two complete times need not be told apart if each time that may still come is above both of them or above neither. So
+the cells of a complete time t are moved to a representative time. In each time column, that is the least value that
+``max(t, f)`` has over the elements f of the frontier. Exactly the same later times are above it as above t. With one
+time column, it is the frontier itself, so each group has one cell.
+
+The column ``__here`` of a cell counts its rows that still wait for their time to be complete: all of them, or 0 once
+the cell is merged.
 """
 
 from __future__ import annotations
@@ -38,7 +43,7 @@ Accumulating = TypeVar("Accumulating", bound=plan.Accumulate | plan.Top)
 
 
 class _AccumulatingKeeper(Keeper[Accumulating]):
-    """The state that answers over all rows so far need."""
+    """The base of keepers for answers over all rows so far. It knows when groups are forgotten."""
 
     def __init__(self, operator: Accumulating, inputs: Sequence[Schema]) -> None:
         super().__init__(operator, inputs)
@@ -75,7 +80,10 @@ class AllRows(_AccumulatingKeeper[plan.Accumulate]):
 
 
 class _Cells(_AccumulatingKeeper[Accumulating]):
-    """Cells. They have the columns of the group ``__k…``, of the time ``__t…``, and ``__here``; subclasses add more."""
+    """The base of keepers that keep cells.
+
+    A cell has the columns of its group ``__k…``, the columns of its time ``__t…``, and ``__here``. Subclasses add more.
+    """
 
     @property
     @abstractmethod
@@ -84,7 +92,7 @@ class _Cells(_AccumulatingKeeper[Accumulating]):
 
     @abstractmethod
     def merged(self, held: Held, cells: Relation, *apart: str) -> Relation:
-        """Return cells, with those merged that have the same group, time and columns ``apart``."""
+        """Return the cells, merged into one for each group, time and value of the columns ``apart``."""
 
     @abstractmethod
     def answered(self, held: Held, cells: Relation) -> Relation:
@@ -96,7 +104,7 @@ class _Cells(_AccumulatingKeeper[Accumulating]):
         return [f"IF(__here > 0, {to_units(f'__t{i}', column.type or '')}, NULL)" for i, column in columns]
 
     def answer(self, held: Held, moved: FrontierMove) -> Answer:
-        """Return the answers for the cells that became complete, computed together with the cells before them."""
+        """Return the answers for the cells that became complete. The cells before them count, too."""
         schema = self.operator.schema
         waiting = [
             part
@@ -119,7 +127,7 @@ class _Cells(_AccumulatingKeeper[Accumulating]):
         return held.answers(self.answered(held, self._represented(known, moved.old).union(fresh)))
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
-        """Return the cells, with those of complete times merged as far as no later time can tell them apart."""
+        """Return the cells. Those at complete times are merged if no later answer can tell them apart."""
         done = f"(__here = 0 OR ({complete(self.operator.schema, at, self._times)}))"
         marked = rows.with_columns({"__waits": f"NOT {done}"})
         if self.operator.forget is None:

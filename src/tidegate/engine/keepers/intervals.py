@@ -14,7 +14,11 @@ __all__ = ["RowsInIntervals"]
 
 
 class RowsInIntervals(WaitingRows[plan.IntervalJoin]):
-    """Rows of both sides, as long as a match may still come, or an outer or anti join still has to know of them."""
+    """Rows of both sides.
+
+    A row is kept as long as a match may still come. Outer and anti joins keep it until it is certain whether it has
+    one.
+    """
 
     def answer(self, held: Held, moved: FrontierMove) -> Answer:
         """Return the answers at the times that became complete."""

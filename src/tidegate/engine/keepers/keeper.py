@@ -45,9 +45,10 @@ class FrontierMove:
 
 @dataclass(frozen=True, slots=True)
 class StepInput:
-    """The rows that come to an input in a step; None if none can come. ``old`` is the frontier before the step.
+    """What comes to an input of an operator in a step. ``rows`` is None if it is known that no rows come.
 
-    ``late`` are rows that are late at their source, for operators that take such rows.
+    ``old`` is the frontier before the step. ``late`` are rows that are late at their source, for operators that take
+    such rows.
     """
 
     attempt: Attempt
@@ -87,7 +88,7 @@ class Held:
         return self.attempt.write(self.key, port, kind, rows, times)
 
     def grown(self, port: int, part: Part) -> Held:
-        """Return this with a part added to a state."""
+        """Return a copy in which a part is added to a state."""
         states = list(self.states)
         states[port] = states[port].grown(part)
         return replace(self, states=tuple(states))
@@ -103,7 +104,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answers of an operator in a step, and its states afterwards."""
+    """The answers of an operator in a step, and its states after it."""
 
     #: None if it is known, without reading anything, that there are no answers.
     rows: Relation | None
@@ -162,7 +163,7 @@ class Keeper(ABC, Generic[O]):
         return rows
 
     def admitted(self, attempt: Attempt, rows: Relation, old: Frontier) -> Relation:
-        """Return what the operator takes of late rows, decided by the frontier before the step."""
+        """Return what the operator takes of late rows; ``old`` is the frontier before the step, which decides."""
         raise NotImplementedError(f"{self.operator.verb} takes no late rows")
 
     def times(self, port: int) -> list[str]:  # noqa: ARG002
@@ -170,7 +171,7 @@ class Keeper(ABC, Generic[O]):
         return []
 
     def due(self, port: int, first: Units, moved: FrontierMove) -> bool:  # noqa: ARG002
-        """Whether rows of an input, the earliest of which is at ``first``, may have answers in this step."""
+        """Whether rows of an input may have answers in this step; the earliest of the rows is at ``first``."""
         return True
 
     @abstractmethod
@@ -178,11 +179,14 @@ class Keeper(ABC, Generic[O]):
         """Return the answers at times that became complete."""
 
     def keep(self, held: Held, port: int, rows: Relation, at: Frontier) -> Relation:  # noqa: ARG002
-        """Return those rows of a state that answers at times that are not complete yet may depend on."""
+        """Return the rows of a state that later answers may still need, if the frontier is ``at``."""
         return rows
 
     def outlived(self, port: int, last: Units, at: Frontier) -> bool:  # noqa: ARG002
-        """Whether rows at times up to ``last`` are not needed any more; False if their times do not tell."""
+        """Whether rows at times up to ``last`` can be dropped, if the frontier is ``at``.
+
+        It is False if their times alone do not tell.
+        """
         return False
 
     def read(self, held: Held, port: int, parts: Sequence[Part] | None = None) -> Relation:

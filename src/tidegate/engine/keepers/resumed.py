@@ -68,7 +68,10 @@ def memory_of(operator: Process, *, allow_pickle: bool) -> Memory:
 
 
 def memory_of_rows(operator: Process, memory: Memory, rows: Relation) -> Relation:
-    """Return the relation to keep: rows with the step in which they were given, or keys with what is known of them."""
+    """Return the columns that are kept of copies; ``rows`` are rows of the input.
+
+    These are the rows with the step in which they were given, or the keys with what is known of each.
+    """
     if memory is Memory.ROWS:
         return rows.with_columns({"__done": "0L"})
     known = _keyed(operator, rows).with_columns(_NOTHING | {"__last": "0L", "__step": "0L"})
@@ -89,7 +92,10 @@ def timers_of_rows(operator: Process, rows: Relation) -> Relation:
 
 
 def timers_in(operator: Process, result: Relation) -> tuple[Relation, Relation]:
-    """Split the result of `replayed` or `resumed` for an operator with timers: everything else, and the new timers."""
+    """Return the two parts of a result of `replayed` or `resumed`: all rows but timers, and the new timers.
+
+    The operator must have timers.
+    """
     timers = result.where("__timer").select(as_they_are([*_keys(operator), *operator.schema.time]))
     return result.where("NOT __timer").without("__timer"), timers
 
@@ -100,8 +106,8 @@ def replayed(
     """Return the answers to the rows that became complete in this step, after replaying the rows before them.
 
     ``history`` has all rows that ever became complete, and ``__done`` is the step in which they did. At the end of the
-    input every copy exits; before, those that are forgotten. ``timers`` are those that became complete, if the operator
-    has timers; the result then contains the newly set timers too (`timers_in`).
+    input every copy exits. Before that, only copies that are forgotten exit. ``timers`` are those that became complete,
+    if the operator has timers. The result then contains the newly set timers, too (`timers_in`).
     """
     rows, keys = history.without("__done"), _keys(operator)
     given = _keyed(operator, history)
@@ -111,8 +117,8 @@ def replayed(
         keys, exits = [*keys, UNTIL], exits if moved.ended else _over(operator, moved.new, UNTIL)
     if timers is not None:
         given = _with_timers(given, timers, {"__done": f"{step}L"})
-    # Rows of earlier steps were given before those of later ones; within a step, in an order that extends the order of
-    # time.
+    # Rows are replayed in the order in which they were given: step by step, and within a step in an order that extends
+    # the order of time.
     given = by_key(given, keys, ["__done", *rows.order])
     given = given.with_columns({"__exits": exits})
     if not moved.ended:
@@ -137,9 +143,9 @@ def resumed(
 ) -> Relation:
     """Return the answers to fresh rows, and what is known of their keys afterwards (`states_of`).
 
-    ``few`` says that there are only a few fresh rows. At the end of the input every copy exits; before, those that are
-    forgotten. ``timers`` are those that became complete, if the operator has timers; the result then contains the newly
-    set timers too (`timers_in`).
+    ``known`` is what was known of all keys before. ``few`` says that there are only a few fresh rows. At the end of the
+    input every copy exits. Before that, only copies that are forgotten exit. ``timers`` are those that became complete,
+    if the operator has timers. The result then contains the newly set timers, too (`timers_in`).
     """
     keys = _keys(operator)
     rows = _keyed(operator, fresh)
@@ -175,7 +181,7 @@ def resumed(
 
 
 def states_of(operator: Process, result: Relation, step: int) -> tuple[Relation, Relation]:
-    """Split the result of `resumed`: the answers, and what is known of each key."""
+    """Return the two parts of a result of `resumed`: the answers, and what is known of each key."""
     known = result.where("__known IS NOT NULL").select(
         as_they_are([*_keys(operator), *_of_copies(operator)]) | {"__step": f"{step}L"}
     )
@@ -220,7 +226,10 @@ def _remembered(operator: Process, rows: Relation, at: str, keys: Sequence[str])
 
 
 def _over(operator: Process, at: Frontier, until: str) -> str:
-    """Return the SQL condition that a copy which is remembered until ``until``, in units, is forgotten."""
+    """Return the SQL condition that a copy is forgotten.
+
+    ``until`` is SQL for the time, in units, until which it is remembered.
+    """
     return complete_at(operator.schema, at, operator.schema.time[0], f"{until} - 1L")
 
 
@@ -246,7 +255,10 @@ def _check(operator: Process, old: Frontier) -> Callable[[Any], None]:
 
 
 class _CompleteTimes:
-    """The times that were complete before a step, those that are now, and the check of the times of exit answers."""
+    """Which times were complete before a step, and which are now.
+
+    ``check`` raises if a copy answers at its exit for a time that was complete before.
+    """
 
     def __init__(self, operator: Process, moved: FrontierMove) -> None:
         order = operator.schema.order
@@ -256,7 +268,7 @@ class _CompleteTimes:
 
 
 def _own(copies: Copies, chunk: pa.Table, rows: pa.Table, start: int, end: int) -> tuple[pa.Table, list[Any]]:
-    """Return the rows of a key without its timers, and the times of those."""
+    """Return the rows of a key without its timers, and the times of its timers."""
     own = rows.slice(start, end - start)
     if "__timer" not in chunk.column_names:
         return own, []

@@ -46,7 +46,7 @@ class RevisedJoins(Revised[plan.WindowJoin]):
 
     @property
     def _keys(self) -> dict[str, str]:
-        """SQL for the columns of a window and key, which have one answer together."""
+        """SQL for the columns that identify a window and key. Rows with equal values are answered together."""
         columns = ["__start", *map(quoted, self.others), *map(quoted, self.operator.on)]
         return {f"__k{i}": sql for i, sql in enumerate(columns)}
 
@@ -77,7 +77,7 @@ class RevisedJoins(Revised[plan.WindowJoin]):
         return numbered.with_columns(last | {"__revision": "size(filter(__steps, s -> s >= __first)) - 1"})
 
     def _with_answers(self, sides: Sequence[Relation]) -> Relation:
-        """Return the windows and keys that have answers, with the steps ``__at`` from which on they had one."""
+        """Return the windows and keys that have answers; ``__at`` has the steps from which on they had one."""
         operator, keys = self.operator, as_they_are(list(self._keys))
         if whole := _WHOLE.get(operator.how):
             return united([sides[port].select(keys | {"__at": _CAME}) for port in whole])

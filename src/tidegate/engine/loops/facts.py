@@ -77,9 +77,10 @@ class Facts:
         return _Merges.of(self.rules, self.renamed(name)).grouped(rows, (*self.key, *self.times), more)
 
     def cells(self, rows: Relation) -> Relation:
-        """Return the cells: ``__fresh`` if a value was not known before this round, ``__here`` if not before this step.
+        """Return the cells. Those with ``__fresh`` have a value that was not known before this round.
 
-        ``rows`` are facts with a column ``__from``: `KNOWN_BEFORE`, `HERE` or `FOUND`.
+        Those with ``__here`` have one that was not known before this step. ``rows`` are facts with a column ``__from``:
+        `KNOWN_BEFORE`, `HERE` or `FOUND`.
         """
         own = rows.with_columns({self._old(v): f"IF(__from < {FOUND}, {quoted(v)}, NULL)" for v in self.values})
         flags = {"__was": call("bool_or", f"__from < {FOUND}"), "__here": call("bool_or", f"__from = {HERE}")}
@@ -107,9 +108,9 @@ class Facts:
         return cells.where(" AND ".join(["__n > 0", *changed]))
 
     def _compared(self, cells: Relation) -> Relation:
-        """Return the same as `_along_time`, at the times of facts, and at the join of the times of each two facts.
+        """Return the same as `_along_time`, at the time of each fact, and at the least time at or above each two facts.
 
-        Joins of more than two times are found in the next round, because what is new at the join of two is fresh.
+        The least time at or above three facts is found in the next round: what is new at that of two of them is fresh.
         """
         listed = self._listed(cells)
         least = listed.explode("__a", "__cells").explode("__b", "__cells")

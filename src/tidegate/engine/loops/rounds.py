@@ -1,10 +1,10 @@
-"""The rounds of a loop, until nothing changes. What follows from fresh facts, and was not known, is fresh next.
+"""The rounds of a loop, until nothing changes. A fact is fresh if the last round has found it and it was not known.
 
 While many facts change, a round is one job over everything that is known. When only a few change, the known facts stay
-where they are: the new facts are joined with what is known of their keys, and what is fresh is kept in a block on top.
-After either kind of round the rows are computed and no query plan is left over. So the time of a round depends on how
-much changed, and not on the number of rounds before it. A backend that supports recursive queries runs all rounds with
-few changes in one computation.
+where they are: the new facts are joined with what is known of their keys, and the fresh ones are kept in a block on
+top. After each round, all rows are computed, so query plans do not grow. The time of a round depends on how much
+changed, and not on the number of rounds before it. A backend that supports recursive queries runs all rounds with few
+changes in one computation.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def unwatched(number: int, least: Least | None) -> None:
 
 
 def shared(kept: ComputedRows) -> Relation:
-    """Return computed rows; if they are few, as a relation that the backend may broadcast."""
+    """Return computed rows. If they are few, the backend may broadcast them."""
     return kept.rows.small() if kept.size <= _FEW else kept.rows
 
 

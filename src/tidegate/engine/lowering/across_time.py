@@ -19,7 +19,10 @@ __all__ = ["answer_columns", "by_key", "declared", "deduplicate", "join_asof", "
 
 
 def deduplicate(operator: plan.Deduplicate, rows: Relation) -> Relation:
-    """Return the first row of each key; with ``within``, also each row that is so long after the last one returned."""
+    """Return the first row of each key.
+
+    With ``within``, also return each row that comes at least that long after the last row that was returned.
+    """
     keys = {f"__k{i}": e.sql for i, e in enumerate(operator.by)}
     keys |= {f"__o{i}": quoted(name) for i, name in enumerate(operator.schema.time) if name != operator.over}
     names = rows.names

@@ -33,7 +33,7 @@ def aggregate(operator: plan.Aggregate, rows: Relation) -> Relation:
 
 
 def _embed(operator: plan.Aggregate, rows: Relation) -> Relation:
-    """Return lists of an Aggregate whose lists are only unfolded again."""
+    """Return the answers of an Aggregate that makes lists, which are only unfolded again."""
     aggregation, times = operator.aggregation, times_of(operator.schema)
     rows, calls = listing(aggregation, rows)
     keys = [e.name for e in aggregation.by]

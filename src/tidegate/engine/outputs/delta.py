@@ -132,8 +132,8 @@ class Delta(Output):
 def delta(path: str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None) -> Delta:
     """Add results to a Delta table, one version of it for each step, so that each row is there once.
 
-    The number of the step is the version of an application's transaction, as Delta calls it. A table that is not there
-    is made. ``storage_options`` are those of the library ``deltalake``, which writes the rows, from the driver.
+    The table is created if it does not exist. The number of a step is what Delta calls the version of an application's
+    transaction. The library ``deltalake`` writes the rows, from the driver; ``storage_options`` are its options.
     """
     require("delta", "tg.delta")
     path = checked_directory(path, "delta(…)", hint='delta("out/hourly")', by="deltalake", special=_SPECIAL)

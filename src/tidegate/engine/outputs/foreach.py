@@ -32,7 +32,7 @@ class Foreach(Output):
 
 @dataclass(frozen=True, slots=True)
 class _Shown(Output):
-    """Showing the rows of a step on this machine."""
+    """An output that shows the rows of a step on this machine."""
 
     show: Callable[[Results, int], None]
 
@@ -46,8 +46,8 @@ class _Shown(Output):
 def foreach(function: Callable[[Any, int], Any]) -> Foreach:
     """Call ``function(rows, step)`` after each step that had rows: a DataFrame on Spark, an Arrow table locally.
 
-    The rows of a step are the same whenever it is called. It is called once, and once more for the last step if the
-    run was killed during the call or right after it: store the number of the step together with the rows to tell.
+    It is called once for each step. If the run is killed during a call, or right after it, the next start calls it
+    again with the same rows of the same step. To notice that, store the number of the step together with the rows.
     """
     if not callable(function):
         raise BadArgument(f"expected a function of (rows, step) in foreach(…), got {function!r}")
@@ -72,7 +72,7 @@ def console(*, rows: int = 20) -> Output:
 def memory(name: str) -> Output:
     """Collect the rows of this run in a temporary view ``name``, for notebooks and tests: small results only.
 
-    On Spark it is one of the session, ``spark.table(name)``; locally ``session.connection.table(name)``.
+    On Spark, ``spark.table(name)`` reads it; locally, ``session.connection.table(name)``.
     """
     if not isinstance(name, str) or not _VIEW.fullmatch(name):
         raise BadArgument(f"expected the name of a view in memory(…), got {name!r}", hint='memory("hourly")')

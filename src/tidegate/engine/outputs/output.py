@@ -22,7 +22,7 @@ __all__ = ["Fields", "Output", "Results", "Sender"]
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """The sender of rows: a sink of the flow with this checkpoint. The first columns are the times."""
+    """Who sends rows to an output: a sink of a flow, with its checkpoint. The ``time`` columns come first in rows."""
 
     checkpoint: str
     flow: str

@@ -91,9 +91,9 @@ def parquet(path: str | os.PathLike[str], *, partition_by: str | Sequence[str] =
     """Write results to ``path``, a directory ``step=N`` for each step; `read` reads what is committed.
 
     Each row is there exactly once, whatever happens. The directory must be empty, or belong to the same checkpoint.
-    With ``partition_by``, rows are put apart by the values of columns, in directories that are named as Hive names
-    them, ``step=3/country=DE/day=2026-01-01``: whoever reads a few values need not open the files of others. The
-    columns stay in the files. They are of an integer type, STRING, BOOLEAN or DATE.
+    ``partition_by`` names columns by whose values rows are partitioned, in directories with Hive's names:
+    ``step=3/country=DE/day=2026-01-01``. A reader of a few values then opens only the files that have them. The columns
+    stay in the files. Their types are integers, STRING, BOOLEAN or DATE.
 
     >>> parquet("out/hourly", partition_by=["country", "day"])
     Parquet(path='out/hourly', partition_by=('country', 'day'))

@@ -311,10 +311,10 @@ def postgres(
 ) -> Postgres:
     """Write results to a table of PostgreSQL, in one transaction for each step, so that each row is there once.
 
-    With a ``key``, the table has for each key the row with the greatest time; without one, rows are added. A table that
-    is not there is made. ``dsn`` is a URL or ``"host=… dbname=…"``; what it lacks is taken from where libpq looks
-    (``PGHOST``, ``PGPASSWORD``, ``~/.pgpass``). ``password`` may be a function, which is called for each connection. It
-    is in no plan, commit, metric, log or error.
+    The table is created if it does not exist. With a ``key``, it has for each key the row with the greatest time.
+    Without one, rows are added. ``dsn`` is a URL or ``"host=… dbname=…"``; what it lacks is taken from where libpq
+    looks (``PGHOST``, ``PGPASSWORD``, ``~/.pgpass``). ``password`` may be a function, which is called for each
+    connection. The password is never written to a plan, commit, metric, log or error.
 
     >>> postgres("hourly", key="page", dsn="postgresql://me:secret@localhost/edits")
     Postgres(table='hourly', key=('page',))

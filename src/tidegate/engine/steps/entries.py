@@ -1,8 +1,8 @@
-"""Entries: the inputs of operators with state that rows reach from their sources one by one.
+"""Entries: inputs of operators with state to which rows come from their sources row by row, as through `where`.
 
 These inputs take all rows that are on time, whatever the frontiers are. So the rows are written before the new
-frontiers are known. The job that writes them also counts the rows and finds their greatest times, and no other pass
-over the new rows is needed.
+frontiers are known. The job that writes them also counts the rows and finds their greatest times, so the new rows are
+read only once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROWWISE = (plan.Where, plan.Select, plan.Restored, plan.Explode, plan.Unfold, p
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The inputs that are written first, by operator and port, and the sources all of whose rows are read for them."""
+    """The inputs that are written first, by operator and port, and the sources whose rows are all read by that."""
 
     inputs: frozenset[tuple[str, int]]
     sources: frozenset[str]
@@ -54,7 +54,10 @@ def entries(flow: Plan, keepers: Mapping[str, Keeper[Any]], host: Host, shapes: 
 
 
 def _reached(operator: PlanOperator, reached: Mapping[str, frozenset[str] | None]) -> frozenset[str] | None:
-    """Return the sources whose rows reach an operator's output one by one; None if it has rows of another kind."""
+    """Return the sources whose rows reach an operator's output row by row.
+
+    It is None if some rows do not come like that, or come from a source that cannot be observed on the way.
+    """
     if isinstance(operator, Source):
         return frozenset([operator.id]) if observable(operator) else None
     found = [sources for name in operator.inputs if (sources := reached[name]) is not None]

@@ -24,9 +24,10 @@ _PUBLISH = "the step is committed: the next start from this checkpoint publishes
 
 @contextmanager
 def at_operator(flow: Plan, operator: str, describe: DescribeError) -> Iterator[None]:
-    """Name the operator in errors that are raised in the block. In an engine's error, name all that it may come from.
+    """Add the operator to errors that are raised in the block.
 
-    Those are the operators that run in the same jobs, unless the engine's message points to one of them.
+    An error of the engine may come from any operator that runs in the same job. So all of those are named, unless the
+    engine's message points to one of them.
     """
     try:
         yield
@@ -39,9 +40,9 @@ def at_operator(flow: Plan, operator: str, describe: DescribeError) -> Iterator[
 
 @contextmanager
 def in_step(flow: Plan, number: int, describe: DescribeError, committed: Callable[[], bool]) -> Iterator[None]:
-    """Name the step and the flow in errors that are raised in the block. Say what the next start does with the step.
+    """Add the step and the flow to errors that are raised in the block, and say what the next start does with the step.
 
-    ``committed`` returns whether the step was committed before it failed: then it is published, and not run again.
+    ``committed`` returns whether the step was committed before it failed. If so, it is published and not run again.
     """
     try:
         yield
@@ -55,7 +56,10 @@ def in_step(flow: Plan, number: int, describe: DescribeError, committed: Callabl
 
 
 def between_steps(flow: Plan, error: BaseException, describe: DescribeError, *, hint: str) -> BaseException:
-    """Return the error of a run that failed outside of steps, with ``hint``. Our own errors only get the flow added."""
+    """Return the error of a run that failed outside of steps, with ``hint``.
+
+    To an error of our own, only the flow is added.
+    """
     if isinstance(error, TidegateError) and not any(place.startswith("flow ") for place in error.places):
         error.at(f"flow {flow.name!r}")
     if isinstance(error, TidegateError) or not isinstance(error, Exception):
@@ -130,7 +134,7 @@ def _texts(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _nearby(flow: Plan, id_: str) -> Set[str]:
-    """Return an operator and the upstream operators that run in the same jobs: back to those that keep state."""
+    """Return an operator and all operators before it that run in the same job: up to those that keep state."""
     found, waiting = {id_}, list(flow[id_].inputs)
     while waiting:
         operator: PlanOperator = flow[waiting.pop()]

@@ -33,21 +33,22 @@ __all__ = ["admit"]
 def admit(
     step: Attempt,
     keepers: Mapping[str, Keeper[Any]],
-    taken: Mapping[str, SourceRows],
+    by_source: Mapping[str, SourceRows],
     old: Mapping[str, Frontier],
 ) -> tuple[dict[str, SourceRows], dict[str, dict[int, Relation]]]:
     """Pass late rows on to the windows that take them.
 
-    Return what was taken from each source, with only those rows as late that no window took. Also return the rows that
-    windows took, by operator and port; a row is there once for each window that admits it.
+    Return the rows of each source, of which only those that no window took are late now. Also return the rows that
+    windows took, by operator and port. A row is there once for each window that takes it. ``old`` are the frontiers
+    before the step.
     """
     flow = step.flow
     windows = {id_: keeper for id_, keeper in keepers.items() if keeper.takes_late}
     reaching = _reaching(flow, windows)
-    sources = [s for s in flow.sources if s.id in reaching and s.id in taken and taken[s.id].seen.late]
+    sources = [s for s in flow.sources if s.id in reaching and s.id in by_source and by_source[s.id].seen.late]
     if not sources:
-        return dict(taken), {}
-    found = {source.id: _written(step, taken[source.id], flow.sources.index(source)) for source in sources}
+        return dict(by_source), {}
+    found = {source.id: _written(step, by_source[source.id], flow.sources.index(source)) for source in sources}
     late = dict(found)
     admitted: dict[str, dict[int, Relation]] = {}
     known = dict(step.tables)
@@ -64,10 +65,10 @@ def admit(
             else:
                 late[operator.id] = _passed(step, operator, late, known)
     took = united([rows.select({"__took": ORIGIN}) for own in admitted.values() for rows in own.values()]).distinct()
-    result = dict(taken)
+    result = dict(by_source)
     for source in sources:
         left = found[source.id].join(took, f"{ORIGIN} = __took", "anti")
-        before = taken[source.id]
+        before = by_source[source.id]
         counted = left.group({}, {"rows": call("count", "*")}).fetch().to_pylist()
         result[source.id] = replace(
             before, seen=replace(before.seen, late=sum(row["rows"] for row in counted)), late=left
@@ -86,12 +87,12 @@ def _reaching(flow: Plan, windows: Collection[str]) -> set[str]:
     return found
 
 
-def _written(step: Attempt, taken: SourceRows, number: int) -> Relation:
+def _written(step: Attempt, of_source: SourceRows, number: int) -> Relation:
     """Return the late rows of a source, each with a unique number.
 
     They are written, so that the numbers stay the same.
     """
-    rows = step.backend.numbered(taken.late_rows, ORIGIN)
+    rows = step.backend.numbered(of_source.late_rows, ORIGIN)
     rows = rows.with_columns({ORIGIN: f"{ORIGIN} * {len(step.flow.sources)} + {number}"})
     return step.read([step.write("late", number, "candidates", rows)], rows.shape)
 

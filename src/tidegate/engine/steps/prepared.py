@@ -58,7 +58,7 @@ class Prepared:
 
     @property
     def directories(self) -> dict[str, Files]:
-        """The directories of those outputs that the run itself publishes to by moving files, by sink."""
+        """The directories to which the run itself publishes, by moving files; by sink."""
         return {name: self.files.at(o.directory) for name, o in self.outputs.items() if o.directory is not None}
 
     @property

@@ -31,9 +31,9 @@ from tidegate.engine.tracking import Tracking
 __all__ = ["outlets", "refuse_late", "set_aside", "set_aside_so_far", "set_rejected_aside", "write_results"]
 
 
-def refuse_late(taken: Mapping[str, SourceRows], marks: Mapping[str, Marks]) -> None:
+def refuse_late(by_source: Mapping[str, SourceRows], marks: Mapping[str, Marks]) -> None:
     """Raise if rows are late at a source with ``late="fail"``."""
-    for found in taken.values():
+    for found in by_source.values():
         if found.source.late == "fail" and found.seen.late:
             bound = shown(found.source.schema, marks[found.source.id].frontier)
             raise LateRow(
@@ -43,11 +43,11 @@ def refuse_late(taken: Mapping[str, SourceRows], marks: Mapping[str, Marks]) -> 
 
 
 def set_aside(
-    run: Prepared, step: Attempt, taken: Mapping[str, SourceRows], marks: Mapping[str, Marks]
+    run: Prepared, step: Attempt, by_source: Mapping[str, SourceRows], marks: Mapping[str, Marks]
 ) -> list[Publication]:
     """Write late and rejected rows to where they can be read."""
     written = []
-    for found in taken.values():
+    for found in by_source.values():
         late = 0 if found.source.late == "drop" else found.seen.late
         if late + found.seen.rejected:
             directory = run.late_rows(found.source.id)
@@ -81,7 +81,10 @@ def set_aside_so_far(last: Commit | None, publications: Sequence[Publication]) -
 
 
 def write_results(run: Prepared, step: Attempt, found: Mapping[str, Rows]) -> tuple[dict[str, int], list[Publication]]:
-    """Write the rows for sinks to paths of this attempt; return the number of rows by sink, and the publications."""
+    """Write the rows for sinks, to paths of this attempt.
+
+    Return the number of rows of each sink, and what the commit has to publish.
+    """
     outputs, written = {}, []
     for place in run.directories.values():
         check_owned(place)

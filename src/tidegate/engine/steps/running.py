@@ -212,7 +212,10 @@ class Running:
 
 @contextmanager
 def error_if_replaced(lock: Lock | None) -> Iterator[None]:
-    """If another run has replaced this one, raise that instead of the error that it has caused here."""
+    """Replace errors of the block if another run has replaced this one: raise an error that says so.
+
+    Such a run causes all kinds of errors here, which would only mislead.
+    """
     try:
         yield
     except Exception as error:

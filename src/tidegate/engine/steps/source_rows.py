@@ -1,4 +1,4 @@
-"""What a step takes from a source: its rows with their kinds, and what was found in them."""
+"""The rows that a step reads from a source: which of them are on time, late or rejected, and what was counted."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ _KIND = "__kind"
 
 @dataclass(frozen=True, slots=True)
 class SourceRows:
-    """The rows that a step took from a source, with the kind of each."""
+    """The rows that a step reads from a source. Each has a kind: on time, late, rejected, or no data at all."""
 
     source: Source
     limits: tuple[Limit, ...]
     rows: Relation
-    #: The watched rows, and the function that returns the aggregates over them once `on_time` was read; None if the
-    #: rows have to be observed by a query of their own.
+    #: The same rows, watched: whoever reads `on_time` also computes the aggregates over all rows, and the function then
+    #: returns them. None if the aggregates need a query of their own.
     watched: tuple[Relation, Callable[[], Mapping[str, Any]]] | None = None
+    #: What was counted in the rows. It is empty before `observe`.
     seen: Seen = field(default_factory=Seen)
-    #: The late rows, if windows took some of the rows that were late at the source.
+    #: The late rows that no window took. None if no window was asked: then all late rows are late.
     late: Relation | None = None
 
     @property
@@ -79,10 +80,11 @@ def source_rows(
     observed: bool = False,
     arrived: int | None = None,
 ) -> SourceRows:
-    """Return what a step takes from a source. Lateness is decided by the frontier before the step.
+    """Return the rows that a step reads from a source, each with its kind.
 
-    With ``observed``, no query of its own is needed to observe the rows: the job that reads `on_time` does it. For a
-    source with arrival times, ``arrived`` is the time of all rows of this step, in microseconds.
+    ``frontier`` is that of the source before the step: it decides which rows are late. With ``observed``, the job that
+    reads `on_time` also computes the aggregates over the rows, and `observe` needs no query for them. For a source with
+    arrival times, ``arrived`` is the time of all rows of this step, in microseconds.
     """
     if isinstance(source.watermark, Arriving):
         (column,) = source.schema.times
@@ -92,17 +94,19 @@ def source_rows(
     return SourceRows(source, limits, kinds, backend.watched(kinds, _observes(source)) if observed else None)
 
 
-def observe(backend: Backend, taken: Mapping[str, SourceRows], beats: Relation | None = None) -> dict[str, SourceRows]:
-    """Return what was taken together with what was found in it, by one query for all rows not observed otherwise.
+def observe(
+    backend: Backend, by_source: Mapping[str, SourceRows], beats: Relation | None = None
+) -> dict[str, SourceRows]:
+    """Return the rows of each source, with what was counted in them.
 
-    ``beats`` are the beats of the clock.
+    One query counts the rows of all sources that are not counted by another job. ``beats`` are the beats of the clock.
     """
     measurements = {
         name: Measurement(found.rows, _observes(found.source), policy_of(found.source).apart())
-        for name, found in taken.items()
+        for name, found in by_source.items()
         if found.watched is None
     }
-    if beats is not None and any(policy_of(found.source).pulse is not None for found in taken.values()):
+    if beats is not None and any(policy_of(found.source).pulse is not None for found in by_source.values()):
         measurements[CLOCK] = Measurement(beats, {"lines": call("collect_list", SIGNAL_LINE)})
     seen = backend.observed(measurements) if measurements else {}
     lines = tuple(text for row in seen.get(CLOCK, ()) for text in row["lines"] or ())
@@ -111,7 +115,7 @@ def observe(backend: Backend, taken: Mapping[str, SourceRows], beats: Relation |
             found,
             seen=_seen(found.source, seen[name] if found.watched is None else [found.watched[1]()], lines),
         )
-        for name, found in taken.items()
+        for name, found in by_source.items()
     }
 
 
@@ -141,21 +145,24 @@ def _seen(source: Source, parts: Sequence[Mapping[str, Any]], beats: Sequence[st
     return policy_of(source).seen(counts, parts, beats)
 
 
-def diverted(taken: SourceRows, frontier: Frontier, step: int) -> Relation:
+def diverted(of_source: SourceRows, frontier: Frontier, step: int) -> Relation:
     """Return the late and rejected rows with their time, source, step, the reason, and the bound that they missed."""
-    schema = taken.source.schema
-    rejected = f"coalesce(concat('does not parse: ', {TEXT}), {reason_of(taken.source, taken.limits)})"
+    schema = of_source.source.schema
+    rejected = f"coalesce(concat('does not parse: ', {TEXT}), {reason_of(of_source.source, of_source.limits)})"
     reason, bound = f"IF(__late, 'late', {rejected})", f"IF(__late, {literal(shown(schema, frontier))}, NULL)"
-    columns = _aside(taken.source, step, reason, bound)
-    chosen = taken.rejected.with_columns({"__late": "false"})
-    if taken.source.late != "drop":
-        late = taken.late_rows.with_columns({TEXT: "CAST(NULL AS STRING)", "__late": "true"})
+    columns = _aside(of_source.source, step, reason, bound)
+    chosen = of_source.rejected.with_columns({"__late": "false"})
+    if of_source.source.late != "drop":
+        late = of_source.late_rows.with_columns({TEXT: "CAST(NULL AS STRING)", "__late": "true"})
         chosen = chosen.union(late)
     return chosen.select(columns)
 
 
 def rejected_rows(operator: PlanOperator, rows: Relation, step: int) -> Relation:
-    """Return rows that an operator rejected, in the form of those of sources; their last column is the reason."""
+    """Return rows that an operator rejected, in the columns of rows that are set aside.
+
+    The last column of ``rows`` is the reason.
+    """
     return rows.select(_aside(operator, step, quoted(rows.names[-1]), "CAST(NULL AS STRING)"))
 
 

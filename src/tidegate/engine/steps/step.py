@@ -46,8 +46,9 @@ POINTS = (
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The input of a step: its rows (none at the end of the input), their origin, and the beats of the clock."""
+    """The input of a step: the rows of each source, where they come from, and the beats of the clock."""
 
+    #: By source. At the end of the input there are none.
     rows: Mapping[str, SourceRows]
     origin: Origin
     beats: Relation | None = None
@@ -96,14 +97,14 @@ def run_step(
         old = _frontiers(run, tracking)
         work.begin(batch.rows, old)
         seen_rows = observe(step.backend, batch.rows, batch.beats)
-        taken, late = admit(step, run.keepers, seen_rows, old)
-        refuse_late(taken, marks)
-        seen = {name: found.seen for name, found in taken.items()}
+        by_source, late = admit(step, run.keepers, seen_rows, old)
+        refuse_late(by_source, marks)
+        seen = {name: found.seen for name, found in by_source.items()}
         if not batch.ended:
             # Some sources may have had no rows.
             seen = {s.id: seen.get(s.id) or Seen() for s in flow.sources}
         after = {s.id: marks[s.id].ended() if batch.ended else marks[s.id].after(s, seen[s.id]) for s in flow.sources}
-        aside = set_aside(run, step, taken, marks)
+        aside = set_aside(run, step, by_source, marks)
         tracking.move({source: mark.frontier for source, mark in after.items()})
         new = _frontiers(run, tracking)
         work.answer(seen, late, old, new)

@@ -1,4 +1,7 @@
-"""The work of a step: the rows and states of all operators. First what does not depend on the new frontiers."""
+"""The work of a step: computing the rows and states of all operators.
+
+What does not depend on the new frontiers is done first.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ __all__ = ["KeptState", "Rows", "Work"]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of a step. ``empty`` says that it is known, without reading them, that there are none."""
+    """The rows of an operator in a step. With ``empty``, it is known that there are none, and they need not be read."""
 
     relation: Relation
     empty: bool = False
@@ -34,7 +37,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class KeptState:
-    """What an operator keeps: its keeper, the key of its state, and the shapes of its rows."""
+    """How the state of an operator is kept: by which keeper, under which key, and as rows of which shapes."""
 
     keeper: Keeper[Any]
     key: str
@@ -73,16 +76,19 @@ class Work:
         for id_, own in kept.items():
             self.states[id_] = before.get(own.key, (State(),) * own.keeper.ports)
 
-    def begin(self, taken: Mapping[str, SourceRows], old: Mapping[str, Frontier]) -> None:
-        """Write the new rows that go into states whatever the new frontiers are."""
+    def begin(self, by_source: Mapping[str, SourceRows], old: Mapping[str, Frontier]) -> None:
+        """Write the new rows that go into states, no matter what the new frontiers will be.
+
+        ``by_source`` has the rows of each source, and ``old`` the frontier of each operator before the step.
+        """
         for operator in self._flow:
             with at_operator(self._flow, operator.id, self._describe):
                 if isinstance(operator, Table):
                     self.rows[operator.id] = Rows(self._tables[operator.id])
                 elif isinstance(operator, Source):
                     self.rows[operator.id] = (
-                        Rows(taken[operator.id].on_time)
-                        if operator.id in taken
+                        Rows(by_source[operator.id].on_time)
+                        if operator.id in by_source
                         else Rows(self._step.nothing(operator.id), empty=True)
                     )
                 elif operator.id not in self._kept and all(name in self.rows for name in operator.inputs):
@@ -100,9 +106,10 @@ class Work:
         old: Mapping[str, Frontier],
         new: Mapping[str, Frontier],
     ) -> None:
-        """Compute the answers of every operator for the times that became complete between two frontiers.
+        """Compute the answers of every operator for the times that became complete.
 
-        ``late`` are the late rows that operators take, by port.
+        ``seen`` is what was counted in the rows of each source. ``late`` are the late rows that operators take, by
+        operator and port. ``old`` and ``new`` are the frontiers before and after the step, by operator.
         """
         for operator in self._flow:
             with at_operator(self._flow, operator.id, self._describe):
@@ -126,7 +133,7 @@ class Work:
     def folded(self, new: Mapping[str, Frontier]) -> dict[str, tuple[State, ...]]:
         """Return the states for the commit, by key, without what is not needed any more.
 
-        After the end there are none.
+        ``new`` are the frontiers after the step. After the end of the input there are no states.
         """
         if self._ended:
             return {}
@@ -154,9 +161,9 @@ class Work:
             cached.release()
 
     def _lower(self, operator: PlanOperator) -> None:
-        """Compute the rows of an operator without state, if that was not done.
+        """Set the rows of an operator without state. They are empty if all streams that it reads are.
 
-        Also note whether it is known that there are none.
+        If the rows are there already, only whether they are empty is set anew.
         """
         given = [self.rows[name] for name in operator.inputs]
         streams = [rows for rows, i in zip(given, self._flow.inputs(operator), strict=True) if i.schema.time]
@@ -179,7 +186,10 @@ class Work:
             self.states[operator.id] = held.grown(port, held.write(port, "new", kept, keeper.times(port))).states
 
     def _advance(self, operator: PlanOperator, moved: FrontierMove, late: Mapping[int, Relation]) -> None:
-        """Compute the answers of an operator with state, after adding those input rows that were not added before."""
+        """Compute the answers of an operator with state.
+
+        First, those input rows are added to the state that were not added before.
+        """
         for port in range(len(operator.inputs)):
             if (operator.id, port) not in self._entries.inputs:
                 self._add_input(operator, port, moved.old, late.get(port))

@@ -1,4 +1,4 @@
-"""Flows on streams in this process, in steps of milliseconds. Each is committed whole or not at all."""
+"""Flows on streams in this process. A step takes milliseconds, and is committed as a whole or not at all."""
 
 from tidegate.local_engine.streaming.start import start
 

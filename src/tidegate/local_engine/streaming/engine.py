@@ -1,4 +1,4 @@
-"""The engine of a running flow in this process: it asks the feeds for new rows, and runs a step on them."""
+"""The engine of a running flow in this process: it asks the feeds for new rows, and runs steps on them."""
 
 from __future__ import annotations
 
@@ -67,10 +67,11 @@ class Engine(Running):
         self._pulse = min(
             (p for source in run.flow.sources if (p := policy_of(source).pulse) is not None), default=None
         )
+        #: The new rows that the running step reads, by source.
         self._uncommitted: dict[str, NewRows] = {}
-        #: How long it took to look for new rows the last time.
+        #: How many seconds it took to look for new rows the last time.
         self._look_seconds = 0.0
-        #: When there was something new, by the monotonic clock.
+        #: When the last step ended, by the monotonic clock.
         self._last_new = time.monotonic()
         positions = last.origin.positions if last else {}
         for name, feed in self._feeds.items():
@@ -78,7 +79,7 @@ class Engine(Running):
                 self._resume(feed, positions.get(run.origins[name]), name)
 
     def _resume(self, feed: Feed, found: Any, name: str) -> None:
-        """Let a feed continue after the position that a commit has for it."""
+        """Let a feed continue after the position ``found`` that the last commit has for it."""
         if found is not None and found["kind"] != feed.kind:
             raise FlowChanged(
                 f"the checkpoint has read from {found['kind']}, and got {feed.kind}, which cannot go on from there",
@@ -95,11 +96,11 @@ class Engine(Running):
 
     @property
     def caught_up(self) -> bool:
-        """Whether everything that is available now was taken, given that a step found nothing."""
+        """Whether everything that is available now was read, if a step has just found nothing."""
         return all(feed.caught_up for feed in self._feeds.values())
 
     def bound(self, *, endless: bool = False) -> None:
-        """Limit the sources to what they have now; with ``endless``, only those that never end."""
+        """Limit the sources to what they have now. With ``endless``, only sources that never end are limited."""
         for name, feed in self._feeds.items():
             if feed.endless or not endless:
                 with at_source(name):
@@ -117,7 +118,7 @@ class Engine(Running):
             time.sleep(min(left, max(_POLL, 2 * self._look_seconds, silence / 20)))
 
     def step(self) -> bool:
-        """Run a step on new rows or on a beat of the clock; return whether rows were taken from a feed."""
+        """Run a step on new rows or on a beat of the clock. Return whether a feed had new rows."""
         began = time.monotonic()
         with self.in_step(), in_zone(self.flow.timezone):
             new_by_source = {}
@@ -168,7 +169,7 @@ class Engine(Running):
             self._backend.connection.interrupt()
 
     def step_failed(self) -> None:
-        """Forget the tables of a step that was not committed, and what it took from feeds."""
+        """Forget the tables of a step that was not committed, and what it read from feeds."""
         self._parts.forget(self.last.paths if self.last else ())
         self._uncommitted = {}
 

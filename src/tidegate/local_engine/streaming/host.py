@@ -78,7 +78,7 @@ class LocalHost:
         return LocalResults(rows.to_arrow_table(), self._shown)
 
     def records(self, files: Files) -> list[str]:  # noqa: ARG002
-        """Return nothing: everything is in the commit."""
+        """Return no directories: a commit depends on no other records here."""
         return []
 
     def describe_error(self, error: BaseException) -> ErrorMessage:
@@ -92,7 +92,7 @@ class LocalHost:
 
 @contextmanager
 def at_source(name: str, verb: str = "source") -> Iterator[None]:
-    """Add to errors raised inside the source or table that they come from."""
+    """Add the source or table to errors that are raised in the block."""
     try:
         yield
     except TidegateError as error:

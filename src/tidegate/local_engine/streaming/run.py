@@ -54,12 +54,15 @@ class LocalRun(Run):
         self._stopping = Event()
         self._finishing = Event()
         self._ending = Event()
-        self._broken_off = False
+        self._cancelled = False
         self._thread = Thread(target=self._go, name=f"tidegate {engine.flow.name}", daemon=True)
         self._thread.start()
 
     def stop(self, timeout: float | None = 20) -> bool:
-        """Stop. Return whether the running step ended, or none was running; the next start continues after it."""
+        """Stop. Return whether the running step ended, or none was running.
+
+        The next start continues after the last step that ended.
+        """
         self._stopping.set()
         if current_thread() is self._thread:
             # Called by a user's function inside of a step, which is the last one then.
@@ -70,9 +73,9 @@ class LocalRun(Run):
             # The step that ends the input is not interrupted.
             if not self._ending.is_set():
                 self._engine.interrupt()
-        if self._broken_off:
+        if self._cancelled:
             self._log_cancelled(timeout)
-        return not self._broken_off
+        return not self._cancelled
 
     def finish(self) -> None:
         """Take what the sources have now as the end of the input: everything becomes complete, and the run is over."""
@@ -84,8 +87,8 @@ class LocalRun(Run):
         try:
             self._steps()
         except BaseException as error:
-            self._broken_off = self._stopping.is_set() and _is_interrupt(error)
-            if not self._broken_off:
+            self._cancelled = self._stopping.is_set() and _is_interrupt(error)
+            if not self._cancelled:
                 self._failure = between_steps(self._engine.flow, error, describe_error, hint=_OUTSIDE)
         finally:
             try:

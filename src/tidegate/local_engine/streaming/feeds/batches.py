@@ -1,4 +1,4 @@
-"""Batches of Arrow data from an iterator, or from a function that can start after those already taken."""
+"""Batches of Arrow data from an iterator, or from a function that is given the number of batches already read."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ class BatchFeed(Feed):
         self._given = given
         self._changed = Condition()
         self._waiting: deque[Any] = deque()
-        self._taken = 0
+        self._read_count = 0
         self._begun = False
         self._over = False
         self._closed = False
         self._failure: BaseException | None = None
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
-        """Start after the batches that were taken; only a function can do that."""
-        self._taken = position["batches"] if position else 0
-        if position is not None and self._taken and not callable(self._given):
+        """Start after the batches that were read. Only a function can do that."""
+        self._read_count = position["batches"] if position else 0
+        if position is not None and self._read_count and not callable(self._given):
             raise BadCheckpoint(
                 "expected a function of the number of batches that were taken, to go on behind "
-                f"{self._taken}, got an iterator, which has no position",
+                f"{self._read_count}, got an iterator, which has no position",
                 hint="def batches(taken): … that yields the batches from that number on",
             ).at(f"source {self.source.id!r}")
 
     @property
     def position(self) -> dict[str, int]:
-        """How many batches were taken."""
-        return {"batches": self._taken}
+        """How many batches were read."""
+        return {"batches": self._read_count}
 
     def _begin(self) -> None:
-        """Start fetching. That waits for the first step, since a run may be refused before."""
+        """Start fetching. This is done in the first step, and not before: the run may still be refused."""
         self._begun = True
-        batches = iter(self._given(self._taken) if callable(self._given) else self._given)
+        batches = iter(self._given(self._read_count) if callable(self._given) else self._given)
         Thread(target=self._fetch, args=(batches,), name=f"tidegate {self.source.id}", daemon=True).start()
 
     def read_new(self) -> NewRows | None:
@@ -68,7 +68,7 @@ class BatchFeed(Feed):
             self._begin()
         with self._changed:
             found = list(self._waiting)
-            # Batches that came before the failure are taken first.
+            # Batches that came before the failure are read first.
             if self._failure is not None and not found:
                 raise self._failure
         if not found:
@@ -79,7 +79,7 @@ class BatchFeed(Feed):
         tables = [pa.concat_tables(some) for some in alike.values()]
         rows = united([rows_in_memory(self.backend, self.source, table) for table in tables])
         count = sum(table.num_rows for table in tables) if all(map(self._as_declared, tables)) else None
-        return NewRows(rows, {"batches": self._taken + len(found)}, own=len(found), count=count)
+        return NewRows(rows, {"batches": self._read_count + len(found)}, own=len(found), count=count)
 
     def _as_declared(self, table: pa.Table) -> bool:
         """Whether a table has the declared types, and needs no cast."""
@@ -91,16 +91,16 @@ class BatchFeed(Feed):
         )
 
     def committed(self, new_rows: NewRows) -> None:
-        """Release the batches, which makes room for others."""
+        """Release the batches, to make room for others."""
         with self._changed:
             for _ in range(new_rows.own):
                 self._waiting.popleft()
-            self._taken += new_rows.own
+            self._read_count += new_rows.own
             self._changed.notify_all()
 
     @property
     def ended(self) -> bool:
-        """Whether the iterator has ended and all of it was taken."""
+        """Whether the iterator has ended and all of its batches were read."""
         with self._changed:
             return self._over and not self._waiting and self._failure is None
 

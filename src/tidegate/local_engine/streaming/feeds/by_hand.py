@@ -1,4 +1,4 @@
-"""Rows that are handed over step by step, with lines that make times complete: the input of a test."""
+"""Input that a test gives by hand: rows, and lines that say which times are complete."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ __all__ = ["ManualFeed", "ManualInput"]
 
 @dataclass(slots=True)
 class ManualInput:
-    """What was handed over so far: tables of the declared columns, each with its lines. More can be added any time."""
+    """What a test has given so far: tables with the declared columns, each with its lines. More can be added."""
 
     given: list[tuple[pa.Table, tuple[str, ...]]] = field(default_factory=list)
 
     def add(self, rows: pa.Table, lines: Sequence[str] = ()) -> None:
-        """Hand over lines, and rows, of which there may be none."""
+        """Add a table of rows, and the lines that come with it. Both may be empty."""
         self.given.append((rows, tuple(lines)))
 
 
 class ManualFeed(Feed):
-    """A feed of what was handed over and not taken yet. Its position is the number of hand-overs taken."""
+    """A feed of a `ManualInput`. Its position is the number of tables that were read."""
 
     kind = "by hand"
 
     def __init__(self, source: Source, backend: LocalBackend, given: ManualInput) -> None:
         super().__init__(source, backend)
         self._given = given.given
-        self._taken = 0
+        self._read_count = 0
         self._reads_lines = policy_of(source).reads_lines
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
-        """Continue after what was taken."""
-        self._taken = position["taken"] if position else 0
+        """Continue after the tables that were read."""
+        self._read_count = position["taken"] if position else 0
 
     @property
     def position(self) -> dict[str, int]:
-        """The number of hand-overs taken."""
-        return {"taken": self._taken}
+        """The number of tables that were read."""
+        return {"taken": self._read_count}
 
     def read_new(self) -> NewRows | None:
-        """Return everything that is new."""
-        found = self._given[self._taken :]
+        """Return the rows and lines of all new tables."""
+        found = self._given[self._read_count :]
         if not found:
             return None
         columns = self.source.schema.columns
@@ -68,5 +68,5 @@ class ManualFeed(Feed):
         return NewRows(whole, {"taken": taken}, own=taken, count=count)
 
     def committed(self, new_rows: NewRows) -> None:
-        """Continue after what was taken."""
-        self._taken = new_rows.own
+        """Continue after the tables that were read."""
+        self._read_count = new_rows.own

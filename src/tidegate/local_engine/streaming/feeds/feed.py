@@ -17,17 +17,17 @@ __all__ = ["Feed", "NewRows"]
 
 @dataclass(frozen=True, slots=True)
 class NewRows:
-    """What a step takes from a feed: rows with the columns of the source, and the position after them.
+    """The new rows of a feed in a step, with the columns of the source, and the position after them.
 
-    It counts when the step is committed. Otherwise the next attempt may take another portion.
+    They count as read when the step is committed. If it is not, the next attempt may get other rows.
     """
 
     rows: Relation
     #: The position, as JSON.
     position: Any
-    #: An addition to the position that is too large for a commit. It is kept as a part of state.
+    #: What belongs to the position and is too large for a commit. It is added to a state.
     noted: pa.Table | None = None
-    #: A value that the feed gets back when the step is committed.
+    #: A value of the feed's own, which it gets back when the step is committed.
     own: Any = None
     #: The number of rows, if all are in memory in the declared types and cost nothing to read again.
     count: int | None = None
@@ -38,7 +38,7 @@ class Feed:
 
     #: Its name in commits. A feed of another kind can't continue from its position.
     kind = ""
-    #: The columns of the table with the rest of its position; empty if it needs none.
+    #: The columns of `NewRows.noted`, with their types; empty if the position needs no such table.
     notes: Mapping[str, str] = {}
     #: Whether it never ends, so that nothing waits for its end.
     endless = False
@@ -56,17 +56,20 @@ class Feed:
         return None
 
     def bound(self) -> None:
-        """Limit the feed to what is available now; nothing that comes later is taken."""
+        """Limit the feed to what is available now. Nothing that comes later is read."""
 
     def read_new(self) -> NewRows | None:
-        """Return what is new, without waiting; None if nothing is. If it is not committed, it is new again."""
+        """Return the new rows, without waiting; None if there are none.
+
+        If the step that reads them is not committed, they are new again.
+        """
         return None
 
     def check_read(self, new_rows: NewRows) -> None:
-        """Raise if what was taken changed while its rows were read."""
+        """Raise if the input changed while the new rows were read."""
 
     def committed(self, new_rows: NewRows) -> None:
-        """Note that what was taken is committed."""
+        """Record that the new rows are committed. The feed continues after them."""
 
     @property
     def ended(self) -> bool:
@@ -75,14 +78,14 @@ class Feed:
 
     @property
     def caught_up(self) -> bool:
-        """Whether everything available was taken, given that `read_new` returned None.
+        """Whether everything available was read, if `read_new` has just returned None.
 
-        A feed that fetches ahead may not know.
+        A feed that fetches ahead may not know, and says no.
         """
         return True
 
     def wait(self, seconds: float) -> None:
-        """Wait until something may be new, at most for the given time. A feed that can't know that does not wait."""
+        """Wait until there may be new rows, at most for the given time. A feed that cannot know does not wait."""
 
     def close(self) -> None:
         """Release open resources."""

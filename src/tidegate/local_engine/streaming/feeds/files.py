@@ -1,6 +1,7 @@
-"""Files that appear under a path, each taken once. Those taken are recorded by path, size and time of change.
+"""Files that appear under a path. Each is read once, and then recorded by its path, size and time of change.
 
-The greatest name or time would not be enough: files may come late, from machines whose clocks disagree, under any name.
+It would not be enough to record the greatest name or time: files may come late, from machines whose clocks disagree,
+under any name.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ class FileStream:
 
 
 def files(pattern: str | os.PathLike[str], format: str | None = None, per_step: int | None = None) -> FileStream:
-    """Take each file that appears under a path once, in the order of the times at which they were changed.
+    """Read each file that appears under a path once, in the order of the times at which they were changed.
 
     ``pattern`` is a file, a directory, or a pattern such as ``in/*.parquet``. The ``format`` is told by the end of the
-    name, unless it is given. ``per_step`` is how many files a step takes at most; all that are new, by default. Names
-    that begin with ``.`` or ``_`` are not taken: write a file under such a name, and rename it when it is whole. A file
-    that was taken may be deleted, and must not change.
+    name, unless it is given. ``per_step`` is how many files a step reads at most; by default, all that are new. Names
+    that begin with ``.`` or ``_`` are ignored. So write a file under such a name, and rename it when it is whole. A
+    file that was read may be deleted, and must not change.
 
     >>> files("/data/*.csv", per_step=10)
     FileStream(pattern='/data/*.csv', format=None, per_step=10)
@@ -68,7 +69,7 @@ class _Found:
 
 
 class FileFeed(Feed):
-    """A feed of files."""
+    """A feed of files. The files that were read are in its notes."""
 
     kind = "files"
     notes = {"path": "STRING", "size": "BIGINT", "changed": "BIGINT"}  # noqa: RUF012
@@ -76,19 +77,19 @@ class FileFeed(Feed):
     def __init__(self, source: Source, backend: LocalBackend, given: FileStream) -> None:
         super().__init__(source, backend)
         self._given = given
-        self._taken: dict[str, _Found] = {}
-        #: The files to take, if the feed is limited to those that exist now.
+        self._files_read: dict[str, _Found] = {}
+        #: The files to read, if the feed is limited to those that exist now.
         self._bounds: set[str] | None = None
 
     def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
-        """Restore the set of files that were taken."""
+        """Restore the set of files that were read."""
         rows = noted.to_pylist() if noted is not None else []
-        self._taken = {row["path"]: _Found(row["changed"], row["path"], row["size"]) for row in rows}
+        self._files_read = {row["path"]: _Found(row["changed"], row["path"], row["size"]) for row in rows}
 
     @property
     def position(self) -> dict[str, int]:
-        """The number of files taken. The files themselves are in the notes."""
-        return {"files": len(self._taken)}
+        """The number of files that were read. The files themselves are in the notes."""
+        return {"files": len(self._files_read)}
 
     def bound(self) -> None:
         """Limit the feed to the files that exist now."""
@@ -114,7 +115,7 @@ class FileFeed(Feed):
                 "changed": pa.array([file.changed for file in found], pa.int64()),
             }
         )
-        return NewRows(rows, {"files": len(self._taken) + len(found)}, noted, found)
+        return NewRows(rows, {"files": len(self._files_read) + len(found)}, noted, found)
 
     def check_read(self, new_rows: NewRows) -> None:
         """Raise if a file changed while it was read."""
@@ -124,8 +125,8 @@ class FileFeed(Feed):
                 raise self._changed(file, now)
 
     def committed(self, new_rows: NewRows) -> None:
-        """Record the files as taken."""
-        self._taken |= {file.path: file for file in new_rows.own}
+        """Record the files as read."""
+        self._files_read |= {file.path: file for file in new_rows.own}
 
     def _new(self) -> Iterator[_Found]:
         for path in _listed(self._given.pattern):
@@ -133,7 +134,7 @@ class FileFeed(Feed):
             if found is None:
                 # It was deleted after it was listed.
                 continue
-            known = self._taken.get(found.path)
+            known = self._files_read.get(found.path)
             if known is None:
                 yield found
             elif known != found:

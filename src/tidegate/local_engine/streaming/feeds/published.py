@@ -32,7 +32,7 @@ from tidegate.local_engine.streaming.parts import file_rows
 
 __all__ = ["PublishedFeed", "PublishedStream"]
 
-#: The greatest number of steps of the other flow that one step takes.
+#: The greatest number of steps of the other flow that one step reads.
 _AT_ONCE = 100
 
 
@@ -59,8 +59,8 @@ class _Step:
 class PublishedFeed(Feed):
     """A feed of the steps of another flow, in the order of their numbers.
 
-    The listing of a directory that is being written to may have a step, and lack the one before it. Each step says how
-    many rows came before it, and it is taken only when all of those were.
+    While a directory is being written to, a listing of it may show a step and not the one before it. So each step says
+    how many rows came before it, and is read only after all of those.
     """
 
     kind = "published"
@@ -70,7 +70,7 @@ class PublishedFeed(Feed):
         self._files = Files(place_of(given.path))
         owner = owner_of(self._files)
         self._owner = owner["id"]
-        #: Whether the source follows the published frontiers, and does not have another strategy.
+        #: Whether the source follows the published frontiers. Otherwise it has another watermark strategy.
         self._follows = isinstance(source.watermark, Published)
         if isinstance(source.watermark, Published):
             _check_followed(source, source.watermark, self._files, owner)
@@ -91,7 +91,7 @@ class PublishedFeed(Feed):
 
     @property
     def position(self) -> dict[str, Any]:
-        """The step and the frontier taken last, and the number of rows up to them."""
+        """The last step and the last frontier that were read, and the number of rows up to them."""
         return {**self._at, "owner": self._owner}
 
     def bound(self) -> None:
@@ -119,7 +119,7 @@ class PublishedFeed(Feed):
         return NewRows(rows, {**at, "owner": self._owner}, own=at)
 
     def committed(self, new_rows: NewRows) -> None:
-        """Continue after what was taken."""
+        """Continue after the steps and frontiers that were read."""
         self._at = new_rows.own
 
     @property
@@ -128,7 +128,7 @@ class PublishedFeed(Feed):
         return (*self.source.schema.columns, *more)
 
     def _steps(self, *, most: int | None) -> list[_Step]:
-        """Return the next steps, as long as they are complete and none between them is missing."""
+        """Return the next steps, up to the first that is missing or not complete."""
         numbers = [number for name in self._files.names() if (number := step_of(name)) is not None]
         found: list[_Step] = []
         rows = self._at["rows"]
@@ -161,7 +161,7 @@ class PublishedFeed(Feed):
         return rows.with_columns({STEP: f"{step.number}L", SIGNAL_LINE: "CAST(NULL AS STRING)"})
 
     def _columns_in(self, path: Path) -> list[Column]:
-        """Return the columns of a file that the source has, too. The other flow may have added columns since."""
+        """Return those columns of a file that the source has. The other flow may have added columns since."""
         there = {name.lower(): name for name in pq.read_schema(path).names}
         own = {given: declared for given, declared in self._names.items() if given.lower() in there}
         return [Column(given, self.source.schema[declared].type) for given, declared in own.items()]

@@ -24,7 +24,7 @@ METHODS = ("initialOffset", "latestOffset", "partitions", "read")
 
 
 class ReaderFeed(Feed):
-    """A feed of rows between offsets. A reader gives the same rows for the same offsets."""
+    """A feed of rows between two offsets. For the same offsets, a reader always gives the same rows."""
 
     kind = "reader"
 
@@ -45,7 +45,7 @@ class ReaderFeed(Feed):
         return {"offset": self._at}
 
     def bound(self) -> None:
-        """Limit the feed to the latest offset. A reader that can prepare for that by itself is told to."""
+        """Limit the feed to the latest offset. If the reader can do that by itself, it is told to."""
         if hasattr(self._reader, "prepareForTriggerAvailableNow"):
             self._reader.prepareForTriggerAvailableNow()
         else:
@@ -118,7 +118,7 @@ class ReaderFeed(Feed):
 
 
 def _limit(reader: Any) -> Any:
-    """Return the read limit of a reader, or that of everything if it has none."""
+    """Return the read limit of a reader; the one that means everything if it has none."""
     return reader.getDefaultReadLimit() if hasattr(reader, "getDefaultReadLimit") else _everything()
 
 

@@ -17,7 +17,7 @@ __all__ = ["TickFeed"]
 
 
 class TickFeed(Feed):
-    """A feed of ticks, each later than the one before. Missed ticks are not made up for."""
+    """A feed of ticks, each later than the one before. Ticks that were missed do not come later."""
 
     kind = "ticks"
     endless = True
