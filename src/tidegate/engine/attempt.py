@@ -37,7 +37,8 @@ class Parts(Protocol):
     ) -> Part:
         """Write rows to a path that nothing else writes to; count them, and find the range of ``times``.
 
-        ``by`` maps columns, which are not written, to the columns they have as text. Rows are partitioned by them.
+        Rows are partitioned by the columns in ``by``, which are not written. ``by`` maps each of them to the column
+        that it has as text.
         """
         ...
 

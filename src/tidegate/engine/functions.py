@@ -104,8 +104,8 @@ def with_points(at: Coordinates, table: pa.Table) -> pa.Table:
 def applied(operator: WindowApply, data: Sequence[str], key: dict[str, str]) -> Groups:
     """Return a user's function on the rows of a window, in the form that a backend calls.
 
-    ``data`` are the columns that it is given. ``key`` maps the names of the key that a function with two parameters
-    gets to columns. All other columns are those of the group, and come first in the result.
+    ``data`` are the columns that the function is given. A function with two parameters also gets a key: ``key`` maps
+    the names in it to columns. All other columns are those of the group, and come first in the result.
     """
     function = operator.function
     declared = [operator.schema[name] for name in operator.columns]

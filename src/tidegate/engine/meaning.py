@@ -27,8 +27,8 @@ def state_keys(
     """Return a key for the state of each operator, made of what the operator means and not of its id.
 
     Operators with the same meaning and the same inputs hold the same rows, so it does not matter which of them gets
-    which state. If they only look the same, because two functions have the same name, it could not be told after a
-    change of the flow which state belongs to which. That is an error.
+    which state. But operators can look the same and differ, because two functions have the same name. After a change of
+    the flow, it would not be known which state belongs to which. That is an error.
     """
     prints, exact = flow.fingerprints(origins), flow.fingerprints(origins, exact=True)
     seen: dict[str, list[str]] = {}

@@ -1,7 +1,7 @@
 """Live output in a notebook: something is shown in a cell, and updated there whenever it has changed.
 
-IPython can replace what was displayed under an id. A thread does that as long as the thing goes on. So no extension has
-to be installed, and the last state stays in the notebook when its kernel is gone.
+IPython can replace what was displayed under an id. A thread does that as long as there may be changes. So no extension
+has to be installed, and the last state stays in the notebook when its kernel is gone.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ EVERY = 1.0
 def follow(
     render: Callable[[], Forms], publish: Callable[[Forms], None], over: Callable[[float], bool], shown: Forms
 ) -> None:
-    """Publish what is rendered whenever it differs from what is shown, until it is over; then once more.
+    """Publish what ``render`` returns whenever it has changed, until nothing can change any more; then once more.
 
-    ``over`` waits for at most the given number of seconds, and returns whether it is over.
+    ``over`` waits for at most the given number of seconds, and returns whether nothing can change any more. ``shown``
+    is what is shown at the beginning.
     """
     ended = False
     while not ended:

@@ -19,7 +19,7 @@ def lower(
     """Return the output of every operator, from the rows of sources and tables, as if all times were complete.
 
     ``inputs`` may contain outputs of other operators, too. With ``upto``, only what this operator needs is returned.
-    Loops are run only with ``run``; otherwise they have the right columns, and rows that must not be used.
+    With ``run``, loops are run. Without it, their outputs have the right columns, and rows that must not be used.
     """
     relations = dict(inputs)
     wanted = None if upto is None else flow.upstream(upto)

@@ -27,9 +27,10 @@ _LAST_COMMA, _JSON_TEXT = r",\s*[\]}]", r'"(?:[^"\\]|\\.)*"'
 
 @dataclass(frozen=True, slots=True)
 class InputRows:
-    """The rows of an input, and the rows of files that do not parse, which have no values but their text as reason.
+    """The rows of an input, and the rows of its files that do not parse.
 
-    ``every`` has both, with one more column: the text of those that do not parse.
+    A row that does not parse has no values. Its text is the reason. ``every`` has both, with one more column: the text
+    of those that do not parse.
     """
 
     rows: LocalRelation

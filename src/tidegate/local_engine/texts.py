@@ -32,8 +32,8 @@ _WORDS = "('NaN', 'INF', '+INF', '-INF', 'Infinity', '+Infinity', '-Infinity')"
 def text_value(text: str, type_: str, cast: str | None = None) -> str:
     """Return SQL for the value of a type from a text of a CSV file; NULL if it does not parse.
 
-    ``cast`` is a column with DuckDB's cast of the text. If that, written as text again, is the same text, no pattern is
-    needed, which would take longer.
+    ``cast`` is a column with DuckDB's cast of the text. If its value, written as text, is the same text again, it is
+    right. Otherwise a pattern decides, which takes longer.
 
     >>> text_value("x", "BOOLEAN")
     "CASE lower(x) WHEN 'true' THEN true WHEN 'false' THEN false END"

@@ -60,8 +60,8 @@ class RowsInWindows(WaitingRows[Windowed]):
         frame, schema = self.frame, self.inputs[port]
         n = units_of(schema, frame.over)
         if self._calendar is not None:
-            # The longest possible window is assumed. A row that is kept longer for that is in no window that is
-            # answered again.
+            # The longest possible window is assumed, so some rows are kept longer than needed. That does no harm: their
+            # windows are not answered again.
             longest = f"{n} + {self._calendar.longest(frame.size)}L"
             return rows.where(f"NOT ({complete_at(schema, at, frame.over, longest)})")
         last = f"{n} - pmod({n} - {frame.offset}L, {frame.every}L) + {frame.size - 1}L"

@@ -20,7 +20,7 @@ Version = tuple[int, ...]
 
 
 def kept(operator: Iterate, facts: Relation) -> Relation:
-    """Return one row for each key of the facts, as the loop's rules keep it."""
+    """Return one row for each key: its facts, merged by the rules of the loop."""
     key = as_they_are(operator.key)
     results = facts.group(key, named_calls(operator.keep), order=facts.order)
     return results.select(key | {output.name: output.finish for output in operator.keep.outputs})

@@ -178,7 +178,10 @@ def _read(aggregation: Aggregation, rows: Relation) -> list[str]:
 
 
 def _grid(operator: plan.Accumulate, found: Relation, keys: list[str], times: list[str]) -> Relation:
-    """Return the cells of each group's grid. With ``update``, it is made of the values of the group's own times."""
+    """Return the cells of each group's grid.
+
+    With ``emit="update"``, the grid of a group is made of the values of its own times only.
+    """
     if operator.schema.coordinates is not None:
         # In a sum of orders, the join of two times, if there is one, is one of the two. So the grid has no further
         # cells.

@@ -54,7 +54,7 @@ class Host(Protocol):
         ...
 
     def records(self, files: Files) -> list[str]:
-        """Return the directories of a checkpoint with records of the engine's own that a commit depends on."""
+        """Return the directories of a checkpoint in which the engine itself records what commits depend on."""
         ...
 
     def describe_error(self, error: BaseException) -> ErrorMessage:
@@ -62,5 +62,8 @@ class Host(Protocol):
         ...
 
     def sees_all(self, flow: Plan, name: str, sources: Sequence[str], shapes: Any) -> bool:
-        """Whether reading an operator's output reads all rows of these sources, whose rows reach it one by one."""
+        """Whether all rows of these sources are read when an operator's output is read.
+
+        The rows come there row by row.
+        """
         ...

@@ -29,9 +29,10 @@ def staged(directory: str, step: Attempt) -> str:
 
 
 def seal(files: Files, commit: Commit, before: Commit | None, *, growing: Sequence[str] = ()) -> None:
-    """Wait until everything that a commit names, and the one before did not, is on the disk; raise if some is missing.
+    """Wait until everything new in a commit is on the disk; raise if something is missing.
 
-    Of the ``growing`` directories only what is new has to be synced.
+    New is what the commit ``before`` did not name. In ``growing`` directories, only files that are new have to be
+    synced.
     """
     old = before.paths if before else set()
     new = [part for part in commit.parts if part.path not in old]

@@ -36,7 +36,7 @@ FEW = 50_000
 VERY_FEW = 500
 #: The size in bytes up to which a part stays in memory outside of DuckDB, which then can't move it to disk.
 LIGHT = 4 << 20
-#: If parts have `LARGE` rows together, they are not merged before there are `MANY` of them, as that takes longer than
+#: Parts that have `LARGE` rows together are merged only when there are `MANY` of them: to merge them takes longer than
 #: to read them.
 LARGE, MANY = 10_000, 16
 
