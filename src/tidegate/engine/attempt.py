@@ -35,7 +35,7 @@ class Parts(Protocol):
     def write(
         self, files: Files, path: str, rows: Relation, times: Sequence[str] = (), by: Mapping[str, str] = NOTHING
     ) -> Part:
-        """Write rows to a path that nothing else writes to; count them, and find the range of ``times``.
+        """Write rows to a path that nothing else writes to, and return the part, which has the range of ``times``.
 
         Rows are partitioned by the columns in ``by``, which are not written. ``by`` maps each of them to the column
         that it has as text.
@@ -78,7 +78,7 @@ class Attempt:
         return self.backend.nothing(self.shapes[operator])
 
     def write(self, key: str, port: int, kind: str, rows: Relation, times: Sequence[str] = ()) -> Part:
-        """Write rows as a part of a state, and find the range of ``times``."""
+        """Write rows as a part of a state; return the part, which has the range of ``times``."""
         path = f"state/{key}/{port}/{self.number}-{kind}-{self.suffix}"
         self.made.add(path)
         return self._parts.write(self.files, path, rows, times)

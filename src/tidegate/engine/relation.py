@@ -125,7 +125,7 @@ class Relation(Protocol):
         ...
 
     def gather(self, keys: Sequence[str], calls: Mapping[str, Call]) -> Relation:
-        """Group by columns with calls that collect rows into lists, in any order.
+        """Return one row for each group, with calls that collect its rows into lists, in any order.
 
         Partial aggregation would not make the data smaller, so a backend may skip it.
         """
@@ -210,7 +210,7 @@ class Relation(Protocol):
         ...
 
     def fetch(self) -> pa.Table:
-        """Compute and return all rows."""
+        """Return all rows, computed."""
         ...
 
 
@@ -271,7 +271,7 @@ class Backend(Protocol):
         ...
 
     def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> ComputedRows:
-        """Compute rows and keep them, with some calls over all of them; the count ``rows`` is the number of rows."""
+        """Return rows, computed and kept, with calls over all of them. The count ``rows`` is the number of rows."""
         ...
 
     def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[Relation, Callable[[], Mapping[str, Any]]]:
@@ -282,7 +282,10 @@ class Backend(Protocol):
         ...
 
     def observed(self, measurements: Mapping[str, Measurement]) -> dict[str, list[Mapping[str, Any]]]:
-        """Compute several measurements together. Return a row for each part, and none where there are no input rows."""
+        """Return the results of several measurements, computed together.
+
+        Each has a row for each part, and none if there are no input rows.
+        """
         ...
 
     def numbered(self, rows: Relation, name: str) -> Relation:
@@ -290,7 +293,7 @@ class Backend(Protocol):
         ...
 
     def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> ComputedRows | None:
-        """Compute rows and hold them in the engine's own process; return None if there are more than ``at_most``."""
+        """Return rows, computed and held in the engine's own process; None if there are more than ``at_most``."""
         ...
 
     def combined(self, below: ComputedRows | None, top: ComputedRows) -> ComputedRows:

@@ -211,7 +211,7 @@ class LocalBackend:
         self.connection.execute(f"DROP TABLE IF EXISTS {name}")
 
     def hold(self, rows: pa.Table) -> str:
-        """Register rows in memory under a name that stays from step to step, until it is released."""
+        """Register rows in memory, and return their name. It stays from step to step, until it is released."""
         name = self.fresh_name()
         self.connection.register(name, rows)
         return name
@@ -229,7 +229,7 @@ class LocalBackend:
             self._made = {key: made for key, made in self._made.items() if key[0] == "view"}
 
     def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> ComputedRows:
-        """Compute rows into a table, which is dropped when they are released."""
+        """Return rows, computed into a table. It is dropped when they are released."""
         name = self.held(rows)
         held = self._read(name, rows.columns)
         seen = held.group({}, {"rows": call("count", "*"), **counts}).few()
@@ -240,7 +240,7 @@ class LocalBackend:
         return rows, lambda: next(iter(self._observed(Measurement(rows, calls))), _of_none(calls))
 
     def observed(self, measurements: Mapping[str, Measurement]) -> dict[str, list[Mapping[str, Any]]]:
-        """Compute the measurements one after the other. Return the result rows of each, by its name."""
+        """Return the result rows of each measurement, by its name. They are computed one after the other."""
         return {name: self._observed(one) for name, one in measurements.items()}
 
     def _observed(self, measurement: Measurement) -> list[Mapping[str, Any]]:
@@ -253,7 +253,7 @@ class LocalBackend:
         return local(rows).numbered(name)
 
     def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> ComputedRows | None:
-        """Compute a few rows; return None if there are more than ``at_most``."""
+        """Return a few rows, computed; None if there are more than ``at_most``."""
         kept = self.kept(rows, counts)
         if kept.size <= at_most:
             return kept
@@ -277,7 +277,7 @@ class LocalBackend:
         rounds: int,
         at_most: int,
     ) -> ComputedRows | None:
-        """Compute all rounds by a recursive query.
+        """Return the rows of all rounds, computed by a recursive query.
 
         In it, its own name stands for the rows of the last round, and ``recurring`` has all rows so far.
         """
@@ -299,7 +299,7 @@ class LocalBackend:
         return self.kept(LocalRelation(self, self.fresh_name(), body, (*first.columns, Column("__round", "INT"))))
 
     def cached(self, rows: Relation) -> ComputedRows:
-        """Compute rows that are read more than once."""
+        """Return rows that are computed once, because they are read more than once."""
         return self.kept(rows)
 
     def query(

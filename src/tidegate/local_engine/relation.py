@@ -133,7 +133,7 @@ class LocalRelation:
         return rows._made(groups | found, end)
 
     def gather(self, keys: Sequence[str], calls: Mapping[str, Call]) -> LocalRelation:
-        """Group by columns, to collect rows into lists."""
+        """Return one row for each group, with its rows collected into lists."""
         return self.group(as_they_are(keys), calls)
 
     def over(
@@ -180,7 +180,10 @@ class LocalRelation:
         return self.backend.pairs({"left": self, "right": right}, [on], [_JOINS[how]], None, columns)
 
     def as_of(self, other: Relation, keys: Sequence[str], at: str, carried: str, order: Sequence[str]) -> LocalRelation:
-        """Join by DuckDB's ASOF JOIN. Of several rows at one time, it takes any, so it is given only the greatest."""
+        """Return the rows with the carried column, by DuckDB's ASOF JOIN.
+
+        Of several rows at one time, DuckDB takes any. So it is given only the greatest.
+        """
         places = as_they_are([*keys, at])
         once = local(other).group(places, {carried: call("last", carried)}, order=order)
         equal = [f"l.{duckdb_name(name)} = r.{duckdb_name(name)}" for name in keys]
@@ -248,7 +251,7 @@ class LocalRelation:
         return self
 
     def fetch(self) -> pa.Table:
-        """Compute and return all rows, with Spark's types as Arrow has them."""
+        """Return all rows, computed, with Spark's types as Arrow has them."""
         table = self.backend.run(self.sql).to_arrow_table()
         arrays = [
             column if c.type == "VOID" else column.cast(arrow_type(c.type or ""))
@@ -257,7 +260,7 @@ class LocalRelation:
         return pa.Table.from_arrays(arrays, names=self.names).combine_chunks()
 
     def few(self) -> list[dict[str, Any]]:
-        """Compute and return all rows as Python values. For a few rows, this is faster than Arrow."""
+        """Return all rows, computed, as Python values. For a few rows, this is faster than Arrow."""
         found = self.backend.connection.execute(self.sql).fetchall()
         return [dict(zip(self.names, row, strict=True)) for row in found]
 

@@ -84,7 +84,7 @@ class Held:
         return self.attempt.read_cached(found, self.types.states[port])
 
     def write(self, port: int, kind: str, rows: Relation, times: Sequence[str] = ()) -> Part:
-        """Write rows as a part, which is not added to a state yet."""
+        """Write rows as a part, and return it. It is not added to a state yet."""
         return self.attempt.write(self.key, port, kind, rows, times)
 
     def grown(self, port: int, part: Part) -> Held:

@@ -73,7 +73,7 @@ class LastKept(_OnKeptRows[plan.Deduplicate]):
         return last.union(rows.where(f"NOT ({done})"))
 
     def outlived(self, port: int, last: Units, at: Frontier) -> bool:  # noqa: ARG002
-        """Return False: whether a row is still needed does not follow from its time alone."""
+        """Whether rows are not needed any more. Never: their times alone do not tell."""
         return False
 
 

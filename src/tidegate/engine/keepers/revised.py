@@ -51,7 +51,7 @@ class Revised(WaitingRows[Windowed]):
         return [backend.nothing(given).with_columns(placed).shape for given in types.inputs]
 
     def due(self, port: int, first: Units, moved: FrontierMove) -> bool:  # noqa: ARG002
-        """Return True: late rows can come into windows that were answered, whatever their times."""
+        """Whether there may be answers. Always: late rows can come into windows that were answered before."""
         return True
 
     def enter(self, new: StepInput) -> Relation | None:

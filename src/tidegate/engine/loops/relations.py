@@ -33,13 +33,13 @@ def versions_of(operator: Iterate, timed: Sequence[Relation]) -> Relation:
 
 
 def units_of_versions(operator: Iterate, versions: Relation) -> list[tuple[int, ...]]:
-    """Compute the versions, as units since the epoch, and return them sorted."""
+    """Return the versions, computed and sorted, as units since the epoch."""
     units = versions.select({f"__{i}": units_of(operator.schema, name) for i, name in enumerate(operator.schema.time)})
     return sorted(zip(*(map(int, column.to_pylist()) for column in units.fetch().columns), strict=True))
 
 
 def extent(operator: Iterate, timed: Sequence[Relation]) -> list[tuple[int, int]]:
-    """Compute the least and the greatest unit in each time column; an empty list if there are no rows."""
+    """Return the least and the greatest unit in each time column, computed; an empty list if there are no rows."""
     times = {f"__{i}": units_of(operator.schema, name) for i, name in enumerate(operator.schema.time)}
     ends: dict[str, Call] = {}
     for name in times:

@@ -45,7 +45,7 @@ def refuse_late(by_source: Mapping[str, SourceRows], marks: Mapping[str, Marks])
 def set_aside(
     run: Prepared, step: Attempt, by_source: Mapping[str, SourceRows], marks: Mapping[str, Marks]
 ) -> list[Publication]:
-    """Write late and rejected rows to where they can be read."""
+    """Write late and rejected rows to where they can be read. Return what the commit has to publish."""
     written = []
     for found in by_source.values():
         late = 0 if found.source.late == "drop" else found.seen.late
@@ -59,7 +59,7 @@ def set_aside(
 
 
 def set_rejected_aside(run: Prepared, step: Attempt, found: Mapping[str, Relation]) -> list[Publication]:
-    """Write the rows that operators have rejected to where they can be read."""
+    """Write the rows that operators rejected to where they can be read. Return what the commit has to publish."""
     written = []
     for name, rows in found.items():
         directory = run.late_rows(name)

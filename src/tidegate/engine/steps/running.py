@@ -125,7 +125,7 @@ class Running:
         return self.last.step + 1 if self.last else 0
 
     def in_step(self) -> AbstractContextManager[None]:
-        """Name the next step and the flow in errors that are raised in the block; see `failures.in_step`."""
+        """Add the next step and the flow to errors that are raised in the block; see `failures.in_step`."""
         number = self.next
         return in_step(
             self.flow, number, self.run.host.describe_error, lambda: self.last is not None and self.last.step == number

@@ -76,10 +76,11 @@ def run_step(
     number: int,
     token: Token,
 ) -> StepResult:
-    """Run a step after the commit ``last``, and wait until everything that its own commit names is on the disk.
+    """Run a step after the commit ``last``. Return the commit to write next, and what was counted in the rows.
 
-    ``marks`` are those before the step. ``tracking`` is moved to the frontiers after it. ``number`` is the number of
-    the new commit in the log, and ``token`` names the run that writes it.
+    When this returns, everything that the commit names is on the disk. ``marks`` are those before the step.
+    ``tracking`` is moved to the frontiers after it. ``number`` is the number of the new commit in the log, and
+    ``token`` names the run that writes it.
     """
     flow = run.flow
     work = Work(

@@ -227,7 +227,7 @@ class Work:
         return {port: self.rows[given.id].relation for port, given in enumerate(inputs) if not given.schema.time}
 
     def _shared(self, operator: PlanOperator, rows: Rows) -> Rows:
-        """Cache rows that are read more than once."""
+        """Return rows; if they are read more than once, they are cached."""
         if self._uses[operator.id] < 2 or rows.empty:
             return rows
         cached = self._step.backend.cached(rows.relation)

@@ -86,7 +86,7 @@ class LocalHost:
         return describe_error(error)
 
     def sees_all(self, flow: Plan, name: str, sources: Sequence[str], shapes: Any) -> bool:  # noqa: ARG002
-        """Return True: aggregates are computed over a table that has all rows."""
+        """Whether all rows of the sources are read. Always: aggregates are computed over a table that has them."""
         return True
 
 

@@ -89,7 +89,7 @@ class LocalParts:
     def write(
         self, files: Files, path: str, rows: Relation, times: Sequence[str] = (), by: Mapping[str, str] = NOTHING
     ) -> Part:
-        """Write rows to a path that nothing else writes to. Rows of state stay in memory."""
+        """Write rows to a path that nothing else writes to, and return the part. Rows of state stay in memory."""
         place = files.here / path
         # An earlier attempt at the same step may have left something.
         files.delete(path)
@@ -126,7 +126,7 @@ class LocalParts:
     def _write_few(
         self, files: Files, path: str, rows: pa.Table, seen: pa.Table, state: tuple[Column, ...] | None
     ) -> Part:
-        """Write a few rows, and hold them in memory if they are state, whose columns are ``state``."""
+        """Write a few rows; return the part. If they are state, with the columns ``state``, they stay in memory."""
         if rows.num_rows:
             write_few(rows, files.here / path / FILE)
         if rows.num_rows and state is not None:

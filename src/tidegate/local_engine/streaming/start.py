@@ -66,7 +66,10 @@ def start(
     allow_pickle: bool = False,
     probe: Callable[[str, int], None] = lambda point, step: None,  # noqa: ARG005
 ) -> LocalRun:
-    """Start a flow, or continue from its checkpoint. ``probe`` is called at the named points of each step."""
+    """Start a flow, or continue from its checkpoint; return the run.
+
+    ``probe`` is called at the named points of each step.
+    """
     try:
         report, pace = reporter(metrics), _pace(trigger)
         if trigger and trigger.get("once"):
