@@ -29,9 +29,9 @@ from tidegate.engine.tracking import Tracking, in_user_times
 from tidegate.flow.orders.embed import embedded
 from tidegate.flow.plan import Source
 from tidegate.live.checkpoint import checkpoint_at
-from tidegate.live.progress import Progressed
+from tidegate.live.progress import CommittedProgress
 from tidegate.live.snapshot import snapshot
-from tidegate.live.view import View, look
+from tidegate.live.view import View, read_view
 from tidegate.spec import DT, WM
 from tidegate.time import Antichain
 
@@ -43,21 +43,21 @@ DRAWN = drawn_examples(10, 60)
 def test_a_description_gives_the_tracker_of_its_flow(drawn: DrawnFlow, data: st.DataObject) -> None:
     """Written as JSON and read again, moved to the frontiers of a commit: what a tracker of the flow itself gives."""
     plan = embedded(drawn.flow.plan)
-    progressed = Progressed(Shape.from_json(json.loads(json.dumps(shape_of(plan).to_json()))))
+    progress = CommittedProgress(Shape.from_json(json.loads(json.dumps(shape_of(plan).to_json()))))
     own = Tracking(plan, {s.id: start_of(s.schema) for s in plan.sources})
     for _ in range(2):
         frontiers = {s.id: data.draw(frontiers_of(s, drawn)) for s in plan.sources}
         own.move(frontiers)
         committed = {s.id: {"frontier": frontier_to_json(s.schema, frontiers[s.id])} for s in plan.sources}
-        progressed.move(json.loads(json.dumps({"sources": committed})))
+        progress.move(json.loads(json.dumps({"sources": committed})))
         for operator in plan:
             if operator.schema.time:
-                assert progressed.frontier(progressed.shape[operator.id]) == own.frontier(operator)
+                assert progress.frontier(progress.shape[operator.id]) == own.frontier(operator)
         t = data.draw(st.sampled_from(times_in(drawn) or [None]))
         if t is not None:
-            schema = progressed.schema_of_sink("out")
+            schema = progress.schema_of_sink("out")
             reasons = [in_user_times(own.shape, reason) for reason in own.why("out", parse_time(schema, t))]
-            assert progressed.why("out", t) == reasons
+            assert progress.why("out", t) == reasons
 
 
 def frontiers_of(source: Source, drawn: DrawnFlow) -> st.SearchStrategy[Any]:
@@ -117,30 +117,28 @@ def compare(drawn: DrawnFlow, rng: random.Random) -> None:
         known = None
         for number in range(len(cuts) + 1):
             asked = rng.sample(times, min(2, len(times)))
-            view = look(follower, known)
-            known = view.progressed
-            for seen in (view, look(checkpoint_at(Path(directory) / "checkpoint"))):
+            view = read_view(follower, known)
+            known = view.progress
+            for seen in (view, read_view(checkpoint_at(Path(directory) / "checkpoint"))):
                 assert_same(seen, Asked(engine), asked)
             for reader in readers.values():
                 reader.released = number + 1
             engine.step() if number < len(cuts) else engine.finish()
-        assert look(follower, known).state == "ended"
+        assert read_view(follower, known).state == "ended"
 
 
 def assert_same(view: View, run: Run, times: list[Any]) -> None:
-    status, progressed = run.status(), view.progressed
+    status, progress = run.status(), view.progress
     assert view.problems == []
-    assert progressed is not None
+    assert progress is not None
     told = snapshot(view)
     assert {sink["name"]: sink["frontier"] for sink in told["sinks"]} == status.frontiers
     assert {source["id"]: source["rows"] for source in told["sources"]} == dict(status.rows)
     for operator in run.running.flow:
         if operator.schema.time:
-            assert progressed.frontier(progressed.shape[operator.id]) == run.running.published_tracking.frontier(
-                operator
-            )
+            assert progress.frontier(progress.shape[operator.id]) == run.running.published_tracking.frontier(operator)
     for t in times:
-        assert progressed.why("out", t) == run.why(t)
+        assert progress.why("out", t) == run.why(t)
 
 
 def test_a_summary_that_is_forgotten_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,9 +167,9 @@ def test_a_round_that_is_running_holds_its_times_back(tmp_path: Path) -> None:
 
     def probe(point: str, step: int) -> None:
         if point == "round":
-            view = look(place)
-            assert view.progressed is not None
-            seen.append((snapshot(view)["doing"], [r.path[0] for r in view.progressed.why("out", 1)]))
+            view = read_view(place)
+            assert view.progress is not None
+            seen.append((snapshot(view)["doing"], [r.path[0] for r in view.progress.why("out", 1)]))
 
     reader = Cut(flow.plan.sources[0].schema, [[(1, n, n + 1) for n in range(4)], [(5, 0, 9)]])
     # Only who holds the lock is taken for running.
@@ -193,8 +191,8 @@ def test_no_round_is_left_behind_in_a_view() -> None:
     flow = tg.Flow("chain")
     edges = flow.source("edges", "t INT, src INT, dst INT", time="t")
     flow.sink("out", tg.graph.components(edges, "src", "dst"))
-    progressed = Progressed(shape_of(flow.plan))
-    progressed.move(None, {"loop": "iterate#1", "at": [4], "number": 2})
-    assert ("rounds of iterate#1", (4, 2)) in [r.path[0] for r in progressed.why("out", 4)]
-    progressed.move(None)
-    assert [r.path[0][0] for r in progressed.why("out", 4)] == ["edges"]
+    progress = CommittedProgress(shape_of(flow.plan))
+    progress.move(None, {"loop": "iterate#1", "at": [4], "number": 2})
+    assert ("rounds of iterate#1", (4, 2)) in [r.path[0] for r in progress.why("out", 4)]
+    progress.move(None)
+    assert [r.path[0][0] for r in progress.why("out", 4)] == ["edges"]

@@ -13,7 +13,7 @@ import tidegate as tg
 from tests.live.test_server import answer
 from tests.spark.place import Place, counts
 from tidegate.live import Page
-from tidegate.live.watched import Watched
+from tidegate.live.watched import WatchedCheckpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +30,7 @@ def test_a_run_on_spark_is_seen_without_spark(spark: SparkSession, tmp_path: Pat
     assert run.await_termination(120)
     assert run.ui is not None
     status = run.status()
-    watched = Watched(tmp_path / "checkpoint")
+    watched = WatchedCheckpoint(tmp_path / "checkpoint")
     found = watched.snapshot()
     assert (found["engine"], found["state"], found["step"], found["problems"]) == ("spark", "stopped", status.step, [])
     assert {s["name"]: s["frontier"] for s in found["sinks"]} == status.frontiers

@@ -121,7 +121,7 @@ def test_values_of_rows_are_texts(page: Page, tmp_path: Path) -> None:
 
 def test_signs_that_are_passed_on_would_be_seen(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail: with values that are told as they are."""
-    monkeypatch.setattr("tidegate.live.aside.printable", lambda text: text)
+    monkeypatch.setattr("tidegate.live.set_aside.printable", lambda text: text)
     with pytest.raises(AssertionError):
         test_values_of_rows_are_texts(page, tmp_path)
 

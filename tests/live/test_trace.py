@@ -66,7 +66,7 @@ def test_quick_steps_are_written_together(tmp_path: Path) -> None:
     assert place.steps() == []
     trace.end("it broke")
     assert [step["step"] for step in place.steps()] == list(range(5))
-    assert (place.now()["over"], place.now()["failure"]) == (True, "it broke")
+    assert (place.activity()["over"], place.activity()["failure"]) == (True, "it broke")
 
 
 @pytest.mark.parametrize("letter", ["x", "ж", "😀"])
@@ -75,11 +75,11 @@ def test_a_long_failure_leaves_nothing_behind(tmp_path: Path, letter: str) -> No
     trace = Trace(Files(tmp_path), NOBODY, every=0.0)
     trace.begin({"format": 1})
     trace.end(letter * 2000)
-    assert checkpoint_at(tmp_path).now()["failure"] == letter * 1000
+    assert checkpoint_at(tmp_path).activity()["failure"] == letter * 1000
     trace = Trace(Files(tmp_path), NOBODY, every=0.0)
     trace.begin({"format": 1})
     trace.begin_step(7)
-    assert checkpoint_at(tmp_path).now()["step"] == 7
+    assert checkpoint_at(tmp_path).activity()["step"] == 7
 
 
 def test_a_trace_without_a_thread_is_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

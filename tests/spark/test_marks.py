@@ -21,7 +21,7 @@ from tidegate.flow.plan import Source
 from tidegate.flow.schema import Schema, parse_schema
 from tidegate.flow.spans import from_units, units, within
 from tidegate.flow.watermarks import AtEnd, Bounded, Published, Punctuated
-from tidegate.spark.moving import spark_text
+from tidegate.spark.engine_functions import spark_text
 from tidegate.time import TOP, Antichain, minimal
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import tidegate as tg
 from tidegate.cli import app
 from tidegate.engine.storage.errors import BadCheckpoint, CheckpointInUse, UnfitFileSystem
 from tidegate.engine.storage.files import Files
-from tidegate.spark.streaming.halves import _due, _named
+from tidegate.spark.streaming.spark_records import _records_read_at_start, _records_referred_to
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -170,7 +170,9 @@ def test_what_a_source_has_seen_is_looked_at_as_far_as_spark_reads_it(tmp_path: 
     for name in ("8", "9.compact", "10", "19.compact", "20", "21", "readme"):
         (tmp_path / "spark" / "sources" / "0").mkdir(parents=True, exist_ok=True)
         (tmp_path / "spark" / "sources" / "0" / name).touch()
-    assert sorted(_due(Files(tmp_path))) == [f"spark/sources/0/{name}" for name in ("19.compact", "20", "21")]
+    assert sorted(_records_read_at_start(Files(tmp_path))) == [
+        f"spark/sources/0/{name}" for name in ("19.compact", "20", "21")
+    ]
 
 
 def test_only_a_source_of_files_has_records_of_its_own(tmp_path: Path) -> None:
@@ -178,7 +180,7 @@ def test_only_a_source_of_files_has_records_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "spark" / "offsets").mkdir(parents=True)
     lines = ["v1", "{}", '{"logOffset":7}', '{"logOffset":{"0":5}}', "-", '{"logOffset":-1}', "3"]
     (tmp_path / "spark" / "offsets" / "0").write_text("\n".join(lines))
-    assert list(_named(Files(tmp_path))) == ["spark/sources/0/7"]
+    assert list(_records_referred_to(Files(tmp_path))) == ["spark/sources/0/7"]
 
 
 def test_a_record_that_another_query_has_written_is_explained(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from tests.testing.flows import counts, hourly
 
 import tidegate as tg
 import tidegate.testing as tt
+from tidegate.testing.assertions import explain_difference
 from tidegate.testing.differences import Rows, difference
-from tidegate.testing.explained import explained
 
 
 def test_a_row_that_is_not_there_yet_says_what_it_waits_for(engine: tt.Engine) -> None:
@@ -80,12 +80,12 @@ def test_an_assertion_on_rows_is_explained() -> None:
     """For pytest: a list of rows that a trial gave, beside another one."""
     test = tt.trial(counts)
     test.send("s", (1, "a"))
-    lines = explained(test.rows("out"), [{"t": 1, "k": "a", "n": 1}])
+    lines = explain_difference(test.rows("out"), [{"t": 1, "k": "a", "n": 1}])
     assert lines is not None
     assert lines[:3] == ["rows of 'out'", "   t  k  n", "-  1  a  1  missing"]
     assert lines[4] == "hint: test.advance('s', 1), or test.finish()"
     rows = Rows([{"t": 2}, {"t": 1}], ["t"])
     assert [row["t"] for row in rows] == [1, 2]
     assert str(rows) == "t\n1\n2"
-    assert "in another order" in (explained([{"t": 2}, {"t": 1}], rows) or [""])[-1]
-    assert explained(rows, 3) is None
+    assert "in another order" in (explain_difference([{"t": 2}, {"t": 1}], rows) or [""])[-1]
+    assert explain_difference(rows, 3) is None

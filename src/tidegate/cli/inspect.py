@@ -19,7 +19,7 @@ from tidegate.engine.storage.state import State
 from tidegate.engine.times import parse_time
 from tidegate.errors import TidegateError
 from tidegate.live.checkpoint import Checkpoint, checkpoint_at, times_of_source
-from tidegate.live.progress import Progressed
+from tidegate.live.progress import CommittedProgress
 from tidegate.printable import printable
 
 __all__ = ["inspect", "why"]
@@ -50,7 +50,7 @@ def why(
 ) -> None:
     """Say which sources hold a time back: those that may still give rows at or below it."""
     found = checkpoint_at(checkpoint)
-    lines = _ways(found, sink, time) if sink else _holding_back(found.committed(), time)
+    lines = _paths(found, sink, time) if sink else _holding_back(found.committed(), time)
     for line in lines or ["complete: no source can give rows at this time or below"]:
         typer.echo(printable(line))
 
@@ -75,7 +75,7 @@ def _holding_back(commit: Mapping[str, Any], time: list[str]) -> list[str]:
     return lines
 
 
-def _ways(found: Checkpoint, sink: str, time: list[str]) -> list[str]:
+def _paths(found: Checkpoint, sink: str, time: list[str]) -> list[str]:
     """Return the way that each row would take that may still reach a sink at or below a time."""
     description = found.description()
     if description is None:
@@ -83,9 +83,9 @@ def _ways(found: Checkpoint, sink: str, time: list[str]) -> list[str]:
             f"expected a description of the flow in {found.place}, got none: an earlier version ran it",
             hint="leave --sink out; or start the flow once more, which writes it down",
         )
-    progressed = Progressed(description.shape)
-    progressed.move(found.committed())
-    return [str(reason) for reason in progressed.why(sink, tuple(time))]
+    progress = CommittedProgress(description.shape)
+    progress.move(found.committed())
+    return [str(reason) for reason in progress.why(sink, tuple(time))]
 
 
 def _sources(commit: Mapping[str, Any]) -> Table:

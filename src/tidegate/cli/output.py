@@ -35,7 +35,7 @@ class Commands(TyperGroup):
         except TidegateError as error:
             _fail(str(error), error)
         except OSError as error:
-            _fail(_told(error), error)
+            _fail(_os_error_text(error), error)
         except Exception as error:
             if not type(error).__module__.startswith(("pyspark", "py4j")):
                 raise
@@ -50,7 +50,7 @@ def _fail(message: str, error: BaseException) -> None:
     raise typer.Exit(1) from error
 
 
-def _told(error: OSError) -> str:
+def _os_error_text(error: OSError) -> str:
     """Return the message of a failed system call, and the file."""
     what = error.strerror or str(error) or type(error).__name__
     names = [str(name) for name in (error.filename, error.filename2) if name is not None]

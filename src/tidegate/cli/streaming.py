@@ -77,12 +77,14 @@ def run_stream(
         checked_input(table.id, inputs[table.id])
     kinds = {s.id: _checked_stream(plan, s.id, inputs[s.id], engine) for s in plan.sources}
     places = {name: output_of(text) for name, text in outputs.items()}
-    on_engine = _on_spark(plan, inputs, kinds, master, console) if engine == "spark" else _locally(plan, inputs, kinds)
+    on_engine = (
+        _spark_start(plan, inputs, kinds, master, console) if engine == "spark" else _local_start(plan, inputs, kinds)
+    )
     say(which_engine(engine, master), console=console)
     with on_engine as start, _interruptible():
         run = start(places, checkpoint, trigger=trigger, metrics=metrics or None)
         try:
-            _follow(run, console)
+            _print_steps(run, console)
         except KeyboardInterrupt:
             _stop(run, console)
             # If it failed meanwhile, raise that.
@@ -116,7 +118,7 @@ def output_of(text: str) -> Output:
 
 
 @contextmanager
-def _locally(plan: Plan, inputs: dict[str, str], kinds: dict[str, str]) -> Iterator[Callable[..., Run]]:
+def _local_start(plan: Plan, inputs: dict[str, str], kinds: dict[str, str]) -> Iterator[Callable[..., Run]]:
     """Yield a function that starts a flow in this process."""
     from tidegate.local_engine.session import local
     from tidegate.local_engine.streaming import start
@@ -129,7 +131,7 @@ def _locally(plan: Plan, inputs: dict[str, str], kinds: dict[str, str]) -> Itera
 
 
 @contextmanager
-def _on_spark(
+def _spark_start(
     plan: Plan, inputs: dict[str, str], kinds: dict[str, str], master: str, console: Console
 ) -> Iterator[Callable[..., Run]]:
     """Yield a function that starts a flow on Spark; Spark is stopped at the end."""
@@ -140,8 +142,8 @@ def _on_spark(
     with console.status("starting Spark"):
         spark = local_session(f"tidegate {plan.name}", master=master)
     try:
-        given = {s.id: _files(spark, plan, s.id, inputs[s.id], kinds[s.id]) for s in plan.sources}
-        given |= {t.id: _whole(plan, t, inputs[t.id], read_rows(spark, t, inputs[t.id])) for t in plan.tables}
+        given = {s.id: _stream_of_files(spark, plan, s.id, inputs[s.id], kinds[s.id]) for s in plan.sources}
+        given |= {t.id: _table_rows(plan, t, inputs[t.id], read_rows(spark, t, inputs[t.id])) for t in plan.tables}
         yield partial(start, plan, spark, given)
     finally:
         spark.stop()
@@ -158,7 +160,7 @@ def _stop(run: Run, console: Console) -> None:
         console.print("stopped" if ended else "stopped; the step was cancelled, and will be run again", highlight=False)
 
 
-def _whole(plan: Plan, table: Table, path: str, read: FileRows) -> DataFrame:
+def _table_rows(plan: Plan, table: Table, path: str, read: FileRows) -> DataFrame:
     """Return the rows of a table; raise if some do not parse, since no row could be joined with them."""
     broken = 0 if read.unreadable is None else read.unreadable.count()
     if broken:
@@ -187,7 +189,7 @@ def _checked_stream(plan: Plan, source: str, path: str, engine: str = "spark") -
     return input_format(path)
 
 
-def _files(spark: SparkSession, plan: Plan, source: str, path: str, kind: str) -> DataFrame:
+def _stream_of_files(spark: SparkSession, plan: Plan, source: str, path: str, kind: str) -> DataFrame:
     from tidegate.spark.arrow import struct_type
     from tidegate.spark.files import CSV, streamed_columns
     from tidegate.spark.inputs import UNREADABLE
@@ -204,7 +206,7 @@ def _files(spark: SparkSession, plan: Plan, source: str, path: str, kind: str) -
     return spark.readStream.format(kind).schema(schema).options(**options).load(path)
 
 
-def _follow(run: Run, console: Console) -> None:
+def _print_steps(run: Run, console: Console) -> None:
     """Say what each step did, until the run is over."""
     said, total, over = -1, 0, False
     with console.status("waiting for rows") as status:

@@ -76,10 +76,10 @@ def progress(
         for named in chosen:
             bar.update(task, description=named.name)
 
-            def tell(states: int, waiting: int, name: str = named.name) -> None:
+            def report(states: int, waiting: int, name: str = named.name) -> None:
                 bar.update(task, description=f"{name}: {states:,} states, {waiting:,} to visit")
 
-            found = explore(named.model(), named.properties, progress=tell)
+            found = explore(named.model(), named.properties, progress=report)
             if found.violation is not None:
                 violations.append((named.name, found.violation))
             counts = (f"{found.states:,}", f"{found.transitions:,}", str(found.depth), str(len(named.properties)))

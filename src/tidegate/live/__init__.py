@@ -6,7 +6,7 @@ True
 >>> page.close()
 """
 
-from tidegate.live.own import open_page
 from tidegate.live.server import PORT, Page
+from tidegate.live.shared_page import open_page
 
 __all__ = ["PORT", "Page", "open_page"]

@@ -74,14 +74,14 @@ class Checkpoint:
     def description(self) -> Description | None:
         """Return what the last run has written down of its flow; None if it was one that wrote nothing down."""
         name = f"{DIRECTORY}/flow"
-        seen = self._seen(name)
-        if seen is None:
+        version = self._version_of(name)
+        if version is None:
             return None
-        if self._described is None or self._described[0] != seen:
-            self._described = (seen, self._read_description(name))
+        if self._described is None or self._described[0] != version:
+            self._described = (version, self._read_description(name))
         return self._described[1]
 
-    def now(self) -> Mapping[str, Any]:
+    def activity(self) -> Mapping[str, Any]:
         """Return what the last run was doing when it last said so; nothing if it never did."""
         name = f"{DIRECTORY}/now"
         for _ in range(3):
@@ -93,14 +93,14 @@ class Checkpoint:
     def steps(self) -> list[dict[str, Any]]:
         """Return what each of the last steps took in and gave out, the earliest first; what is cut is left out."""
         names = (f"{DIRECTORY}/steps.before", f"{DIRECTORY}/steps")
-        seen = tuple(map(self._seen, names))
-        if self._lines is None or self._lines[0] != seen:
+        version = tuple(map(self._version_of, names))
+        if self._lines is None or self._lines[0] != version:
             lines = [line for name in names if self.files.exists(name) for line in self.files.text(name).split("\n")]
             found = [step for line in lines[-_STEPS:] if (step := _step(line)) is not None]
-            self._lines = (seen, found)
+            self._lines = (version, found)
         return self._lines[1]
 
-    def _seen(self, name: str) -> Any:
+    def _version_of(self, name: str) -> Any:
         """Return what tells one version of a file from the next; None if there is no file."""
         assert self.files.local is not None, "only disks of this machine are looked at"
         try:

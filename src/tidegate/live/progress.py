@@ -14,10 +14,10 @@ from tidegate.flow.errors import BadArgument, did_you_mean
 from tidegate.flow.schema import Schema
 from tidegate.progress import Reason
 
-__all__ = ["Progressed"]
+__all__ = ["CommittedProgress"]
 
 
-class Progressed:
+class CommittedProgress:
     """The tracker of a flow, at a commit of its run."""
 
     def __init__(self, shape: Shape) -> None:

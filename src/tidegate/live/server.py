@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 from tidegate.flow.errors import BadArgument
 from tidegate.live.access import Access, access_to
 from tidegate.live.picture import picture_styles
-from tidegate.live.watched import Watched
+from tidegate.live.watched import WatchedCheckpoint
 
 __all__ = ["PORT", "Page"]
 
@@ -49,8 +49,8 @@ class Page:
     """A page that shows runs, and its server: a thread that ends with the process."""
 
     def __init__(self, *, host: str = "127.0.0.1", port: int | None = None, token: str = "") -> None:
-        self.watched: list[Watched] = []
-        self._server = _bound(host, port)
+        self.watched: list[WatchedCheckpoint] = []
+        self._server = _listen(host, port)
         self._server.page = self
         self.port = bound = int(self._server.server_address[1])
         try:
@@ -70,7 +70,7 @@ class Page:
 
     def add(self, checkpoint: str | os.PathLike[str]) -> str:
         """Show one more checkpoint; return the address at which it is shown."""
-        given = Watched(checkpoint)
+        given = WatchedCheckpoint(checkpoint)
         places = [known.place for known in self.watched]
         if given.place not in places:
             self.watched.append(given)
@@ -81,9 +81,9 @@ class Page:
         """Serve nothing any more."""
         self._server.shutdown()
         self._server.server_close()
-        self._server.hang_up()
+        self._server.close_connections()
 
-    def leave(self) -> None:
+    def close_socket(self) -> None:
         """Let go of the port, in a process that was forked from the one that serves it."""
         self._server.server_close()
 
@@ -121,7 +121,7 @@ class _Server(ThreadingMixIn, TCPServer):
         self._open.discard(request)
         super().shutdown_request(request)
 
-    def hang_up(self) -> None:
+    def close_connections(self) -> None:
         """Let all connections go."""
         for connection in list(self._open):
             with suppress(OSError):
@@ -132,7 +132,7 @@ class _Server6(_Server):
     address_family = socket.AF_INET6
 
 
-def _bound(host: str, port: int | None) -> _Server:
+def _listen(host: str, port: int | None) -> _Server:
     """Return a server on a port; if none is asked for, on the first that is free."""
     tried = [*range(PORT, PORT + _TRIED), 0] if port is None else [port]
     for number in tried:
@@ -142,7 +142,7 @@ def _bound(host: str, port: int | None) -> _Server:
             known = getattr(error, "errno", None)
             if known == errno.EADDRINUSE and number != tried[-1]:
                 continue
-            raise _refused(host, number, error) from None
+            raise _cannot_listen(host, number, error) from None
     raise AssertionError("one port at least is tried")
 
 
@@ -150,7 +150,7 @@ def _server(host: str, port: int) -> _Server:
     return (_Server6 if ":" in host else _Server)((host, port))
 
 
-def _refused(host: str, port: int, error: Exception) -> BadArgument:
+def _cannot_listen(host: str, port: int, error: Exception) -> BadArgument:
     if getattr(error, "errno", None) == errno.EADDRINUSE:
         return BadArgument(
             f"expected a free port for the page, got {port} on {host}, which is in use", hint="port 0 takes a free one"
@@ -176,29 +176,33 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer a request."""
         page = self.server.page
         if not page.access.knows_host(self.headers.get("Host") or ""):
-            return self._say(HTTPStatus.MISDIRECTED_REQUEST, f"this page is at {page.address}, and has no other name")
+            return self._send_text(
+                HTTPStatus.MISDIRECTED_REQUEST, f"this page is at {page.address}, and has no other name"
+            )
         try:
             target = urlsplit(self.path)
         except ValueError:
-            return self._say(HTTPStatus.BAD_REQUEST, "this is not an address")
+            return self._send_text(HTTPStatus.BAD_REQUEST, "this is not an address")
         asked = parse_qs(target.query, keep_blank_values=True)
         if target.path == "/" and page.access.is_token(asked.get("token", [""])[0]):
             cookie = f"{page.access.cookie}={page.access.token}; Path=/; HttpOnly; SameSite=Strict"
             return self._send(HTTPStatus.SEE_OTHER, "text/plain", b"", {"Set-Cookie": cookie, "Location": "/"})
         if not page.access.admits(self.headers.get("Authorization") or "", self.headers.get("Cookie") or ""):
-            return self._say(HTTPStatus.UNAUTHORIZED, "this page needs its token: open the address that was printed")
+            return self._send_text(
+                HTTPStatus.UNAUTHORIZED, "this page needs its token: open the address that was printed"
+            )
         if target.path.startswith("/api/"):
             return self._answer(target.path.removeprefix("/api/").split("/"), asked)
         found = _page_files().get("index.html" if target.path == "/" else target.path.removeprefix("/static/"))
         if found is None or not (target.path == "/" or target.path.startswith("/static/")):
-            return self._say(HTTPStatus.NOT_FOUND, "there is nothing here")
+            return self._send_text(HTTPStatus.NOT_FOUND, "there is nothing here")
         return self._send(HTTPStatus.OK, *found)
 
     do_HEAD = do_GET  # noqa: N815
 
     def _refuse(self) -> None:
         self.close_connection = True
-        self._say(HTTPStatus.METHOD_NOT_ALLOWED, "this page can only be read", {"Allow": "GET, HEAD"})
+        self._send_text(HTTPStatus.METHOD_NOT_ALLOWED, "this page can only be read", {"Allow": "GET, HEAD"})
 
     do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _refuse  # noqa: N815
 
@@ -210,7 +214,7 @@ class _Handler(BaseHTTPRequestHandler):
         number = names[1] if len(names) in (2, 3) and names[0] == "run" else ""
         what = names[2] if len(names) == 3 else ""
         if not (number.isascii() and number.isdecimal() and len(number) < 6 and int(number) < len(watched)):
-            return self._say(HTTPStatus.NOT_FOUND, "there is no such run")
+            return self._send_text(HTTPStatus.NOT_FOUND, "there is no such run")
         one = watched[int(number)]
         answers: dict[str, Callable[[], Any]] = {
             "": lambda: one.snapshot(after=_number(asked.get("after", [""])[0])),
@@ -219,13 +223,13 @@ class _Handler(BaseHTTPRequestHandler):
             "pictures": one.pictures,
         }
         if what not in answers:
-            return self._say(HTTPStatus.NOT_FOUND, "there is nothing here")
+            return self._send_text(HTTPStatus.NOT_FOUND, "there is nothing here")
         return self._json(answers[what]())
 
     def _json(self, content: Any) -> None:
         self._send(HTTPStatus.OK, "application/json", json.dumps(content, default=str).encode())
 
-    def _say(self, status: HTTPStatus, text: str, more: Mapping[str, str] | None = None) -> None:
+    def _send_text(self, status: HTTPStatus, text: str, more: Mapping[str, str] | None = None) -> None:
         self._send(status, "text/plain", f"{text}\n".encode(), more)
 
     def _send(self, status: HTTPStatus, type_: str, content: bytes, more: Mapping[str, str] | None = None) -> None:

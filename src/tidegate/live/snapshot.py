@@ -16,7 +16,7 @@ from tidegate.live.view import View
 from tidegate.progress import Reason
 from tidegate.time import BOTTOM, TOP, Bound
 
-__all__ = ["reasons_told", "snapshot"]
+__all__ = ["reasons_as_json", "snapshot"]
 
 
 def snapshot(view: View, *, after: float = 0.0) -> dict[str, Any]:
@@ -65,15 +65,15 @@ def _sources(view: View) -> list[dict[str, Any]]:
 
 def _sinks(view: View) -> list[dict[str, Any]]:
     commit = view.commit or {"outputs": {}, "outlets": {}}
-    told = {sink["name"]: sink for sink in (view.description.whole["sinks"] if view.description else ())}
+    described = {sink["name"]: sink for sink in (view.description.whole["sinks"] if view.description else ())}
     found = []
-    for name in told or commit["outputs"]:
+    for name in described or commit["outputs"]:
         outlet = commit["outlets"].get(name) or {}
         sink: dict[str, Any] = {"name": name, "rows": outlet.get("rows"), "last": commit["outputs"].get(name, 0)}
-        sink["output"] = told.get(name, {}).get("output", outlet.get("root", "")).removeprefix("file:")
-        if view.progressed:
-            schema = view.progressed.schema_of_sink(name)
-            sink["frontier"] = shown(schema, view.progressed.of_sink(name))
+        sink["output"] = described.get(name, {}).get("output", outlet.get("root", "")).removeprefix("file:")
+        if view.progress:
+            schema = view.progress.schema_of_sink(name)
+            sink["frontier"] = shown(schema, view.progress.of_sink(name))
             sink["time"] = [[c.name, c.type] for c in _user_columns(schema)]
         found.append(sink)
     return found
@@ -81,13 +81,13 @@ def _sinks(view: View) -> list[dict[str, Any]]:
 
 def _places(view: View, held: Mapping[str, Any]) -> dict[str, Any]:
     """Return where each operator and sink is, by the id of its box."""
-    progressed = view.progressed
-    if progressed is None:
+    progress = view.progress
+    if progress is None:
         return {}
-    stages = [stage for stage in progressed.shape.stages if not stage.hidden]
-    found = {stage.id: _place(stage.schema, progressed.frontier(stage)) for stage in stages}
-    for name in progressed.shape.sinks:
-        found[f"sink {name}"] = _place(progressed.schema_of_sink(name), progressed.of_sink(name))
+    stages = [stage for stage in progress.shape.stages if not stage.hidden]
+    found = {stage.id: _place(stage.schema, progress.frontier(stage)) for stage in stages}
+    for name in progress.shape.sinks:
+        found[f"sink {name}"] = _place(progress.schema_of_sink(name), progress.of_sink(name))
     for state in held.values():
         if state["operator"] in found:
             place = found[state["operator"]]
@@ -172,18 +172,18 @@ def _steps(steps: Iterable[Mapping[str, Any]], after: float) -> Iterable[dict[st
             }
 
 
-def reasons_told(view: View, sink: str, given: Sequence[str]) -> dict[str, Any]:
+def reasons_as_json(view: View, sink: str, given: Sequence[str]) -> dict[str, Any]:
     """Return what holds a time back at a sink: for each reason its path, by the ids of boxes, and what is behind it."""
-    progressed = view.progressed
-    if progressed is None:
+    progress = view.progress
+    if progress is None:
         return {"error": "the flow is not described in the checkpoint, so nobody knows the way from its sources"}
-    reasons = progressed.why(sink, tuple(given) if len(given) > 1 else given[0])
+    reasons = progress.why(sink, tuple(given) if len(given) > 1 else given[0])
     return {"complete": not reasons, "reasons": [_reason(view, reason) for reason in reasons]}
 
 
 def _reason(view: View, reason: Reason) -> dict[str, Any]:
-    assert view.progressed is not None
-    shape = view.progressed.shape
+    assert view.progress is not None
+    shape = view.progress.shape
     known = {stage.id for stage in shape.stages}
     loops = {f"{what} of {stage.id}": stage.id for stage in shape.stages if stage.loop for what in ("loop", "rounds")}
     path = [

@@ -9,9 +9,9 @@ from typing import Any
 from tidegate.engine.storage.lock import Holder
 from tidegate.errors import TidegateError
 from tidegate.live.checkpoint import Checkpoint, Description
-from tidegate.live.progress import Progressed
+from tidegate.live.progress import CommittedProgress
 
-__all__ = ["View", "look"]
+__all__ = ["View", "read_view"]
 
 _NO_DESCRIPTION = (
     "no run has written down what its flow looks like: an earlier version of Tidegate ran it. What its last commit has "
@@ -25,7 +25,7 @@ class View:
 
     commit: Mapping[str, Any] | None = None
     description: Description | None = None
-    progressed: Progressed | None = None
+    progress: CommittedProgress | None = None
     holder: Holder | None = None
     now: Mapping[str, Any] = field(default_factory=dict)
     steps: list[dict[str, Any]] = field(default_factory=list)
@@ -61,9 +61,9 @@ class View:
     def sources(self) -> dict[str, Mapping[str, Any]]:
         """What the commit says of each source, under the name that it has now."""
         marks = self.commit["sources"] if self.commit else {}
-        if self.progressed is None or len(marks) != len(self.progressed.sources):
+        if self.progress is None or len(marks) != len(self.progress.sources):
             return dict(marks)
-        return {stage.id: found for stage, found in zip(self.progressed.sources, marks.values(), strict=True)}
+        return {stage.id: found for stage, found in zip(self.progress.sources, marks.values(), strict=True)}
 
     def attempt(self, what: str, read: Callable[[], Any], otherwise: Any) -> Any:
         """Return what can be read; if it can't, note why, and return something else."""
@@ -77,7 +77,7 @@ class View:
         return otherwise
 
 
-def look(checkpoint: Checkpoint, known: Progressed | None = None) -> View:
+def read_view(checkpoint: Checkpoint, known: CommittedProgress | None = None) -> View:
     """Return what a checkpoint shows; ``known`` is the tracker of the view before, if there was one."""
     view = View()
     if not view.attempt("the directory", lambda: checkpoint.files.is_directory(""), False):
@@ -86,17 +86,17 @@ def look(checkpoint: Checkpoint, known: Progressed | None = None) -> View:
     view.commit = view.attempt("the last commit", checkpoint.commit, None)
     view.description = view.attempt("the description of the flow", checkpoint.description, None)
     view.holder = view.attempt("the lock", checkpoint.holder, None)
-    view.now = view.attempt("what the run does", checkpoint.now, {})
+    view.now = view.attempt("what the run does", checkpoint.activity, {})
     view.steps = view.attempt("the last steps", checkpoint.steps, [])
     if view.description is None:
         view.problems += [_NO_DESCRIPTION] if view.commit and not view.problems else []
         return view
     shape = view.description.shape
-    view.progressed = view.attempt("the frontiers", lambda: _moved(view, known, shape), None)
+    view.progress = view.attempt("the frontiers", lambda: _progress_at(view, known, shape), None)
     return view
 
 
-def _moved(view: View, known: Progressed | None, shape: Any) -> Progressed:
-    progressed = known if known is not None and known.shape is shape else Progressed(shape)
-    progressed.move(view.commit, view.running_step.get("round"))
-    return progressed
+def _progress_at(view: View, known: CommittedProgress | None, shape: Any) -> CommittedProgress:
+    progress = known if known is not None and known.shape is shape else CommittedProgress(shape)
+    progress.move(view.commit, view.running_step.get("round"))
+    return progress

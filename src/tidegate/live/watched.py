@@ -10,26 +10,26 @@ from typing import Any, cast
 
 from tidegate.errors import TidegateError
 from tidegate.flow.orders import PosetCoordinates
-from tidegate.live.aside import latest_rows
 from tidegate.live.checkpoint import Checkpoint, checkpoint_at
 from tidegate.live.picture import flow_picture, order_picture
-from tidegate.live.progress import Progressed
-from tidegate.live.snapshot import reasons_told, snapshot
-from tidegate.live.view import View, look
+from tidegate.live.progress import CommittedProgress
+from tidegate.live.set_aside import latest_rows
+from tidegate.live.snapshot import reasons_as_json, snapshot
+from tidegate.live.view import View, read_view
 
-__all__ = ["Watched"]
+__all__ = ["WatchedCheckpoint"]
 
 #: So many rows that were set aside are shown.
 _ROWS = 50
 
 
-class Watched:
+class WatchedCheckpoint:
     """A checkpoint, and what is kept of it from one view to the next. Nothing of it raises: what is wrong is told."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self._mutex = Lock()
-        self._progressed: Progressed | None = None
+        self._progress: CommittedProgress | None = None
         self._checkpoint: Checkpoint | None = None
         self._refused = ""
         try:
@@ -45,7 +45,7 @@ class Watched:
     def snapshot(self, *, after: float = 0.0) -> dict[str, Any]:
         """Return what there is to show by now; of steps, those that were over ``after`` a moment."""
         with self._mutex:
-            return {"checkpoint": self.place, **snapshot(self._look(), after=after)}
+            return {"checkpoint": self.place, **snapshot(self._read_view(), after=after)}
 
     def summary(self) -> dict[str, Any]:
         """Return what a list of runs shows."""
@@ -56,7 +56,7 @@ class Watched:
         """Return what holds a time back at a sink, or what is wrong with the question."""
         with self._mutex:
             try:
-                return reasons_told(self._look(), sink, time)
+                return reasons_as_json(self._read_view(), sink, time)
             except TidegateError as error:
                 return {"error": str(error)}
             except Exception as error:
@@ -66,7 +66,7 @@ class Watched:
     def aside(self, name: str) -> dict[str, Any]:
         """Return the latest rows of a source or an operator that were set aside."""
         with self._mutex:
-            view = self._look()
+            view = self._read_view()
         directory = view.attempt("what was set aside", lambda: _directories(view).get(name), None)
         if directory is None or self._checkpoint is None:
             return {"rows": [], "problems": [f"no rows are set aside under the name {name!r}"]}
@@ -80,7 +80,7 @@ class Watched:
     def pictures(self) -> dict[str, Any]:
         """Return the graph of the flow, and the diagrams of its finite orders, by column."""
         with self._mutex:
-            view = self._look()
+            view = self._read_view()
         description = view.description
         if description is None:
             return {"flow": "", "orders": {}}
@@ -91,11 +91,11 @@ class Watched:
         }
         return {"flow": view.attempt("the graph", lambda: flow_picture(description), ""), "orders": orders}
 
-    def _look(self) -> View:
+    def _read_view(self) -> View:
         if self._checkpoint is None:
             return View(problems=[self._refused])
-        view = look(self._checkpoint, self._progressed)
-        self._progressed = view.progressed
+        view = read_view(self._checkpoint, self._progress)
+        self._progress = view.progress
         return view
 
 

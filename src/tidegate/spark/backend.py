@@ -17,9 +17,9 @@ from tidegate.flow.errors import FlowError
 from tidegate.flow.loops.query import Query
 from tidegate.flow.plan import PlanOperator
 from tidegate.spark.jvm import classes, collected, drop_global_view, frame_of_rows, release_checkpoint
+from tidegate.spark.refusals import refused
 from tidegate.spark.relation import SparkRelation, frame_of
 from tidegate.spark.runtime import Runtime
-from tidegate.spark.settle import refused
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

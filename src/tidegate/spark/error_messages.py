@@ -7,7 +7,7 @@ from typing import Any
 
 from tidegate.engine.error_messages import ErrorMessage, first_line
 from tidegate.spark.jvm import cause_of
-from tidegate.spark.settle import message_of
+from tidegate.spark.refusals import message_of
 
 __all__ = ["describe_error"]
 

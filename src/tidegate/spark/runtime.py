@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidegate.flow.errors import BadArgument, NotSupported
-from tidegate.spark.moving import spark_text
+from tidegate.spark.engine_functions import spark_text
 from tidegate.spark.versions import check_version
 
 if TYPE_CHECKING:

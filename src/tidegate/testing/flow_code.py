@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tidegate.flow.plan import Plan
-from tidegate.testing.operator_code import NotWritten, written
-from tidegate.testing.writing import FlowCode, Writing
+from tidegate.testing.code_writer import CodeWriter, FlowCode
+from tidegate.testing.operator_code import NoSuchCall, call_code
 
 __all__ = ["flow_code"]
 
@@ -20,13 +20,13 @@ def flow_code(plan: Plan) -> FlowCode | None:
     code = FlowCode(imports={"import tidegate as tg"})
     zone = f", timezone={plan.timezone!r}" if plan.timezone != "UTC" else ""
     code.lines.append(f"flow = tg.Flow({plan.name!r}{zone})")
-    writing = Writing(plan, code)
+    writer = CodeWriter(plan, code)
     try:
         for operator in plan:
-            code.lines.append(f"{writing.name(operator.id)} = {written(operator, writing)}")
-    except NotWritten:
+            code.lines.append(f"{writer.name(operator.id)} = {call_code(operator, writer)}")
+    except NoSuchCall:
         return None
-    code.lines += [f"flow.sink({sink.name!r}, {writing.name(sink.input)})" for sink in plan.sinks]
+    code.lines += [f"flow.sink({sink.name!r}, {writer.name(sink.input)})" for sink in plan.sinks]
     return code if code.opaque or _builds(code, plan) else None
 
 

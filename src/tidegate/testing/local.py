@@ -31,7 +31,7 @@ from tidegate.local_engine.streaming.reading import data_files, read
 from tidegate.local_engine.streaming.start import prepare
 from tidegate.local_engine.types import spark_type
 from tidegate.progress import Reason
-from tidegate.testing.asked import Asked, HandClock
+from tidegate.testing.driven_run import DrivenRun, ManualClock
 from tidegate.testing.engines import Driver, Given, Row, Setting
 from tidegate.testing.plans import driven
 
@@ -54,7 +54,7 @@ class LocalDriver(Driver):
     def __init__(self, setting: Setting, directory: Path | None, **options: Any) -> None:
         self._plan = driven(setting)
         self._setting = setting
-        self._clock = HandClock(setting.now)
+        self._clock = ManualClock(setting.now)
         self._options = options
         self._place = place_for(self, directory)
         self._handed = {s.id: ManualInput() for s in self._plan.sources if s.id not in setting.clocks}
@@ -97,25 +97,25 @@ class LocalDriver(Driver):
 
     def late(self, source: str) -> list[Row]:
         """Return what was set aside as late."""
-        found = self._asked.late(source)
+        found = self._run.late(source)
         return set_aside(found.fetchall(), found.columns)
 
     def rejected(self, name: str) -> list[Row]:
         """Return what was set aside, with the reason."""
-        found = self._asked.rejected(name)
+        found = self._run.rejected(name)
         return set_aside(found.fetchall(), found.columns, reason=True)
 
     def why(self, sink: str, t: Any) -> list[Reason]:
         """Return what holds a time back."""
-        return self._asked.why(t, sink)
+        return self._run.why(t, sink)
 
     def open_from(self, sink: str) -> list[Any]:
         """Return the least times that are not complete."""
-        return list(self._asked.frontiers()[sink])
+        return list(self._run.frontiers()[sink])
 
     @property
-    def _asked(self) -> Asked:
-        return Asked(self._engine, _read_aside)
+    def _run(self) -> DrivenRun:
+        return DrivenRun(self._engine, _read_aside)
 
     def close(self) -> None:
         """Close the engine, and remove the directory."""

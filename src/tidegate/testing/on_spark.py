@@ -25,7 +25,7 @@ from tidegate.spark.streaming.parts import READ
 from tidegate.spark.streaming.sources import united
 from tidegate.spark.streaming.start import prepare
 from tidegate.spark.wire import python_rows
-from tidegate.testing.asked import Asked, HandClock
+from tidegate.testing.driven_run import DrivenRun, ManualClock
 from tidegate.testing.engines import Driver, Given, Row, Setting
 from tidegate.testing.local import place_for, timed_lines
 from tidegate.testing.plans import driven
@@ -44,7 +44,7 @@ class SparkDriver(Driver):
         self._plan = driven(setting)
         self._spark = spark
         self._setting = setting
-        self._clock = HandClock(setting.now)
+        self._clock = ManualClock(setting.now)
         self._options = options
         self._place = place_for(self, directory)
         self._batch = 0
@@ -111,23 +111,23 @@ class SparkDriver(Driver):
 
     def late(self, source: str) -> list[Row]:
         """Return what was set aside as late."""
-        return [aside["row"] for aside in python_rows(self._asked.late(source))]
+        return [aside["row"] for aside in python_rows(self._run.late(source))]
 
     def rejected(self, name: str) -> list[Row]:
         """Return what was set aside, with the reason."""
-        return [{**aside["row"], "reason": aside["reason"]} for aside in python_rows(self._asked.rejected(name))]
+        return [{**aside["row"], "reason": aside["reason"]} for aside in python_rows(self._run.rejected(name))]
 
     def why(self, sink: str, t: Any) -> list[Reason]:
         """Return what holds a time back."""
-        return self._asked.why(t, sink)
+        return self._run.why(t, sink)
 
     def open_from(self, sink: str) -> list[Any]:
         """Return the least times that are not complete."""
-        return list(self._asked.frontiers()[sink])
+        return list(self._run.frontiers()[sink])
 
     @property
-    def _asked(self) -> Asked:
-        return Asked(self._engine, self._read_aside)
+    def _run(self) -> DrivenRun:
+        return DrivenRun(self._engine, self._read_aside)
 
     def _read_aside(self, paths: list[str], columns: list[Column], condition: str) -> DataFrame:
         schema = struct_type(columns)

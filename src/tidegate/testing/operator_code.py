@@ -11,12 +11,12 @@ from tidegate.flow.clocks import declared_schema
 from tidegate.flow.plan import CalendarFrame, PlanOperator, SessionFrame, Source, Table, WindowFrame
 from tidegate.flow.schema import Column
 from tidegate.flow.watermarks import Arriving, AtEnd
-from tidegate.testing.writing import Writing
+from tidegate.testing.code_writer import CodeWriter
 
-__all__ = ["NotWritten", "written"]
+__all__ = ["NoSuchCall", "call_code"]
 
 
-class NotWritten(Exception):
+class NoSuchCall(Exception):
     """An operator that only rewrites make."""
 
 
@@ -42,13 +42,13 @@ def _ddl(columns: Sequence[Column]) -> str:
 
 
 @singledispatch
-def written(operator: PlanOperator, writing: Writing) -> str:  # noqa: ARG001
+def call_code(operator: PlanOperator, writer: CodeWriter) -> str:  # noqa: ARG001
     """Return the call that makes an operator."""
-    raise NotWritten(operator.verb)
+    raise NoSuchCall(operator.verb)
 
 
-@written.register
-def _(operator: Source, writing: Writing) -> str:
+@call_code.register
+def _(operator: Source, writer: CodeWriter) -> str:
     schema = operator.schema
     time: Any = schema.time[0] if len(schema.time) == 1 else schema.time
     columns = schema.columns
@@ -58,9 +58,9 @@ def _(operator: Source, writing: Writing) -> str:
     elif schema.ordered is not None:
         given = schema.ordered.columns
         names = given[0] if len(given) == 1 else given
-        writing.code.imports.add("from tidegate.time import EventTime, Int, Lexicographic, Nat, Poset, Sum")
+        writer.code.imports.add("from tidegate.time import EventTime, Int, Lexicographic, Nat, Poset, Sum")
         if "datetime." in repr(schema.ordered.order):
-            writing.code.imports.add("import datetime")
+            writer.code.imports.add("import datetime")
         time, columns = _Raw(f"tg.ordered({names!r}, {schema.ordered.order!r})"), declared_schema(operator).columns
     late = operator.late if operator.late != "divert" else None
     return _call(
@@ -68,115 +68,115 @@ def _(operator: Source, writing: Writing) -> str:
     )
 
 
-@written.register
-def _(operator: Table, writing: Writing) -> str:  # noqa: ARG001
+@call_code.register
+def _(operator: Table, writer: CodeWriter) -> str:  # noqa: ARG001
     return _call("flow", "table", operator.id, _ddl(operator.schema.columns), was=operator.was)
 
 
-@written.register
-def _(operator: operators.Where, writing: Writing) -> str:
-    return _call(writing.first(operator), "where", operator.condition.sql)
+@call_code.register
+def _(operator: operators.Where, writer: CodeWriter) -> str:
+    return _call(writer.first(operator), "where", operator.condition.sql)
 
 
-@written.register
-def _(operator: operators.Select, writing: Writing) -> str:
+@call_code.register
+def _(operator: operators.Select, writer: CodeWriter) -> str:
     times = operator.schema.time
-    return _call(writing.first(operator), "select", *(str(e) for e in operator.outputs if e.name not in times))
+    return _call(writer.first(operator), "select", *(str(e) for e in operator.outputs if e.name not in times))
 
 
-@written.register
-def _(operator: operators.Explode, writing: Writing) -> str:
-    return _call(writing.first(operator), "explode", operator.column)
+@call_code.register
+def _(operator: operators.Explode, writer: CodeWriter) -> str:
+    return _call(writer.first(operator), "explode", operator.column)
 
 
-@written.register
-def _(operator: operators.MapBatches, writing: Writing) -> str:
-    function = _Raw(writing.value(operator.function, "function"))
-    return _call(writing.first(operator), "map_batches", function, _ddl(operator.schema.data))
+@call_code.register
+def _(operator: operators.MapBatches, writer: CodeWriter) -> str:
+    function = _Raw(writer.value(operator.function, "function"))
+    return _call(writer.first(operator), "map_batches", function, _ddl(operator.schema.data))
 
 
-@written.register
-def _(operator: operators.Union, writing: Writing) -> str:
-    return _call(writing.first(operator), "union", *map(_Raw, writing.others(operator)))
+@call_code.register
+def _(operator: operators.Union, writer: CodeWriter) -> str:
+    return _call(writer.first(operator), "union", *map(_Raw, writer.others(operator)))
 
 
-@written.register
-def _(operator: operators.At, writing: Writing) -> str:
+@call_code.register
+def _(operator: operators.At, writer: CodeWriter) -> str:
     columns = operator.schema.times
     if len(columns) == 1:
-        return _call(writing.first(operator), "at", operator.moves[0].sql)
+        return _call(writer.first(operator), "at", operator.moves[0].sql)
     moved = {c.name: e.sql for c, e in zip(columns, operator.moves, strict=True) if not e.is_column}
-    return _call(writing.first(operator), "at", **moved)
+    return _call(writer.first(operator), "at", **moved)
 
 
-@written.register(operators.Gate)
-@written.register(operators.Distinct)
-def _(operator: PlanOperator, writing: Writing) -> str:
-    return _call(writing.first(operator), operator.verb)
+@call_code.register(operators.Gate)
+@call_code.register(operators.Distinct)
+def _(operator: PlanOperator, writer: CodeWriter) -> str:
+    return _call(writer.first(operator), operator.verb)
 
 
-@written.register
-def _(operator: operators.Aggregate, writing: Writing) -> str:
+@call_code.register
+def _(operator: operators.Aggregate, writer: CodeWriter) -> str:
     found = operator.aggregation
-    return _call(writing.first(operator), "aggregate", *_texts(found.outputs), by=_texts(found.by))
+    return _call(writer.first(operator), "aggregate", *_texts(found.outputs), by=_texts(found.by))
 
 
-def _every(operator: Any, writing: Writing) -> Any:
-    return {name: writing.span(n, operator, name) for name, n in operator.every} or None
+def _every(operator: Any, writer: CodeWriter) -> Any:
+    return {name: writer.span(n, operator, name) for name, n in operator.every} or None
 
 
 def _emit(operator: Any) -> str | None:
     return operator.emit if operator.emit != "update" else None
 
 
-@written.register
-def _(operator: operators.Accumulate, writing: Writing) -> str:
+@call_code.register
+def _(operator: operators.Accumulate, writer: CodeWriter) -> str:
     if operator.verb != "accumulate":
-        raise NotWritten(operator.verb)
+        raise NoSuchCall(operator.verb)
     found = operator.aggregation
-    options = {"emit": _emit(operator), "every": _every(operator, writing)}
-    forget = writing.span(operator.forget, operator)
+    options = {"emit": _emit(operator), "every": _every(operator, writer)}
+    forget = writer.span(operator.forget, operator)
     return _call(
-        writing.first(operator), "accumulate", *_texts(found.outputs), by=_texts(found.by), **options, forget=forget
+        writer.first(operator), "accumulate", *_texts(found.outputs), by=_texts(found.by), **options, forget=forget
     )
 
 
-@written.register
-def _(operator: operators.Deduplicate, writing: Writing) -> str:
+@call_code.register
+def _(operator: operators.Deduplicate, writer: CodeWriter) -> str:
     over = operator.over or None
-    within, forget = (writing.span(n, operator, over) for n in (operator.within, operator.forget))
-    named = writing.over(operator, over)
-    return _call(writing.first(operator), "deduplicate", _texts(operator.by), within=within, forget=forget, over=named)
+    within, forget = (writer.span(n, operator, over) for n in (operator.within, operator.forget))
+    named = writer.over(operator, over)
+    return _call(writer.first(operator), "deduplicate", _texts(operator.by), within=within, forget=forget, over=named)
 
 
-@written.register
-def _(operator: operators.Process, writing: Writing) -> str:
+@call_code.register
+def _(operator: operators.Process, writer: CodeWriter) -> str:
     by, columns = _texts(operator.by), [operator.schema[name] for name in operator.columns]
-    own = _Raw(writing.value(operator.operator, "operator"))
-    out = None if operator.out is None else _Raw(writing.value(operator.out, "out"))
-    forget = writing.span(operator.forget, operator)
-    return _call(writing.first(operator), "process", own, by, _ddl(columns), out=out, forget=forget)
+    own = _Raw(writer.value(operator.operator, "operator"))
+    out = None if operator.out is None else _Raw(writer.value(operator.out, "out"))
+    forget = writer.span(operator.forget, operator)
+    return _call(writer.first(operator), "process", own, by, _ddl(columns), out=out, forget=forget)
 
 
-def _framed(operator: Any, writing: Writing) -> str:
+def _framed(operator: Any, writer: CodeWriter) -> str:
     """Return the windows or sessions of a stream."""
-    frame, on = operator.frame, writing.first(operator)
-    over = writing.over(operator, frame.over)
+    frame, on = operator.frame, writer.first(operator)
+    over = writer.over(operator, frame.over)
     if isinstance(frame, SessionFrame):
-        return _call(on, "session", writing.span(frame.gap, operator, frame.over), over=over)
+        return _call(on, "session", writer.span(frame.gap, operator, frame.over), over=over)
     if isinstance(frame, CalendarFrame):
         every = frame.counted(frame.every) if frame.every != frame.size else None
         offset = frame.counted(frame.offset) if frame.offset else None
-        zone = frame.zone if writing.schema(operator)[frame.over].type == "TIMESTAMP" else None
+        zone = frame.zone if writer.schema(operator)[frame.over].type == "TIMESTAMP" else None
         return _call(on, "window", frame.counted(frame.size), every=every, offset=offset, zone=zone, over=over)
     return _call(
-        on, "window", writing.span(frame.size, operator, frame.over), **_windows(operator, frame, writing), over=over
+        on, "window", writer.span(frame.size, operator, frame.over), **_windows(operator, frame, writer), over=over
     )
 
 
-def _windows(operator: Any, frame: WindowFrame, writing: Writing) -> dict[str, Any]:
+def _windows(operator: Any, frame: WindowFrame, writer: CodeWriter) -> dict[str, Any]:
     def span(count: int) -> Any:
-        return writing.span(count, operator, frame.over)
+        return writer.span(count, operator, frame.over)
 
     return {
         "every": span(frame.every) if frame.every != frame.size else None,
@@ -185,17 +185,17 @@ def _windows(operator: Any, frame: WindowFrame, writing: Writing) -> dict[str, A
     }
 
 
-@written.register
-def _(operator: operators.WindowAggregate, writing: Writing) -> str:
+@call_code.register
+def _(operator: operators.WindowAggregate, writer: CodeWriter) -> str:
     found = operator.aggregation
-    return _call(_framed(operator, writing), "aggregate", *_texts(found.outputs), by=_texts(found.by))
+    return _call(_framed(operator, writer), "aggregate", *_texts(found.outputs), by=_texts(found.by))
 
 
-@written.register
-def _(operator: operators.WindowApply, writing: Writing) -> str:
+@call_code.register
+def _(operator: operators.WindowApply, writer: CodeWriter) -> str:
     columns = [operator.schema[name] for name in operator.columns]
-    function = _Raw(writing.value(operator.function, "function"))
-    return _call(_framed(operator, writing), "apply", function, _ddl(columns), by=_texts(operator.by))
+    function = _Raw(writer.value(operator.function, "function"))
+    return _call(_framed(operator, writer), "apply", function, _ddl(columns), by=_texts(operator.by))
 
 
 def _ranked(operator: Any) -> tuple[str, list[Any], dict[str, Any]]:
@@ -210,62 +210,62 @@ def _ranked(operator: Any) -> tuple[str, list[Any], dict[str, Any]]:
     return "top", [operator.n], {"by": by, "order": order}
 
 
-@written.register
-def _(operator: operators.Top, writing: Writing) -> str:
+@call_code.register
+def _(operator: operators.Top, writer: CodeWriter) -> str:
     verb, arguments, named = _ranked(operator)
-    named |= {"emit": _emit(operator), "every": _every(operator, writing)}
-    return _call(writing.first(operator), verb, *arguments, **named, forget=writing.span(operator.forget, operator))
+    named |= {"emit": _emit(operator), "every": _every(operator, writer)}
+    return _call(writer.first(operator), verb, *arguments, **named, forget=writer.span(operator.forget, operator))
 
 
-@written.register
-def _(operator: operators.WindowTop, writing: Writing) -> str:
+@call_code.register
+def _(operator: operators.WindowTop, writer: CodeWriter) -> str:
     verb, arguments, named = _ranked(operator)
-    return _call(_framed(operator, writing), verb, *arguments, **named)
+    return _call(_framed(operator, writer), verb, *arguments, **named)
 
 
-def _joined(operator: Any, writing: Writing, verb: str, **more: Any) -> str:
-    (other,) = writing.others(operator)
+def _joined(operator: Any, writer: CodeWriter, verb: str, **more: Any) -> str:
+    (other,) = writer.others(operator)
     where = getattr(operator, "where", None)
     how = operator.how if operator.how != "inner" else None
     return _call(
-        writing.first(operator), verb, _Raw(other), list(operator.on), where=where and where.sql, how=how, **more
+        writer.first(operator), verb, _Raw(other), list(operator.on), where=where and where.sql, how=how, **more
     )
 
 
-@written.register
-def _(operator: operators.Join, writing: Writing) -> str:
-    return _joined(operator, writing, "join")
+@call_code.register
+def _(operator: operators.Join, writer: CodeWriter) -> str:
+    return _joined(operator, writer, "join")
 
 
-@written.register
-def _(operator: operators.JoinAsof, writing: Writing) -> str:
+@call_code.register
+def _(operator: operators.JoinAsof, writer: CodeWriter) -> str:
     over = operator.over or None
-    within = writing.span(operator.within, operator, over)
-    return _joined(operator, writing, "join_asof", within=within, over=writing.over(operator, over))
+    within = writer.span(operator.within, operator, over)
+    return _joined(operator, writer, "join_asof", within=within, over=writer.over(operator, over))
 
 
-@written.register
-def _(operator: operators.IntervalJoin, writing: Writing) -> str:
-    lower, upper = (writing.span(n, operator, operator.over) for n in (operator.lower, operator.upper))
+@call_code.register
+def _(operator: operators.IntervalJoin, writer: CodeWriter) -> str:
+    lower, upper = (writer.span(n, operator, operator.over) for n in (operator.lower, operator.upper))
     return _joined(
-        operator, writing, "interval_join", lower=lower, upper=upper, over=writing.over(operator, operator.over)
+        operator, writer, "interval_join", lower=lower, upper=upper, over=writer.over(operator, operator.over)
     )
 
 
-@written.register
-def _(operator: operators.WindowJoin, writing: Writing) -> str:
+@call_code.register
+def _(operator: operators.WindowJoin, writer: CodeWriter) -> str:
     frame = operator.frame
-    size = writing.span(frame.size, operator, frame.over)
-    windows = _windows(operator, frame, writing)
-    return _joined(operator, writing, "window_join", size=size, **windows, over=writing.over(operator, frame.over))
+    size = writer.span(frame.size, operator, frame.over)
+    windows = _windows(operator, frame, writer)
+    return _joined(operator, writer, "window_join", size=size, **windows, over=writer.over(operator, frame.over))
 
 
-@written.register
-def _(operator: operators.Iterate, writing: Writing) -> str:
-    named = dict(zip(operator.names[1:], map(_Raw, writing.others(operator)), strict=True))
+@call_code.register
+def _(operator: operators.Iterate, writer: CodeWriter) -> str:
+    named = dict(zip(operator.names[1:], map(_Raw, writer.others(operator)), strict=True))
     also = _Raw("{" + ", ".join(f"{name!r}: {stream}" for name, stream in named.items()) + "}") if named else None
     return _call(
-        writing.first(operator),
+        writer.first(operator),
         "iterate",
         operator.start.sql,
         operator.step.sql,

@@ -85,8 +85,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report = (yield).get_result()
     made = item.stash.get(_ENGINE, None)
     if made is not None and report.when == "call" and report.failed:
-        told = getattr(call.excinfo.value, "__notes__", ()) if call.excinfo else ()
-        for trial in made.trials if not any("import tidegate.testing" in note for note in told) else ():
+        notes = getattr(call.excinfo.value, "__notes__", ()) if call.excinfo else ()
+        for trial in made.trials if not any("import tidegate.testing" in note for note in notes) else ():
             report.sections.append(("tidegate: the same without pytest, to paste", trial.script()))
 
 
@@ -97,6 +97,6 @@ def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> list[str] | Non
     known = sys.modules.get("tidegate.testing.differences")
     if known is None or op != "==" or not (isinstance(left, known.Rows) or isinstance(right, known.Rows)):
         return None
-    from tidegate.testing.explained import explained
+    from tidegate.testing.assertions import explain_difference
 
-    return explained(left, right)
+    return explain_difference(left, right)

@@ -8,10 +8,10 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from tidegate.testing.code_writer import importable
 from tidegate.testing.engines import Given
 from tidegate.testing.flow_code import flow_code
 from tidegate.testing.recording import Asked, Clocked, Finished, Op, Recording, Restarted, Stepped
-from tidegate.testing.writing import importable
 from tidegate.time import Bound, Inl, Inr
 
 __all__ = ["literal", "script"]

@@ -10,7 +10,7 @@ from tidegate.flow.plan import WindowFrame
 from tidegate.progress import Reason
 from tidegate.reference.run import Results, reference
 from tidegate.spec import WM, Event
-from tidegate.testing.asked import Asked, HandClock
+from tidegate.testing.driven_run import DrivenRun, ManualClock
 from tidegate.testing.engines import Driver, Given, Row, Setting
 from tidegate.testing.plans import driven
 from tidegate.testing.strategies import SourceProgress
@@ -25,9 +25,9 @@ class SpecificationDriver(Driver):
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._plan = setting.plan
-        self._clock = HandClock(setting.now)
+        self._clock = ManualClock(setting.now)
         self._progress = SourceProgress(driven(setting), setting, self._clock)
-        self._asked = Asked(self._progress, lambda *_: None)  # type: ignore[arg-type]
+        self._run = DrivenRun(self._progress, lambda *_: None)  # type: ignore[arg-type]
         self._events: dict[str, list[Event | Row]] = {source.id: [] for source in self._plan.sources}
         #: The greatest watermarks of each source.
         self._complete: dict[str, list[Any]] = {source.id: [] for source in self._plan.sources}
@@ -96,11 +96,11 @@ class SpecificationDriver(Driver):
 
     def why(self, sink: str, t: Any) -> list[Reason]:
         """Return what holds a time back."""
-        return self._asked.why(t, sink)
+        return self._run.why(t, sink)
 
     def open_from(self, sink: str) -> list[Any]:
         """Return the least times that are not complete."""
-        return list(self._asked.frontiers()[sink])
+        return list(self._run.frontiers()[sink])
 
     def _results(self) -> Results:
         if self._found is None:

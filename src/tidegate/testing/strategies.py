@@ -24,7 +24,7 @@ from tidegate.flow.plan import Plan, Source
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, units
 from tidegate.flow.watermarks import Arriving, Punctuated, Ticking
-from tidegate.testing.asked import HandClock
+from tidegate.testing.driven_run import ManualClock
 from tidegate.testing.engines import Given, Row, Setting
 from tidegate.time import TOP, Inl, complete_times, maximal
 
@@ -34,7 +34,7 @@ __all__ = ["SourceProgress", "due_beat"]
 class SourceProgress:
     """How far the sources of a flow are, as engines count it; it stands for an engine where `Run` asks for one."""
 
-    def __init__(self, plan: Plan, setting: Setting, clock: HandClock) -> None:
+    def __init__(self, plan: Plan, setting: Setting, clock: ManualClock) -> None:
         #: As engines have it: times are values or products of values.
         self.flow = embedded(plan)
         self.clock = clock
@@ -55,7 +55,7 @@ class SourceProgress:
         arrived = Running.arrival_time(self)  # type: ignore[arg-type]
         found: dict[str, Given] = {}
         for source in self.flow.sources:
-            came, done = self._came(source, given.get(source.id, Given()), arrived)
+            came, done = self._rows_and_watermarks(source, given.get(source.id, Given()), arrived)
             before = self.marks[source.id]
             after = before.after(source, self._seen(source, came, done, beat))
             self.marks[source.id] = after
@@ -74,7 +74,7 @@ class SourceProgress:
         self.marks = {name: marks.ended() for name, marks in self.marks.items()}
         self.tracking.move(self._frontiers)
 
-    def _came(self, source: Source, given: Given, arrived: int) -> tuple[list[Row], list[Any]]:
+    def _rows_and_watermarks(self, source: Source, given: Given, arrived: int) -> tuple[list[Row], list[Any]]:
         """Return the rows that came to a source, and the watermarks that did."""
         rows, schema = list(given.rows), self._users[source.id].schema
         if isinstance(source.watermark, Arriving):

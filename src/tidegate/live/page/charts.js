@@ -1,4 +1,4 @@
-// Charts of the last steps: rows a second, how long steps took, and how many rows are held.
+// Charts of the last steps: rows per second, seconds per step, and rows that are held.
 
 import { el, show, svg } from "./dom.js";
 import { bytes, clock, count, rate, seconds } from "./format.js";
@@ -9,7 +9,7 @@ const BUCKETS = 60;
 
 const rowsOf = (step) => Object.values(step.rows).reduce((a, b) => a + b, 0);
 
-// Rows a second over the last ten seconds or so, by source and in all.
+// Return the rows per second of each source and of all sources, over the last ten seconds or so.
 export function recentRates(steps) {
   const last = steps[steps.length - 1];
   if (!last) return { now: 0, last: null, sources: {} };
@@ -23,12 +23,12 @@ export function recentRates(steps) {
 }
 
 export function drawCharts(element, steps, running) {
-  // Drawn as large as it is shown, so that texts are as large as all others.
+  // The drawing is as large as its place on the page, so its texts are as large as all others.
   const columns = Math.max(1, Math.floor((element.clientWidth + 12) / 312));
   WIDTH = Math.max(260, Math.round(element.clientWidth / Math.min(columns, 3)) - 12);
   const key = [WIDTH, steps.length, steps[steps.length - 1], running && Math.floor(Date.now() / 2000)];
   show(element, key, () => {
-    if (!steps.length) return [el("p", { class: "hint" }, "No step has been told of yet.")];
+    if (!steps.length) return [el("p", { class: "hint" }, "No step has been reported yet.")];
     const to = running ? Math.max(Date.now() / 1000, steps[steps.length - 1].at) : steps[steps.length - 1].at;
     const from = Math.min(steps[0].at - steps[0].seconds, to - 5);
     const width = Math.max((to - from) / BUCKETS, 0.5);
@@ -53,14 +53,14 @@ export function drawCharts(element, steps, running) {
   });
 }
 
-function chart(title, text, from, to, told, series) {
-  const top = nice(Math.max(...series.flatMap((s) => s.points.map(([, n]) => n)), 0) || 1);
+function chart(title, text, from, to, format, series) {
+  const top = roundUp(Math.max(...series.flatMap((s) => s.points.map(([, n]) => n)), 0) || 1);
   const x = (at) => LEFT + ((at - from) / (to - from || 1)) * (WIDTH - LEFT - 8);
   const y = (n) => HEIGHT - BOTTOM - (n / top) * (HEIGHT - BOTTOM - TOP);
   const drawn = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title}: ${text}`, class: "chart" });
   for (const n of [0, top / 2, top]) {
     drawn.append(svg("line", { x1: LEFT, x2: WIDTH - 8, y1: y(n), y2: y(n), class: n ? "grid" : "axis" }),
-      svg("text", { x: LEFT - 6, y: y(n) + 4, class: "tick", "text-anchor": "end" }, told(n)));
+      svg("text", { x: LEFT - 6, y: y(n) + 4, class: "tick", "text-anchor": "end" }, format(n)));
   }
   for (const [at, anchor] of [[from, "start"], [(from + to) / 2, "middle"], [to, "end"]]) {
     drawn.append(svg("text", { x: x(at), y: HEIGHT - 5, class: "tick", "text-anchor": anchor }, clock(at)));
@@ -79,7 +79,7 @@ function shape(points, kind, x, y) {
   return found;
 }
 
-function nice(n) {
+function roundUp(n) {
   const power = 10 ** Math.floor(Math.log10(n));
   return [1, 2, 4, 5, 10].map((m) => m * power).find((m) => m >= n) || n;
 }

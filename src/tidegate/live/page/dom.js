@@ -1,8 +1,8 @@
-// Making elements: every value goes into the page as text, and never as markup.
+// Functions that make elements. Every value goes into the page as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// What is not printed, such as marks that turn the direction of a text around, is shown as a code.
+// Return a text in which characters that are not printed, such as marks that reverse its direction, are codes.
 export function plain(value) {
   return String(value ?? "").replace(/[\p{C}]/gu, (sign) => `\\u{${sign.codePointAt(0).toString(16)}}`);
 }
@@ -30,7 +30,7 @@ export function svg(name, attributes = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-// Replace what is in an element, unless it is the same as before: focus and selections stay where nothing changes.
+// Replace the content of an element if `key` has changed. Otherwise leave it alone, so that focus and selection stay.
 const shown = new WeakMap();
 export function show(element, key, children) {
   const text = JSON.stringify(key);
@@ -40,7 +40,7 @@ export function show(element, key, children) {
   return true;
 }
 
-// A picture that the server drew, as elements of this page; nothing of it may run, or look elsewhere.
+// Return an SVG from the server as elements of this page, without what could run or load something.
 export function picture(text) {
   const parsed = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   if (parsed.nodeName !== "svg") return null;

@@ -27,7 +27,7 @@ export function clock(at) {
   return [moment.getHours(), moment.getMinutes(), moment.getSeconds()].map((n) => String(n).padStart(2, "0")).join(":");
 }
 
-// So many units of a type, as the server counts them.
+// Return a time as text. `units` are those of the server: days for dates, microseconds for timestamps.
 export function time(units, type) {
   if (type === "DATE") return new Date(units * 86400000).toISOString().slice(0, 10);
   if (type.startsWith("TIMESTAMP")) {
@@ -37,7 +37,7 @@ export function time(units, type) {
   return (Math.round(units) || 0).toLocaleString("en-US");
 }
 
-// A time that has the same beginning as others is easier to read without its seconds, or its year.
+// Return a text with times, without their seconds where those are 0.
 export function short(text) {
   return text.replace(/(\d\d:\d\d):00(\.0+)?(?=$|[,) ])/g, "$1");
 }

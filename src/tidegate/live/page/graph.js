@@ -1,4 +1,4 @@
-// The graph of the flow: the server draws it, and this writes beside each box where it is.
+// The graph of the flow. The server draws it; this file adds to each box how far it is complete.
 
 import { picture, plain, svg } from "./dom.js";
 import { count, short } from "./format.js";
@@ -27,19 +27,19 @@ export function drawGraph(element, text, choose) {
       choose(id);
     });
   }
-  // A text below a box may be wider than all that was drawn.
+  // A label may be wider than the drawing, so the view gets a margin.
   const view = drawn.viewBox.baseVal;
   drawn.setAttribute("viewBox", `${view.x - 24} ${view.y} ${view.width + 48} ${view.height + 16}`);
   drawn.removeAttribute("width");
   drawn.removeAttribute("height");
-  // As large as it was drawn, where there is room; a little smaller, where there is not; then it scrolls.
+  // Show it as large as it was drawn. If the page is too narrow, make it a little smaller, and let it scroll.
   drawn.style.width = `min(100%, ${view.width}px)`;
   drawn.style.minWidth = `${Math.round(view.width * 0.72)}px`;
   document.getElementById("run").classList.toggle("wide", view.width > 800);
   element.scrollLeft = (element.scrollWidth - element.clientWidth) / 2;
 }
 
-function said(place) {
+function labelOf(place) {
   const text = place.complete ? "complete" : `from ${short(place.frontier)}`;
   const cut = text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
   return place.rows ? `${cut} · ${count(place.rows)} held` : cut;
@@ -49,7 +49,7 @@ export function markGraph(element, run) {
   for (const [id, box] of boxes) {
     const place = run.places[id];
     if (!place) continue;
-    const text = said(place);
+    const text = labelOf(place);
     if (marked.get(id)?.text === text) continue;
     marked.get(id)?.group.remove();
     const group = mark(box, text, place);
@@ -59,7 +59,7 @@ export function markGraph(element, run) {
   }
 }
 
-// A chip across the lower edge of a box.
+// Draw a label across the lower edge of a box.
 function mark(box, text, place) {
   const edge = box.querySelector("rect").getBBox();
   const label = svg("text", { "text-anchor": "middle", class: "live-text" }, text);
@@ -77,7 +77,7 @@ function mark(box, text, place) {
   return group;
 }
 
-// Move what is seen of a wide graph to a path, and leave the page where it is.
+// Scroll a wide graph to a path, without scrolling the page.
 function reveal(graph, path) {
   const edges = path.map((id) => boxes.get(id)?.getBoundingClientRect()).filter(Boolean);
   if (!edges.length) return;
@@ -86,7 +86,7 @@ function reveal(graph, path) {
   if (left < frame.left || right > frame.right) graph.scrollLeft += (left + right - frame.left - frame.right) / 2;
 }
 
-// Show the paths that rows would take; each is a list of boxes.
+// Highlight the paths that rows would take. Each path is a list of the ids of boxes.
 export function highlight(paths) {
   const steps = new Set(paths.flatMap((path) => path.slice(1).map((box, i) => JSON.stringify([path[i], box]))));
   const on = new Set(paths.flat());

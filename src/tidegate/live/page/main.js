@@ -1,4 +1,4 @@
-// The page: it asks for what is new once a second, and shows it.
+// The page. Once a second, it asks the server for what is new, and shows it.
 
 import { byId, el, plain, show, table } from "./dom.js";
 import { bytes, clock, count, rate, seconds } from "./format.js";
@@ -6,7 +6,7 @@ import { drawGraph, markGraph, highlight } from "./graph.js";
 import { drawCharts, recentRates } from "./charts.js";
 import { showWhy, askSink } from "./why.js";
 import { chooseOrder, showOrder } from "./orders.js";
-import { showAside } from "./aside.js";
+import { showSetAside } from "./set_aside.js";
 
 const EVERY = 1000;
 const KEPT = 400;
@@ -88,12 +88,12 @@ function showTables(run) {
     run.states.map((s) => [s.operator || s.key, count(s.rows), bytes(s.bytes), count(s.parts)]));
 }
 
-// Only what changes the course of a run is said aloud, and once.
+// Screen readers read out only a new state of the run or a new number of problems, once.
 function announce(run) {
-  const said = `${run.flow} ${WORDS[run.state] || run.state}${run.problems.length ? `, ${run.problems.length} problems` : ""}`;
-  if (state.announced[state.run] === said) return;
-  state.announced[state.run] = said;
-  byId("status").textContent = plain(said);
+  const text = `${run.flow} ${WORDS[run.state] || run.state}${run.problems.length ? `, ${run.problems.length} problems` : ""}`;
+  if (state.announced[state.run] === text) return;
+  state.announced[state.run] = text;
+  byId("status").textContent = plain(text);
   document.title = plain(`${run.flow || "Tidegate"}: ${WORDS[run.state] || run.state}`);
 }
 
@@ -124,7 +124,7 @@ async function refresh() {
     drawCharts(byId("chart-list"), state.steps, run.state === "running");
     showWhy(run, ask, highlight);
     showOrder(run, state.orders || {}, `${state.run}`);
-    showAside(run, ask);
+    showSetAside(run, ask);
     announce(run);
     byId("problems").classList.remove("lost");
   } catch (error) {
@@ -171,19 +171,19 @@ function showBox() {
   ]);
 }
 
-function begin() {
+function showChosenRun() {
   state.run = chosenRun();
   Object.assign(state, { steps: [], pictured: "", box: null });
   highlight([]);
   return refresh();
 }
 
-async function goOn() {
+async function poll() {
   if (!document.hidden) await refresh();
-  state.waiting = setTimeout(goOn, EVERY);
+  state.waiting = setTimeout(poll, EVERY);
 }
 
-addEventListener("hashchange", begin);
+addEventListener("hashchange", showChosenRun);
 addEventListener("resize", () => state.snapshot && refresh());
 document.addEventListener("visibilitychange", () => document.hidden || refresh());
-begin().then(() => { state.waiting = setTimeout(goOn, EVERY); });
+showChosenRun().then(() => { state.waiting = setTimeout(poll, EVERY); });

@@ -1,9 +1,9 @@
-// What is complete, where times are not on one line: a product of two columns with its frontier as a staircase, or the
-// diagram of a finite order.
+// What is complete if times are not on one line. Two time columns are a plot, in which the frontier is a staircase. A
+// finite order is a diagram.
 
 import { byId, el, picture, plain, show, svg } from "./dom.js";
 import { short, time } from "./format.js";
-import { asked } from "./why.js";
+import { currentQuestion } from "./why.js";
 
 const LEFT = 92, RIGHT = 16, TOP = 26, BOTTOM = 44;
 let WIDTH = 560, HEIGHT = 380;
@@ -11,7 +11,7 @@ const TRAIL = 6;
 const chosen = { place: null, x: 0, y: 1 };
 let trails = new Map(), owner = "";
 
-// Show what is complete at another place, if its times are not on one line.
+// Choose the box whose times are shown, unless its times are on one line.
 export function chooseOrder(id, run) {
   if (["product", "poset", "sum"].includes(run.places[id]?.order)) chosen.place = id;
 }
@@ -59,7 +59,7 @@ function select(label, options, value, change) {
   return el("label", {}, `${label} `, found);
 }
 
-// Where the frontier was in the views before this one.
+// Keep the last frontiers of a box. They are drawn as a fading trail.
 function remember(id, place) {
   if (place.order !== "product") return;
   const trail = trails.get(id) || [];
@@ -73,7 +73,7 @@ function remember(id, place) {
 function showProduct(run, place) {
   const { x, y } = chosen;
   const types = [place.time[x][1], place.time[y][1]];
-  const question = asked();
+  const question = currentQuestion();
   const point = question && chosen.place === `sink ${question.sink}` ? [question.time[x], question.time[y]] : null;
   WIDTH = Math.max(300, Math.min(720, byId("order-plot").clientWidth || 560));
   HEIGHT = Math.round(Math.min(430, 110 + WIDTH * 0.5));
@@ -100,16 +100,16 @@ function plot(run, place, types, point) {
     (n) => LEFT + ((n - spans[0][0]) / (spans[0][1] - spans[0][0])) * (WIDTH - LEFT - RIGHT),
     (n) => HEIGHT - BOTTOM - ((n - spans[1][0]) / (spans[1][1] - spans[1][0])) * (HEIGHT - BOTTOM - TOP),
   ];
-  const place_ = ([a, b]) => [a.bound ? LEFT : scale[0](a.at), b.bound ? HEIGHT - BOTTOM : scale[1](b.at)];
+  const toPixels = ([a, b]) => [a.bound ? LEFT : scale[0](a.at), b.bound ? HEIGHT - BOTTOM : scale[1](b.at)];
   const drawn = svg("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "plot", role: "img",
     "aria-label": `${place.time[across][0]} and ${place.time[up][0]}: ${place.complete ? "everything is complete" : `not complete from ${place.frontier}`}`,
   });
   drawn.append(svg("rect", { x: LEFT, y: TOP, width: WIDTH - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM, class: "is-complete" }));
   drawn.append(...ticks(spans, scale, types, place, across, up));
-  trail.forEach((old, i) => old.length && drawn.append(svg("path", { d: stairs(old.map(place_)), class: "trail", opacity: (0.15 + (0.5 * (i + 1)) / trail.length).toFixed(2) })));
+  trail.forEach((old, i) => old.length && drawn.append(svg("path", { d: stairs(old.map(toPixels)), class: "trail", opacity: (0.15 + (0.5 * (i + 1)) / trail.length).toFixed(2) })));
   if (now.length) {
-    const line = stairs(now.map(place_));
+    const line = stairs(now.map(toPixels));
     drawn.append(svg("path", { d: `${line}V${TOP}Z`, class: "still-open" }), svg("path", { d: line, class: "stairs" }));
   }
   for (const [first, last] of boxes) {
@@ -117,7 +117,7 @@ function plot(run, place, types, point) {
     drawn.append(svg("rect", { x: x1 - 3, y: y2 - 3, width: x2 - x1 + 6, height: y1 - y2 + 6, class: "held-times" }));
   }
   const labels = [];
-  for (const pair of now) drawn.append(...corner(pair, place_(pair), labels));
+  for (const pair of now) drawn.append(...corner(pair, toPixels(pair), labels));
   if (known?.every(Number.isFinite)) {
     const [px, py] = [scale[0](known[0]), scale[1](known[1])];
     drawn.append(svg("path", { d: `M${px - 6},${py - 6}l12,12m0,-12l-12,12`, class: "asked-for" }),
@@ -128,7 +128,7 @@ function plot(run, place, types, point) {
   return drawn;
 }
 
-// Seen from two columns, some elements of a frontier are above others.
+// Return the least of some pairs. With two of several columns, elements of a frontier may be above others.
 function minimal(pairs) {
   const le = (a, b) => a.bound === "BOTTOM" || (!b.bound && a.at <= b.at);
   const below = (p, q) => le(p[0], q[0]) && le(p[1], q[1]);
@@ -149,7 +149,7 @@ function corner(pair, [px, py], labels) {
   const dot = svg("circle", { cx: px, cy: py, r: 4.5, class: "corner" }, svg("title", {}, text));
   const right = px > WIDTH - 180;
   const top = py + 16 > HEIGHT - BOTTOM - 4 ? py - 8 : py + 16;
-  // One text on another could not be read: all of them are in the line below the plot.
+  // Leave out a text that would overlap another. The line below the plot has them all.
   if (labels.some(([x, y]) => Math.abs(y - top) < 14 && Math.abs(x - px) < 170)) return [dot];
   labels.push([px, top]);
   return [dot, svg("text", { x: right ? px - 8 : px + 8, y: top, "text-anchor": right ? "end" : "start", class: "corner-text" }, text)];
@@ -158,7 +158,7 @@ function corner(pair, [px, py], labels) {
 function ticks(spans, scale, types, place, across, up) {
   const found = [];
   spans.forEach((span, i) => {
-    for (const n of round(span, types[i])) {
+    for (const n of tickValues(span, types[i])) {
       const at = scale[i](n);
       const text = label(n, types[i], span);
       if (i === 0) {
@@ -186,7 +186,7 @@ function spanOf(numbers, type) {
   return [low - pad, high + pad];
 }
 
-function round([low, high], type) {
+function tickValues([low, high], type) {
   const wanted = (high - low) / 5;
   let step;
   if (type.startsWith("TIMESTAMP")) step = STEPS.find((s) => s >= wanted) || STEPS[STEPS.length - 1];

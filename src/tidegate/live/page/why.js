@@ -1,4 +1,4 @@
-// Why a time is not complete: a form for the sink and the time, and the answer, in words and in the graph.
+// Why a time is not complete: a form with the sink and the time, and the answer as text and in the graph.
 
 import { byId, el, plain, show } from "./dom.js";
 
@@ -24,7 +24,7 @@ export function showWhy(snapshot, asker, highlighter) {
     byId("why-answer").replaceChildren();
   }
   showTimes();
-  // The answer follows the run, until another one is asked for.
+  // Ask again in each view, so that the answer stays up to date, until another question is asked.
   if (last) answer(last);
 }
 
@@ -67,7 +67,7 @@ async function answer(question, aloud = false) {
   const text = JSON.stringify([question, found]);
   if (text === answered) return;
   answered = text;
-  // Said once, to who asked; what changes with each step is not.
+  // Screen readers read out the answer to a question once, and not each time that it changes.
   if (aloud) byId("status").textContent = plain(summary(found));
   highlight(found.reasons ? found.reasons.map((reason) => pathOf(reason)) : []);
   const at = question.time.length > 1 ? `(${question.time.join(", ")})` : question.time[0];
@@ -114,5 +114,5 @@ byId("why-form").addEventListener("submit", (event) => {
   answer(last, true);
 });
 
-// The time that was asked for, for those who draw it.
-export const asked = () => last;
+// Return the last question, a sink and a time, or null; the plot marks its time.
+export const currentQuestion = () => last;

@@ -27,11 +27,11 @@ from tidegate.spark.backend import SparkBackend
 from tidegate.spark.jvm import partitions_of
 from tidegate.spark.runtime import Runtime
 from tidegate.spark.streaming.attempt import SparkAttempt
-from tidegate.spark.streaming.halves import query_id
 from tidegate.spark.streaming.heartbeat import delete_beats
 from tidegate.spark.streaming.host import SparkHost
 from tidegate.spark.streaming.parts import PartCache
 from tidegate.spark.streaming.sources import beats_of, split_by_source
+from tidegate.spark.streaming.spark_records import query_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

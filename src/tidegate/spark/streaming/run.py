@@ -17,9 +17,9 @@ from tidegate.spark.jvm import nothing_left
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.streaming.batch_runner import BatchRunner
 from tidegate.spark.streaming.engine import Engine
-from tidegate.spark.streaming.halves import explained
 from tidegate.spark.streaming.heartbeat import Heartbeat
 from tidegate.spark.streaming.parts import READ
+from tidegate.spark.streaming.spark_records import explain_conflict
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,7 +80,7 @@ class SparkRun(Run):
                     self._engine.finish()
         except BaseException as error:
             failed = between_steps(
-                self._engine.flow, explained(self._engine.files, error), describe_error, hint=_OUTSIDE
+                self._engine.flow, explain_conflict(self._engine.files, error), describe_error, hint=_OUTSIDE
             )
             self._failure = self._batch_runner.failure or failed
         finally:

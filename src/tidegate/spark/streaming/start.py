@@ -31,12 +31,12 @@ from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.stores import check_store
 from tidegate.spark.streaming.batch_runner import BatchRunner
 from tidegate.spark.streaming.engine import Engine, resume
-from tidegate.spark.streaming.halves import check_halves
 from tidegate.spark.streaming.heartbeat import Heartbeat, heartbeat_of, read_beats, read_ticks, ticker_of
-from tidegate.spark.streaming.listening import observed
+from tidegate.spark.streaming.listener_counts import with_listener_counts
 from tidegate.spark.streaming.reading import read_promises
 from tidegate.spark.streaming.run import SparkRun
 from tidegate.spark.streaming.sources import united
+from tidegate.spark.streaming.spark_records import check_records
 from tidegate.spark.workers import check_workers, runs_python
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def start(
                         heartbeats.append(ticker_of(name, clock, files, engine.marks[source.id].memory))
                         given[source.id] = read_ticks(spark, files, name, source.schema.names[0])
                 rows = united(flow, runtime, {s.id: given[s.id] for s in flow.sources}, signals)
-                rows = observed(flow, runtime, rows)
+                rows = with_listener_counts(flow, runtime, rows)
             batch_runner = BatchRunner(engine.step, runtime)
             writer = rows.writeStream.foreachBatch(batch_runner).option("checkpointLocation", files.path("spark"))
             query = (_triggered(writer, every) if every else writer).start()
@@ -130,7 +130,7 @@ def prepare(
     places = checked_outputs(flow, outputs)
     for name, output in places.items():
         output.check(files, name)
-    check_halves(files)
+    check_records(files)
     identified(flow, files)
     engine = resume(flow, spark_runtime(spark), files, tables, places, lock=lock, **options)
     exact = str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"

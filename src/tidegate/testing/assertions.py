@@ -7,10 +7,10 @@ from typing import Any
 from tidegate.testing.differences import Rows, difference
 from tidegate.testing.hints import hints
 
-__all__ = ["explained"]
+__all__ = ["explain_difference"]
 
 
-def explained(left: Any, right: Any) -> list[str] | None:
+def explain_difference(left: Any, right: Any) -> list[str] | None:
     """Return lines that say what differs between the rows of a trial and others; None if these are no rows."""
     rows, other = (left, right) if isinstance(left, Rows) else (right, left)
     if not isinstance(other, list) or not all(isinstance(row, dict) for row in other):

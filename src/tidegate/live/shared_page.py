@@ -15,17 +15,17 @@ _PAGES: dict[int | None, Page] = {}
 _MUTEX = Lock()
 
 
-def _forget() -> None:
+def _close_after_fork() -> None:
     """Have no page in a process that was forked: the threads that serve it are in the other one."""
     global _MUTEX
     for page in _PAGES.values():
-        page.leave()
+        page.close_socket()
     _PAGES.clear()
     _MUTEX = Lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_close_after_fork)
 
 
 def open_page(ui: Any) -> Page:

@@ -10,10 +10,10 @@ from tidegate.engine.runs import Run
 from tidegate.engine.steps.running import Running
 from tidegate.flow.schema import Column
 
-__all__ = ["Asked", "HandClock"]
+__all__ = ["DrivenRun", "ManualClock"]
 
 
-class Asked(Run):
+class DrivenRun(Run):
     """A run that nobody but a trial moves; ``read`` returns rows that were set aside."""
 
     def __init__(self, running: Running, read: Callable[[list[str], list[Column], str], Any]) -> None:
@@ -31,10 +31,10 @@ class Asked(Run):
         return self._read(paths, columns, condition)
 
 
-class HandClock:
+class ManualClock:
     """A clock that shows what it was set to.
 
-    >>> HandClock(datetime(1970, 1, 1, 0, 1))()
+    >>> ManualClock(datetime(1970, 1, 1, 0, 1))()
     60.0
     """
 

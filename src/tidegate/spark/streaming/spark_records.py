@@ -12,7 +12,7 @@ from tidegate.engine.storage.errors import BadCheckpoint, CheckpointInUse
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.log import last_commit
 
-__all__ = ["check_halves", "explained", "query_id"]
+__all__ = ["check_records", "explain_conflict", "query_id"]
 
 _RESTORE = (
     "restore the directory spark from a copy of the same moment as commits, or begin with a new checkpoint and output"
@@ -20,10 +20,10 @@ _RESTORE = (
 _COMPACT = ".compact"
 _VERSION = re.compile(r"\0?v\d+")
 #: Messages of Spark when another query has written the record that it wants to write.
-_TAKEN = ("CONCURRENT_STREAM_LOG_UPDATE", "Multiple streaming jobs detected")
+_CONFLICTS = ("CONCURRENT_STREAM_LOG_UPDATE", "Multiple streaming jobs detected")
 
 
-def check_halves(files: Files) -> None:
+def check_records(files: Files) -> None:
     """Raise if one half of a checkpoint is gone, or if Spark could not continue from its last records.
 
     Without its half, Spark would start from the beginning. Without ours, it would continue alone.
@@ -45,18 +45,18 @@ def check_halves(files: Files) -> None:
             f"{files.path('commits')} has commits of query {commit['query']}, and {files.path('spark')} is of {query}",
             hint=_RESTORE,
         )
-    for name in _due(files):
+    for name in _records_read_at_start(files):
         if wrong := _damage(files, name):
             raise BadCheckpoint(
                 f"expected a record of Spark's in {files.path(name)}: its version, then lines of JSON; got {wrong}",
-                hint=_remedy(files, name, commit),
+                hint=_repair_hint(files, name, commit),
             )
-    for name in _named(files):
+    for name in _records_referred_to(files):
         if not files.exists(name) and not files.exists(f"{name}{_COMPACT}"):
             raise BadCheckpoint(f"a record of Spark's is gone: {files.path(name)}", hint=_RESTORE)
 
 
-def _remedy(files: Files, name: str, commit: Mapping[str, Any] | None) -> str:
+def _repair_hint(files: Files, name: str, commit: Mapping[str, Any] | None) -> str:
     """Return a hint for a damaged record. Some records may be deleted."""
     done = -1 if commit is None or commit["batch"] is None else commit["batch"]
     # On a local disk, Hadoop keeps a checksum of each file beside it.
@@ -97,9 +97,9 @@ def query_id(files: Files) -> str:
     return found
 
 
-def explained(files: Files, error: BaseException) -> BaseException:
+def explain_conflict(files: Files, error: BaseException) -> BaseException:
     """Return the error of a failed query, in our form if another query has written the same record."""
-    if not any(text in str(error) for text in _TAKEN):
+    if not any(text in str(error) for text in _CONFLICTS):
         return error
     found = CheckpointInUse(
         f"another query has written to {files.path('spark')}",
@@ -109,7 +109,7 @@ def explained(files: Files, error: BaseException) -> BaseException:
     return found
 
 
-def _due(files: Files) -> Iterator[str]:
+def _records_read_at_start(files: Files) -> Iterator[str]:
     """Yield the names of the records that Spark reads when a query starts."""
     # The last offsets, and those before them if the last batch was not done.
     yield from (f"spark/offsets/{number}" for number in files.numbers("spark/offsets")[:2])
@@ -125,7 +125,7 @@ def _due(files: Files) -> Iterator[str]:
         yield from (f"{directory}/{number}" for number in files.numbers(directory) if number > compact)
 
 
-def _named(files: Files) -> Iterator[str]:
+def _records_referred_to(files: Files) -> Iterator[str]:
     """Yield the names of the records that the last records refer to."""
     yield from (f"spark/offsets/{number}" for number in files.numbers("spark/commits")[:1])
     for number in files.numbers("spark/offsets")[:1]:

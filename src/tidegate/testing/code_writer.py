@@ -13,7 +13,7 @@ from tidegate.flow.schema import Schema
 from tidegate.flow.spans import show_span
 from tidegate.spec import Operator
 
-__all__ = ["FlowCode", "Writing", "importable"]
+__all__ = ["CodeWriter", "FlowCode", "importable"]
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class FlowCode:
         return "\n".join([*sorted(self.imports), "", *self.lines])
 
 
-class Writing:
+class CodeWriter:
     """What operators need to be written: names of streams, columns of inputs, and where functions come from."""
 
     def __init__(self, plan: Plan, code: FlowCode) -> None:

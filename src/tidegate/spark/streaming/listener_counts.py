@@ -13,10 +13,10 @@ from tidegate.spark.runtime import Runtime
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["observed"]
+__all__ = ["with_listener_counts"]
 
 
-def observed(flow: Plan, runtime: Runtime, rows: DataFrame) -> DataFrame:
+def with_listener_counts(flow: Plan, runtime: Runtime, rows: DataFrame) -> DataFrame:
     """Return the rows with counts for Spark's listeners: rows of each source, and how many have no time.
 
     They are in ``observedMetrics`` of a query's progress, under the name of the flow. Late rows are not counted there:
