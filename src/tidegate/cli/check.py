@@ -58,7 +58,7 @@ def order_of(text: str) -> Order[Any]:
 
 
 def load(name: str) -> Any:
-    """Return the attribute that ``module:attribute`` names; modules are also looked for in the current directory."""
+    """Return the attribute for a text ``module:attribute``. The module may be in the current directory."""
     module_name, _, attribute = name.partition(":")
     if not attribute or not module_name or module_name.startswith("."):
         raise NotFound(f"expected module:attribute, got {name!r}", hint="for example mypackage.operators:my_operator")
@@ -72,7 +72,7 @@ def load(name: str) -> Any:
 
 
 def _imported(name: str) -> ModuleType:
-    """Return a module; if its import fails, say so in one line."""
+    """Import a module and return it. If that fails, raise an error whose message has one line."""
     sys.path.insert(0, "")
     try:
         return importlib.import_module(name)
@@ -88,13 +88,13 @@ def _imported(name: str) -> ModuleType:
             hint=f"python -c 'import {name}' shows where that comes from",
         ) from None
     finally:
-        # The module may have changed it, so restore it.
+        # The module itself may have removed it.
         if "" in sys.path:
             sys.path.remove("")
 
 
 def operator_of(name: str, order: Order[Any]) -> Any:
-    """Return the operator that ``name`` is, or the one that it builds when called with the order, or with nothing."""
+    """Return the operator of that name. If it is a function, call it, with the order or without arguments."""
     found = load(name)
     if not is_operator(found) and callable(found):
         try:
@@ -114,7 +114,7 @@ def operator_of(name: str, order: Order[Any]) -> Any:
 
 
 def is_operator(found: object) -> bool:
-    """Return whether something can be run as an operator."""
+    """Whether something can be run as an operator."""
     return hasattr(found, "apply") and hasattr(found, "exit") and not isinstance(found, type)
 
 
@@ -132,10 +132,10 @@ def check(
     ] = None,
     examples: Annotated[int, typer.Option(min=1, help="how many streams to draw for each property")] = 300,
 ) -> None:
-    """Check that an operator is sound and complete, and keeps monotone and productive streams so.
+    """Check that an operator is sound and complete, and that it keeps monotone and productive streams so.
 
-    OPERATOR is an operator, or something that builds one when it is called with the order. Exits with 1 if a property
-    fails, and draws the smallest stream that shows it.
+    OPERATOR is an operator, or a function that builds one from the order. If a property fails, the command draws the
+    smallest stream that shows it, and exits with 1.
     """
     require("check", "tidegate check")
     from tidegate import check as checks

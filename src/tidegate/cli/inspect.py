@@ -1,4 +1,4 @@
-"""``tidegate inspect`` and ``why``: say what is in a checkpoint, without Spark and without running anything in it."""
+"""``tidegate inspect`` and ``tidegate why``: what is in a checkpoint. Neither needs Spark or runs the flow."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _holding_back(commit: Mapping[str, Any], time: list[str]) -> list[str]:
 
 
 def _paths(found: Checkpoint, sink: str, time: list[str]) -> list[str]:
-    """Return the way that each row would take that may still reach a sink at or below a time."""
+    """Return the paths on which rows may still reach a sink at or below a time, one line for each."""
     description = found.description()
     if description is None:
         raise BadCheckpoint(
@@ -97,7 +97,7 @@ def _sources(commit: Mapping[str, Any]) -> Table:
 
 
 def _positions(commit: Mapping[str, Any], origin: Origin) -> Table:
-    """Return how far the local engine has read each source. Spark keeps its positions in a log of its own."""
+    """Return a table of how far the local engine has read each source. Spark keeps its positions in its own log."""
     table = Table("source", "read from", "up to")
     names = {input_: name for name, input_ in commit["flow"]["origins"].items()}
     for input_, position in origin.positions.items():

@@ -18,8 +18,8 @@ __all__ = ["load_flow"]
 def load_flow(path: Path, name: str = "") -> Flow:
     """Run a Python file and return the flow in it; ``name`` chooses one of several.
 
-    The file is run with its own directory importable, under the name ``__tidegate__``: what is below
-    ``if __name__ == "__main__"`` is not run.
+    The file may import modules from its own directory. Its ``__name__`` is ``__tidegate__``, so the code below
+    ``if __name__ == "__main__"`` does not run.
     """
     if not path.is_file():
         raise NotFound(f"there is no file {path}", hint="tidegate explain flow.py")
@@ -39,7 +39,7 @@ def load_flow(path: Path, name: str = "") -> Flow:
 
 
 def _run_file(path: Path) -> dict[str, Any]:
-    """Return what a file defines; if it raises, say so in a line or two, with the line of the file."""
+    """Run a file and return the names that it defines. If it fails, raise a short error with the line of the file."""
     directory = str(path.resolve().parent)
     sys.path.insert(0, directory)
     try:
@@ -54,13 +54,13 @@ def _run_file(path: Path) -> dict[str, Any]:
             hint=f"python {path} shows where that comes from",
         ).at(_place(path, error)) from None
     finally:
-        # The file may have changed it, so restore it.
+        # The file itself may have removed it.
         if directory in sys.path:
             sys.path.remove(directory)
 
 
 def _place(path: Path, error: BaseException) -> str:
-    """Return the last line of the file in the traceback of an error."""
+    """Return the place in the file at which an error was raised, from its traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
     return f"{path}, line {lines[-1]}" if lines else str(path)

@@ -1,4 +1,4 @@
-"""What commands print: texts with control characters escaped, and errors in a few lines."""
+"""How commands print: control characters are escaped, and an error has a few lines."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["Commands", "plain", "say"]
 
 
 def plain(text: str, *, style: str = "", lines: bool = False) -> Text:
-    """Return a text without markup and without what a terminal would act on, in one line or several."""
+    """Return a text for the terminal, without markup or control characters; ``lines`` keeps line breaks."""
     return Text(printable(text, lines=lines), style=style)
 
 
 def say(text: str, *, console: Console, style: str = "", lines: bool = False) -> None:
-    """Print a text of one line or several; lines are not broken."""
+    """Print a text without wrapping long lines; ``lines`` keeps line breaks."""
     console.print(plain(text, style=style, lines=lines), soft_wrap=True, highlight=False)
 
 
 class Commands(TyperGroup):
-    """Commands that end with a few lines if the user made a mistake, and with a traceback if we did."""
+    """A group of commands. A mistake of the user is printed in a few lines, a mistake of ours as a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command."""
+        """Run a command, and print the errors that users can cause."""
         try:
             return super().invoke(ctx)
         except TidegateError as error:
@@ -41,7 +41,7 @@ class Commands(TyperGroup):
                 raise
             from tidegate.spark.error_messages import describe_error
 
-            # An error inside of Spark: print its message, without stacks.
+            # This is an error of Spark: print its message without the stacks.
             _fail(str(describe_error(error)), error)
 
 
@@ -51,7 +51,7 @@ def _fail(message: str, error: BaseException) -> None:
 
 
 def _os_error_text(error: OSError) -> str:
-    """Return the message of a failed system call, and the file."""
+    """Return the message of a failed system call, with the name of the file."""
     what = error.strerror or str(error) or type(error).__name__
     names = [str(name) for name in (error.filename, error.filename2) if name is not None]
     return f"{what}: {' to '.join(names)}" if names else what

@@ -1,4 +1,4 @@
-"""A line about a running flow: rows, how fast, how far it is complete, how far behind, and how much is held."""
+"""The line that is printed for each step of a running flow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["progress_line"]
 
 
 def progress_line(metrics: Mapping[str, Any], total: int) -> str:
-    """Return a line about a step and the rows so far.
+    """Return the line for a step. ``total`` is the number of rows so far, in all steps.
 
     >>> step = {"step": 3, "seconds": 0.5, "rows": {"edits": 1000}, "late": {"edits": 2}, "rejected": {"edits": 0}}
     >>> step |= {"outputs": {"hourly": 7}, "state_rows": 1200, "behind": {"edits": 3720.0}}

@@ -1,4 +1,4 @@
-"""``tidegate verify progress --prove``: what the solver says of each statement, and counterexamples."""
+"""``tidegate verify progress --prove``: ask a solver about each statement, and print counterexamples."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _COLOURS = {Verdict.PROVED: "green", Verdict.REFUTED: "red", Verdict.UNKNOWN: "y
 
 
 def show_proofs(console: Console, *, only: str = "", mutants: bool = False) -> bool:
-    """Print what is proved, and with ``mutants`` what is refuted without each guard. Return whether all is as expected.
+    """Print which statements are proved. Return whether all results are as expected.
 
-    If ``only`` is given, the mutants that it names are shown with their whole counterexamples.
+    ``only`` chooses statements and mutants by a part of their names. With ``mutants``, each guard is also left out in
+    turn, to print what is refuted then. With both, whole counterexamples are printed.
     """
     asked, broken = list(queries(only)), [m for m in MUTANTS if only in m.name] if mutants else []
     if not asked and not broken:

@@ -1,4 +1,4 @@
-"""What ``tidegate verify progress --examples`` shows: example dataflows on everything that tracks progress."""
+"""``tidegate verify progress --examples``: example dataflows on everything that tracks progress."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rich.table import Table
 
 __all__ = ["show_examples"]
 
-#: How many schedules each machine is replayed under, besides the one that tells everything at once.
+#: How many schedules each machine is replayed under, besides the one in which every message arrives at once.
 SCHEDULES = 5
 
 
 def show_examples(only: str) -> None:
-    """Replay the examples whose name contains ``only``, show what agrees, and exit with 1 if something does not."""
+    """Replay the examples whose name contains ``only``, and print the results. Exit with 1 if one is not as expected."""
     from tidegate.check.examples import EXAMPLES, load_example
     from tidegate.check.machines import machines
     from tidegate.check.replay import Mismatch, replay

@@ -1,4 +1,4 @@
-"""``tidegate run``: run the flow in a Python file on files or on streams of files, and write its results to files."""
+"""``tidegate run``: run the flow in a Python file on files, or on directories that files are added to."""
 
 from __future__ import annotations
 
@@ -89,7 +89,9 @@ def _check_options(*, streaming: bool, bounded_only: bool, checkpoint: str) -> N
 
 
 def named_paths(given: list[str], option: str, names: list[str], *, everyone: bool = False) -> dict[str, str]:
-    """Return the paths of ``name=path`` texts, checked against the names that there are.
+    """Return the paths of ``name=path`` texts by name. Raise if a name is unknown or is given twice.
+
+    With ``everyone``, all ``names`` must be given. ``option`` is the command-line option, for error messages.
 
     >>> named_paths(["clicks=in/clicks.csv"], "--input", ["clicks"])
     {'clicks': 'in/clicks.csv'}
@@ -210,12 +212,12 @@ def _progress(console: Console) -> Progress:
 
 
 def watched(spark: SparkSession, progress: Progress, name: str, action: Callable[[], R]) -> R:
-    """Run an action of Spark, and show how many of its tasks are done."""
+    """Run an action of Spark and return its result. Meanwhile, show how many of its tasks are done."""
     tracker = spark.sparkContext.statusTracker()
     bar = progress.add_task(name, total=None)
     sizes: dict[int, tuple[int, int]] = {}
     with ThreadPoolExecutor(1) as pool:
-        # Log as little as this thread does: a failure is printed at the end.
+        # The context is copied so that PySpark logs no more than in this thread: a failure is printed at the end.
         running = pool.submit(copy_context().run, action)
         while not running.done():
             for stage in tracker.getActiveStageIds():

@@ -1,4 +1,4 @@
-"""``tidegate run`` on streams: directories that files are added to, until Ctrl-C or until all is read."""
+"""``tidegate run`` on streams: it reads directories that files are added to, until Ctrl-C or until all is read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SHORT = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "min": "minutes"
 
 
 def trigger_of(every: str, *, once: bool) -> dict[str, Any]:
-    """Return the trigger that ``--every`` and ``--once`` stand for.
+    """Return the trigger for the options ``--every`` and ``--once``.
 
     >>> trigger_of("10s", once=False), trigger_of("", once=True)
     ({'processingTime': '10000000 microseconds'}, {'availableNow': True})
@@ -67,7 +67,7 @@ def run_stream(
     metrics: str,
     console: Console,
 ) -> None:
-    """Run a flow on directories of files, and print its progress: one line, or without a terminal one for each step."""
+    """Run a flow on directories of files, and print its progress: one line, or in a file a line for each step."""
     from tidegate.engine.formats import checked_input
 
     if engine == "spark":
@@ -87,7 +87,7 @@ def run_stream(
             _print_steps(run, console)
         except KeyboardInterrupt:
             _stop(run, console)
-            # If it failed meanwhile, raise that.
+            # If the run has failed, this raises its error.
             run.await_termination()
     say(str(run.status()), console=console, lines=True)
     if run.status().state == "stopped":
@@ -150,7 +150,7 @@ def _spark_start(
 
 
 def _stop(run: Run, console: Console) -> None:
-    """Let the current step end; a second request cancels it."""
+    """Stop a run when its current step has ended. A second Ctrl-C cancels the step."""
     console.print("stopping when the step has ended; again to cancel it …", highlight=False)
     try:
         ended = run.stop(timeout=None)
@@ -161,7 +161,7 @@ def _stop(run: Run, console: Console) -> None:
 
 
 def _table_rows(plan: Plan, table: Table, path: str, read: FileRows) -> DataFrame:
-    """Return the rows of a table; raise if some do not parse, since no row could be joined with them."""
+    """Return the rows of a table. Raise if some do not parse, because joins would silently miss them."""
     broken = 0 if read.unreadable is None else read.unreadable.count()
     if broken:
         columns = ", ".join(map(str, table.schema.columns))
@@ -174,7 +174,7 @@ def _table_rows(plan: Plan, table: Table, path: str, read: FileRows) -> DataFram
 
 
 def _checked_stream(plan: Plan, source: str, path: str, engine: str = "spark") -> str:
-    """Return the format of a stream of files; empty if it is the output of another flow."""
+    """Check the path of a stream, and return the format of its files; empty if another flow writes it."""
     from tidegate.engine.formats import input_format
 
     if isinstance(getattr(plan[source], "watermark", None), Published):
@@ -184,7 +184,7 @@ def _checked_stream(plan: Plan, source: str, path: str, engine: str = "spark") -
             f"expected a directory for source {source!r}, got {path}", hint="files that are added are read"
         )
     if engine == "spark" and Path(path).is_dir():
-        # Read the path literally, not as a pattern, which Spark would take it for.
+        # The path is taken literally. Spark would read it as a pattern.
         checked_directory(path, f"--input {source}", hint="")
     return input_format(path)
 
@@ -200,14 +200,14 @@ def _stream_of_files(spark: SparkSession, plan: Plan, source: str, path: str, ki
     (declared,) = (replace(s, schema=given_schema(s)) for s in plan.sources if s.id == source)
     schema, options = struct_type(streamed_columns(spark, declared, path, kind)), {}
     if kind != "parquet":
-        # A value that does not parse must not silently become NULL: its row is set aside, with its text.
+        # A value that does not parse must not become NULL. Its row is set aside with its text instead.
         schema = schema.add(UNREADABLE, "string")
         options = {**CSV, "enforceSchema": "false", "columnNameOfCorruptRecord": UNREADABLE}
     return spark.readStream.format(kind).schema(schema).options(**options).load(path)
 
 
 def _print_steps(run: Run, console: Console) -> None:
-    """Say what each step did, until the run is over."""
+    """Print a line about each step, until the run is over."""
     said, total, over = -1, 0, False
     with console.status("waiting for rows") as status:
         while not over:
@@ -223,7 +223,7 @@ def _print_steps(run: Run, console: Console) -> None:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C and a request to terminate end the waiting; PySpark's own handler would make the step fail."""
+    """Make Ctrl-C and SIGTERM raise KeyboardInterrupt here. PySpark's own handler would make the step fail."""
 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt

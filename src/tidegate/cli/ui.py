@@ -39,7 +39,8 @@ def ui(
 ) -> None:
     """Show runs on a page as they go: frontiers, rates, state, late rows, and why a time is not complete.
 
-    It reads checkpoints, of runs on either engine, alive or dead. It never writes, and needs no Spark.
+    It reads the checkpoints of runs on either engine, whether they still run or not. It never writes, and needs no
+    Spark.
     """
     console = Console()
     page = Page(host=host, port=port, token=token)
@@ -55,7 +56,7 @@ def ui(
 
 
 def _wait() -> None:
-    """Wait until the process is interrupted, or asked to end."""
+    """Wait for Ctrl-C or SIGTERM."""
     over = Event()
     before = signal.signal(signal.SIGTERM, lambda number, frame: over.set())  # noqa: ARG005
     try:

@@ -1,4 +1,4 @@
-"""``tidegate verify``: explore the protocols exhaustively and say what was seen, or prove them."""
+"""``tidegate verify``: explore the protocols exhaustively, or prove them."""
 
 from __future__ import annotations
 

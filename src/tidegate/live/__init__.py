@@ -1,4 +1,4 @@
-"""The live page: a server on this machine that shows runs from their checkpoints, alive or dead; it never writes.
+"""The live page: a server that shows runs, whether they still run or not. It reads checkpoints, and never writes.
 
 >>> page = Page(port=0)
 >>> page.add("no/such/checkpoint").startswith("http://127.0.0.1:")

@@ -1,4 +1,4 @@
-"""Who may see the page: whoever is on this machine; from elsewhere, whoever knows its token."""
+"""Who may see the page: everyone on this machine, and from other machines everyone who knows its token."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ _SHORTEST = 16
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The token that a request must have, and the names that it may call this server by; empty: any."""
+    """The token that a request must have, and the values that its header ``Host`` may have; if empty, any is right."""
 
     token: str
     hosts: frozenset[str]
     cookie: str
 
     def knows_host(self, host: str) -> bool:
-        """Whether a request means this server: a page from elsewhere can give a name of its own this address."""
+        """Whether a request names this server in its header ``Host``.
+
+        Any web site can give one of its own names our address (DNS rebinding). Browsers then send us that name.
+        """
         return not self.hosts or host.lower() in self.hosts
 
     def admits(self, authorization: str, cookies: str) -> bool:
@@ -34,17 +37,17 @@ class Access:
         return self.is_token(authorization.removeprefix("Bearer ")) or self.is_token(self._from_cookie(cookies))
 
     def is_token(self, given: str) -> bool:
-        """Whether a text is the token; it takes as long if only its end differs."""
+        """Whether a text is the token. The comparison takes the same time wherever they differ."""
         return bool(self.token) and hmac.compare_digest(given.encode(), self.token.encode())
 
     def _from_cookie(self, cookies: str) -> str:
-        # Not by http.cookies, which gives up at a cookie that it can't read: a browser sends those of all ports.
+        # http.cookies stops at a cookie that it can't read, and a browser also sends cookies of servers on other ports.
         pairs = (cookie.strip().partition("=") for cookie in cookies.split(";"))
         return next((value for name, _, value in pairs if name == self.cookie), "")
 
 
 def access_to(host: str, port: int, token: str) -> Access:
-    """Return who may see a page at an address; one that others can reach gets a token, if none is given."""
+    """Return who may see a page at an address. If other machines can reach it and no token is given, make one."""
     if token and (len(token) < _SHORTEST or not token.isascii() or not token.isprintable() or " " in token):
         raise BadArgument(
             f"expected a token of at least {_SHORTEST} signs, letters and digits, got one of {len(token)}",
@@ -55,7 +58,8 @@ def access_to(host: str, port: int, token: str) -> Access:
     local = is_loopback(host)
     names = ("127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host)
     hosts = {f"{name}:{port}".lower() for name in names} | ({name.lower() for name in names} if port == 80 else set())
-    # Who has the token was told it; a name that others have made up for this address has no cookie of it.
+    # If other machines can reach the page, any Host is right: a token is needed, and a browser does not send its
+    # cookie to a name that somebody else has given this address.
     return Access(
         token or ("" if local else secrets.token_urlsafe(24)),
         frozenset(hosts) if local else frozenset(),
@@ -64,7 +68,7 @@ def access_to(host: str, port: int, token: str) -> Access:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine alone.
+    """Whether only this machine can reach an address.
 
     >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org")]
     [True, True, True, False, False]

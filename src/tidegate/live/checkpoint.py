@@ -1,4 +1,4 @@
-"""A checkpoint as those see it who look on: its last commit, the trace of its runs, its lock. Nothing is written."""
+"""Reads a checkpoint without changing it: its last commit, the trace of its last run, and its lock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tidegate.flow.schema import Column, Schema
 
 __all__ = ["Checkpoint", "Description", "checkpoint_at", "times_of_source"]
 
-#: So many of the last steps are told.
+#: At most this many of the last steps are read.
 _STEPS = 400
 _KEYS = {"format": int, "flow": str, "shape": dict, "operators": list, "sinks": list, "state": dict, "asides": dict}
 _NOW = {"lock": int, "since": float}
@@ -29,19 +29,19 @@ _HINT = "the next start of the flow writes it anew"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a run has written down of its flow: its shape, and all of it as JSON has it."""
+    """What a run has written down about its flow: its shape, and ``whole``, all of it as JSON."""
 
     shape: Shape
     whole: Mapping[str, Any]
 
     @property
     def operators(self) -> dict[str, Mapping[str, Any]]:
-        """What is said of each operator."""
+        """What is written down about each operator, by its id."""
         return {operator["id"]: operator for operator in self.whole["operators"]}
 
 
 class Checkpoint:
-    """The directory of a checkpoint. Each method reads it anew, and raises if what it reads is damaged."""
+    """The directory of a checkpoint. Each method reads what is there now, and raises if that is damaged."""
 
     def __init__(self, files: Files) -> None:
         self.files = files
@@ -50,15 +50,15 @@ class Checkpoint:
 
     @property
     def place(self) -> str:
-        """Where it is, for a reader."""
+        """The path of the directory, as people write it."""
         return self.files.root.removeprefix("file:")
 
     def commit(self) -> Mapping[str, Any] | None:
-        """Return the last commit as it is in its file; None if there is none."""
+        """Return the last commit as JSON; None if there is none."""
         return last_commit(self.files)
 
     def committed(self) -> Mapping[str, Any]:
-        """Return the last commit; raise if there is none."""
+        """Return the last commit as JSON; raise if there is none."""
         found = self.commit()
         if found is None:
             raise BadCheckpoint(
@@ -68,11 +68,11 @@ class Checkpoint:
         return found
 
     def holder(self) -> Holder | None:
-        """Return who holds its lock, and whether it lives; None if nobody does."""
+        """Return the process that holds the lock, and whether it is alive; None if no process holds it."""
         return holding(self.files)
 
     def description(self) -> Description | None:
-        """Return what the last run has written down of its flow; None if it was one that wrote nothing down."""
+        """Return what the last run has written down about its flow; None if an earlier version of Tidegate ran it."""
         name = f"{DIRECTORY}/flow"
         version = self._version_of(name)
         if version is None:
@@ -82,16 +82,16 @@ class Checkpoint:
         return self._described[1]
 
     def activity(self) -> Mapping[str, Any]:
-        """Return what the last run was doing when it last said so; nothing if it never did."""
+        """Return what the last run has last written down about what it is doing; empty if it has written nothing."""
         name = f"{DIRECTORY}/now"
         for _ in range(3):
-            # It is written over what was there: who reads it meanwhile may find half of each.
+            # The run overwrites this file. A reader may find a mix of old and new content, and then reads again.
             with suppress(BadCheckpoint):
                 return self.files.read(name, "what a run does", _NOW, hint=_HINT) if self.files.exists(name) else {}
         return self.files.read(name, "what a run does", _NOW, hint=_HINT)
 
     def steps(self) -> list[dict[str, Any]]:
-        """Return what each of the last steps took in and gave out, the earliest first; what is cut is left out."""
+        """Return the metrics of the last steps, the earliest first. Lines that are cut off are left out."""
         names = (f"{DIRECTORY}/steps.before", f"{DIRECTORY}/steps")
         version = tuple(map(self._version_of, names))
         if self._lines is None or self._lines[0] != version:
@@ -101,7 +101,7 @@ class Checkpoint:
         return self._lines[1]
 
     def _version_of(self, name: str) -> Any:
-        """Return what tells one version of a file from the next; None if there is no file."""
+        """Return a value that changes whenever a file does; None if there is no file."""
         assert self.files.local is not None, "only disks of this machine are looked at"
         try:
             found = (self.files.local / name).stat()
@@ -121,7 +121,7 @@ class Checkpoint:
 
 
 def checkpoint_at(path: str | Path) -> Checkpoint:
-    """Return the checkpoint in a directory of this machine; raise if it is elsewhere."""
+    """Return the checkpoint in a directory of this machine; raise if the path is on another file system."""
     text = str(path)
     if "://" in text.removeprefix("file://"):
         raise BadCheckpoint(
@@ -132,7 +132,7 @@ def checkpoint_at(path: str | Path) -> Checkpoint:
 
 
 def times_of_source(commit: Mapping[str, Any], name: str) -> Schema:
-    """Return the time columns of a source, with what the commit says of their order."""
+    """Return the time columns of a source, with their order, from a commit."""
     columns = tuple(Column(column, type_) for column, type_ in commit["sources"][name]["time"])
     at = coordinates_in(name, columns, commit["flow"])
     return Schema(at.columns, at.names, at) if at else Schema(columns, tuple(column.name for column in columns))

@@ -11,14 +11,14 @@ from tidegate.live.checkpoint import Description
 
 __all__ = ["flow_picture", "order_picture", "picture_styles"]
 
-#: What a picture has of styles: the page takes them as a file, because it allows none inside of itself.
+#: The styles of a picture. They are served as a file, because the page allows no inline styles.
 _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
-#: A larger order is a list.
+#: An order with more elements is shown as a list.
 _MOST = 60
 
 
 def flow_picture(description: Description) -> str:
-    """Return the graph of a flow as SVG; a box has the id of its operator, or that of a sink's location."""
+    """Return the graph of a flow as SVG. A box has the id of its operator, or ``sink NAME``."""
     whole = description.whole
     boxes = [
         Box(
@@ -41,7 +41,7 @@ def flow_picture(description: Description) -> str:
 
 
 def order_picture(at: PosetCoordinates) -> str:
-    """Return the diagram of a finite order, least elements first; empty if it has too many elements for one."""
+    """Return the diagram of a finite order as SVG, least elements first; empty if it has too many elements."""
     points = sorted(at.points, key=lambda pair: pair[1])
     if len(points) > _MOST:
         return ""
@@ -49,7 +49,7 @@ def order_picture(at: PosetCoordinates) -> str:
     boxes = [Box(at.shown(x), (at.shown(x),), "operator", False, "") for x in elements]
 
     def covers(x: Any, y: Any) -> bool:
-        """Whether one element is below another, and none is between them."""
+        """Whether x is below y, with no element between them."""
         between = (z for z in elements if z not in (x, y) and order.le(x, z) and order.le(z, y))
         return x != y and order.le(x, y) and next(between, None) is None
 
@@ -58,5 +58,5 @@ def order_picture(at: PosetCoordinates) -> str:
 
 
 def picture_styles() -> str:
-    """Return the styles that pictures have, as a file of the page."""
+    """Return the styles of all pictures, as CSS."""
     return "\n".join(_STYLE.findall(svg([Box("a", ("a",), "operator", False, "")], [], title="")))

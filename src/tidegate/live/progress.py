@@ -1,4 +1,4 @@
-"""How far a flow is, from its description and a commit: the frontiers and reasons that its run would give."""
+"""Frontiers, and what holds a time back, computed from a checkpoint alone. The run itself would say the same."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ __all__ = ["CommittedProgress"]
 
 
 class CommittedProgress:
-    """The tracker of a flow, at a commit of its run."""
+    """The frontiers of a flow at one of its commits."""
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        #: The stages that rows come in by, in the order that commits have them in.
+        #: The stages of the sources, in the same order as in commits.
         self.sources = [stage for stage in shape.stages if not stage.inputs]
         self._tracking = Tracking(shape, {stage.id: start_of(stage.schema) for stage in self.sources})
-        self._turning: Stage | None = None
+        self._running_loop: Stage | None = None
 
     def move(self, commit: Mapping[str, Any] | None, round_: Mapping[str, Any] | None = None) -> None:
-        """Go to where a commit is, and to the round of the loop that is running, if one is."""
+        """Move all frontiers to those of a commit, or to the start if it is None.
+
+        ``round_`` is the round of a loop that is running now.
+        """
         frontiers = {stage.id: start_of(stage.schema) for stage in self.sources}
         if commit is not None:
             marks = list(commit["sources"].values())
@@ -37,18 +40,18 @@ class CommittedProgress:
                     f"expected a description of a flow with {len(marks)} sources, got one with {len(self.sources)}",
                     hint="the next start of the flow writes it anew",
                 )
-            # By position: a source may have another name now.
+            # Sources are matched by position, because a source may have been renamed.
             frontiers = {
                 s.id: frontier_from_json(s.schema, m["frontier"]) for s, m in zip(self.sources, marks, strict=True)
             }
         self._tracking.move(frontiers)
-        if self._turning is not None:
-            self._tracking.begin_round(self._turning, None, 0)
-            self._turning = None
+        if self._running_loop is not None:
+            self._tracking.begin_round(self._running_loop, None, 0)
+            self._running_loop = None
         if round_:
-            self._turning = self.shape[round_["loop"]]
+            self._running_loop = self.shape[round_["loop"]]
             self._tracking.begin_round(
-                self._turning, time_from_json(self._turning.schema, round_["at"]), round_["number"]
+                self._running_loop, time_from_json(self._running_loop.schema, round_["at"]), round_["number"]
             )
 
     def frontier(self, stage: Stage) -> Frontier:
@@ -56,7 +59,7 @@ class CommittedProgress:
         return self._tracking.frontier(stage)
 
     def of_sink(self, name: str) -> Frontier:
-        """Return the least times that may still come out at a sink."""
+        """Return the least times that may still reach a sink."""
         return self._tracking.of_sink(name)
 
     def schema_of_sink(self, name: str) -> Schema:
@@ -69,6 +72,6 @@ class CommittedProgress:
         return self.shape.schema_of_sink(name)
 
     def why(self, sink: str, given: Any) -> list[Reason]:
-        """Return what holds a time back at a sink, in the user's times; none if it is complete."""
+        """Return what holds a time back at a sink; empty if it is complete. ``given`` is the time as users write it."""
         t = parse_time(self.schema_of_sink(sink), given)
         return [in_user_times(self.shape, reason) for reason in self._tracking.why(sink, t)]

@@ -1,4 +1,4 @@
-"""The server of the page: the standard library's, on this machine alone unless it is told otherwise; it only reads."""
+"""The HTTP server of the page. By default, only this machine can reach it. It never writes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from tidegate.live.watched import WatchedCheckpoint
 
 __all__ = ["PORT", "Page"]
 
-#: The first port that is tried, if none is asked for, and how many after it.
+#: The first port to try if none is given, and how many ports to try.
 PORT = 7070
 _TRIED = 20
-#: So many connections are answered at a time: others may not use up the files that the run's process can open.
+#: At most this many connections are open, because each uses up one of the files that the process may open.
 _MOST = 64
 
 _LOG = logging.getLogger("tidegate")
@@ -46,7 +46,7 @@ _HEADERS = {
 
 
 class Page:
-    """A page that shows runs, and its server: a thread that ends with the process."""
+    """A page that shows runs. A thread serves it until the process ends."""
 
     def __init__(self, *, host: str = "127.0.0.1", port: int | None = None, token: str = "") -> None:
         self.watched: list[WatchedCheckpoint] = []
@@ -59,7 +59,7 @@ class Page:
             self._server.server_close()
             raise
         name = f"[{host}]" if ":" in host else host
-        #: Where the page is, for those who have its token anyway.
+        #: The address without the token.
         self.address = f"http://{name}:{bound}/"
         Thread(target=self._server.serve_forever, args=(0.1,), name="tidegate page", daemon=True).start()
 
@@ -69,7 +69,7 @@ class Page:
         return f"{self.address}?token={self.access.token}" if self.access.token else self.address
 
     def add(self, checkpoint: str | os.PathLike[str]) -> str:
-        """Show one more checkpoint; return the address at which it is shown."""
+        """Show one more checkpoint. Return the address that shows it."""
         given = WatchedCheckpoint(checkpoint)
         places = [known.place for known in self.watched]
         if given.place not in places:
@@ -78,28 +78,28 @@ class Page:
         return f"{self.link}#run={places.index(given.place)}"
 
     def close(self) -> None:
-        """Serve nothing any more."""
+        """Stop the server."""
         self._server.shutdown()
         self._server.server_close()
         self._server.close_connections()
 
     def close_socket(self) -> None:
-        """Let go of the port, in a process that was forked from the one that serves it."""
+        """Close the socket in a forked process. Its parent goes on serving the page."""
         self._server.server_close()
 
 
 class _Server(ThreadingMixIn, TCPServer):
-    # Not HTTPServer, which asks the name service for the name of the host, and waits for it.
+    # This is not an HTTPServer, because that looks up the name of the host, which may take long.
     daemon_threads = True
     allow_reuse_address = True
-    #: So many may wait to be accepted; a browser opens several connections at once.
+    #: How many connections may wait to be accepted. A browser opens several at once.
     request_queue_size = _MOST
-    # Two servers on one port would answer in turn.
+    # If it were True, two servers could share a port, and each would get some of the requests.
     allow_reuse_port = False
     page: Page
 
     def __init__(self, address: tuple[str, int]) -> None:
-        #: Connections that browsers keep for their next question.
+        #: The open connections. Browsers keep theirs for the next request.
         self._open: set[socket.socket] = set()
         super().__init__(address, _Handler)
 
@@ -108,21 +108,21 @@ class _Server(ThreadingMixIn, TCPServer):
         return len(self._open) < _MOST
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """Note that a connection went wrong; the terminal belongs to the run."""
+        """Log the error of a connection. Nothing is printed, because the terminal belongs to the run."""
         _LOG.debug("the live page: a connection went wrong", exc_info=True)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own."""
+        """Handle a connection in a thread of its own."""
         self._open.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Let a connection go."""
+        """Close a connection."""
         self._open.discard(request)
         super().shutdown_request(request)
 
     def close_connections(self) -> None:
-        """Let all connections go."""
+        """Close all connections."""
         for connection in list(self._open):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -133,7 +133,7 @@ class _Server6(_Server):
 
 
 def _listen(host: str, port: int | None) -> _Server:
-    """Return a server on a port; if none is asked for, on the first that is free."""
+    """Return a server that listens on a port; if none is given, on the first free one."""
     tried = [*range(PORT, PORT + _TRIED), 0] if port is None else [port]
     for number in tried:
         try:
@@ -155,25 +155,25 @@ def _cannot_listen(host: str, port: int, error: Exception) -> BadArgument:
         return BadArgument(
             f"expected a free port for the page, got {port} on {host}, which is in use", hint="port 0 takes a free one"
         )
-    said = getattr(error, "strerror", None) or str(error)
+    reason = getattr(error, "strerror", None) or str(error)
     return BadArgument(
-        f"expected an address that the page can be served at, got {host} and port {port}: {said}",
+        f"expected an address that the page can be served at, got {host} and port {port}: {reason}",
         hint="127.0.0.1 and a port above 1023",
     )
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers one request: a file of the page, or something about a run as JSON."""
+    """Handles the requests of a connection: for files of the page, and for data about runs, as JSON."""
 
     server: _Server
     protocol_version = "HTTP/1.1"
     server_version = "Tidegate"
     sys_version = ""
-    #: Who says nothing for so many seconds is not waited for.
+    #: A connection without a request for this many seconds is closed.
     timeout: ClassVar[int] = 30
 
     def do_GET(self) -> None:
-        """Answer a request."""
+        """Check the host and the token of a request, and send what it asks for."""
         page = self.server.page
         if not page.access.knows_host(self.headers.get("Host") or ""):
             return self._send_text(
@@ -207,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _refuse  # noqa: N815
 
     def _answer(self, names: list[str], asked: Mapping[str, list[str]]) -> None:
-        """Answer a question about runs: ``runs``, ``run/N``, or ``run/N/why``, ``aside`` or ``pictures``."""
+        """Send data about runs: ``runs``, ``run/N``, ``run/N/why``, ``run/N/aside`` or ``run/N/pictures``."""
         watched = self.server.page.watched
         if names == ["runs"]:
             return self._json([one.summary() for one in watched])
@@ -243,14 +243,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def handle_one_request(self) -> None:
-        """Handle a request; a browser that goes away meanwhile is nobody's mistake."""
+        """Handle a request. If the browser closes the connection meanwhile, that is no error."""
         try:
             super().handle_one_request()
         except (ConnectionError, TimeoutError):
             self.close_connection = True
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: the terminal belongs to the run."""
+        """Do nothing: the terminal belongs to the run."""
 
 
 def _number(text: str) -> float:
@@ -263,7 +263,7 @@ def _number(text: str) -> float:
 
 @cache
 def _page_files() -> dict[str, tuple[str, bytes]]:
-    """Return the files of the page, by name, each with its type."""
+    """Return the type and the content of each file of the page, by name."""
     found = {
         file.name: (_TYPES[suffix], file.read_bytes())
         for file in files("tidegate.live").joinpath("page").iterdir()

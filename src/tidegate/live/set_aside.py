@@ -1,4 +1,4 @@
-"""The latest rows that were set aside, late or rejected, as texts: read from Parquet, a few at a time."""
+"""The latest rows that were set aside, late or rejected, as texts for the page."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tidegate.printable import printable
 
 __all__ = ["latest_rows", "one_line"]
 
-#: A longer value is cut.
+#: Longer values are cut to this many characters.
 _LONGEST = 300
 _COLUMNS = ["time", "step", "reason", "bound", "row"]
 
 
 def latest_rows(files: Files, directory: str, limit: int) -> dict[str, Any]:
-    """Return the rows in a directory of the checkpoint that were set aside last, and what could not be read there."""
+    """Return the latest rows that were set aside in a directory of the checkpoint, and why others can't be read."""
     rows: list[dict[str, Any]] = []
     problems: list[str] = []
     steps = sorted({step for name in files.names(directory) if (step := step_of(name)) is not None}, reverse=True)
@@ -66,13 +66,13 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def one_line(value: Any) -> str:
-    r"""Return a value as a text of one line that is not too long, without signs that would change what is around it.
+    r"""Return a value as a short text of one line. Characters that would change the text around it are escaped.
 
     >>> one_line("a\u202eb\n"), one_line(None), len(one_line("x" * 1000))
     ('a\\u202eb\\n', 'null', 301)
     """
     if isinstance(value, datetime) and value.tzinfo is not None:
-        # All instants are in UTC here, without saying so.
+        # All instants are shown in UTC, without a zone.
         value = value.astimezone(UTC).replace(tzinfo=None)
     text = "null" if value is None else str(value)
     return printable(text[:_LONGEST]) + ("…" if len(text) > _LONGEST else "")

@@ -1,4 +1,4 @@
-"""The page of this process: one for all runs that it starts with ``ui=True``."""
+"""The page that all runs of this process share: those that are started with ``ui=True``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MUTEX = Lock()
 
 
 def _close_after_fork() -> None:
-    """Have no page in a process that was forked: the threads that serve it are in the other one."""
+    """Close all pages in a forked process. The threads that serve them are in its parent."""
     global _MUTEX
     for page in _PAGES.values():
         page.close_socket()
@@ -29,16 +29,16 @@ if hasattr(os, "register_at_fork"):
 
 
 def open_page(ui: Any) -> Page:
-    """Return the page of this process, and serve it if nobody has yet; ``ui`` is True, or the port to serve it at.
+    """Return the page of this process. Start to serve it if that was not done yet. ``ui`` is True or the port.
 
-    If ``TIDEGATE_UI_TOKEN`` is set in the environment, a browser must know it, as with ``tidegate ui``.
+    If the environment variable ``TIDEGATE_UI_TOKEN`` is set, a browser needs this token, as with ``tidegate ui``.
     """
     if not isinstance(ui, int) or (ui is not True and not 0 <= ui < 65536) or ui is False:
         raise BadArgument(f"expected ui=True, or the number of a port, got ui={ui!r}", hint="ui=True")
     port = None if ui is True else ui
     with _MUTEX:
         if port not in _PAGES:
-            # The page that took a port by itself is also found by its number.
+            # A page that has chosen its port itself is also found by the number of that port.
             taken = (page for page in _PAGES.values() if port and page.port == port)
             _PAGES[port] = next(taken, None) or Page(port=port, token=os.environ.get("TIDEGATE_UI_TOKEN", ""))
         return _PAGES[port]

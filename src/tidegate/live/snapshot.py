@@ -1,4 +1,4 @@
-"""What the page is told of a run: a view of its checkpoint as JSON."""
+"""What the page shows of a run, as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["reasons_as_json", "snapshot"]
 
 
 def snapshot(view: View, *, after: float = 0.0) -> dict[str, Any]:
-    """Return what there is to show of a run; of steps, those that were over ``after`` a moment, in seconds."""
+    """Return all that the page shows of a run. Steps are those that ended after ``after``, in Unix seconds."""
     commit, description = view.commit, view.description
     whole: Mapping[str, Any] = description.whole if description else {}
     engine = (origin_in(commit).engine if commit else "") or whole.get("engine", "")
@@ -58,8 +58,8 @@ def _sources(view: View) -> list[dict[str, Any]]:
     found = []
     for name, marks in view.sources.items() or {id_: {} for id_, o in known.items() if o["kind"] == "source"}.items():
         counts = {kind: marks.get(kind, 0) for kind in ("rows", "late", "rejected", "watermarks")}
-        said = {"frontier": marks.get("shown", ""), "because": marks.get("because", ""), "behind": behind.get(name)}
-        found.append({"id": name, "promises": next(iter(known.get(name, {}).get("lines", [])), ""), **counts, **said})
+        texts = {"frontier": marks.get("shown", ""), "because": marks.get("because", ""), "behind": behind.get(name)}
+        found.append({"id": name, "promises": next(iter(known.get(name, {}).get("lines", [])), ""), **counts, **texts})
     return found
 
 
@@ -80,7 +80,7 @@ def _sinks(view: View) -> list[dict[str, Any]]:
 
 
 def _places(view: View, held: Mapping[str, Any]) -> dict[str, Any]:
-    """Return where each operator and sink is, by the id of its box."""
+    """Return the frontier of each operator and sink, and what it holds, by the id of its box."""
     progress = view.progress
     if progress is None:
         return {}
@@ -120,7 +120,7 @@ def _place(schema: Schema, frontier: Frontier) -> dict[str, Any]:
 
 
 def _part(part: Any, type_: str) -> dict[str, Any]:
-    """Return a component of a time: where it is on its axis, and its text; of a bound, its name."""
+    """Return one value of a time: as a number and as text, or the name of a bound (TOP or BOTTOM)."""
     if part is TOP:
         return {"bound": "TOP"}
     if part is BOTTOM or (isinstance(part, date) and part == type(part).min):
@@ -129,7 +129,7 @@ def _part(part: Any, type_: str) -> dict[str, Any]:
 
 
 def _held(view: View) -> dict[str, dict[str, Any]]:
-    """Return what each state has, by its key."""
+    """Return the rows, bytes and parts of each operator's state, by its key."""
     operators = view.description.whole["state"] if view.description else {}
     found = {}
     for key, ports in (view.commit["state"] if view.commit else {}).items():
@@ -140,14 +140,14 @@ def _held(view: View) -> dict[str, dict[str, Any]]:
             "rows": sum(part.rows for part in parts),
             "bytes": sum(entry.bytes for part in parts for entry in part.files),
             "parts": len(parts),
-            # The range of times of each part: the least and the greatest of each column.
+            # Each box is the range of times of a part: the least and the greatest value of each column.
             "boxes": [[part.first, part.last] for part in parts if part.first and part.last][:50],
         }
     return found
 
 
 def _asides(view: View) -> list[dict[str, Any]]:
-    """Return whose rows were set aside, and how many."""
+    """Return how many rows of each source and operator were set aside."""
     counts = view.commit.get("aside", {}) if view.commit else {}
     named = dict(view.description.whole["asides"]) if view.description else {}
     named |= {directory: directory for directory in counts if directory not in named.values()}
@@ -173,7 +173,7 @@ def _steps(steps: Iterable[Mapping[str, Any]], after: float) -> Iterable[dict[st
 
 
 def reasons_as_json(view: View, sink: str, given: Sequence[str]) -> dict[str, Any]:
-    """Return what holds a time back at a sink: for each reason its path, by the ids of boxes, and what is behind it."""
+    """Return what holds a time back at a sink. Each reason has the path to the sink, as ids of boxes, and its cause."""
     progress = view.progress
     if progress is None:
         return {"error": "the flow is not described in the checkpoint, so nobody knows the way from its sources"}

@@ -1,4 +1,4 @@
-"""A checkpoint at a moment: all that could be read of it, and what is wrong with the rest."""
+"""All that can be read of a checkpoint at one moment, and what is wrong with the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_DESCRIPTION = (
 
 @dataclass(slots=True)
 class View:
-    """What was read. What is missing is None or empty, and ``problems`` says why."""
+    """What was read of a checkpoint. What could not be read is None or empty, and ``problems`` says why."""
 
     commit: Mapping[str, Any] | None = None
     description: Description | None = None
@@ -33,7 +33,7 @@ class View:
 
     @property
     def state(self) -> str:
-        """``running``, ``dead``, ``ended``, ``failed`` or ``stopped``; ``empty`` if no run was there yet."""
+        """``running``, ``dead``, ``ended``, ``failed``, ``stopped`` or ``unknown``; ``empty`` without a run."""
         ended = bool(self.commit and self.commit["ended"])
         if self.holder and self.holder.alive:
             return "running"
@@ -47,38 +47,38 @@ class View:
 
     @property
     def failure(self) -> str:
-        """What the last run failed with; empty if it did not."""
+        """The error of the last run; empty if it did not fail."""
         return str(self.now.get("failure") or "") if self.now.get("over") else ""
 
     @property
     def running_step(self) -> Mapping[str, Any]:
-        """What the run says of the step that it is in; nothing if it is in none, or does not live."""
+        """What the run has written down about its current step; empty if it is in no step, or is not alive."""
         alive = self.holder is not None and self.holder.alive and self.now.get("lock") == self.holder.number
         due = self.commit["step"] + 1 if self.commit else 0
         return self.now if alive and self.now.get("step") == due else {}
 
     @property
     def sources(self) -> dict[str, Mapping[str, Any]]:
-        """What the commit says of each source, under the name that it has now."""
+        """The marks of each source in the last commit, by the current name of the source."""
         marks = self.commit["sources"] if self.commit else {}
         if self.progress is None or len(marks) != len(self.progress.sources):
             return dict(marks)
         return {stage.id: found for stage, found in zip(self.progress.sources, marks.values(), strict=True)}
 
     def attempt(self, what: str, read: Callable[[], Any], otherwise: Any) -> Any:
-        """Return what can be read; if it can't, note why, and return something else."""
+        """Return the result of ``read``. If it raises, add the error to ``problems``, and return ``otherwise``."""
         try:
             return read()
         except TidegateError as error:
             self.problems.append(str(error))
         except Exception as error:
-            # A file that is damaged in a way that nobody thought of must not take the page down.
+            # The page must also be shown if a file is damaged in a way that we did not foresee.
             self.problems.append(f"{what} can't be read: {type(error).__name__}: {error}")
         return otherwise
 
 
 def read_view(checkpoint: Checkpoint, known: CommittedProgress | None = None) -> View:
-    """Return what a checkpoint shows; ``known`` is the tracker of the view before, if there was one."""
+    """Return all that can be read of a checkpoint. ``known`` is the progress of the previous view, to be used again."""
     view = View()
     if not view.attempt("the directory", lambda: checkpoint.files.is_directory(""), False):
         view.problems.append(f"there is no directory {checkpoint.place}: no run has begun there yet")

@@ -1,4 +1,4 @@
-"""A checkpoint that a page shows: asked by several browsers at a time, and followed from view to view."""
+"""A checkpoint that a page shows, perhaps to several browsers at the same time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tidegate.live.view import View, read_view
 
 __all__ = ["WatchedCheckpoint"]
 
-#: So many rows that were set aside are shown.
+#: At most this many of the rows that were set aside are shown.
 _ROWS = 50
 
 
 class WatchedCheckpoint:
-    """A checkpoint, and what is kept of it from one view to the next. Nothing of it raises: what is wrong is told."""
+    """A checkpoint, and what is kept of it for the next view. No method raises: problems are part of the results."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
@@ -39,28 +39,28 @@ class WatchedCheckpoint:
 
     @property
     def place(self) -> str:
-        """Where it is, for a reader."""
+        """The path of the checkpoint, as people write it."""
         return self._checkpoint.place if self._checkpoint else self.path
 
     def snapshot(self, *, after: float = 0.0) -> dict[str, Any]:
-        """Return what there is to show by now; of steps, those that were over ``after`` a moment."""
+        """Return all that the page shows now. Steps are those that ended after ``after``, in Unix seconds."""
         with self._mutex:
             return {"checkpoint": self.place, **snapshot(self._read_view(), after=after)}
 
     def summary(self) -> dict[str, Any]:
-        """Return what a list of runs shows."""
+        """Return what the list of runs shows."""
         found = self.snapshot(after=float("inf"))
         return {key: found[key] for key in ("checkpoint", "flow", "engine", "state", "step", "problems")}
 
     def why(self, sink: str, time: Sequence[str]) -> dict[str, Any]:
-        """Return what holds a time back at a sink, or what is wrong with the question."""
+        """Return what holds a time back at a sink, or an error."""
         with self._mutex:
             try:
                 return reasons_as_json(self._read_view(), sink, time)
             except TidegateError as error:
                 return {"error": str(error)}
             except Exception as error:
-                # As in `View.attempt`: what nobody thought of is told, too.
+                # As in `View.attempt`, this also catches errors that we did not foresee.
                 return {"error": f"what holds this time back can't be told: {type(error).__name__}: {error}"}
 
     def aside(self, name: str) -> dict[str, Any]:
@@ -100,9 +100,9 @@ class WatchedCheckpoint:
 
 
 def _directories(view: View) -> dict[str, str]:
-    """Return the directories of rows that were set aside, by the names that the page has for them."""
+    """Return the directories of rows that were set aside, by the names that the page uses."""
     named: Mapping[str, str] = view.description.whole["asides"] if view.description else {}
     counts = view.commit.get("aside", {}) if view.commit else {}
     found = {**named, **{directory: directory for directory in counts if directory not in named.values()}}
-    # A file may say anything, and none of it leads out of the checkpoint.
+    # The names come from a file, which may be damaged. None of them may lead out of the checkpoint.
     return {name: d for name, d in found.items() if d.startswith(("late/", "rejected/")) and ".." not in d.split("/")}

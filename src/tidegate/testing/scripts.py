@@ -90,8 +90,8 @@ def _step(given: Mapping[str, Given], partitions: int) -> str:
         if not came.rows and len(came.complete) == 1:
             return f"test.advance({name!r}, {literal(came.complete[0])})"
         return f"test.send({', '.join([repr(name), *_events(came)])})"
-    said = f", partitions={partitions}" if partitions > 1 else ""
-    return f"test.step({_mapping({name: _list(_events(came)) for name, came in given.items()})}{said})"
+    option = f", partitions={partitions}" if partitions > 1 else ""
+    return f"test.step({_mapping({name: _list(_events(came)) for name, came in given.items()})}{option})"
 
 
 def _events(came: Given) -> list[str]:

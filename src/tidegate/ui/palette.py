@@ -1,4 +1,4 @@
-"""The colours of pictures: middle tones, which can be read on dark and on light terminals."""
+"""The colours of pictures. They can be read on dark and on light terminals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INK: Final = {
 
 
 def paint(canvas: Canvas, *, indent: int = 0) -> Text:
-    """Turn a drawing into text with colours, to be printed as it is.
+    """Return a drawing as text with colours, for a `rich` console to print.
 
     >>> canvas = Canvas()
     >>> canvas.put(0, 0, "WM 1", "watermark")

@@ -1,4 +1,4 @@
-"""What operators make of streams, as drawings: outputs under their causes, and lanes; and drawings side by side."""
+"""Drawings of what operators do to streams, and drawings side by side."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tidegate.spec.operator import step
 
 __all__ = ["lanes", "run_picture", "side_by_side"]
 
-#: What stands for the end of the input, which makes operators let go of the rest.
+#: How the end of the input is drawn. Operators emit the rest of their rows then.
 END = "end of input"
 PASSES = "passes"
 
 
 @dataclass(frozen=True, slots=True)
 class _Chip:
-    """An event in one line, between two strokes."""
+    """An event in one line, between two vertical strokes."""
 
     text: str
     tag: str
@@ -29,7 +29,7 @@ class _Chip:
         return len(self.text) + 2
 
     def draw(self, canvas: Canvas, x: int, y: int) -> int:
-        """Draw it and answer the column behind it, with a blank between."""
+        """Draw it. Return the column where the next one goes, with a blank between them."""
         stroke = "┃" if self.tag == "watermark" else "│"
         canvas.put(x, y, f"{stroke}{self.text}{stroke}", self.tag)
         return x + self.width + 1
@@ -40,9 +40,9 @@ def _chip(event: Event, tag: str) -> _Chip:
 
 
 def run_picture(op: Operator[Event, Event], events: Iterable[Event], *, width: int) -> Canvas:
-    """Draw a run: the events in lines, and under each event that causes outputs an arrow to them.
+    """Return a drawing of a run. Below each event that causes outputs, an arrow points to the outputs.
 
-    An event that passes as it is gets no arrow.
+    An event that the operator passes on unchanged has no arrow.
 
     >>> from tidegate.spec import DT, batch_op
     >>> from tidegate.time import Nat
@@ -78,9 +78,9 @@ def run_picture(op: Operator[Event, Event], events: Iterable[Event], *, width: i
 
 
 def _draw_outputs(canvas: Canvas, cause: int, y: int, chips: Sequence[_Chip], width: int) -> int:
-    """Draw outputs to the right of an arrow from the column ``cause``, or, without room there, further left.
+    """Draw outputs to the right of an arrow that begins in the column ``cause``.
 
-    Answer the line where the next events go.
+    If there is not enough room, they begin further left. Return the line where the next events go.
     """
     widest = max(chip.width for chip in chips)
     together = sum(chip.width + 1 for chip in chips) - 1
@@ -107,7 +107,9 @@ def lanes(
     text_of: Callable[[Event], str] = show_event,
     result: str = "out",
 ) -> Canvas:
-    """Draw a run with one lane for each input and one for the outputs, time going to the right.
+    """Return a drawing of a run with a line for each input and one for the outputs. It is read from left to right.
+
+    ``names`` are the names of the inputs, and ``lane_of`` returns the number of the input of an event.
 
     >>> from tidegate.spec import DT, union_op
     >>> from tidegate.time import Inl, Inr, Nat
@@ -134,7 +136,7 @@ def lanes(
             for line in range(lane + 1, bottom):
                 canvas.put(middle, line, "▼" if line == bottom - 1 else "│", "line")
             chips = [_Chip(text_of(o), "watermark" if isinstance(o, WM) else "output") for o in out]
-            # They end below their cause where there is room, so that what comes later stays to the right of them.
+            # If there is room, the outputs end below their cause, so that later events are to the right of them.
             free = max(free, x + chip.width - (sum(c.width + 1 for c in chips) - 1))
             for c in chips:
                 free = c.draw(canvas, free, bottom)
@@ -143,7 +145,7 @@ def lanes(
 
 
 def side_by_side(pictures: Sequence[tuple[str, Canvas]], *, width: int, gap: int = 6) -> Canvas:
-    """Put pictures with a caption above each next to each other, as far as ``width`` allows; the others below."""
+    """Return pictures next to each other, each below its caption. Those that do not fit into ``width`` go below."""
     canvas = Canvas()
     x = y = below = 0
     for caption, picture in pictures:
