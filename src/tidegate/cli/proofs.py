@@ -80,9 +80,9 @@ def _proved(found: list[Result]) -> Table:
         possible = results[0].query.possible
         sizes = "small examples" if possible else SIZES[protocol]
         word = "shown" if possible and worst is Verdict.PROVED else worst.value
-        said = f"[{_COLOURS[worst]}]{word}[/]"
+        verdict = f"[{_COLOURS[worst]}]{word}[/]"
         seconds = f"{sum(r.seconds for r in results):.2f}"
-        table.add_row(protocol, escape(statement), sizes, str(len(results)), said, seconds)
+        table.add_row(protocol, escape(statement), sizes, str(len(results)), verdict, seconds)
     return table
 
 

@@ -16,7 +16,7 @@ SCHEDULES = 5
 
 
 def show_examples(only: str) -> None:
-    """Replay the examples whose name contains ``only``, and print the results. Exit with 1 if one is not as expected."""
+    """Replay the examples whose name contains ``only``, and print the results; exit with 1 if one is wrong."""
     from tidegate.check.examples import EXAMPLES, load_example
     from tidegate.check.machines import machines
     from tidegate.check.replay import Mismatch, replay

@@ -208,13 +208,13 @@ def _stream_of_files(spark: SparkSession, plan: Plan, source: str, path: str, ki
 
 def _print_steps(run: Run, console: Console) -> None:
     """Print a line about each step, until the run is over."""
-    said, total, over = -1, 0, False
+    printed, total, over = -1, 0, False
     with console.status("waiting for rows") as status:
         while not over:
             over = run.await_termination(0.2)
             for step in run.metrics():
-                if step["step"] > said:
-                    said, total = step["step"], total + sum(step["rows"].values())
+                if step["step"] > printed:
+                    printed, total = step["step"], total + sum(step["rows"].values())
                     line = progress_line(step, total)
                     status.update(plain(line))
                     if not console.is_terminal:

@@ -1,4 +1,4 @@
-"""The kit for testing flows: events in, answers out, time moved by hand, on every engine.
+"""The kit for testing flows. A test sends events, moves time by hand and checks the answers, on every engine.
 
 >>> import tidegate as tg
 >>> import tidegate.testing as tt
@@ -11,7 +11,7 @@
 >>> test.advance("clicks", 1)
 >>> test.expect("counts", [{"t": 1, "page": "a", "n": 2}])
 
-With pytest, the fixture ``engine`` runs a test on the specification and on the local engine, and on Spark if asked to:
+With pytest, the fixture ``engine`` runs a test on the specification, on the local engine and, with an option, on Spark:
 ``def test_counts(engine): test = tt.trial(make_flow(), engine)``.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENGINES", "Engine", "NotAsExpected", "Rows", "Trial", "any_cut", "trial"]
 
-#: Where each name lives. It is imported when it is first used: the plugin of pytest costs nothing where it is not used.
+#: The module of each name. It is imported at first use, so that the plugin costs nothing in tests that do not use it.
 _HOMES = {
     "ENGINES": "tidegate.testing.engines",
     "Engine": "tidegate.testing.engines",

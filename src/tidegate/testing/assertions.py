@@ -1,4 +1,4 @@
-"""Why ``test.rows(sink) == [...]`` does not hold, for pytest to print."""
+"""What pytest prints if ``assert test.rows(sink) == [...]`` fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["explain_difference"]
 
 
 def explain_difference(left: Any, right: Any) -> list[str] | None:
-    """Return lines that say what differs between the rows of a trial and others; None if these are no rows."""
+    """Return lines that say how the rows of a trial differ from others; None if one side is not rows."""
     rows, other = (left, right) if isinstance(left, Rows) else (right, left)
     if not isinstance(other, list) or not all(isinstance(row, dict) for row in other):
         return None

@@ -1,4 +1,4 @@
-"""All rows at once, as `Flow.compute` takes them: a trial that has answers when it is finished, and none before."""
+"""Trials that compute all rows at once, with `Flow.compute`. There are no answers before `finish`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Bounded", "LocalBounded", "SparkBounded"]
 
 
 class Bounded(Driver):
-    """What both engines share: rows are gathered, watermarks mean nothing, and nothing is late."""
+    """A flow that is computed when the input ends. Watermarks are ignored, and no row is late."""
 
     def __init__(self, setting: Setting) -> None:
         self._plan = setting.plan
@@ -31,23 +31,23 @@ class Bounded(Driver):
 
     @abstractmethod
     def _compute(self, given: Mapping[str, list[Row]]) -> Any:
-        """Return the results of all rows."""
+        """Compute the flow on all rows."""
 
     @abstractmethod
     def _rows(self, found: Any, schema: Schema) -> list[Row]:
-        """Return a result as rows."""
+        """Return the rows of a result."""
 
     @abstractmethod
     def _rejected(self, found: Any) -> list[Row]:
-        """Return rows that were rejected."""
+        """Return the rows that were rejected, with the reason."""
 
     def step(self, given: Mapping[str, Given], *, partitions: int = 1) -> None:  # noqa: ARG002
-        """Gather rows."""
+        """Keep the rows until the input ends."""
         for name, came in given.items():
             self._given[name] += came.rows
 
     def finish(self) -> None:
-        """Compute."""
+        """Compute the flow."""
         self._tables = self._compute(self._given)
 
     def rows(self, sink: str) -> list[Row]:
@@ -56,20 +56,20 @@ class Bounded(Driver):
         return self._rows(self._finished()[sink], schema)
 
     def late(self, source: str) -> list[Row]:  # noqa: ARG002
-        """Return nothing."""
+        """Return an empty list: no row is late."""
         return []
 
     def rejected(self, name: str) -> list[Row]:
-        """Return what could not take part."""
+        """Return the rows that could not take part, with the reason."""
         return self._rejected(self._finished().rejected[name])
 
     def why(self, sink: str, t: Any) -> list[Reason]:  # noqa: ARG002
-        """Return nothing: when there are answers, everything is complete."""
+        """Return an empty list: as soon as there are answers, everything is complete."""
         self._finished()
         return []
 
     def open_from(self, sink: str) -> list[Any]:  # noqa: ARG002
-        """Return nothing."""
+        """Return an empty list: as soon as there are answers, everything is complete."""
         return []
 
     def _finished(self) -> Any:

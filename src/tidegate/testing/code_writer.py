@@ -1,4 +1,4 @@
-"""Code that is being written: names of streams, spans in words, and where functions of users are imported from."""
+"""The parts of the code that builds a flow: names of variables, spans as texts, and imports of users' functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["CodeWriter", "FlowCode", "importable"]
 
 @dataclass(slots=True)
 class FlowCode:
-    """The lines that build a flow, what they import, and what could not be written: functions that only a test has."""
+    """The lines that build a flow, their imports, and ``opaque``: the functions that can't be imported."""
 
     lines: list[str] = field(default_factory=list)
     imports: set[str] = field(default_factory=set)
@@ -26,12 +26,12 @@ class FlowCode:
 
     @property
     def text(self) -> str:
-        """The lines after their imports."""
+        """The whole code, beginning with the imports."""
         return "\n".join([*sorted(self.imports), "", *self.lines])
 
 
 class CodeWriter:
-    """What operators need to be written: names of streams, columns of inputs, and where functions come from."""
+    """Helps to write calls: it knows the variables of streams and their columns, and imports users' functions."""
 
     def __init__(self, plan: Plan, code: FlowCode) -> None:
         self.plan = plan
@@ -39,7 +39,7 @@ class CodeWriter:
         self._names: dict[str, str] = {}
 
     def name(self, id_: str) -> str:
-        """Return the name of the variable of a stream."""
+        """Return the variable of a stream."""
         if id_ not in self._names:
             plain = "".join(c if c.isalnum() and c.isascii() else "_" for c in id_).strip("_") or "stream"
             plain = (
@@ -53,19 +53,19 @@ class CodeWriter:
         return self._names[id_]
 
     def first(self, operator: PlanOperator) -> str:
-        """Return the stream that an operator is called on."""
+        """Return the variable of the stream that an operator is called on."""
         return self.name(operator.inputs[0])
 
     def others(self, operator: PlanOperator) -> list[str]:
-        """Return the other streams that it takes."""
+        """Return the variables of the other streams that an operator takes."""
         return [self.name(id_) for id_ in operator.inputs[1:]]
 
     def schema(self, operator: PlanOperator) -> Schema:
-        """Return the columns of the stream that it is called on."""
+        """Return the columns of the stream that an operator is called on."""
         return self.plan[operator.inputs[0]].schema
 
     def span(self, count: int | None, operator: PlanOperator, over: str | None = None) -> Any:
-        """Return so many units of a time column as a user writes them."""
+        """Return ``count`` units of the time column ``over`` as users write them: a number, or a text such as '1h'."""
         if count is None:
             return None
         schema = self.schema(operator)
@@ -73,11 +73,14 @@ class CodeWriter:
         return count if type_ in sqltypes.INTEGERS else show_span(count, type_)
 
     def over(self, operator: PlanOperator, over: str | None) -> str | None:
-        """Return the time column to be named, if there are several."""
+        """Return the argument ``over`` of a call; None if there is only one time column."""
         return over if over and len(self.schema(operator).time) > 1 else None
 
     def value(self, value: Any, hint: str) -> str:
-        """Return an expression for a function or an operator of the user's own."""
+        """Return the code of a user's function or operator, and add its import.
+
+        If it can't be imported, add a line to be filled in. ``hint`` is the beginning of its variable.
+        """
         if found := importable(value):
             module, name = found
             self.code.imports.add(f"from {module} import {name.partition('.')[0]}")
@@ -94,7 +97,7 @@ class CodeWriter:
 
 
 def importable(value: Any) -> tuple[str, str] | None:
-    """Return the module and the name that something can be imported by; None if there are none."""
+    """Return the module and the name to import something by; None if it can't be imported."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     found: Any = sys.modules.get(module or "")
     if found is None or not isinstance(name, str) or "<" in name or module == "__main__":
@@ -109,5 +112,5 @@ def _is_call(text: str, kind: type) -> bool:
 
 
 def vars_of(kind: type) -> list[str]:
-    """Return the fields that an instance of a class is told apart by."""
+    """Return the fields of a dataclass; empty for another class."""
     return list(getattr(kind, "__dataclass_fields__", ()))

@@ -1,4 +1,4 @@
-"""`any_cut`: a test's events again and again, otherwise cut; if that changes an answer, the smallest such case."""
+"""`any_cut`: run the events of a test again in other steps. If an answer changes, find the smallest such case."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["any_cut", "check_cuts"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: So often a case is run again to make it smaller; on Spark, where that takes long, less often.
+#: How often a case is run again to make it smaller. On Spark, where a run takes long, it is less often.
 _TRIES, _TRIES_ON_SPARK = 150, 15
 
 
@@ -31,11 +31,11 @@ def any_cut(*, count: int = ..., seed: int = ...) -> Callable[[Callable[P, R]], 
 
 
 def any_cut(test: Callable[P, R] | None = None, *, count: int = 10, seed: int = 0) -> Any:
-    """Decorate a test: what its trials were given is given ``count`` times more, and every answer must be the same.
+    """Decorate a test: its events are run ``count`` times more, in other ways, and every answer must be the same.
 
-    Each time, steps are cut elsewhere, rows between two watermarks come in another order and in other partitions, and
-    the engine goes on from its checkpoint between steps. The same ``seed`` gives the same variations. If an answer
-    differs, the fewest events and steps that show it are in the error, with a script to paste.
+    Each time, steps begin and end at other events. Rows between two watermarks come in another order and in other
+    partitions, and the engine is restarted from its checkpoint after some steps. The same ``seed`` gives the same
+    variations. If an answer differs, the error has the fewest events and steps found that show it, as a script.
 
     >>> import tidegate as tg
     >>> from tidegate.testing import trial
@@ -69,7 +69,7 @@ def any_cut(test: Callable[P, R] | None = None, *, count: int = 10, seed: int = 
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What a run answered, question by question; and what it failed with, if it did."""
+    """The answers of a run to each question, and its error if it failed."""
 
     given: list[list[dict[str, Any]]]
     failure: Exception | None = None
@@ -77,7 +77,11 @@ class _Answers:
 
 @dataclass(frozen=True, slots=True)
 class _Failing:
-    """A way to cut events by which an answer is another: the number of the question, and what came."""
+    """A variation that changes an answer.
+
+    ``plain`` are the calls of the test, ``other`` those of the variation. ``question`` is the number of the question
+    whose answer differs, ``base`` has the answers to ``plain``, and ``got`` is the answer to ``other``.
+    """
 
     plain: list[Op]
     other: list[Op]
@@ -88,16 +92,16 @@ class _Failing:
 
     @property
     def expected(self) -> list[dict[str, Any]]:
-        """What the test's own steps give."""
+        """The answer with the steps of the test itself."""
         return self.base.given[self.question]
 
 
 def check_cuts(recording: Recording, *, count: int = 10, seed: int = 0) -> None:
-    """Raise `NotAsExpected` if what a trial was given has other answers when it is cut otherwise."""
+    """Raise `NotAsExpected` if a variation of a trial's events has another answer."""
     setting, plan = recording.setting, recording.setting.plan
     if recording.engine.bounded:
         return
-    # At the end, all that can be read is asked for, whatever the test has looked at.
+    # In the end, all sinks and all late rows are compared, even if the test has not asked for them.
     last = [Asked("rows", sink.name, []) for sink in plan.sinks] + [Asked("late", s.id, []) for s in plan.sources]
     plain: list[Op] = [*recording.ops, *last]
     base = _play(recording, plain)
@@ -128,7 +132,7 @@ def _play(recording: Recording, ops: Sequence[Op]) -> _Answers:
 
 
 def _compare(recording: Recording, plain: list[Op], other: list[Op], base: _Answers) -> _Failing | None:
-    """Return what differs first between two runs of the same events."""
+    """Return the first answer that differs between two runs of the same events; None if all are the same."""
     found = _play(recording, other)
     questions = [op for op in plain if isinstance(op, Asked)]
     for n, (question, expected, got) in enumerate(zip(questions, base.given, found.given, strict=False)):
@@ -149,7 +153,7 @@ def _names(recording: Recording, question: Asked) -> tuple[str, ...]:
 
 
 def _shrunk(recording: Recording, failing: _Failing) -> _Failing:
-    """Return the smallest case found: without restarts and cuts, and then without events, that need not be."""
+    """Return the smallest failing case that is found. First restarts and cuts are removed, then events."""
     tries = _TRIES_ON_SPARK if "spark" in recording.engine.name else _TRIES
 
     def attempt(plain: list[Op], other: list[Op]) -> bool:
@@ -163,11 +167,11 @@ def _shrunk(recording: Recording, failing: _Failing) -> _Failing:
         return found is not None
 
     def dropped(events: list[Any], drop: Callable[[list[Op], list[Any]], list[Op]]) -> None:
-        """Leave out as many events as can be: all of them, halves, and so on, down to each by itself."""
+        """Remove as many events as possible: try all of them, then each half, and so on, down to single events."""
         if not events or attempt(drop(failing.plain, events), drop(failing.other, events)) or len(events) == 1:
             return
         half = len(events) // 2
-        # The last first: the number of a watermark is its place among those that are left.
+        # The second half is first: watermarks have numbers, and removing one changes the numbers after it.
         dropped(events[half:], drop)
         dropped(events[:half], drop)
 
@@ -188,7 +192,7 @@ def _marks(ops: Sequence[Op], source: str) -> int:
 
 
 def _simpler(recording: Recording, ops: list[Op], at: int) -> list[list[Op]]:
-    """Return calls with one less: without a restart, with the next step in this one, or in one partition."""
+    """Return simpler calls: without this restart, with this step and the next as one, or in one partition."""
     op, after = ops[at], ops[at + 1 :]
     if isinstance(op, Restarted):
         return [[*ops[:at], *after]]

@@ -1,4 +1,4 @@
-"""Rows that are not as expected: which are missing, which came instead, column by column, as a small table."""
+"""Compares rows with those that a test expects, and prints the difference as a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Difference", "NotAsExpected", "Rows", "close", "difference"]
 
 Row = Mapping[str, Any]
-#: Rows that are as expected are shown up to this many.
+#: At most this many of the rows that are as expected are shown.
 _SAME_SHOWN = 3
 _TOLERANCE = 1e-9
 
@@ -27,14 +27,14 @@ class NotAsExpected(TidegateError, AssertionError):
 
 
 class Rows(list[dict[str, Any]]):
-    """Rows, in the order of time and then of all columns; they print as a table, and know where they come from."""
+    """Rows, sorted by time and then by all columns. They print as a table."""
 
     def __init__(
         self, rows: Iterable[dict[str, Any]], names: Sequence[str], origin: tuple[Trial, str] | None = None
     ) -> None:
         super().__init__(sorted(rows, key=lambda row: [_sorted(row.get(name)) for name in names]))
         self.names = tuple(names)
-        #: The trial and the sink that they are answers of.
+        #: The trial and the sink whose answers these rows are.
         self.origin = origin
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class Rows(list[dict[str, Any]]):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What differs: pairs that are equal, near misses (expected and got), rows that are missing, and surplus ones."""
+    """Rows that are as expected, pairs that are nearly so (expected and got), missing rows, and surplus rows."""
 
     same: list[Row]
     near: list[tuple[Row, Row]]
@@ -54,7 +54,7 @@ class Difference:
         return bool(self.near or self.missing or self.surplus)
 
     def table(self, names: Sequence[str], times: Sequence[str]) -> str:
-        """Return the rows below each other, by time: ``-`` is expected and not there, ``+`` is there instead."""
+        """Return a table of the rows, sorted by time: ``-`` is expected and missing, ``+`` came instead."""
         lines: list[tuple[Row, list[Any]]] = []
         for row in self.same[:_SAME_SHOWN]:
             lines.append((row, [" ", *_cells(row, names), ""]))
@@ -71,7 +71,7 @@ class Difference:
 
 
 def difference(expected: Sequence[Row], got: Sequence[Row], names: Sequence[str], times: Sequence[str]) -> Difference:
-    """Compare rows as multisets, by some columns; doubles within a relative tolerance of 1e-9.
+    """Return how two multisets of rows differ in the columns ``names``. Doubles may differ by 1e-9, relatively.
 
     >>> found = difference([{"t": 1, "n": 2}], [{"t": 1, "n": 3}, {"t": 2, "n": 1}], ["t", "n"], ["t"])
     >>> print(found.table(["t", "n"], ["t"]))
@@ -83,7 +83,7 @@ def difference(expected: Sequence[Row], got: Sequence[Row], names: Sequence[str]
     same, missing, surplus = _matched(expected, got, names)
     near: list[tuple[Row, Row]] = []
     for row in list(missing):
-        # A near miss is at the same time, and has more columns right than wrong.
+        # A near miss has the same time, and at least half of its columns are right.
         scored = [(_right(row, other, names), other) for other in surplus if _right(row, other, times) == len(times)]
         best = max(scored, key=lambda pair: pair[0], default=None)
         if best is not None and 2 * best[0] >= len(names):
@@ -96,7 +96,7 @@ def difference(expected: Sequence[Row], got: Sequence[Row], names: Sequence[str]
 def _matched(
     expected: Sequence[Row], got: Sequence[Row], names: Sequence[str]
 ) -> tuple[list[Row], list[Row], list[Row]]:
-    """Return pairs that are equal, by their sorted order, which brings close ones together; and what is left."""
+    """Return the rows that are in both, and the rest of each side. Both are sorted first, so that equal rows meet."""
     left, right = (sorted(rows, key=lambda r: [_sorted(r.get(n)) for n in names]) for rows in (expected, got))
     same: list[Row] = []
     missing: list[Row] = []
@@ -114,7 +114,7 @@ def _right(row: Row, other: Row, names: Sequence[str]) -> int:
 
 
 def close(x: Any, y: Any) -> bool:
-    """Whether two values of a column are the same, as far as the order of summing doubles allows.
+    """Whether two values of a column are the same. Doubles may differ a little, as sums depend on the order of rows.
 
     >>> close([0.1 + 0.2], [0.3]), close(1, 1.0), close(float("nan"), float("nan"))
     (True, False, True)
@@ -129,7 +129,7 @@ def close(x: Any, y: Any) -> bool:
 
 
 def _sorted(value: Any) -> Any:
-    """Return what to sort a value by: what a test expects may be of any type."""
+    """Return the sort key of a value. A test may expect values of any type, which Python can't compare."""
     key = sort_key(value)
     return (key[0], type(value).__name__, *key[1:]) if len(key) > 1 else (key[0], "")
 

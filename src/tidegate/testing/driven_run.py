@@ -1,4 +1,4 @@
-"""What can be asked of a flow that a trial drives: the questions are those of `Run`, and so are the answers."""
+"""A flow that a trial drives, with the methods of `Run`; and a clock that a test sets."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ __all__ = ["DrivenRun", "ManualClock"]
 
 
 class DrivenRun(Run):
-    """A run that nobody but a trial moves; ``read`` returns rows that were set aside."""
+    """A run that does only the steps that a trial makes. ``read`` returns rows that were set aside."""
 
     def __init__(self, running: Running, read: Callable[[list[str], list[Column], str], Any]) -> None:
         super().__init__(running)
         self._read = read
 
     def stop(self, timeout: float | None = 20) -> bool:  # noqa: ARG002
-        """Nothing runs by itself."""
+        """Do nothing, as no step is running, and return True."""
         return True
 
     def finish(self) -> None:
-        """Leave it to the trial."""
+        """Do nothing: the trial ends the input."""
 
     def _rows(self, paths: list[str], columns: list[Column], condition: str) -> Any:
         return self._read(paths, columns, condition)
 
 
 class ManualClock:
-    """A clock that shows what it was set to.
+    """A clock that shows the time that it was set to.
 
     >>> ManualClock(datetime(1970, 1, 1, 0, 1))()
     60.0
@@ -46,5 +46,5 @@ class ManualClock:
 
     @property
     def micros(self) -> int:
-        """What it shows in microseconds since the epoch, as engines read it."""
+        """The time in microseconds since the epoch."""
         return int(self() * 1_000_000)

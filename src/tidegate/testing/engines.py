@@ -1,4 +1,4 @@
-"""The engines that a flow is tried on, by name; and what each of them can do for a trial."""
+"""The engines that a trial can use, by name, and the protocol by which a trial drives them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENGINES", "Driver", "Engine", "Given", "Setting"]
 
-#: The names, and what they run on. Those that are bounded take all rows at once, as `Flow.compute` does.
+#: The names of the engines, and what they run on. Bounded ones take all rows at once, as `Flow.compute` does.
 ENGINES: Mapping[str, str] = {
     "specification": "the executable specification, in plain Python: milliseconds",
     "local": "the local engine, step by step, with a checkpoint",
@@ -36,7 +36,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a source is given in a step: rows, and then times that are complete from then on."""
+    """What a source gets in a step: rows, and then the times that are complete after them."""
 
     rows: tuple[Row, ...] = ()
     complete: tuple[Any, ...] = ()
@@ -44,7 +44,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a flow is tried with: its plan, rows of tables, clocks, and whether its own watermark strategies act."""
+    """What a trial consists of: the plan, rows of tables, clocks, and whether declared watermark strategies act."""
 
     plan: Plan
     tables: Mapping[str, list[Row]]
@@ -54,17 +54,17 @@ class Setting:
 
 
 class Driver(ABC):
-    """A flow on an engine, step by step."""
+    """A flow on an engine that runs step by step."""
 
     @abstractmethod
     def step(self, given: Mapping[str, Given], *, partitions: int = 1) -> None:
-        """Make a step of what some sources are given."""
+        """Make a step with what some sources get. ``partitions`` is how many Spark splits the rows into."""
 
     def set_clock(self, now: datetime) -> None:  # noqa: B027
-        """Let the clock show an instant, and make a step of what comes of that."""
+        """Set the clock, and make a step with its ticks and beats."""
 
     def restart(self) -> None:  # noqa: B027
-        """Go on from the last commit, knowing nothing else."""
+        """Start a new engine, which continues from the last commit."""
 
     @abstractmethod
     def finish(self) -> None:
@@ -84,22 +84,21 @@ class Driver(ABC):
 
     @abstractmethod
     def why(self, sink: str, t: Any) -> list[Reason]:
-        """Return what holds a time of a sink back."""
+        """Return what holds a time back at a sink."""
 
     @abstractmethod
     def open_from(self, sink: str) -> list[Any]:
         """Return the least times of a sink that are not complete."""
 
     def close(self) -> None:  # noqa: B027
-        """Let go of all that is held."""
+        """Release everything."""
 
 
 @dataclass(slots=True)
 class Engine:
-    """An engine by name, with what it needs: a session of Spark, and a directory for checkpoints.
+    """An engine by name, with what it needs: a Spark session, and a directory for checkpoints.
 
-    Without a directory, trials have one for temporary files, in memory where that can be; without a session, Spark
-    starts one on this machine.
+    Without a directory, trials use a temporary one, in memory if possible. Without a session, a local one is started.
 
     >>> Engine("local").bounded, Engine("local-bounded").bounded
     (False, True)
@@ -108,9 +107,9 @@ class Engine:
     name: str = "specification"
     spark: SparkSession | None = None
     directory: Path | None = None
-    #: Options of the engine that tests of the engines themselves set.
+    #: Options that are passed on to the engine. Only tests of the engines themselves set them.
     options: Mapping[str, Any] = field(default_factory=dict)
-    #: All trials that were made with it.
+    #: All trials that use this engine.
     trials: list[Trial] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -130,7 +129,7 @@ class Engine:
         return self.name.endswith("bounded")
 
     def drive(self, setting: Setting) -> Driver:
-        """Return a flow on this engine, at its beginning."""
+        """Return a driver of a flow on this engine. No step was made yet."""
         if self.name == "specification":
             from tidegate.testing.specification import SpecificationDriver
 

@@ -1,4 +1,4 @@
-"""A plan as the Python that builds it; checked by building it, and comparing what comes out with the plan."""
+"""Writes Python code that builds a plan. The code is run, and its plan is compared with the original."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["flow_code"]
 
 
 def flow_code(plan: Plan) -> FlowCode | None:
-    """Return the code that builds a plan, or None if there is none that builds the same.
+    """Return code that builds a plan, or None if we can't write code that builds the same.
 
-    Functions and operators of the user's own are imported from where they are; those that are nowhere to be imported
-    from are listed as ``opaque``, and have a line to be filled in.
+    Functions and operators of users are imported. Those that can't be imported are listed as ``opaque``, and the code
+    has a line for each, to be filled in.
     """
     code = FlowCode(imports={"import tidegate as tg"})
     zone = f", timezone={plan.timezone!r}" if plan.timezone != "UTC" else ""
@@ -31,7 +31,7 @@ def flow_code(plan: Plan) -> FlowCode | None:
 
 
 def _builds(code: FlowCode, plan: Plan) -> bool:
-    """Whether the code builds the same: the same operators before each sink, and the same sources."""
+    """Whether the code builds the same plan: the same operators before each sink, and the same sources."""
     built: dict[str, Any] = {}
     try:
         exec(code.text, built)
@@ -42,5 +42,5 @@ def _builds(code: FlowCode, plan: Plan) -> bool:
         half = len(alike) // 2
         return alike[:half] == alike[half:] and {s.id: s for s in plan.sources} == {s.id: s for s in found.sources}
     except Exception:
-        # Whatever is wrong with it, it is not what the test has.
+        # Code that fails does not build the same plan, whatever the error is.
         return False

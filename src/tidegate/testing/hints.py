@@ -1,4 +1,4 @@
-"""Why rows may be missing: times that are not complete yet, and who holds them; rows that were late or rejected."""
+"""Hints why rows are missing: their time is not complete yet, or rows were late or rejected."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["hints"]
 
-#: So many times are looked at, and so many rows named: a hint is no list.
+#: At most this many times, reasons and rows are named, to keep the hint short.
 _MOST = 2
 
 
 def hints(trial: Trial, sink: str, found: Difference, times: Sequence[str]) -> list[str]:
-    """Return what a reader should look at first."""
+    """Return hints about a difference, one line for each."""
     plan = trial.setting.plan
     schema = plan[next(s.input for s in plan.sinks if s.name == sink)].schema
     lines: list[str] = []
@@ -56,7 +56,7 @@ def _not_complete(trial: Trial, sink: str, t: Any) -> list[str]:
 
 
 def _set_aside(trial: Trial, source: Source) -> list[str]:
-    """Return which rows of a source took no part."""
+    """Return lines about the late and rejected rows of a source."""
     lines = []
     late = trial._driver.late(source.id)
     if late:
@@ -73,7 +73,7 @@ def _operator(trial: Trial, name: Any) -> Any:
 
 
 def _first(t: Any) -> bool:
-    """Whether a time is before all others."""
+    """Whether a time is the least of all."""
     parts = t if isinstance(t, tuple) else (t,)
     return all(p is BOTTOM or (not isinstance(p, Bound) and p == getattr(type(p), "min", None)) for p in parts)
 

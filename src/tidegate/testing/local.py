@@ -1,4 +1,4 @@
-"""The local engine for trials: steps are made when the trial says so, and answers are read where they are written."""
+"""The local engine for trials. The trial makes the steps, and answers are read from the files of the outputs."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from tidegate.testing.plans import driven
 __all__ = ["LocalDriver", "place_for", "plain", "session", "set_aside", "timed_lines"]
 
 _MEMORY = Path("/dev/shm")
-#: So many bytes have to be free there.
+#: How many bytes must be free there.
 _ROOM = 256 << 20
 
 
 @cache
 def session() -> Local:
-    """Return the session that all trials share: to open one takes longer than most steps."""
+    """Return the session that all trials share, because to open one takes longer than most steps."""
     return local(threads=1)
 
 
@@ -68,7 +68,7 @@ class LocalDriver(Driver):
         return prepare(self._plan, session(), inputs, outputs, files, clock=self._clock, **self._options)
 
     def step(self, given: Mapping[str, Given], *, partitions: int = 1) -> None:  # noqa: ARG002
-        """Hand over what is given, and make a step of it."""
+        """Put the rows and times into the feeds, and make a step."""
         for name, came in given.items():
             source = next(s for s in self._plan.sources if s.id == name)
             rows = table_of(came.rows, given_schema(source).columns)
@@ -76,12 +76,12 @@ class LocalDriver(Driver):
         self._engine.step()
 
     def set_clock(self, now: datetime) -> None:
-        """Set the clock, and make a step of what it shows."""
+        """Set the clock, and make a step with its ticks and beats."""
         self._clock.now = now
         self._engine.step()
 
     def restart(self) -> None:
-        """Begin with an engine that knows nothing but the checkpoint."""
+        """Start a new engine, which continues from the checkpoint."""
         self._engine.close()
         self._engine = self._begin()
 
@@ -96,21 +96,21 @@ class LocalDriver(Driver):
         return rows_of(found, schema)
 
     def late(self, source: str) -> list[Row]:
-        """Return what was set aside as late."""
+        """Return the late rows of a source."""
         found = self._run.late(source)
         return set_aside(found.fetchall(), found.columns)
 
     def rejected(self, name: str) -> list[Row]:
-        """Return what was set aside, with the reason."""
+        """Return the rows that a source or an operator rejected, with the reason."""
         found = self._run.rejected(name)
         return set_aside(found.fetchall(), found.columns, reason=True)
 
     def why(self, sink: str, t: Any) -> list[Reason]:
-        """Return what holds a time back."""
+        """Return what holds a time back at a sink."""
         return self._run.why(t, sink)
 
     def open_from(self, sink: str) -> list[Any]:
-        """Return the least times that are not complete."""
+        """Return the least times of a sink that are not complete."""
         return list(self._run.frontiers()[sink])
 
     @property
@@ -124,20 +124,20 @@ class LocalDriver(Driver):
 
 
 def place_for(owner: object, directory: Path | None) -> Path:
-    """Return a directory that is gone when its owner is; in memory, if no other is given and there is room."""
+    """Return a new directory, which is deleted together with its owner. It is in ``directory``, or in memory."""
     place = Path(tempfile.mkdtemp(prefix="tidegate-trial-", dir=directory or _in_memory()))
     weakref.finalize(owner, shutil.rmtree, place, ignore_errors=True)
     return place
 
 
 def _in_memory() -> Path | None:
-    """Return a directory in memory: a checkpoint is many small files that are forced to disk, which takes long."""
+    """Return a directory in memory, where checkpoints are written faster than to a disk; None if there is no room."""
     usable = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM
     return _MEMORY if usable else None
 
 
 def timed_lines(flow: Plan, name: str, times: Sequence[Any]) -> list[str]:
-    """Return the line that says which times of a source are complete; none if its strategy is not told."""
+    """Return the line of a signal that says which times of a source are complete; none if it takes no signals."""
     source = next(s for s in flow.sources if s.id == name)
     if not times or not policy_of(source).reads_lines:
         return []
@@ -146,7 +146,7 @@ def timed_lines(flow: Plan, name: str, times: Sequence[Any]) -> list[str]:
 
 
 def rows_of(found: duckdb.DuckDBPyRelation, schema: Schema) -> list[Row]:
-    """Return the rows of a result; raise if its columns are not those that were derived when the flow was built."""
+    """Return the rows of a result. Raise if its columns are not those of ``schema``, which the flow derived."""
     settled = [Column(name, spark_type(str(type_))) for name, type_ in zip(found.columns, found.types, strict=True)]
     derived = [
         Column(c.name, (c.type or s.type or "").replace("TIMESTAMP_NTZ", "TIMESTAMP"))
@@ -157,7 +157,7 @@ def rows_of(found: duckdb.DuckDBPyRelation, schema: Schema) -> list[Row]:
 
 
 def set_aside(rows: Sequence[Sequence[Any]], columns: Sequence[str], *, reason: bool = False) -> list[Row]:
-    """Return rows that were set aside as they came; with ``reason``, with one more column."""
+    """Return rows that were set aside, as they were sent; ``reason`` adds the column ``reason``."""
     found = [dict(zip(columns, map(plain, row), strict=True)) for row in rows]
     return [{**aside["row"], **({"reason": aside["reason"]} if reason else {})} for aside in found]
 
@@ -170,7 +170,7 @@ def _read_aside(paths: list[str], columns: list[Column], condition: str) -> duck
 
 
 def plain(value: Any) -> Any:
-    """Return a value with instants without a zone, in UTC."""
+    """Return a value in which all instants are in UTC and have no zone."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The Spark engine for trials: batches are handed to it as Spark's query would, without the query around them."""
+"""The Spark engine for trials. It gets batches as from a streaming query, but no query runs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SparkDriver(Driver):
         return prepare(self._plan, spark, frames, outputs, files, clock=self._clock, **self._options)
 
     def step(self, given: Mapping[str, Given], *, partitions: int = 1) -> None:
-        """Hand a batch over as the next step."""
+        """Make a step with a batch of the rows and times."""
         runtime = spark_runtime(self._spark)
         inputs = {s.id: self._frame(s, given.get(s.id, Given()).rows) for s in self._plan.sources}
         batch = united(self._plan, runtime, inputs, self._signals(given))
@@ -75,7 +75,7 @@ class SparkDriver(Driver):
                 self._ticks[source.id] = tick
                 rows.append({schema.names[0]: datetime.fromtimestamp(tick / 1_000_000, UTC).replace(tzinfo=None)})
         if policy_of(source).reads_lines:
-            # Whether rows come with the step of another flow is asked of all that are told something.
+            # A source with signals may follow another flow. Then its rows have the number of that flow's step.
             schema = schema.of((*schema.columns, Column(STEP, "BIGINT")))
             rows = [{**row, STEP: None} for row in rows]
         return frame(self._spark, schema, rows)
@@ -92,12 +92,12 @@ class SparkDriver(Driver):
         return found
 
     def set_clock(self, now: datetime) -> None:
-        """Set the clock, and make a step of what it shows."""
+        """Set the clock, and make a step with its ticks and beats."""
         self._clock.now = now
         self.step({})
 
     def restart(self) -> None:
-        """Begin with an engine that knows nothing but the checkpoint."""
+        """Start a new engine, which continues from the checkpoint."""
         self._engine = self._begin()
 
     def finish(self) -> None:
@@ -110,19 +110,19 @@ class SparkDriver(Driver):
         return rows_of(read(self._spark, str(self._place / sink)), schema)
 
     def late(self, source: str) -> list[Row]:
-        """Return what was set aside as late."""
+        """Return the late rows of a source."""
         return [aside["row"] for aside in python_rows(self._run.late(source))]
 
     def rejected(self, name: str) -> list[Row]:
-        """Return what was set aside, with the reason."""
+        """Return the rows that a source or an operator rejected, with the reason."""
         return [{**aside["row"], "reason": aside["reason"]} for aside in python_rows(self._run.rejected(name))]
 
     def why(self, sink: str, t: Any) -> list[Reason]:
-        """Return what holds a time back."""
+        """Return what holds a time back at a sink."""
         return self._run.why(t, sink)
 
     def open_from(self, sink: str) -> list[Any]:
-        """Return the least times that are not complete."""
+        """Return the least times of a sink that are not complete."""
         return list(self._run.frontiers()[sink])
 
     @property
@@ -141,13 +141,13 @@ class SparkDriver(Driver):
 
 
 def frame(spark: SparkSession, schema: Schema, rows: Sequence[Row]) -> DataFrame:
-    """Return rows as a DataFrame in one partition: those of tests are few."""
+    """Return rows as a DataFrame in one partition, as tests have few rows."""
     data = [tuple(_zoned(row[c.name], c) for c in schema.columns) for row in rows]
     return spark.createDataFrame(data, struct_type(schema.columns), verifySchema=False).coalesce(1)
 
 
 def rows_of(found: DataFrame, schema: Schema) -> list[Row]:
-    """Return the rows of a result; raise if its columns are not those that were derived when the flow was built."""
+    """Return the rows of a result. Raise if its columns are not those of ``schema``, which the flow derived."""
     settled = columns_of(found.schema)
     derived = [Column(c.name, c.type or s.type) for c, s in zip(schema.columns, settled, strict=True)]
     assert derived == list(settled), f"{list(map(str, derived))} were derived, {list(map(str, settled))} came out"
@@ -155,5 +155,5 @@ def rows_of(found: DataFrame, schema: Schema) -> list[Row]:
 
 
 def _zoned(value: Any, column: Column) -> Any:
-    """Return an instant with its zone: PySpark reads one without a zone in that of the machine."""
+    """Return an instant with the zone UTC. Without one, PySpark would take it for the local time of the machine."""
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) and column.type == "TIMESTAMP" else value

@@ -1,4 +1,4 @@
-"""Operators as the calls that a user writes, one rule for each kind; spans in words, expressions as they were bound."""
+"""Writes an operator of a plan as the call that a user writes, such as ``clicks.where('n > 1')``."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["NoSuchCall", "call_code"]
 
 
 class NoSuchCall(Exception):
-    """An operator that only rewrites make."""
+    """Raised for an operator that no call makes: only rewrites of a plan do."""
 
 
 def _call(on: str, verb: str, *arguments: Any, **named: Any) -> str:
-    """Return a call; of named arguments, those that are None or empty are left out."""
+    """Return the code of a call ``on.verb(…)``. Named arguments that are None or empty are left out."""
     given = [a if isinstance(a, _Raw) else repr(a) for a in arguments]
     given += [f"{n}={v if isinstance(v, _Raw) else repr(v)}" for n, v in named.items() if v not in (None, [], (), "")]
     return f"{on}.{verb}({', '.join(given)})"
 
 
 class _Raw(str):
-    """Code, and not a text."""
+    """An argument that is code already, such as a name, and is not quoted."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ def _ddl(columns: Sequence[Column]) -> str:
 
 @singledispatch
 def call_code(operator: PlanOperator, writer: CodeWriter) -> str:  # noqa: ARG001
-    """Return the call that makes an operator."""
+    """Return the code of the call that makes an operator."""
     raise NoSuchCall(operator.verb)
 
 
@@ -159,7 +159,7 @@ def _(operator: operators.Process, writer: CodeWriter) -> str:
 
 
 def _framed(operator: Any, writer: CodeWriter) -> str:
-    """Return the windows or sessions of a stream."""
+    """Return the code of the call ``window`` or ``session`` before an operator."""
     frame, on = operator.frame, writer.first(operator)
     over = writer.over(operator, frame.over)
     if isinstance(frame, SessionFrame):
@@ -199,7 +199,7 @@ def _(operator: operators.WindowApply, writer: CodeWriter) -> str:
 
 
 def _ranked(operator: Any) -> tuple[str, list[Any], dict[str, Any]]:
-    """Return the verb, and the arguments that say what is ranked."""
+    """Return the method, its arguments and its named arguments for an operator that ranks rows."""
     by = _texts(operator.by)
     if not operator.ranked:
         return "latest", [by], {}

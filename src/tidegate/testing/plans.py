@@ -1,4 +1,4 @@
-"""What an engine is given in a trial: the plan, with watermarks by hand or as declared; rows of tables; and clocks."""
+"""What an engine gets in a trial: the plan with its watermark strategies, rows of tables, and clocks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["clocks_of", "driven", "is_by_hand", "tables_of"]
 
 
 def driven(setting: Setting) -> Plan:
-    """Return the plan with the strategies that a trial lets act.
+    """Return the plan with the watermark strategies of a trial: by hand, or as declared.
 
-    A frontier that another flow publishes comes from outside in any case: there, the test is the other flow.
+    A source that follows another flow is always by hand: the test takes the place of that flow.
     """
     plan = ticking(setting.plan, setting.clocks)
     operators = tuple(
@@ -30,12 +30,12 @@ def driven(setting: Setting) -> Plan:
 
 
 def is_by_hand(source: Source, setting: Setting) -> bool:
-    """Whether a trial says which times of a source are complete."""
+    """Whether the test says which times of a source are complete, with `Trial.advance`."""
     return source.id not in setting.clocks and (not setting.declared or isinstance(source.watermark, Published))
 
 
 def tables_of(plan: Plan, given: Mapping[str, Iterable[Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of each table of a flow, checked."""
+    """Return the rows of each table of a flow; raise if a table is unknown or missing."""
     known = [table.id for table in plan.tables]
     for name in given:
         if name not in known:
@@ -51,7 +51,7 @@ def tables_of(plan: Plan, given: Mapping[str, Iterable[Any]]) -> dict[str, list[
 
 
 def clocks_of(plan: Plan, given: Mapping[str, Any], *, declared: bool) -> dict[str, Clock]:
-    """Return the clocks that sources are, checked."""
+    """Return the clocks of sources that are clocks; raise if a source is unknown, or watermarks are by hand."""
     known = [source.id for source in plan.sources]
     for name in given:
         if name not in known or not declared:

@@ -1,6 +1,6 @@
-"""The plugin of pytest: the fixture ``engine``, differences of rows in assertions, and scripts of failing trials.
+"""The pytest plugin: the fixture ``engine``, differences of rows in assertions, and scripts of failing trials.
 
-It is registered with the package, and imports nothing of it before a test asks for an engine.
+Every run of pytest loads it, so it imports nothing else of Tidegate before a test uses an engine.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _DEFAULT = "specification,local"
-#: The engine of a test that is running.
+#: The key under which a running test has its engine.
 _ENGINE: pytest.StashKey[Any] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option and the setting that say on which engines tests run."""
+    """Add the option and the setting for the engines that tests run on."""
     group = parser.getgroup("tidegate")
     what = "engines that the fixture `engine` of tidegate runs a test on, with commas between them"
     group.addoption("--tidegate-engines", metavar="NAMES", default=None, help=f"{what} (default: {_DEFAULT})")
@@ -32,9 +32,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test that uses our engine once on each."""
-    # Others may have a parameter ``engine`` of their own, from this hook in their conftest, which was called before.
-    # Nothing public tells; before pytest 8, such a parameter was in ``funcargs``.
+    """Run each test that uses our fixture ``engine`` once on each engine."""
+    # A project may define a parameter ``engine`` of its own, with this hook in its conftest, which is called before
+    # ours. No public API says so. Before pytest 8, such a parameter was in ``funcargs``.
     calls = getattr(metafunc, "_calls", ())
     theirs = any("engine" in {**call.params, **getattr(call, "funcargs", {})} for call in calls)
     if "tidegate_engine_name" in metafunc.fixturenames and not theirs:
@@ -45,13 +45,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def tidegate_engine_name() -> str:
-    """Return the name of an engine; tests get each that was asked for."""
+    """Return the name of an engine. The plugin runs tests with each engine that was chosen."""
     raise AssertionError("it is given by pytest_generate_tests")
 
 
 @pytest.fixture(scope="session")
 def tidegate_spark() -> Iterator[SparkSession]:
-    """A session of Spark on this machine, one for each worker of pytest; define it anew to give another."""
+    """Yield a local Spark session that all tests share. Override this fixture to use another session."""
     from tidegate.extras import require
 
     require("spark", "--tidegate-engines=spark")
@@ -64,7 +64,7 @@ def tidegate_spark() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def engine(request: pytest.FixtureRequest, tidegate_engine_name: str) -> Iterator[Engine]:
-    """An engine to try flows on: ``tt.trial(flow, engine)``. A test that takes it runs on each that is asked for."""
+    """Yield an engine for trials: ``tt.trial(flow, engine)``. A test with this fixture runs on each chosen engine."""
     from tidegate.testing.engines import Engine
 
     made = Engine(tidegate_engine_name)
@@ -74,14 +74,14 @@ def engine(request: pytest.FixtureRequest, tidegate_engine_name: str) -> Iterato
     yield made
     for trial in made.trials:
         trial.close()
-    # Nobody asks for scripts any more, and a test lives as long as the session.
+    # Scripts are not needed any more, and pytest would keep the engine until its session ends.
     del request.node.stash[_ENGINE]
 
 
-# Not `wrapper=True`: where a pluggy before 1.2 is installed, pytest would not even start.
+# With `wrapper=True`, pytest would not start where pluggy is older than 1.2.
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-    """Print the trials of a test that failed as scripts."""
+    """If a test failed, add its trials to the report, as scripts."""
     report = (yield).get_result()
     made = item.stash.get(_ENGINE, None)
     if made is not None and report.when == "call" and report.failed:
@@ -91,7 +91,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> list[str] | None:
-    """Explain why rows of a trial are not those that an assertion expects."""
+    """Return lines that explain a failed assertion about the rows of a trial."""
     import sys
 
     known = sys.modules.get("tidegate.testing.differences")

@@ -1,4 +1,4 @@
-"""What a test did with a trial, call by call: to do it again otherwise, and to write it down as a program."""
+"""Records the calls of a test on a trial, to run them again with variations or to write them as a script."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["Asked", "Clocked", "Finished", "Op", "Recording", "Restarted", "Step
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """A call of a test that an engine is told of."""
+    """A call of a test."""
 
     def on(self, driver: Driver) -> None:
-        """Do it on an engine."""
+        """Make the call on an engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stepped(Op):
-    """A step."""
+    """A step was made."""
 
     given: Mapping[str, Given]
     partitions: int = 1
@@ -44,16 +44,16 @@ class Clocked(Op):
     now: datetime
 
     def on(self, driver: Driver) -> None:
-        """Set it."""
+        """Set the clock."""
         driver.set_clock(self.now)
 
 
 @dataclass(frozen=True, slots=True)
 class Restarted(Op):
-    """The engine went on from its checkpoint."""
+    """The engine was restarted from its checkpoint."""
 
     def on(self, driver: Driver) -> None:
-        """Restart it."""
+        """Restart the engine."""
         driver.restart()
 
 
@@ -62,15 +62,15 @@ class Finished(Op):
     """The input ended."""
 
     def on(self, driver: Driver) -> None:
-        """End it."""
+        """End the input."""
         driver.finish()
 
 
 @dataclass(frozen=True, slots=True)
 class Asked(Op):
-    """Something was asked: ``rows`` or ``expect`` of a sink, ``late`` or ``rejected`` of a source.
+    """Rows were read: ``what`` is ``rows`` or ``expect`` (of a sink), ``late`` or ``rejected`` (of a source).
 
-    ``answer`` is all that was there to be read by then; ``wanted`` is what the test expected to be new.
+    ``answer`` has all rows so far; ``wanted`` has the new rows that the test expected.
     """
 
     what: str
@@ -79,7 +79,7 @@ class Asked(Op):
     wanted: list[dict[str, Any]] | None = None
 
     def again(self, driver: Driver) -> list[dict[str, Any]]:
-        """Return what another run answers."""
+        """Return the rows that another run has for this question."""
         match self.what:
             case "late":
                 return driver.late(self.name)
@@ -94,7 +94,7 @@ class Recording:
 
     setting: Setting
     engine: Engine
-    #: What built the flow, if a test gave that.
+    #: The function that built the flow, if the test passed one.
     factory: Callable[[], Flow] | None = None
     ops: list[Op] = field(default_factory=list)
 
@@ -104,7 +104,7 @@ _OPEN: ContextVar[tuple[list[Recording], ...]] = ContextVar("recordings", defaul
 
 @contextmanager
 def recorded() -> Iterator[list[Recording]]:
-    """Yield a list that gets what is recorded of all trials that are made meanwhile."""
+    """Yield a list. The recordings of all trials that are made in this context are added to it."""
     found: list[Recording] = []
     token = _OPEN.set((*_OPEN.get(), found))
     try:
@@ -114,5 +114,5 @@ def recorded() -> Iterator[list[Recording]]:
 
 
 def recordings() -> tuple[list[Recording], ...]:
-    """Return the lists that a new trial is noted in."""
+    """Return the lists to which a new trial adds its recording."""
     return _OPEN.get()

@@ -1,4 +1,4 @@
-"""A trial as a program: complete Python that does what the test did, to be pasted and run without pytest."""
+"""Writes a trial as a Python script that runs without pytest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["literal", "script"]
 
 
 def script(recording: Recording, *, title: str = "") -> str:
-    """Return a recording as a program; ``title`` is its first line."""
+    """Return a recording as a script. ``title`` is a comment at its beginning."""
     head, build = _flow(recording)
     calls = [line for op in _shortened(recording.ops) for line in _call(op)]
     lines = [f"# {line}" for line in title.splitlines()]
@@ -27,7 +27,7 @@ def script(recording: Recording, *, title: str = "") -> str:
 
 
 def _flow(recording: Recording) -> tuple[list[str], list[str]]:
-    """Return imports, and the lines that build the flow: from its plan, or by what built it."""
+    """Return the imports and the lines that build the flow: written from its plan, or a call of its factory."""
     plan = recording.setting.plan
     code = flow_code(plan)
     if code is not None and not code.opaque:
@@ -57,7 +57,7 @@ def _trial(recording: Recording) -> str:
 
 
 def _shortened(ops: Sequence[Op]) -> list[Op]:
-    """Return the calls, without questions that are asked again later: of those that only look, the last is enough."""
+    """Return the calls without questions that are asked again later. All ``expect`` are kept."""
     last = {(op.what, op.name): i for i, op in enumerate(ops) if isinstance(op, Asked)}
     return [
         op
@@ -99,7 +99,7 @@ def _events(came: Given) -> list[str]:
 
 
 def _row(row: Mapping[str, Any]) -> str:
-    """Return a row without what is NULL."""
+    """Return the code of a row, without columns that are NULL."""
     return _mapping({name: literal(value) for name, value in row.items() if value is not None})
 
 
@@ -108,13 +108,13 @@ def _mapping(given: Mapping[str, str]) -> str:
 
 
 def _list(given: Sequence[str]) -> str:
-    """Return a list, on several lines if it is long."""
+    """Return the code of a list, on several lines if it is long."""
     line = f"[{', '.join(given)}]"
     return line if len(line) < 100 else "[\n" + "".join(f"    {item},\n" for item in given) + "]"
 
 
 def literal(value: Any) -> str:
-    """Return a value as a test writes it: instants and dates as texts.
+    """Return the code of a value, with instants and dates as texts.
 
     >>> from datetime import datetime
     >>> literal({"start": datetime(2026, 1, 1), "x": [None, float("nan")]})

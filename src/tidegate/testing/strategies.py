@@ -1,6 +1,6 @@
-"""Watermark strategies on rows in plain Python, for the specification, which knows none of its own.
+"""Watermark strategies in plain Python, for trials on the specification.
 
-What a strategy sees of the rows is worked out here; how it moves the frontier by that is said in `engine/policies`.
+This module computes what a strategy sees of the rows. `engine/policies` says how the frontier moves.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ __all__ = ["SourceProgress", "due_beat"]
 
 
 class SourceProgress:
-    """How far the sources of a flow are, as engines count it; it stands for an engine where `Run` asks for one."""
+    """The marks and frontiers of a flow's sources, as an engine has them. `Run` takes it in place of an engine."""
 
     def __init__(self, plan: Plan, setting: Setting, clock: ManualClock) -> None:
-        #: As engines have it: times are values or products of values.
+        #: The flow with times as coordinates, as engines have them.
         self.flow = embedded(plan)
         self.clock = clock
         self.marks = {source.id: Marks.start(source) for source in self.flow.sources}
@@ -50,7 +50,7 @@ class SourceProgress:
         return {name: marks.frontier for name, marks in self.marks.items()}
 
     def step(self, given: Mapping[str, Given]) -> dict[str, Given]:
-        """Return, for each source, the rows of a step with their times, and the times that are complete after it."""
+        """Return the rows of each source in a step, with their times, and the times that are complete after it."""
         beat = due_beat(self, self.clock.micros)
         arrived = Running.arrival_time(self)  # type: ignore[arg-type]
         found: dict[str, Given] = {}
@@ -70,12 +70,15 @@ class SourceProgress:
         return found
 
     def finish(self) -> None:
-        """Complete everything."""
+        """Make all times complete."""
         self.marks = {name: marks.ended() for name, marks in self.marks.items()}
         self.tracking.move(self._frontiers)
 
     def _rows_and_watermarks(self, source: Source, given: Given, arrived: int) -> tuple[list[Row], list[Any]]:
-        """Return the rows that came to a source, and the watermarks that did."""
+        """Return the rows that a source gets in a step, and its watermarks.
+
+        Arrival times and ticks of clocks are added. Punctuations are watermarks, and not rows.
+        """
         rows, schema = list(given.rows), self._users[source.id].schema
         if isinstance(source.watermark, Arriving):
             (column,) = schema.times
@@ -97,7 +100,7 @@ class SourceProgress:
         return [row for row, mark in zip(rows, is_mark, strict=True) if not mark], marks
 
     def _seen(self, source: Source, rows: Sequence[Row], done: Iterable[Any], beat: Beat | None) -> Seen:
-        """Return what a strategy sees of some rows, as an engine tells it."""
+        """Return what a strategy sees of some rows, in the form in which engines pass it."""
         policy, user = policy_of(source), self._users[source.id]
         if policy.reads_lines:
             line = line_of(source.schema, [_on_axes(source.schema, t) for t in done])
@@ -121,7 +124,10 @@ class SourceProgress:
 
 
 def due_beat(running: Any, now: int) -> Beat | None:
-    """Return what the clock shows, if somebody listens to it and it is time to hear it; as the local engine has it."""
+    """Return the beat of the clock that is due now; None if none is due, or no source needs beats.
+
+    The local engine does the same.
+    """
     pulse = min((p for s in running.flow.sources if (p := policy_of(s).pulse) is not None), default=None)
     if pulse is None:
         return None
@@ -133,7 +139,7 @@ def due_beat(running: Any, now: int) -> Beat | None:
 
 
 def completed_times(schema: Schema, frontier: Any) -> list[Any]:
-    """Return the greatest times that are complete, as a user knows them, from the frontier of an engine."""
+    """Return the greatest complete times, as users write times, from a frontier of an engine."""
     at = schema.coordinates
     if at is None:
         return list(complete_times(schema.order, frontier))
@@ -148,12 +154,12 @@ def completed_times(schema: Schema, frontier: Any) -> list[Any]:
 
 
 def _on_axes(schema: Schema, t: Any) -> Any:
-    """Return a user's time as an engine has it."""
+    """Return a time of a user as coordinates, as engines have it."""
     return schema.coordinates.time_on_axes(t) if schema.coordinates else t
 
 
 def _mark(schema: Schema, row: Row) -> Any:
-    """Return the watermark that a row is: NULL in one of several time columns stands for every value."""
+    """Return the watermark of a punctuation. NULL in one of several time columns stands for every value."""
     if schema.ordered is not None and len(schema.time) == 1:
         return schema.time_of(row)
     parts = tuple(TOP if row[name] is None else row[name] for name in schema.time)
@@ -161,14 +167,14 @@ def _mark(schema: Schema, row: Row) -> Any:
 
 
 def _has_time(schema: Schema, bounds: Sequence[Limit], row: Row) -> bool:
-    """Whether a row is not rejected at its source."""
+    """Whether a row has a time that its source does not reject."""
     if any(row[name] is None for name in schema.time) or schema.time_of(row) is None:
         return False
     return all(units(row[limit.column], limit.type) in limit for limit in bounds)
 
 
 def _greatest(schema: Schema, rows: Sequence[Row]) -> dict[str, int | None]:
-    """Return the greatest value of each time column, in units; of a sum, of each side."""
+    """Return the greatest value of each time column, in units. For a sum of orders, return that of each side."""
     if schema.ordered is not None:
         times = [schema.time_of(row) for row in rows]
         sides = [

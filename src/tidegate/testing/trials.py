@@ -1,4 +1,4 @@
-"""A trial: a flow on an engine that a test drives. Events in, answers out, time moved by hand."""
+"""A trial: a flow on an engine that a test drives. The test sends events, moves time by hand and reads answers."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def trial(
     clocks: Mapping[str, Any] | None = None,
     now: str | datetime = _EPOCH,
 ) -> Trial:
-    """Return a flow on an engine, at its beginning, for a test to drive.
+    """Return a trial: a flow on an engine, for a test to drive.
 
     ``flow`` is a flow, or a function that builds one. ``engine`` is what the fixture ``engine`` gives, or the name of
     an engine (`ENGINES`). ``tables`` has the rows of each table of the flow.
 
-    ``watermarks="by hand"`` runs the flow as it is, but for what completes its times: that is `Trial.advance`, whatever
-    strategy a source declares. With ``watermarks="declared"`` the sources' own strategies act on the rows that are
-    sent, so that a test can try a delay. Clocks are set by hand then, with `Trial.clock`; they begin at ``now``.
-    ``clocks`` gives sources that are ticks of a clock the span between them, or ``tg.clock(…)``.
+    With ``watermarks="by hand"``, times become complete only by `Trial.advance`, whatever strategy a source declares.
+    With ``watermarks="declared"``, the declared strategies decide, so that a test can try a delay. The test then sets
+    the clock with `Trial.clock`; it begins at ``now``. ``clocks`` is for sources that are clocks: the span between two
+    ticks, or ``tg.clock(…)``, by name.
 
     >>> import tidegate as tg
     >>> flow = tg.Flow("clicks")
@@ -82,7 +82,7 @@ def trial(
 
 
 class Trial:
-    """A flow on an engine, driven by a test. Each call that gives something is a step of its own.
+    """A flow on an engine, driven by a test. Each call that sends something is a step.
 
     >>> import tidegate as tg
     >>> flow = tg.Flow("clicks")
@@ -123,24 +123,24 @@ class Trial:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # Events in.
+    # Sending events.
 
     def send(self, source: str, *events: Any) -> None:
-        """Give a source rows, as dicts or tuples of its columns, in one step; in dicts, columns left out are NULL.
+        """Send rows to a source in one step. Rows are dicts or tuples; columns that a dict leaves out are NULL.
 
-        Times may be texts. ``tg.WM(t)`` among the rows is as `advance`: rows behind it come in a step of their own.
+        Times may be texts. ``tg.WM(t)`` among the rows has the effect of `advance`: rows after it are in another step.
         """
         self.step({source: events})
 
     def advance(self, source: str, time: Any) -> None:
-        """Let a source say that a time, and all at or below it, is complete: ``WM(time)``. A row there is late then.
+        """Make a time, and all times below it, complete at a source: ``WM(time)``. Rows sent there later are late.
 
         With several time columns, ``time`` is a tuple; `TOP` in it stands for every value.
         """
         self.step({source: [WM(time)]})
 
     def step(self, given: Mapping[str, Iterable[Any]], *, partitions: int = 1) -> None:
-        """Give several sources rows and watermarks in one step. ``partitions`` is how many Spark has the rows in."""
+        """Send rows and watermarks to several sources in one step. Spark splits the rows into ``partitions``."""
         self._check_open("step")
         steps: list[dict[str, Given]] = []
         for name, events in given.items():
@@ -151,7 +151,7 @@ class Trial:
             self._do(Stepped(each, partitions))
 
     def clock(self, time: str | datetime) -> None:
-        """Set the clock: what it completes is complete after this, and rows that are sent arrive then."""
+        """Set the clock. Times may become complete by that, and rows that are sent later arrive at this time."""
         self._check_open("clock")
         if not self.setting.declared:
             raise self._error(
@@ -161,7 +161,7 @@ class Trial:
         self._do(Clocked(typed(time, "TIMESTAMP")))
 
     def restart(self) -> None:
-        """Go on from the checkpoint, as after a failure: with a new engine, which knows nothing else."""
+        """Start a new engine, which continues from the checkpoint as after a failure."""
         self._check_open("restart")
         self._do(Restarted())
 
@@ -171,20 +171,20 @@ class Trial:
         self._do(Finished())
         self._over = True
 
-    # Answers out.
+    # Reading answers.
 
     def rows(self, sink: str) -> Rows:
-        """Return all answers of a sink so far, in the order of time."""
+        """Return all answers of a sink so far, sorted by time."""
         schema = self._schema(sink)
         found = Rows(self._driver.rows(sink), schema.names, (self, sink))
         self.recording.ops.append(Asked("rows", sink, list(found)))
         return found
 
     def expect(self, sink: str, rows: Iterable[Any]) -> None:
-        """Raise, with what differs, unless exactly these rows came out of a sink since it was last asked for.
+        """Raise unless the new rows of a sink, since the last `expect`, are exactly these. The error says what differs.
 
-        Order does not matter. Rows are dicts, or tuples of all columns. Dicts may leave columns out, all the same ones:
-        these are not looked at.
+        Order does not matter. Rows are dicts, or tuples of all columns. Dicts may leave out columns, which are then not
+        compared; all must leave out the same ones.
         """
         schema = self._schema(sink)
         wanted = [self._expected_row(row, schema, sink) for row in rows]
@@ -201,7 +201,7 @@ class Trial:
             ).at(f"flow {self._plan.name!r} on {self.engine}")
 
     def _new(self, sink: str) -> Rows:
-        """Return what came out since the sink was last asked for."""
+        """Return the rows of a sink that came since the last `expect`."""
         schema = self._schema(sink)
         self._expected[sink] = self._expected.get(sink, 0) + 1
         now = self._driver.rows(sink)
@@ -216,14 +216,14 @@ class Trial:
         return Rows([dict(row) for row in found.surplus], schema.names, (self, sink))
 
     def late(self, source: str) -> Rows:
-        """Return the rows of a source that came too late, and took no part."""
+        """Return the late rows of a source."""
         schema = self._source(source).schema
         found = Rows(self._driver.late(source), schema.names)
         self.recording.ops.append(Asked("late", source, list(found)))
         return found
 
     def rejected(self, name: str) -> Rows:
-        """Return the rows of a source, or of an operator that moves rows, that could not take part, with ``reason``."""
+        """Return the rows that a source, or an operator that moves rows, rejected, with the column ``reason``."""
         known = [o.id for o in self._plan if isinstance(o, Source) or (isinstance(o, At) and o.rejects)]
         self._check_known(name, known, "a source")
         found = Rows(self._driver.rejected(name), (*self._plan[name].schema.names, "reason"))
@@ -231,34 +231,34 @@ class Trial:
         return found
 
     def why(self, sink: str, time: Any) -> list[Reason]:
-        """Return what holds a time of a sink back, as `Run.why` does: nothing if it is complete."""
+        """Return what holds a time back at a sink, as `Run.why` does; empty if it is complete."""
         return self._driver.why(sink, time_of(time, self._schema(sink), "a time"))
 
     def open_from(self, sink: str) -> list[Any]:
-        """Return the least times at which a sink may still give answers: none if everything is complete."""
+        """Return the least times at which a sink may still give answers; empty if everything is complete."""
         self._schema(sink)
         return self._driver.open_from(sink)
 
     def script(self) -> str:
-        """Return this trial so far as a program that does the same without pytest."""
+        """Return a Python script that does the same as this trial so far, without pytest."""
         from tidegate.testing.scripts import script
 
         return script(self.recording)
 
     def close(self) -> None:
-        """Let go of the engine, its checkpoint and its outputs; a trial that nobody has any more is closed as well."""
+        """Close the engine, and delete its checkpoint and outputs. Garbage collection of a trial does so, too."""
         self._over = True
         with suppress(Exception):
             self._driver.close()
 
-    # What calls are made of.
+    # Helpers.
 
     def _do(self, op: Op) -> None:
         self.recording.ops.append(op)
         op.on(self._driver)
 
     def _cut(self, source: Source, events: Iterable[Any]) -> list[Given]:
-        """Return events in steps: rows that come after a watermark are in the next one."""
+        """Return events as steps. A row that comes after a watermark is in the next step."""
         arrives = self.setting.declared and isinstance(source.watermark, Arriving)
         schema = given_schema(source) if arrives else source.schema
         steps: list[tuple[list[dict[str, Any]], list[Any]]] = [([], [])]
@@ -287,11 +287,11 @@ class Trial:
             whole = row_of(row, schema, "an expected row")
         except TidegateError as error:
             raise error.at(f"sink {sink!r}").at(f"flow {self._plan.name!r}") from None
-        said = {str(name).lower() for name in row} if isinstance(row, Mapping) else {n.lower() for n in schema.names}
-        return {name: value for name, value in whole.items() if name.lower() in said}
+        names = {str(name).lower() for name in row} if isinstance(row, Mapping) else {n.lower() for n in schema.names}
+        return {name: value for name, value in whole.items() if name.lower() in names}
 
     def _columns(self, wanted: list[dict[str, Any]], schema: Schema, sink: str) -> tuple[str, ...]:
-        """Return the columns that expected rows have; all of them the same."""
+        """Return the columns of expected rows; raise if they are not the same in all rows."""
         if not wanted:
             return schema.names
         for row in wanted:

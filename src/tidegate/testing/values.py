@@ -1,4 +1,4 @@
-"""Rows and times as a test writes them: as dicts or tuples, with times as text if that reads better."""
+"""Converts rows and times from the form in which tests write them: dicts or tuples, with times also as texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["row_of", "time_of", "typed"]
 
 
 def typed(value: Any, type_: str | None) -> Any:
-    """Return a value as a column of that type has it: instants may be texts, or have a zone.
+    """Return a value of a column of that type. Instants may be given as texts, or with a zone.
 
     >>> typed("2026-01-01 02:00:00+02:00", "TIMESTAMP"), typed({"start": "2026-01-01"}, "STRUCT<start: DATE>")
     (datetime.datetime(2026, 1, 1, 0, 0), {'start': datetime.date(2026, 1, 1)})
@@ -57,7 +57,7 @@ def _parsed(parse: Any, text: str, type_: str) -> Any:
 
 
 def row_of(given: Any, schema: Schema, what: str) -> dict[str, Any]:
-    """Return a row with all columns of a schema, in their order; of a dict, columns that it does not have are NULL.
+    """Return a row with all columns of a schema, in their order. Columns that a dict leaves out are NULL.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> row_of({"PAGE": "a", "t": 1}, parse_schema("t INT, page STRING, bytes INT"), "a row")
@@ -87,9 +87,9 @@ def row_of(given: Any, schema: Schema, what: str) -> dict[str, Any]:
 
 
 def time_of(given: Any, schema: Schema, what: str) -> Any:
-    """Return a time of a stream that is given as a value or as text; with several time columns, a tuple of those.
+    """Return a time of a stream, given as a value or as text. With several time columns, it is a tuple.
 
-    `TOP` in it stands for every value of a column.
+    `TOP` stands for every value of a column.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> time_of(("2026-01-01", 3), parse_schema("day DATE, n INT", time=("day", "n")), "a time")
@@ -116,7 +116,7 @@ def _all(parts: Sequence[Any], types: Sequence[Any]) -> Sequence[Any]:
 
 
 def _in_order(given: Any, ordered: Ordered) -> Any:
-    """Return a time of another order: an element, the parts of a lexicographic one, or a side and a value of a sum."""
+    """Return a time of another order: an element, the values of a lexicographic one, or a side of a sum and a value."""
     if isinstance(ordered.order, Lexicographic):
         return tuple(typed(p, t) for p, t in zip(given, ordered.types, strict=True))
     if isinstance(ordered.order, Sum):

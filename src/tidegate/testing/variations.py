@@ -1,8 +1,8 @@
-"""The same events otherwise: other cuts into steps, other orders of rows between watermarks, restarts, partitions.
+"""Variations of the events of a trial: other steps, other orders of rows between watermarks, restarts, partitions.
 
-What must not change by that is every answer. Rows that come after a watermark that covers them stay behind it: they are
-late in any case. Where what is late or when a row arrives depends on the cuts, as with strategies that flows declare,
-and in windows with lateness, which answer again in each step, steps stay as they are.
+No answer may change. A row that is late stays late: it comes after the same watermark. Sometimes answers do depend on
+where steps begin and end: if declared strategies decide which rows are late, and if a window with lateness answers
+again in each step. Then the steps are kept.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from tidegate.time import Order
 
 __all__ = ["covers", "cuttable", "merged", "varied", "without"]
 
-#: How often a step is followed by a restart, and the partitions that a step may have.
+#: The probability that a restart follows a step, and how many partitions a step may have.
 _RESTARTS = 0.4
 _PARTITIONS = (1, 1, 2, 3)
 
 
 def cuttable(setting: Setting) -> bool:
-    """Whether answers are the same wherever steps begin and end."""
+    """Whether answers do not depend on where steps begin and end."""
     revises = any(isinstance(f := getattr(o, "frame", None), WindowFrame) and f.lateness for o in setting.plan)
     return not setting.declared and not revises
 
 
 def varied(setting: Setting, ops: Sequence[Op], chance: random.Random) -> list[Op]:
-    """Return other calls that give a flow the same events; what is asked is asked after the same events as before."""
+    """Return other calls with the same events. Each question is asked after the same events as before."""
     found: list[Op] = []
     steps: list[Stepped] = []
     for op in ops:
@@ -61,7 +61,7 @@ def _other_cuts(plan: Plan, steps: Sequence[Stepped], chance: random.Random) -> 
     for step in steps:
         for name, given in step.given.items():
             queues.setdefault(name, []).append(given)
-    # Events one by one, in an order of their own between two watermarks.
+    # The events of each source, with rows shuffled between two watermarks.
     waiting = {name: _events(given, chance) for name, given in queues.items()}
     while any(waiting.values()):
         taken = {}
@@ -74,7 +74,7 @@ def _other_cuts(plan: Plan, steps: Sequence[Stepped], chance: random.Random) -> 
 
 
 def _events(given: Sequence[Given], chance: random.Random) -> list[tuple[bool, Any]]:
-    """Return the events of a source, each with whether it is a row."""
+    """Return the events of a source. Each is a pair: whether it is a row, and the row or the watermark."""
     found: list[tuple[bool, Any]] = []
     rows: list[Any] = []
     for each in given:
@@ -86,7 +86,7 @@ def _events(given: Sequence[Given], chance: random.Random) -> list[tuple[bool, A
 
 
 def _first(plan: Plan, name: str, events: list[tuple[bool, Any]], many: int) -> Given | None:
-    """Take so many events, or fewer: no row is in one step with a watermark that came before it and covers it."""
+    """Remove and return the first ``many`` events. Stop before a row that would be late because of one of them."""
     schema = plan[name].schema
     rows: list[Any] = []
     done: list[Any] = []
@@ -100,7 +100,7 @@ def _first(plan: Plan, name: str, events: list[tuple[bool, Any]], many: int) -> 
 
 
 def covers(order: Order[Any], done: Sequence[Any], t: Any) -> bool:
-    """Whether a time is at or below one of some watermarks; None is no time."""
+    """Whether a time is at or below one of some watermarks. For None, which is no time, return False."""
     return t is not None and any(order.le(t, wm) for wm in done)
 
 
@@ -116,7 +116,7 @@ def _shuffled(rows: Sequence[Any], chance: random.Random) -> list[Any]:
 
 
 def merged(plan: Plan, first: Stepped, second: Stepped) -> Stepped | None:
-    """Return two steps as one; None if that would let rows take part that are late."""
+    """Return two steps as one; None if a late row would not be late then."""
     found = dict(first.given)
     for name, given in second.given.items():
         before = found.get(name, Given())
@@ -127,7 +127,10 @@ def merged(plan: Plan, first: Stepped, second: Stepped) -> Stepped | None:
 
 
 def without(ops: Sequence[Op], rows: set[int], marks: set[tuple[str, int]]) -> list[Op]:
-    """Return calls without some rows, by the identity of what they are, and without the n-th watermark of a source."""
+    """Return calls without some rows and watermarks.
+
+    ``rows`` are given by their ``id()``, ``marks`` as pairs of a source and the number of its watermark.
+    """
     counts: dict[str, int] = {}
     found: list[Op] = []
     for op in ops:
