@@ -1,4 +1,4 @@
-"""The engine on Apache Spark: plans become DataFrames."""
+"""The engine on Apache Spark. A plan becomes DataFrames."""
 
 from tidegate.engine.tables import Rejected, Tables
 from tidegate.spark.compute import compute

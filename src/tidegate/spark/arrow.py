@@ -22,7 +22,7 @@ __all__ = ["apply_in_arrow", "map_in_arrow", "struct_type"]
 
 
 def struct_type(columns: Sequence[Column], first: Sequence[StructField] = ()) -> StructType:
-    """Return some columns as a StructType, after fields that are in Spark's form already."""
+    """Return columns as a StructType. The fields in ``first`` come before them."""
     from pyspark.sql.types import StructType
 
     declared: Any = StructType.fromDDL(", ".join(f"{quoted(c.name)} {c.type}" for c in columns))
@@ -30,14 +30,14 @@ def struct_type(columns: Sequence[Column], first: Sequence[StructField] = ()) ->
 
 
 def map_in_arrow(rows: DataFrame, function: Batches, schema: StructType) -> DataFrame:
-    """Return the result of a function on an iterator of batches."""
+    """Return the rows of a function that maps an iterator of Arrow batches to another one."""
     from pyspark.util import PythonEvalType
 
     return batches_mapped(rows, _function(rows, function, schema, PythonEvalType.SQL_MAP_ARROW_ITER_UDF))
 
 
 def apply_in_arrow(groups: GroupedData, function: Callable[..., pa.Table], schema: StructType) -> DataFrame:
-    """Return the result of a function on ``(key, table)`` for each group."""
+    """Return the rows of a function that is called with ``(key, table)`` for each group."""
     from pyspark.util import PythonEvalType
 
     rows = rows_of_groups(groups)

@@ -1,4 +1,4 @@
-"""Spark as a backend of the engine: how relations are computed, held and queried."""
+"""The backend on Spark: how relations are computed, kept and queried."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SparkBackend:
-    """A Spark session."""
+    """The backend of a Spark session."""
 
     runtime: Runtime
 
@@ -50,7 +50,7 @@ class SparkBackend:
         return self.runtime.refusals
 
     def refused(self, operator: PlanOperator, inputs: Sequence[Relation], error: Exception) -> FlowError:
-        """Return the error for an operator that Spark refuses, which points at the failing expression."""
+        """Return the error for an operator that Spark refuses. It names the expression that is wrong."""
         return refused(operator, [frame_of(given) for given in inputs], self.runtime, error)
 
     def quiet(self) -> AbstractContextManager[None]:
@@ -58,21 +58,21 @@ class SparkBackend:
         return self.runtime.quiet()
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """Return the value for a key; it is made the first time only."""
+        """Return the value for a key; ``make`` is called the first time only."""
         return self.runtime.once(key, make)
 
     def in_rounds(self) -> AbstractContextManager[None]:
-        """Set the options for many small jobs."""
+        """Set options of the session that suit many small jobs."""
         return self.runtime.in_steps()
 
     def kept(self, rows: Relation, counts: Mapping[str, Call] = MappingProxyType({})) -> ComputedRows:
-        """Compute rows in one job, and keep them on the executors. They are lost if their executor is."""
+        """Compute rows in one job, and keep them on the executors. If an executor is lost, its rows are, too."""
         seen, observed = self._observed(rows, counts)
         frame = observed.localCheckpoint(eager=True)
         return ComputedRows(self.relation(frame), lambda: release_checkpoint(frame), seen.get)
 
     def watched(self, rows: Relation, calls: Mapping[str, Call]) -> tuple[SparkRelation, Callable[[], dict[str, Any]]]:
-        """Return the same rows, and a function that returns what the job that reads them has observed."""
+        """Return the same rows, and a function that returns the results of ``calls`` when a job has read the rows."""
         from pyspark.sql import Observation
 
         # Spark before 4.3 does not return observed lists to Python as lists.
@@ -86,7 +86,7 @@ class SparkBackend:
         return self.relation(frame_of(rows).observe(seen, *self.runtime.exprs(sqls))), results
 
     def observed(self, measurements: Mapping[str, Measurement]) -> dict[str, list[Mapping[str, Any]]]:
-        """Compute all in one job."""
+        """Return the results of several measurements, computed in one job."""
         found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in measurements}
         frames = []
         for name, one in measurements.items():
@@ -95,7 +95,7 @@ class SparkBackend:
             seen = (
                 frame_of(one.rows).groupBy(*by).agg(self.runtime.F.lit(name).alias("__name"), *self.runtime.exprs(sqls))
             )
-            # Values are grouped first, by Spark's own equality of keys, and written as text after that.
+            # Rows are grouped by the value itself, as Spark compares keys, and only then is the value written as text.
             text = key_text("__part", one.apart[1]) if one.apart else "CAST(NULL AS STRING)"
             frames.append(seen.withColumn("part", self.runtime.expr(text)).drop("__part"))
         for row in reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames).collect():
@@ -107,7 +107,7 @@ class SparkBackend:
         return rows.with_columns({name: "monotonically_increasing_id()"})
 
     def kept_few(self, rows: Relation, counts: Mapping[str, Call], *, at_most: int) -> ComputedRows | None:
-        """Compute a few rows and hold them in the driver, so that Spark knows how few they are."""
+        """Compute rows and keep them in the driver, so that Spark knows how few they are. Return None for too many."""
         seen, observed = self._observed(rows, counts)
         # All partitions are read at once. Otherwise Spark would read one, and then more and more of them, until it has
         # enough rows.
@@ -119,7 +119,7 @@ class SparkBackend:
         return self._few(few, observed, seen.get)
 
     def combined(self, below: ComputedRows | None, top: ComputedRows) -> ComputedRows:
-        """Return the rows of two that are in the driver, as one. This runs no job."""
+        """Return two lists of rows in the driver as one. This runs no job."""
         if below is None:
             return top
         both = classes(self.runtime.session).java.util.ArrayList(cast(_Few, below).at_driver)
@@ -135,11 +135,11 @@ class SparkBackend:
         rounds: int,  # noqa: ARG002
         at_most: int,  # noqa: ARG002
     ) -> ComputedRows | None:
-        """Return None: Spark has no recursive plans here."""
+        """Return None: this backend has no recursive queries."""
         return None
 
     def cached(self, rows: Relation) -> ComputedRows:
-        """Return rows that Spark persists when they are first read."""
+        """Return the same rows. Spark caches them when they are first read."""
         frame = frame_of(rows).persist()
         return ComputedRows(self.relation(frame), lambda: _discard(frame.unpersist()))
 
@@ -152,9 +152,9 @@ class SparkBackend:
 
     @contextmanager
     def views(self, tables: Mapping[str, Relation]) -> Iterator[Mapping[str, str]]:
-        """Give relations names that SQL can use while queries are analysed.
+        """Yield names of relations that SQL can use until the context ends.
 
-        The names are global: a step has its own session, and tables belong to another one.
+        These are names of global views, because a step and the tables of a flow are in different sessions.
         """
         names = {name: f"tidegate_{uuid4().hex}" for name in tables}
         try:
@@ -204,7 +204,7 @@ class _Few(ComputedRows):
 
 
 def _discard(_: object) -> None:
-    """Return nothing."""
+    """Do nothing."""
 
 
 def no_rows(runtime: Runtime, schema: StructType) -> DataFrame:

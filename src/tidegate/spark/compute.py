@@ -1,4 +1,4 @@
-"""Bounded runs: DataFrames in, DataFrames out, lazily. The end of the input makes all times complete."""
+"""Bounded runs, from DataFrames to DataFrames. Everything is lazy. The end of the input makes all times complete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["compute"]
 
 
-#: The settings by which Spark shows rows of DataFrames in notebooks, and how many.
+#: Spark's settings for rows in notebooks: whether a DataFrame shows its rows, and how many.
 _EAGER, _MANY = "spark.sql.repl.eagerEval.enabled", "spark.sql.repl.eagerEval.maxNumRows"
 
 
@@ -40,7 +40,7 @@ class SparkTables(Tables["DataFrame"]):
         self._runtime = runtime
 
     def _glances(self) -> Glances:
-        # A job has no time limit, so rows are shown only if the session shows those of all DataFrames.
+        # A job may take long, so rows are shown only if the session shows the rows of all DataFrames.
         asked = self._runtime.session.conf.get(_EAGER) == "true"
         sinks = {sink.name: self._glance(sink, asked=asked) for sink in self._flow.sinks}
         return Glances(sinks, {s.id: self.rejected[s.id].count() for s in self._flow.sources} if asked else {})
@@ -56,9 +56,9 @@ class SparkTables(Tables["DataFrame"]):
 
 
 def compute(flow: Plan, spark: SparkSession, inputs: Mapping[str, DataFrame]) -> Tables[DataFrame]:
-    """Return a DataFrame for each sink; nothing is read before its rows are requested.
+    """Return a DataFrame for each sink. Nothing is read before its rows are requested.
 
-    A sink that comes after a loop is an exception: the rounds of the loop are run when its DataFrame is requested.
+    A sink after a loop is an exception: the rounds of the loop are run when the DataFrame is requested.
     """
     try:
         flow.check_sinks()

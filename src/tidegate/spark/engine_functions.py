@@ -1,4 +1,4 @@
-"""The engine's own SQL functions in Spark SQL: numbers that differ from step to step, and numbers of 38 digits."""
+"""Writes the engine's own SQL functions in Spark SQL: ``__moving``, ``__packed`` and ``__digit``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ __all__ = ["spark_text"]
 
 
 def spark_text(sql: str) -> str:
-    """Return SQL with each ``__moving(x, n)`` as the element of an array of one, at an index computed from x.
+    """Return SQL in which the engine's own functions are written in Spark SQL.
 
-    Spark compiles a literal number into the generated code, but passes an array beside it. So the code stays the same
-    from step to step, and neither Spark nor the JVM has to compile it again. ``__packed`` and ``__digit`` compute with
-    decimals.
+    ``__moving(x, n)`` is the number n, which differs from step to step. Spark would compile a literal number into the
+    generated code. It passes an array beside the code, so n becomes an element of an array with one element. Its index
+    is computed from x, because Spark would replace a constant index. So the code stays the same in all steps, and
+    neither Spark nor the JVM has to compile it again. ``__packed`` and ``__digit`` compute with decimals of up to 38
+    digits.
 
     >>> spark_text("x >= __moving(x, 7L)")
     'x >= get(array(7L), CAST(x & 0L AS INT))'

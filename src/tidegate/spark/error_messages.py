@@ -16,7 +16,7 @@ def describe_error(error: BaseException) -> ErrorMessage:
     """Return the message of an error. For an error that is not Spark's, it is the type and the first line."""
     try:
         return _describe(error)
-    except Exception:  # Spark is asked what it meant, and it may be gone
+    except Exception:  # this calls the JVM, which may be gone
         return ErrorMessage(first_line(error))
 
 
@@ -62,7 +62,10 @@ _PLACE = re.compile(r"^  at: \w+\(…\), (\S+)$")
 
 
 def _describe_python(text: str) -> ErrorMessage:
-    """Return the message from a worker's text: a traceback, the error, the place that we added, and maybe a hint."""
+    """Return the message of an error in a Python worker.
+
+    ``text`` is a traceback, the error, the line that `running` has added, and perhaps a hint.
+    """
     lines = text.rstrip().split("\n")
     begin = max((i for i, line in enumerate(lines) if line.startswith("Traceback ")), default=0)
     starts = [i for i, line in enumerate(lines) if i > begin and re.match(r"[\w.]+(:|$)", line)]

@@ -1,4 +1,4 @@
-"""Rows in files, for the command line: Parquet, CSV and JSON, recognised by the end of the name."""
+"""Files of rows, for the command line: Parquet, CSV and JSON, recognised by the suffix of the name."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CSV", "FileRows", "read_rows", "rows_in", "streamed_columns", "write_rows"]
 
-#: How CSV files are read and written: a quote inside a string is doubled (RFC 4180), where Spark's default is a
-#: backslash.
+#: How CSV files are read and written. A quote inside a string is doubled (RFC 4180); Spark's default is a backslash.
 CSV = {"header": "true", "escape": '"'}
 
 _UNREADABLE = "__unreadable"
@@ -32,7 +31,7 @@ _UNREADABLE = "__unreadable"
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """The rows of a file that parse, and those that do not: without values, but with their text as the reason."""
+    """The rows of a file that parse, and those that do not. The latter have no values, but their text as the reason."""
 
     rows: DataFrame
     unreadable: DataFrame | None
@@ -42,7 +41,7 @@ def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileR
     """Return the rows of a file with the declared columns. A value that does not parse never becomes NULL."""
     kind = checked_input(operator.id, path)
     if Path(path).exists():
-        # The path stands for itself, and is not a pattern.
+        # The path is taken literally, not as a pattern.
         path = pattern_of(path)
     if kind == "parquet":
         return FileRows(_parquet(spark, operator, path), None)
@@ -54,8 +53,8 @@ def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileR
     raw = spark.read.format(kind).schema(schema).options(**options).load(path)
     names = [quoted(c.name) for c in declared]
     good = raw.where(f"{_UNREADABLE} IS NULL").select(*names)
-    # Spark does not fill that column if it is the only one read. So the condition reads the others, too, and is always
-    # true for them.
+    # Spark does not fill that column if a query reads no other one. So the condition also reads the others, in a part
+    # that is always true.
     bad = raw.where(f"{_UNREADABLE} IS NOT NULL AND length(to_json(struct({', '.join(names)}))) >= 0")
     nothing = [f"CAST(NULL AS {c.type}) AS {quoted(c.name)}" for c in operator.schema.columns]
     reason = quoted("__reason" if "reason" in operator.schema else "reason")
@@ -63,10 +62,10 @@ def read_rows(spark: SparkSession, operator: Source | Table, path: str) -> FileR
 
 
 def streamed_columns(spark: SparkSession, operator: Source, path: str, kind: str) -> tuple[Column, ...]:
-    """Return the columns to read a stream of files with: for CSV, in the order of the existing header.
+    """Return the columns to read a stream of files with. For CSV, they are in the order of the existing header.
 
-    Columns that the header lacks come after it: they may be names of directories. If there is no file yet, the order is
-    that of the schema.
+    Columns that are not in the header come last: they may be names of directories. If there is no file yet, the order
+    is that of the schema.
     """
     from pyspark.errors import AnalysisException
 

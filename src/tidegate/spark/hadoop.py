@@ -1,4 +1,4 @@
-"""Files of a checkpoint where Spark can reach them: on a local disk, or through Hadoop, as on HDFS."""
+"""The files of a checkpoint: on a local disk, or on a file system such as HDFS, through Hadoop."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["DiskFiles", "HadoopFiles", "files_at"]
 
 
 def files_at(spark: SparkSession, root: str) -> Files:
-    """Return a directory on any file system. On a local disk, the JVM is hardly used."""
+    """Return a directory on any file system. A local disk is accessed without the JVM where possible."""
     return _opened(_Hadoop(spark), root)
 
 
 class _Hadoop:
-    """Hadoop's classes in the JVM and their configuration, which takes a while to make."""
+    """Hadoop's classes in the JVM and their configuration. It is made once, because that is slow."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
@@ -79,7 +79,7 @@ class HadoopFiles(Files):
 
     @property
     def local(self) -> Path | None:
-        """None: the directory is not on a local disk."""
+        """Return None: the directory is not on a local disk."""
         return None
 
     def at(self, root: str) -> Files:
@@ -117,14 +117,14 @@ class HadoopFiles(Files):
         return None
 
     def unsynced(self, directories: Iterable[str], growing: Iterable[str] = ()) -> set[Path]:  # noqa: ARG002
-        """Return nothing: a closed file is where the file system keeps it."""
+        """Return an empty set: the file system keeps a file safe as soon as it is closed."""
         return set()
 
     def sync_names(self, directory: str) -> None:
-        """Do nothing, as there is nothing to sync."""
+        """Do nothing: the file system keeps names safe itself."""
 
     def create(self, name: str, content: Any, midway: Callable[[], None] = lambda: None) -> bool:
-        """Create a file from JSON or text, whole or not at all; return False if it existed before."""
+        """Create a file from JSON or text, whole or not at all. Return False if it existed before."""
         path = self._path(name)
         self._system.mkdirs(path.getParent())
         try:
@@ -175,7 +175,7 @@ class HadoopFiles(Files):
         return _text(self._hadoop, self._system, self.path(name))
 
     def rename(self, name: str, to: str) -> bool:
-        """Move a file or directory to a name that is free; return whether that was possible."""
+        """Rename a file or directory. Return False if the new name is taken or the old one is missing."""
         # If the target exists, Hadoop would move a directory into it.
         if self.exists(to) or not self.exists(name):
             return False

@@ -1,4 +1,4 @@
-"""Inputs of flows on Spark, checked before anything is read."""
+"""Checks the inputs of a flow on Spark, before anything is read."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["UNREADABLE", "check_inputs"]
 
-#: The column that a stream may have beside those of its source: the text of a row that did not parse. It is Spark's
+#: A column that a stream may have beside those of its source: the text of a row that does not parse. Spark uses this
 #: name.
 UNREADABLE = "_corrupt_record"
 
 
 def check_inputs(flow: Plan, inputs: Any, *, streaming: bool = False) -> dict[str, Any]:
-    """Return the input of each source and table, with the declared columns in the declared order, or raise.
+    """Return the input of each source and table, with the columns in the declared order. Raise if one is wrong.
 
     With ``streaming``, sources must be streaming DataFrames, or clocks; otherwise all inputs must be bounded.
     """

@@ -1,4 +1,7 @@
-"""What Spark decides before data is read, as it was open when the flow was built: types and functions."""
+"""The error for an operator that Spark refuses, such as one with an unknown function or a wrong type.
+
+A flow is built without Spark, so this is found out when Spark analyses the plan, before data is read.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ __all__ = ["message_of", "refused"]
 
 
 def refused(operator: PlanOperator, inputs: Sequence[DataFrame], runtime: Runtime, error: Exception) -> FlowError:
-    """Return the error for an operator that Spark refuses, which points at the failing expression."""
+    """Return the error for an operator that Spark refuses. Each expression is tried, to name the one that is wrong."""
     if isinstance(operator, Iterate):
-        # The columns that a loop keeps come from its queries and not from its inputs, so they can't be tried here.
+        # The queries of a loop use columns that its inputs do not have, so its expressions can't be tried one by one.
         fragment = _fragment(error)
         return (
             _explained(fragment, error) if fragment else BadExpression(f"Spark refuses this loop: {message_of(error)}")
@@ -42,7 +45,7 @@ def refused(operator: PlanOperator, inputs: Sequence[DataFrame], runtime: Runtim
 
 
 def _expressions(operator: PlanOperator) -> Iterator[tuple[str, bool]]:
-    """Return the expressions of an operator, and whether they aggregate."""
+    """Yield the expressions of an operator, each with whether it aggregates."""
     for field in fields(operator):
         value: Any = getattr(operator, field.name)
         for part in value if isinstance(value, tuple) else (value,):
@@ -63,7 +66,7 @@ def _try(sql: str, inputs: Sequence[DataFrame], runtime: Runtime, *, aggregate: 
 
 
 def _fragment(error: Any) -> str:
-    """Return the piece of SQL that an error of Spark is about, as Spark was given it; empty if it has none."""
+    """Return the piece of our SQL that an error of Spark is about; empty if it does not say."""
     for context in error.getQueryContext() or ():
         try:
             return str(context.fragment())
@@ -92,7 +95,7 @@ def _explained(sql: str, error: Any) -> BadExpression:
 
 
 def message_of(error: Any) -> str:
-    r"""Return the message of Spark's error, in one line and without its codes.
+    r"""Return the message of an error of Spark in one line, without its codes.
 
     >>> message_of(ValueError("[A.B] Cannot do that. SQLSTATE: 42K09; line 1 pos 4;\n'Project"))
     'Cannot do that'

@@ -1,8 +1,7 @@
-"""Relations on Spark: DataFrames, behind the protocol of the engine.
+"""Relations on Spark: DataFrames with the methods of the protocol `Relation`.
 
-Beside the protocol, this has what Spark needs to be fast or correct: hints, partitioning, and calls whose result
-depends on the rows only. The results of Spark's own `first`, `collect_list`, `max_by` and some others depend on the
-order in which rows arrive. Here they see rows sorted by an expression.
+The results of Spark's own `first`, `collect_list`, `max_by` and some others depend on the order in which rows arrive.
+Here their result depends on the rows only, because they see rows sorted by an expression.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ __all__ = ["SparkRelation", "frame_of"]
 
 _HOW = {"semi": "left_semi", "anti": "left_anti", "full": "full_outer"}
 _SO_FAR = " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-#: A constant group: without any group, Spark would return one row for an empty input.
+#: A column with the same value in all rows. Grouped by it, an empty input gives no row; without groups, it gives one.
 _ALL = "__all"
-#: The side that a row comes from. Rows at one time are sorted by it.
+#: A column with the side of a join that a row comes from. Rows at one time are sorted by it.
 _SIDE = "__side"
 
 
@@ -140,7 +139,7 @@ class SparkRelation:
         return self.with_columns(sqls, like=like)
 
     def explode(self, name: str, array: str) -> SparkRelation:
-        """Return a row for each element of an array."""
+        """Return a row for each element of an array, in the column ``name``."""
         exploded = f"explode({array})"
         if name not in self.names:
             return self._with(self.frame.select("*", self._expr(exploded, name)))
@@ -193,7 +192,7 @@ class SparkRelation:
         *,
         by: Sequence[str] | None = None,  # noqa: ARG002
     ) -> SparkRelation:
-        """Return the result of a function on batches of rows. If Spark has numbered the rows, they are sorted, too."""
+        """Return the result of a function on batches of rows. Rows from `numbered` come in the order of their numbers."""
         schema = self.frame.schema
         type_ = struct_type(columns, [schema[name] for name in same])
         return self._with(map_in_arrow(self.frame, _batches(function, self.columns, columns_of(type_)), type_))
@@ -224,9 +223,9 @@ class SparkRelation:
         return self.backend.runtime.expr(sql, name)
 
     def _exprs(self, columns: Mapping[str, str]) -> list[SparkColumn]:
-        """Return columns.
+        """Return the columns of SQL expressions, by name.
 
-        One that is passed through unchanged gets no alias: with one, Spark forgets the partitioning.
+        A column that stays as it is gets no alias: with one, Spark would forget how the rows are partitioned.
         """
         return [self._expr(sql) if sql == quoted(name) else self._expr(sql, name) for name, sql in columns.items()]
 
@@ -243,18 +242,18 @@ def frame_of(relation: Relation) -> DataFrame:
 
 
 def _decided(call: Call, order: Sequence[str] | None) -> str:
-    """Return a call whose result depends on the rows only; without an order, Spark's own call."""
+    """Return SQL for a call whose result depends on the rows only. If ``order`` is None, return Spark's own call."""
     return call.sql if order is None else call_sql(call, as_one_value(order))
 
 
 def _over(sql: str, window: str) -> str:
-    """Return a call over a window. If the call is wrapped in `sort_array`, the window is put inside."""
+    """Return SQL for a call over a window. If the call is inside of `sort_array`, ``OVER`` is put there, too."""
     inside = Sql.of(sql).arguments("sort_array")
     return f"sort_array({inside[0]} OVER ({window}))" if inside else f"{sql} OVER ({window})"
 
 
 def _batches(function: Batches, given: Sequence[Column], returned: Sequence[Column]) -> Batches:
-    """Return a function in the form that Spark calls: instants have a zone on the way from Spark and back."""
+    """Return a function that Spark can call. Instants have a zone in Spark's batches, and none in ours."""
 
     def batches(iterator: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         own = (batch for one in iterator for batch in canonical_table(pa.Table.from_batches([one]), given).to_batches())

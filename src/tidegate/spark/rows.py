@@ -1,4 +1,4 @@
-"""Helpers for rows of Spark: their columns, canonical types, and the order in which all engines sort rows."""
+"""Helpers for rows of Spark: their columns and types, and the order in which all engines sort rows."""
 
 from __future__ import annotations
 

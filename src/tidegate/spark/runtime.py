@@ -1,4 +1,4 @@
-"""What the backend works with: a session, the functions of its DataFrame API, and its exceptions."""
+"""A Spark session, with the functions of its DataFrame API and its exceptions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Runtime", "spark_runtime"]
 
 T = TypeVar("T")
 
-#: How many values a runtime caches before it starts again: expressions with frontiers differ in each step.
+#: At this many values, the cache of a runtime is emptied. Expressions with frontiers are new in each step.
 _REMEMBERED = 4096
 
 #: The loggers with which PySpark prints an error of a query, as JSON with its stack, before it is raised.
@@ -42,11 +42,11 @@ class Runtime:
     F: Any
     #: The exceptions for a plan that Spark refuses.
     refusals: tuple[type[Exception], ...]
-    #: Values that never change, by key: a call to the JVM takes longer than to look them up.
+    #: The cache of `once`. To look a value up is faster than to call the JVM.
     made: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """Return the value for a key; it is made the first time only."""
+        """Return the value for a key; ``make`` is called the first time only."""
         if key not in self.made:
             if len(self.made) >= _REMEMBERED:
                 self.made.clear()
@@ -83,7 +83,7 @@ class Runtime:
                     self.session.conf.set(name, old)
 
     def in_steps(self, **values: str) -> AbstractContextManager[None]:
-        """Set the options for many small jobs: as many partitions as cores, and no adaptive plans."""
+        """Set options that suit many small jobs: as many partitions as cores, and no adaptive plans."""
         partitions = str(self.session.conf.get("spark.sql.shuffle.partitions"))
         if partitions == "200":
             partitions = str(self.session.sparkContext.defaultParallelism)
@@ -97,7 +97,7 @@ class Runtime:
         from pyspark.logger import PySparkLogger
 
         for name in _LOGGERS:
-            # PySpark's own function is used: `logging.getLogger` would make a logger that PySpark can't use.
+            # `logging.getLogger` would make a logger of another class, which PySpark can't use.
             PySparkLogger.getLogger(name).addFilter(_wanted)
         token = _QUIET.set(True)
         try:

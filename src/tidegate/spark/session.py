@@ -1,4 +1,4 @@
-"""A local Spark session for flows, for the command line and the demos."""
+"""A local Spark session, for the command line and the demos."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["local_session"]
 
 
 def local_session(name: str, *, master: str = "local[*]", **options: str) -> SparkSession:
-    """Start a session that logs little, uses this machine only, and has as many partitions as there are cores.
+    """Return a new session that logs little, uses only this machine, and has as many partitions as cores.
 
-    ``options`` are Spark's options, with two underscores for each dot. They override the ones given here.
+    ``options`` are options of Spark, with two underscores for each dot. They override those that are set here.
     """
     from pyspark.sql import SparkSession
 
@@ -46,7 +46,7 @@ def local_session(name: str, *, master: str = "local[*]", **options: str) -> Spa
 
 @contextmanager
 def _stderr_in_file() -> Iterator[Callable[[], str]]:
-    """Redirect standard error to a file while the JVM starts; yield a function that returns its content.
+    """Redirect standard error to a file while the JVM starts. Yield a function that returns the content of the file.
 
     The JVM prints half a page about native libraries and incubator modules before a log level can be set.
     """

@@ -22,7 +22,7 @@ _FIT = ("file", "hdfs", "viewfs")
 
 
 def check_store(spark: SparkSession, path: str, what: str) -> None:
-    """Raise if a path for ``what`` is on a file system that does not fit a run. Nothing is accessed."""
+    """Raise if a run can't use the file system of a path. Nothing is accessed. ``what`` names the path in the error."""
     hadoop = classes(spark).org.apache.hadoop.fs
     conf = hadoop_settings(spark)
     given = hadoop.Path(path).toUri().getScheme()

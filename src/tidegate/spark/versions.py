@@ -1,4 +1,4 @@
-"""The versions of PySpark that the engine runs on. It also uses parts of Spark that may change between versions."""
+"""The versions of PySpark that the engine runs on. It uses private parts of Spark, which may change."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tidegate.flow.errors import NotSupported
 
 __all__ = ["TRIED", "check_version"]
 
-#: The versions on which it was tested, oldest first: with all tests on the last one, and with those of functions and of
-#: runs on streams on the others. The range in `pyproject.toml` begins with the first of them.
+#: The versions that were tested, oldest first. All tests ran on the last one. On the others, the tests of functions and
+#: of runs on streams did. The range in `pyproject.toml` begins with the first version.
 TRIED: Final = ("4.0.5", "4.1.4", "4.2.1", "4.3.0")
 
 
 def check_version(found: str) -> None:
-    """Raise unless a version of PySpark is at least the oldest tested one, and of the same major version.
+    """Raise if a version of PySpark is older than the oldest tested one, or has another major version.
 
     >>> check_version("4.3.0.dev1")
     >>> check_version("5.0.0")

@@ -1,4 +1,4 @@
-"""Arrow data as Spark sends and expects it, and as users see it: instants without a zone, in UTC."""
+"""Converts Arrow data between Spark, where instants have a zone, and users, for whom they are in UTC without one."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _type_on_wire(type_: str, zone: str | None) -> pa.DataType | None:
 
 
 def in_utc(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column from Spark as Spark expects it back: instants with a zone are in UTC."""
+    """Return a column from Spark with all instants in the zone UTC, as Spark expects them back."""
     return column.cast(_rezoned(column.type, "UTC"))
 
 
@@ -73,7 +73,7 @@ def _zoneless(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def python_rows(frame: DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a DataFrame as Python dictionaries. Instants have no zone and are in UTC, on any machine."""
+    """Return the rows of a DataFrame as dicts. Instants are in UTC without a zone, in whatever zone the machine is."""
     table = frame.toArrow()
     plain = [_zoneless(column) for column in table.columns]
     return rows_of(pa.Table.from_arrays(plain, names=table.column_names))
@@ -84,7 +84,7 @@ def _rezoned(type_: pa.DataType, zone: str | None) -> pa.DataType:
 
 
 def _changed(type_: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """Return a type with all instants in it changed."""
+    """Return a type in which ``change`` was applied to the type of all instants, nested ones too."""
     if pa.types.is_timestamp(type_):
         return change(type_)
     if pa.types.is_list(type_):

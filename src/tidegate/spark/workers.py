@@ -1,4 +1,4 @@
-"""The Python that runs functions. Spark starts it in separate processes, and takes the first one that it finds."""
+"""Checks the Python of Spark's workers, the processes that run users' functions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BadWorkers", "check_workers", "runs_python"]
 
-#: The settings for the Python of workers. Each one has priority over those after it.
+#: The settings for the Python of workers, the one with priority first.
 _SETTINGS = ("spark.sql.execution.pyspark.python", "spark.pyspark.python")
-#: The applications and Pythons that were checked.
+#: The pairs of an application and a Python that were checked.
 _TRIED: set[tuple[str, str]] = set()
 
 
@@ -35,10 +35,10 @@ def runs_python(flow: Plan) -> bool:
 
 
 def check_workers(runtime: Runtime) -> None:
-    """Raise unless a worker has this version of Python and of Tidegate; if Spark is local, set this Python.
+    """Raise if a worker has another version of Python or of Tidegate. If Spark is local, make it use this Python.
 
-    By default, Spark runs ``python3``, which is hardly ever the one of a virtual environment. The check runs a job of
-    one row, once in an application.
+    By default, Spark runs ``python3``, which is rarely that of a virtual environment. The check runs a job of one row,
+    once in each application.
     """
     context = runtime.session.sparkContext
     given = "PYSPARK_PYTHON" in os.environ or any(runtime.session.conf.get(name, None) for name in _SETTINGS)
@@ -77,7 +77,7 @@ def _worker_versions(runtime: Runtime) -> tuple[str, str]:
     """Return the versions of Python and of Tidegate that a worker has."""
     from pyspark.sql.types import StringType, StructField, StructType
 
-    # A nested function is sent by value, so a worker need not have the module that it is from.
+    # A nested function is pickled by value, so the worker need not have this module.
     def versions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import sys
         from importlib import import_module

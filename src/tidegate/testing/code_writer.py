@@ -65,7 +65,7 @@ class CodeWriter:
         return self.plan[operator.inputs[0]].schema
 
     def span(self, count: int | None, operator: PlanOperator, over: str | None = None) -> Any:
-        """Return ``count`` units of the time column ``over`` as users write them: a number, or a text such as '1h'."""
+        """Return ``count`` units of the time column ``over`` as users write them: 7, or '90 minutes'."""
         if count is None:
             return None
         schema = self.schema(operator)

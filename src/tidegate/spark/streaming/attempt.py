@@ -1,4 +1,4 @@
-"""An attempt at a step on Spark. It uses the session of its batch."""
+"""An attempt at a step on Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["SparkAttempt"]
 
 
 class SparkAttempt(Attempt):
-    """An attempt at a step on Spark."""
+    """An attempt at a step, in the session of its batch."""
 
     def __init__(
         self,
@@ -36,6 +36,6 @@ class SparkAttempt(Attempt):
     ) -> None:
         backend = SparkBackend(runtime)
         parts = SparkParts(files, backend, cache)
-        # A step has its own session with its own settings.
+        # The session of a batch is not the one of the tables, so they become relations of this one.
         own = {name: backend.relation(frame) for name, frame in tables.items()}
         super().__init__(number, suffix, flow, files, backend, shapes, parts, own, watch=watch)

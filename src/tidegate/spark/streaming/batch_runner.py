@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchRunner"]
 
-#: How long a batch that is not run any more waits for Spark to stop the query, in seconds.
+#: How many seconds a batch that will not be run waits for Spark to stop the query.
 _LONGEST_WAIT = 60
 
 
 class _Interrupted(Exception):
-    """The error by whose text Spark knows that a batch was interrupted because its query is being stopped.
+    """The error of a batch that was interrupted because its query is being stopped. Spark knows it by its text.
 
     Spark looks for this text with a regular expression, which overflows the JVM's stack on a long text such as that of
     an interrupted job, and then prints a thousand lines. This text is short.
@@ -72,7 +72,7 @@ class BatchRunner:
         self._wait_for_stop()
 
     def stop(self, query: StreamingQuery, timeout: float | None) -> bool:
-        """Stop a query. Return whether the running step ended; otherwise it took too long, and was cancelled."""
+        """Stop a query. Return whether the running step ended within ``timeout`` seconds; otherwise it is cancelled."""
         with self._changed:
             self._stopping = query
             self._cancelled = not self._changed.wait_for(lambda: not self._busy, timeout)
@@ -82,7 +82,7 @@ class BatchRunner:
     def _wait_for_stop(self) -> None:
         """Wait until Spark stops the query; then raise the error of an interrupted batch.
 
-        Raised earlier, Spark would take it for a failure of the query.
+        If it were raised earlier, Spark would take it for a failure of the query.
         """
         for _ in range(_LONGEST_WAIT * 100):
             if self._stopping is None or not self._stopping.isActive:

@@ -1,4 +1,4 @@
-"""Rows out of Spark: Arrow batches that reach the driver one after the other."""
+"""Fetches rows from Spark as Arrow batches, one after the other."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["arrow_batches"]
 
 
 def arrow_batches(rows: DataFrame) -> Iterator[pa.RecordBatch]:
-    """Return the rows of a DataFrame as Arrow batches; one partition is in the driver at a time.
+    """Yield the rows of a DataFrame as Arrow batches. The driver holds one partition at a time.
 
-    Spark itself collects everything (`toArrow`) or gives one Python object for each row (`toLocalIterator`). Here each
-    row of the latter contains a whole Arrow batch. Instants with a zone are in UTC.
+    Spark's `toArrow` collects everything, and `toLocalIterator` makes a Python object for each row. Here we use the
+    latter, on rows of which each contains a whole Arrow batch. Instants with a zone are in UTC.
     """
     from pyspark.sql.types import BinaryType, StructField, StructType
 

@@ -1,4 +1,4 @@
-"""The engine of a running flow on Spark: each batch of a query is a step."""
+"""The engine of a run on Spark: each batch of its query is a step."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def resume(
     report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
     clock: Callable[[], float] = time.time,
 ) -> Engine:
-    """Return an engine that continues from the last commit of a checkpoint, or begins if there is none."""
+    """Return an engine that continues from the last commit of a checkpoint, or starts if there is none."""
     host = SparkHost(runtime, tables)
     options: dict[str, Any] = {"allow_pickle": allow_pickle, "fold_from": fold_from, "probe": probe}
     run, log, last = resumed(flow, host, files, outputs, lock=lock, **options)
@@ -77,7 +77,7 @@ class Engine(Running):
         super().__init__(run, log, last, lock=lock, report=report, clock=clock)
         self._host = host
         self._runtime = host.runtime
-        #: The runtime of batches, for which Spark has a separate session.
+        #: The runtime of the session that Spark has for batches.
         self._batches: Runtime | None = None
         self._cache = PartCache()
 
@@ -92,7 +92,7 @@ class Engine(Running):
         last = self.last.origin if self.last else Origin()
         due = 0 if last.batch is None else last.batch + 1
         if last.batch is not None and number <= last.batch:
-            # Spark starts the next batch only when this one is committed by both, so no earlier one can come again.
+            # Spark starts a batch when both it and we have committed the one before, so only the last can come again.
             if number < last.batch or query != last.query or offsets != last.offsets:
                 raise self._mismatch(f"batch {last.batch} is committed, and Spark gives batch {number} with other rows")
             return
@@ -126,7 +126,7 @@ class Engine(Running):
             self.run_batch(self._attempt(self._runtime), Batch({}, origin, ended=True))
 
     def step_failed(self) -> None:
-        """Forget which parts are cached."""
+        """Release all cached parts."""
         self._cache.forget()
 
     def committed(self, before: Commit | None, commit: Commit) -> None:
@@ -162,7 +162,7 @@ class Engine(Running):
         name = f"spark/offsets/{number}"
         if not self.files.exists(name):
             return query, ""
-        # The first lines have a version, the time and settings.
+        # The first two lines have a version, the time and settings.
         places = self.files.text(name).splitlines()[2:]
         return query, hashlib.sha256("\n".join(places).encode()).hexdigest()[:16]
 
@@ -175,5 +175,5 @@ class Engine(Running):
 
 
 def _in_one_partition(batch: DataFrame) -> DataFrame:
-    """Return a batch that Spark knows to be in one partition, if it is: then it need not shuffle it."""
+    """Return a batch. If it has one partition, Spark gets to know that, and need not shuffle it."""
     return batch.coalesce(1) if partitions_of(batch) == 1 else batch

@@ -1,7 +1,7 @@
 """The heartbeat of a run: small files with the time of the clock, read by the same query as the sources.
 
-Spark runs a step only for new rows. To let frontiers move without rows, the time of the clock comes as rows, too. A
-replay reads the same files, and sees the same times.
+Spark runs a step only for new rows. To let frontiers move without rows, the time of the clock is read as rows, too. If
+a step is run again, it reads the same files, and sees the same times.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Heartbeat:
         while not self._stopped.wait(self._seconds):
             try:
                 self.beat()
-            except Exception:  # the next beat is tried; without any, partitions are held to their promises
+            except Exception:  # the next beat is tried; without beats, idle partitions hold times back
                 continue
 
 
@@ -73,7 +73,7 @@ class Ticker(Heartbeat):
     ) -> None:
         self.directory = f"{_TICKS}/{name}"
         self._every = every
-        # This is often enough to be in time, and not more often than a step is worth.
+        # Ten times per tick, so that ticks are not late; but not more often than ten times per second.
         super().__init__(files, after=after, seconds=max(0.1, every / 10_000_000), clock=clock)
 
     def beat(self) -> None:

@@ -1,4 +1,4 @@
-"""Spark's side of a run: schemas, the rows of a step on their way out, errors, and what jobs observe."""
+"""The host of a run on Spark: schemas, the results of a step, and error messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = ["SparkHost", "SparkResults", "fields_of"]
 
 
 class SparkHost:
-    """A Spark session that runs a flow; ``tables`` are those of the flow."""
+    """A Spark session that runs a flow. ``tables`` are the tables of the flow."""
 
     name = "spark"
 
@@ -50,7 +50,7 @@ class SparkHost:
         return {name: self.backend.relation(frame) for name, frame in self.frames.items()}
 
     def lowering(self, flow: Plan) -> AbstractContextManager[None]:
-        """Set the time zone of the flow."""
+        """Set the session to the time zone of the flow until the context ends."""
         return self.runtime.settings(spark__sql__session__timeZone=flow.timezone)
 
     def shape(self, columns: Sequence[Column]) -> StructType:
@@ -79,7 +79,7 @@ class SparkHost:
         return describe_error(error)
 
     def sees_all(self, flow: Plan, name: str, sources: Sequence[str], shapes: Mapping[str, Any]) -> bool:
-        """Whether Spark reads all rows of the sources. For a condition that is never true, it would read none."""
+        """Whether Spark reads all rows of the sources. If a condition is never true, it does not read them."""
         from pyspark.sql import Observation
 
         def lowered(id_: str) -> Relation:
@@ -95,7 +95,7 @@ class SparkHost:
 
 
 class SparkResults:
-    """The rows of a step as a DataFrame."""
+    """The results of a step, as a DataFrame."""
 
     def __init__(self, rows: DataFrame) -> None:
         self.native = rows
@@ -106,7 +106,7 @@ class SparkResults:
         return fields_of(self.native.schema)
 
     def batches(self, *, as_json: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Return the rows in batches; one partition is in the driver at a time."""
+        """Return the rows in batches. The driver holds one partition at a time. Columns in ``as_json`` become texts."""
         from pyspark.sql.functions import col, to_json
 
         def written(name: str) -> Any:
@@ -116,7 +116,7 @@ class SparkResults:
         return arrow_batches(self.native.select(*map(written, self.native.columns)))
 
     def shown(self, rows: int) -> str:
-        """Return the first rows as Spark shows them."""
+        """Return the first rows as a text, as `DataFrame.show` prints them."""
         table: Any = self.native
         return str(table._show_string(rows, False, False))
 

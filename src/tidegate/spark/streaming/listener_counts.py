@@ -1,4 +1,4 @@
-"""What Spark's query listeners see of a run: how many rows each source gave."""
+"""Counts for Spark's query listeners: how many rows each source has given."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["with_listener_counts"]
 
 
 def with_listener_counts(flow: Plan, runtime: Runtime, rows: DataFrame) -> DataFrame:
-    """Return the rows with counts for Spark's listeners: rows of each source, and how many have no time.
+    """Return the same rows. When they are read, listeners get counts: rows of each source, and rows without a time.
 
-    They are in ``observedMetrics`` of a query's progress, under the name of the flow. Late rows are not counted there:
-    the plan of a query is made once, and lateness changes with each step. Rows count each time that they are read, and
-    a step that sets rows aside may read them twice. Counting takes a tenth of a large step, so it is done only if there
-    are listeners.
+    The counts are in ``observedMetrics`` of a query's progress, under the name of the flow. Late rows are not counted:
+    the plan of a query is made once, and which rows are late changes with each step. Rows are counted each time that
+    they are read, and a step that sets rows aside may read them twice. Counting takes a tenth of the time of a large
+    step, so it is done only if there are listeners.
     """
     # The listener of Spark's web interface does not show these counts.
     if all(name == "StreamingQueryStatusListener" for name in listener_names(runtime.session)):

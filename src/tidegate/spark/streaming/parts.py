@@ -1,4 +1,4 @@
-"""Parts of state as Parquet files that Spark writes and reads; large ones stay in its cache from step to step."""
+"""Parts of state as Parquet files, which Spark writes and reads. Large parts stay cached from step to step."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["READ", "PartCache", "SparkParts", "write_part"]
 
-#: How state and results are written. On a local disk, Hadoop would run a program to set the mode of each file, and
-#: write a second file with its checksums, and one more as a success marker: a tenth of the time of a small part.
-#: Parquet has its own checksums, and a commit says what is written.
+#: How state and results are written. On a local disk, Hadoop would start a process to set the mode of each file, write
+#: a second file with checksums, and one more as a success marker. That takes a tenth of the time of a small part, and
+#: is not needed: Parquet has its own checksums, and a commit names what is written.
 _WRITE = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
@@ -37,7 +37,7 @@ READ = {
     "ignoreCorruptFiles": "false",
     "ignoreMissingFiles": "false",
 }
-# Parts with fewer rows are not cached: reading them again costs less.
+# Parts with fewer rows are not cached, because to read them again is faster.
 _MANY = 20_000
 
 
@@ -66,7 +66,7 @@ class SparkParts:
 
 
 class PartCache:
-    """The cached parts, by path. If a cache is lost, Spark reads the files again."""
+    """The cached parts, by path. If Spark loses cached data, it reads the file again."""
 
     def __init__(self) -> None:
         self._frames: dict[str, DataFrame] = {}
@@ -112,10 +112,10 @@ def write_part(
     times: Sequence[str] = (),
     by: Mapping[str, str] = NOTHING,
 ) -> Part:
-    """Write rows to a path that nothing else writes to; count them, and find the range of ``times``.
+    """Write rows to a path that nothing else writes to. Return the part, with the count and the range of ``times``.
 
-    ``by`` maps text columns, which are not written, to the columns whose values they have. Rows are partitioned by
-    them.
+    Rows are partitioned into directories by the text columns of ``by``, which are not written to the files. ``by`` maps
+    each of them to the column whose values it has as text.
     """
     from pyspark.sql import Observation
 

@@ -1,4 +1,4 @@
-"""Reading outputs: only what is committed, at once or as a stream."""
+"""Reads outputs of flows, at once or as a stream. Only committed rows are read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read", "read_promises", "read_stream"]
 
-# Spark ignores files that are a week older than the newest one. A clock that was wrong for a while can make them so.
+# Spark ignores files that seem a week older than the newest one, which happens if a clock was wrong for a while.
 _EVER = {"maxFileAge": "36500d"}
 # Names of directories are not read as columns: the columns are in the files.
 _NESTED = {"recursiveFileLookup": "true"}

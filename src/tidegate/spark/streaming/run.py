@@ -33,7 +33,7 @@ _LOG = logging.getLogger("tidegate")
 
 
 class SparkRun(Run):
-    """A running flow: one streaming query of Spark, whose batches are the steps."""
+    """A run on Spark. It has one streaming query."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class SparkRun(Run):
             try:
                 self._end_trace()
                 self._lock.release()
-            except Exception as error:  # the session is gone, and the lock is left to be found dead
+            except Exception as error:  # the session is gone, and the lock stays until the next run
                 self._failure = self._failure or error
             self._done.set()
 
@@ -101,10 +101,10 @@ class SparkRun(Run):
         return False
 
     def stop(self, timeout: float | None = 20) -> bool:
-        """Stop. Return whether the running step ended, or none was running; the next start continues after it.
+        """Stop the run. Return whether the running step ended, or none was running. The next start continues after it.
 
-        A step that does not end within ``timeout`` seconds is cancelled, and the next start runs it again. None waits
-        for it as long as it takes. The step that ends the input is always waited for.
+        A step that does not end within ``timeout`` seconds is cancelled, and the next start runs it again. If
+        ``timeout`` is None, or the step is the one that ends the input, it is never cancelled.
         """
         self._ends = False
         ended = self._batch_runner.stop(self.query, timeout)
@@ -114,13 +114,13 @@ class SparkRun(Run):
         return ended
 
     def finish(self) -> None:
-        """Take what the sources have now as the end of the input: everything becomes complete, and the run is over.
+        """Read all that the sources have now, and end the input. All times become complete, and the run is over.
 
-        The end is a step of its own. It closes the checkpoint: no run can continue from it.
+        The end of the input is a step of its own. It closes the checkpoint: no run can continue from it.
         """
         # The clock never ends: there would always be one more beat.
         self._stop_clocks()
-        # This is set before waiting for Spark, because a query may end by itself.
+        # This is set before we wait for Spark, because the query may end by itself meanwhile.
         self._ends = True
         try:
             with spark_runtime(self._spark).quiet():

@@ -1,4 +1,4 @@
-"""All sources in one query: tagged and united, and split again in each step."""
+"""Unites all sources in one query, and splits its batches by source again."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def united(
 ) -> DataFrame:
     """Return all sources as one DataFrame: a column with the number of the source, and a struct for each source.
 
-    ``signals`` has the streams of lines for the sources that need them. Their rows have no struct, and the line in a
-    separate column. A single source without signals needs no tag, and keeps its columns.
+    ``signals`` has the streams of signals, for the sources that need them. A row of a signal has no struct; its text is
+    in a separate column. If there is one source and no signal, its columns stay as they are.
     """
     names = [source.id for source in flow.sources]
     schemas = {source.id: given_schema(source) for source in flow.sources}
@@ -82,10 +82,10 @@ def split_by_source(
     observed: Collection[str] = (),
     arrived: int | None = None,
 ) -> dict[str, SourceRows]:
-    """Return the rows of each source in a batch. Lateness is decided by the old marks.
+    """Return the rows of each source in a batch. ``marks`` are those before the batch, and say which rows are late.
 
-    Sources in ``observed`` are counted by the job that writes their rows. ``arrived`` is the time of rows of sources
-    with arrival times.
+    Rows of sources in ``observed`` are counted by the job that writes them. ``arrived`` is the time of rows of sources
+    whose times are arrival times.
     """
     bounds, taken = limits(flow), {}
     for i, source in enumerate(flow.sources):
@@ -111,7 +111,7 @@ def beats_of(flow: Plan, backend: SparkBackend, batch: DataFrame) -> Relation | 
 
 
 def _of_source(runtime: Runtime, batch: DataFrame, i: int, extra: Sequence[str]) -> DataFrame:
-    """Return the rows of one source in a batch, with the columns that all rows of a batch have."""
+    """Return the rows of one source in a batch. ``extra`` are columns that all rows of a batch have."""
     if "__source" not in batch.columns:
         return batch
     text = [TEXT] if TEXT in batch.columns else []

@@ -1,4 +1,7 @@
-"""The two halves of a checkpoint: our commits, and Spark's records of positions in the sources."""
+"""Spark's own records in a checkpoint: which batches there are, and the positions of the sources in each.
+
+They and our commits must belong together.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,9 @@ _CONFLICTS = ("CONCURRENT_STREAM_LOG_UPDATE", "Multiple streaming jobs detected"
 
 
 def check_records(files: Files) -> None:
-    """Raise if one half of a checkpoint is gone, or if Spark could not continue from its last records.
+    """Raise if Spark's records do not fit our commits, if some are missing, or if Spark can't continue from them.
 
-    Without its half, Spark would start from the beginning. Without ours, it would continue alone.
+    Without its records, Spark would read the sources from the start. Without our commits, it would skip what it read.
     """
     commit = last_commit(files)
     if commit is None and files.names("spark/commits"):
@@ -57,7 +60,7 @@ def check_records(files: Files) -> None:
 
 
 def _repair_hint(files: Files, name: str, commit: Mapping[str, Any] | None) -> str:
-    """Return a hint for a damaged record. Some records may be deleted."""
+    """Return a hint how to repair a checkpoint with a damaged record. Some records may be deleted."""
     done = -1 if commit is None or commit["batch"] is None else commit["batch"]
     # On a local disk, Hadoop keeps a checksum of each file beside it.
     names = [n for spare in _deletable(files, name, done) for n in (spare, "/.".join(spare.rsplit("/", 1)) + ".crc")]
@@ -68,11 +71,11 @@ def _repair_hint(files: Files, name: str, commit: Mapping[str, Any] | None) -> s
 
 
 def _deletable(files: Files, name: str, done: int) -> list[str]:
-    """Return the records to delete together with one that is not needed, itself included; none if it is needed.
+    """Return the records to delete if the record ``name`` is damaged; none if that record is needed.
 
-    ``done`` is the last batch in our commits. If Spark has no record that a batch is done, it gives us the batch again,
-    and we recognise it. Of a batch after ``done`` nothing is committed: without a record of its offsets, Spark plans it
-    anew.
+    ``done`` is the last batch in our commits. A record that such a batch is done is not needed: Spark gives us the
+    batch again, and we recognise it. The offsets of a later batch are not needed: nothing of it is committed, and Spark
+    plans it again.
     """
     directory, _, number = name.removesuffix(_COMPACT).rpartition("/")
     if directory == "spark/commits":
@@ -98,7 +101,7 @@ def query_id(files: Files) -> str:
 
 
 def explain_conflict(files: Files, error: BaseException) -> BaseException:
-    """Return the error of a failed query, in our form if another query has written the same record."""
+    """Return the error of a failed query. If another query has written the same record, return `CheckpointInUse`."""
     if not any(text in str(error) for text in _CONFLICTS):
         return error
     found = CheckpointInUse(
@@ -115,8 +118,8 @@ def _records_read_at_start(files: Files) -> Iterator[str]:
     yield from (f"spark/offsets/{number}" for number in files.numbers("spark/offsets")[:2])
     yield from (f"spark/commits/{number}" for number in files.numbers("spark/commits")[:1])
     for source in files.names("spark/sources"):
-        # The files that a file source has seen: one compact record up to some batch, and one record for each batch
-        # since.
+        # The files that a file source has read: a compact record for all batches up to some number, and then one record
+        # for each batch.
         directory = f"spark/sources/{source}"
         stems = (name.removesuffix(_COMPACT) for name in files.names(directory) if name.endswith(_COMPACT))
         compact = max((int(stem) for stem in stems if stem.isascii() and stem.isdecimal()), default=-1)
@@ -133,7 +136,7 @@ def _records_referred_to(files: Files) -> Iterator[str]:
 
 
 def _positions(files: Files, batch: int) -> dict[str, int]:
-    """Return the number of the last own record that a batch reads, by source. Only file sources have one."""
+    """Return the number of each source's last record when a batch was planned. Only file sources have records."""
     # After the version and the settings of the batch, there is a line for each source.
     lines = files.text(f"spark/offsets/{batch}").splitlines()[2:]
     found = {str(source): json.loads(line) for source, line in enumerate(lines) if line != "-"}
@@ -143,7 +146,7 @@ def _positions(files: Files, batch: int) -> dict[str, int]:
 
 
 def _damage(files: Files, name: str) -> str:
-    """Return in words what is wrong with a record; empty if it is intact."""
+    """Return what is wrong with a record, as text; empty if it is intact."""
     if files.is_directory(name):
         return "a directory"
     try:

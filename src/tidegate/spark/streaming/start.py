@@ -1,4 +1,4 @@
-"""Starting a flow on streams: everything is checked before anything is read."""
+"""Starts a flow on streams. Everything is checked before anything is read."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def start(
         report, every = reporter(metrics), _checked_trigger(trigger)
         check_ends(flow)
         places = checked_outputs(flow, outputs)
-        # Rows also go to databases through Python.
+        # Outputs to databases run in Python workers, too.
         if runs_python(flow) or any(output.needs_workers for output in places.values()):
             check_workers(runtime)
         path = checked_directory(checkpoint, "checkpoint", hint='checkpoint="checkpoints/edits"')
@@ -96,7 +96,7 @@ def start(
             writer = rows.writeStream.foreachBatch(batch_runner).option("checkpointLocation", files.path("spark"))
             query = (_triggered(writer, every) if every else writer).start()
         except BaseException:
-            # The first error is raised, and not one that follows from it.
+            # An error here would hide the first error, which is raised.
             with suppress(Exception):
                 lock.release()
             raise
@@ -171,7 +171,7 @@ def _triggered(writer: DataStreamWriter, every: dict[str, Any]) -> DataStreamWri
 
 
 def _signals(flow: Plan, spark: SparkSession) -> dict[str, DataFrame]:
-    """Return the frontiers that sources follow, as streams. Their times must be those that the sources declare."""
+    """Return the published frontiers that sources follow, as streams. Raise if their times are not as declared."""
     found = {}
     for source in flow.sources:
         if isinstance(source.watermark, Published):
