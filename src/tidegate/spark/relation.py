@@ -192,7 +192,7 @@ class SparkRelation:
         *,
         by: Sequence[str] | None = None,  # noqa: ARG002
     ) -> SparkRelation:
-        """Return the result of a function on batches of rows. Rows from `numbered` come in the order of their numbers."""
+        """Return the result of a function on batches of rows. Rows from `numbered` come in order of their numbers."""
         schema = self.frame.schema
         type_ = struct_type(columns, [schema[name] for name in same])
         return self._with(map_in_arrow(self.frame, _batches(function, self.columns, columns_of(type_)), type_))
