@@ -86,7 +86,7 @@ def test_what_is_not_found(arguments, says):
         ("import sys\nsys.path.remove('')", "expected 'late' in the module 'mistaken', found none"),
     ],
 )
-def test_mistakes_in_a_module_are_told(source, says, tmp_path, monkeypatch):
+def test_mistakes_in_a_module_are_reported(source, says, tmp_path, monkeypatch):
     """Whatever it raises; what it lacks is told only of what it lacks, and a changed path is no error."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [part for part in sys.path if part])

@@ -63,7 +63,7 @@ def test_of_several_flows_one_is_chosen(file: Path) -> None:
     assert CliRunner().invoke(app, ["explain", str(file), "--flow", "other"]).exit_code == 0
 
 
-def test_two_flows_of_one_name_are_told(file: Path) -> None:
+def test_two_flows_of_one_name_are_reported(file: Path) -> None:
     """None of them is taken in silence; one flow under two names is one."""
     file.write_text(FLOW + "\nsame = flow\n")
     assert CliRunner().invoke(app, ["explain", str(file)]).exit_code == 0

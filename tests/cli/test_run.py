@@ -161,7 +161,7 @@ def test_the_name_of_a_file_says_its_format(tmp_path: Path, path: str, format_: 
         ("import tidegate as tg\ntg.Flow('f').source('s', 't INT', time='q')", "unknown column q"),
     ],
 )
-def test_mistakes_in_the_file_are_told_with_their_line(directory: Path, source: str, message: str) -> None:
+def test_mistakes_in_the_file_are_reported_with_their_line(directory: Path, source: str, message: str) -> None:
     """Whatever it raises; no traceback of ours stands above it."""
     file = directory / "flow.py"
     file.write_text(source)
@@ -170,7 +170,7 @@ def test_mistakes_in_the_file_are_told_with_their_line(directory: Path, source: 
     assert "Traceback" not in said_
 
 
-def test_files_that_cannot_be_written_are_told_in_a_line(directory: Path) -> None:
+def test_files_that_cannot_be_written_are_reported_in_a_line(directory: Path) -> None:
     """What the system said, and of which file; but a mistake of ours is raised as it is."""
     result = CliRunner().invoke(app, ["explain", str(directory / "flow.py"), "--output", str(directory / "no" / "x")])
     assert (result.exit_code, result.stderr) == (1, f"No such file or directory: {directory / 'no' / 'x'}\n")
@@ -291,7 +291,7 @@ def test_a_flow_runs_on_a_stream_of_files(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("options", [["--once", "--checkpoint", "ck"], []], ids=["stream", "files"])
-def test_what_fails_in_spark_is_told_without_a_traceback(tmp_path: Path, options: list[str]) -> None:
+def test_what_fails_in_spark_is_reported_without_a_traceback(tmp_path: Path, options: list[str]) -> None:
     """On streams with operator, source, step and flow; on files with the expression; the command ends with code 1."""
     (tmp_path / "flow.py").write_text(
         STREAM.split("flow.sink")[0] + 'flow.sink("out", edits.select("10 / length(page) AS y").where("y > 0"))\n'

@@ -224,7 +224,7 @@ def run_on(flow: tg.Flow, steps: list[list[tuple[Any, ...]]], place: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_server_that_is_gone_is_told(screen: Screen, tmp_path: Path) -> None:
+def test_a_server_that_is_gone_is_reported(screen: Screen, tmp_path: Path) -> None:
     """The page keeps what it has, and says that it gets no answer."""
     from playwright.sync_api import expect
 

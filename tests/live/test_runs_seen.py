@@ -92,9 +92,9 @@ def test_two_runs_of_a_process_share_a_page(tmp_path: Path) -> None:
     assert addresses[0].removesuffix("#run=0") == addresses[1].removesuffix("#run=1")
     for run in runs:
         run.stop()
-    from tidegate.live import own
+    from tidegate.live import shared_page
 
-    page = own._PAGES.pop(None)
+    page = shared_page._PAGES.pop(None)
     try:
         assert [run["state"] for run in answer(page, "/api/runs")] == ["stopped", "stopped"]
     finally:

@@ -19,7 +19,7 @@ from tests.local_engine.place import Place
 from tests.spark.place import DDL
 from tidegate.cli import app
 from tidegate.flow.errors import BadArgument
-from tidegate.live import Page, own
+from tidegate.live import Page, shared_page
 from tidegate.live.access import access_to
 
 #: What a page must show as it is: markup, quotes, what turns a text around, a line of its own, and much of it.
@@ -126,7 +126,7 @@ def test_signs_that_are_passed_on_would_be_seen(page: Page, tmp_path: Path, monk
         test_values_of_rows_are_texts(page, tmp_path)
 
 
-def test_a_run_that_is_alive_dead_failed_or_not_there_is_told_from_others(page: Page, tmp_path: Path) -> None:
+def test_a_run_that_is_alive_dead_failed_or_not_there_is_shown_as_such(page: Page, tmp_path: Path) -> None:
     """By its lock, its last commit, and what it said last; several runs are shown at once."""
     live = Place(tmp_path / "live") if not (tmp_path / "live").mkdir() else None
     assert live is not None
@@ -134,7 +134,7 @@ def test_a_run_that_is_alive_dead_failed_or_not_there_is_told_from_others(page: 
     run = live.start(counts(), trigger={"processingTime": "0 seconds"}, ui=0)
     assert run.ui is not None
     assert run.ui.startswith("http://127.0.0.1:")
-    own._PAGES.pop(0).close()
+    shared_page._PAGES.pop(0).close()
     (tmp_path / "failed").mkdir()
     failed = Place(tmp_path / "failed")
     failed.feed.add((1, "a", 1), (9, "b", 2))
@@ -174,7 +174,7 @@ def test_a_run_that_is_alive_dead_failed_or_not_there_is_told_from_others(page: 
         ("locks/1", lambda path: path.write_text("[1, 2"), ""),
     ],
 )
-def test_what_is_damaged_is_told_and_the_rest_is_shown(
+def test_what_is_damaged_is_reported_and_the_rest_is_shown(
     page: Page, tmp_path: Path, file: str, harm: Any, problem: str
 ) -> None:
     """Whatever file it is: the page answers, says which one is wrong, and shows what the others have."""
@@ -196,7 +196,7 @@ def test_what_is_damaged_is_told_and_the_rest_is_shown(
     answer(page, "/api/runs")
 
 
-def test_rows_set_aside_that_are_damaged_are_told(page: Page, tmp_path: Path) -> None:
+def test_rows_set_aside_that_are_damaged_are_reported(page: Page, tmp_path: Path) -> None:
     """The rows of other steps are shown, and the step whose rows can't be read is named."""
     place = Place(tmp_path)
     place.feed.add((1, "a", 1), (None, "n", 3))
@@ -314,7 +314,7 @@ def test_connections_that_say_nothing_do_not_pile_up(page: Page) -> None:
             connection.close()
 
 
-def test_a_directory_that_cannot_be_asked_for_is_told(page: Page, tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_read_is_reported(page: Page, tmp_path: Path) -> None:
     """The other runs are shown all the same."""
     page.add(tmp_path / ("x" * 300))
     page.add(tmp_path)
@@ -331,13 +331,13 @@ def test_a_checkpoint_with_a_scheme_is_the_same(page: Page, tmp_path: Path) -> N
 
 def test_the_page_of_a_process_is_found_by_its_port_and_has_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment gives the token, as for the command; the same port is the same page; a fork has none of it."""
-    monkeypatch.setattr(own, "_PAGES", {})
+    monkeypatch.setattr(shared_page, "_PAGES", {})
     monkeypatch.setenv("TIDEGATE_UI_TOKEN", "0123456789abcdef")
-    page = own.open_page(True)
+    page = shared_page.open_page(True)
     try:
         assert ask(page, "/api/runs")[0] == 401
         assert answer(page, "/api/runs", Authorization="Bearer 0123456789abcdef") == []
-        assert own.open_page(page.port) is page
+        assert shared_page.open_page(page.port) is page
     finally:
         page.close()
 
@@ -392,7 +392,7 @@ def test_the_other_loopback_address_needs_no_token() -> None:
         page.close()
 
 
-def test_a_checkpoint_that_is_elsewhere_is_told_so(page: Page) -> None:
+def test_a_checkpoint_that_is_elsewhere_is_refused(page: Page) -> None:
     """On HDFS or in a store of objects: the page reads disks of this machine."""
     page.add("hdfs://namenode/checkpoints/edits")
     found = answer(page, "/api/run/0")

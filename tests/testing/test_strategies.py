@@ -60,7 +60,7 @@ def test_only_the_end_completes_what_promises_nothing(engine: tt.Engine) -> None
     test.expect("out", [(1, "a", 1), (100, "a", 1)])
 
 
-def test_a_frontier_that_another_flow_publishes_is_told_by_hand(engine: tt.Engine) -> None:
+def test_a_frontier_that_another_flow_publishes_is_moved_by_hand(engine: tt.Engine) -> None:
     """There is no other flow in a test: the test is it."""
     test = tt.trial(counts(watermark=tg.published("elsewhere")), engine, watermarks="declared")
     test.send("s", (1, "a"))
@@ -119,7 +119,7 @@ def test_the_same_on_spark(tidegate_spark: Any, tmp_path: Any) -> None:
     for test in (
         test_a_delay_can_be_tried,
         test_rows_that_are_watermarks,
-        test_a_frontier_that_another_flow_publishes_is_told_by_hand,
+        test_a_frontier_that_another_flow_publishes_is_moved_by_hand,
         test_rows_have_the_time_at_which_they_arrive,
         test_windows_end_without_rows_behind_the_clock,
         test_ticks_of_a_clock,
