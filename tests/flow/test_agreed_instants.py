@@ -106,7 +106,10 @@ def test_every_day_is_read() -> None:
         ("CAST('10:00' AS TIMESTAMP)", "its value depends on the day on which it is computed"),
         ("CAST('now' AS TIMESTAMP_NTZ)", "its value depends on the day on which it is computed"),
         ("CAST('Today' AS DATE)", "its value depends on the day on which it is computed"),
-        ("CAST('2020-01-01 10:00:00 CET' AS TIMESTAMP)", "it has a time zone with a name; write an offset such as +02:00"),
+        (
+            "CAST('2020-01-01 10:00:00 CET' AS TIMESTAMP)",
+            "it has a time zone with a name; write an offset such as +02:00",
+        ),
         ("CAST('294247-01-10 04:00:54.775807' AS TIMESTAMP)", "it is outside of the timestamps that DuckDB has"),
         ("CAST(s AS TIMESTAMP)", "only a literal can be cast from STRING to a timestamp"),
     ],

@@ -87,7 +87,9 @@ def test_a_function_is_refused_by_its_name(text: str) -> None:
 def test_a_refusal_in_a_call_points_at_the_place() -> None:
     """What is refused in an argument of an aggregate is shown where it stands in the call."""
     calls = aggregation((), ["max(i) + sum(length(initcap(s))) AS x"], {}, SCHEMA)
-    with pytest.raises(NotSupported, match=r"cannot compute initcap .*\n  sum\(length\(initcap\(s\)\)\)\n             \^{7}\n"):
+    with pytest.raises(
+        NotSupported, match=r"cannot compute initcap .*\n  sum\(length\(initcap\(s\)\)\)\n             \^{7}\n"
+    ):
         Duck().aggregates([[]], SCHEMA, calls, [{}], ())
 
 
@@ -107,7 +109,7 @@ def test_a_refusal_points_at_the_place() -> None:
     ("text", "why"),
     [
         ("s RLIKE 'a++'", "the pattern has a possessive quantifier, such as *+ or ++, which DuckDB does not have"),
-        ("s RLIKE 'a|b$'", "$ belongs to one of several alternatives, and not to the whole pattern"),
+        ("s RLIKE 'a|b$'", "$ is supported only at the end of the pattern, outside of groups and alternatives"),
         ("s RLIKE '(a'", "the pattern ends inside of (…) or […], or after a backslash"),
         ("regexp_extract(s, '(a)+')", "a group of the pattern is repeated, as in (a)+"),
         ("split(s, '')", "the pattern can match an empty text, or ends with $"),
@@ -116,7 +118,7 @@ def test_a_refusal_points_at_the_place() -> None:
     ],
 )
 def test_a_refusal_says_why(text: str, why: str) -> None:
-    """If only some arguments of a function are refused, the message says in a whole sentence what is wrong with them."""
+    """If only some arguments of a function are refused, the message says in a sentence what is wrong with them."""
     with pytest.raises(Refused) as caught:
         translated(text)
     assert caught.value.why == why

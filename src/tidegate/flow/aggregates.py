@@ -117,7 +117,7 @@ def grouping(by: Any, schema: Schema) -> tuple[Expression, ...]:
         expression = bind(entry, schema, what="an entry of by")
         if expression.name in schema.time:
             raise BadArgument(
-                f"expected in by what groups rows besides their time, got the time column {expression.name}",
+                f"expected columns other than times in by, got the time column {expression.name}",
                 hint="leave it out: time columns are part of every result",
             )
         bound_by.append(named(expression, entry))
@@ -194,10 +194,10 @@ def _substituted(sql: str, calls: Mapping[str, str]) -> str:
 def _no_aggregate(sql: Sql, schema: Schema) -> BadExpression:
     functions = sql.calls()
     meant = filter(None, (did_you_mean(call.name, AGGREGATE_FUNCTIONS) for call in functions))
-    hint = next(meant, "for example sum(x), max(x), count(*); a column to keep belongs into by")
+    hint = next(meant, "for example sum(x), max(x), count(*); a column to keep belongs in by")
     if not functions and sql.tokens[0].word in map(str.lower, schema.time):
         hint = "time columns are part of every result; of a window, window.start and window.end can be read after it"
-    what = pointed("expected an aggregate over many rows, got a value of one", sql.text, *sql.span)
+    what = pointed("expected an aggregate over many rows, got a value of one row", sql.text, *sql.span)
     return BadExpression(what, hint=hint)
 
 
@@ -208,7 +208,7 @@ def _outside(text: str, remaining: str, schema: Schema, allowed: Schema) -> BadE
     if stray.name not in schema:
         return schema.unknown(stray.name, text=text, start=place(stray)[0])
     name = schema[stray.name].name
-    what = pointed(f"column {name} stands outside of an aggregate function", text, *place(stray))
+    what = pointed(f"column {name} is outside of an aggregate function", text, *place(stray))
     return BadExpression(what, hint=f"wrap it, for example max({name}), or group by it: by={name!r}")
 
 
@@ -223,7 +223,7 @@ def _outermost(sql: Sql) -> list[Call]:
             found.append(call)
         elif outer.inside and call.function.start < outer.inside.span[1]:
             inner, name = call.function, outer.function
-            what = pointed(f"{inner.text} stands inside of {name.text}", sql.text, *inner.span)
+            what = pointed(f"{inner.text} is inside of {name.text}", sql.text, *inner.span)
             raise BadExpression(what, hint="aggregate twice: first one, then the other on its result")
     return found
 

@@ -65,7 +65,7 @@ class Building:
             self._check_current()
             if getattr(getattr(self._operator, "frame", None), "lateness", 0):
                 raise BadTime(
-                    f"{self.id} has lateness: its answers may be revised, so that nothing final can follow from them",
+                    f"{self.id} has lateness: its answers may be revised, so no operator can follow it",
                     hint="send it to a sink, or leave lateness out",
                 )
             if timed and not self.schema.time:
@@ -168,7 +168,7 @@ class Building:
         if other.flow is not self.flow:
             raise BadArgument(
                 f"the stream {other.id} belongs to another flow, {other.flow.name!r}",
-                hint="build all of a flow on one Flow",
+                hint="build the whole flow on one Flow",
             )
         with other._building("an input"):
             return cast("Stream", other)

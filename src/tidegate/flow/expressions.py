@@ -112,9 +112,7 @@ def bind(text: Any, scope: Schema | Scope, *, what: str = "an expression", name:
     if call:
         said = call.function
         message = pointed(f"expected a value of one row, got the aggregate {said.text}", text, *said.span)
-        raise BadExpression(
-            message, hint="aggregates belong into aggregate(…), window(…).aggregate(…) or accumulate(…)"
-        )
+        raise BadExpression(message, hint="aggregates belong in aggregate(…), window(…).aggregate(…) or accumulate(…)")
     return bound(parsed, scope if isinstance(scope, Scope) else Scope(scope), name=name)
 
 
@@ -158,7 +156,7 @@ class Parsed:
 
 
 def _parse(text: str) -> tuple[Sql, Tree]:
-    hint = "an expression is what may stand in a SELECT of Spark SQL, on its own"
+    hint = "an expression is one entry of a SELECT in Spark SQL"
     try:
         sql = Sql.of(text)
         for token, around in zip(sql.tokens, sql.around(), strict=True):
@@ -189,13 +187,13 @@ def _refuse(sql: Sql, tree: Tree) -> None:
             continue
         if word in GENERATORS:
             hint = "use explode(column) of the stream"
-            raise BadExpression(pointed(f"{word} gives several rows for one", text, *token.span), hint=hint)
+            raise BadExpression(pointed(f"{word} gives several rows for each row", text, *token.span), hint=hint)
         if word in WINDOW_ONLY:
             hint = "use accumulate(…) for running values, window(…) or session(…) for spans of time"
             raise BadExpression(pointed(f"{word} needs an order of all rows", text, *token.span), hint=hint)
         if word in UNREPEATABLE:
-            hint = "an answer is a function of the rows: bring it in as a column of the source"
-            raise BadExpression(pointed(f"{word} answers differently when asked again", text, *token.span), hint=hint)
+            hint = "answers must depend on rows only: make it a column of the source"
+            raise BadExpression(pointed(f"{word} gives another value each time", text, *token.span), hint=hint)
 
 
 def bound(parsed: Parsed, scope: Scope, *, name: str | None = None) -> Expression:

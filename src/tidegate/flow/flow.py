@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Flow"]
 
 _LATE = ("divert", "fail", "drop")
-_REPLACE = "replace=True takes its place, in a cell of a notebook that is run again"
+_REPLACE = "replace=True replaces it, for a notebook cell that is run again"
 
 
 class Flow:
@@ -155,11 +155,13 @@ class Flow:
             if stream.flow is not self:
                 raise BadArgument(
                     f"the stream {stream.id} belongs to flow {stream.flow.name!r}",
-                    hint="build all of a flow on one Flow",
+                    hint="build the whole flow on one Flow",
                 )
             stream._check_current()
             if not stream.schema.time:
-                raise BadTime(f"{stream.id} is a table: it has no time to be final at", hint="join a stream with it")
+                raise BadTime(
+                    f"expected a stream, got the table {stream.id}: it has no time", hint="join a stream with it"
+                )
         except FlowError as error:
             raise error.at(f"sink {name!r}").at(f"flow {self.name!r}") from None
         self._sinks[name] = Sink(name, stream.id)

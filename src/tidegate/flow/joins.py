@@ -114,7 +114,7 @@ class Sides:
         with_table = tables and bool(left.schema.time) and not right.schema.time
         if with_table and kind in ("right", "full"):
             raise BadArgument(
-                f"a {kind} join with the table {right.id} has no time for its rows that match nothing",
+                f"a {kind} join with the table {right.id} is not possible: its rows without a match have no time",
                 hint='how="inner", "left", "semi" or "anti"',
             )
         if tables and right.schema.time and not left.schema.time:
@@ -280,7 +280,7 @@ def _called(left: Building, right: Building, on: Mapping[Any, Any]) -> Mapping[s
     for column in right.schema.columns:
         if column.name not in new and column.name.lower() in {name.lower() for name in new.values()}:
             raise ColumnClash(
-                f"{right.id} has a column {column.name} of its own, beside the one that is joined on",
+                f"{right.id} has a column {column.name}, which is not the one that is joined on",
                 hint=f"give it another name: {right.id}.select(…)",
             )
     return {name: old for old, name in new.items() if old != name}

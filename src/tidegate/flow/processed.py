@@ -65,7 +65,7 @@ def check_operator(operator: Any, schema: Schema, out: Any) -> None:
             )
     if not schema.order.total and (part := depends_on_extension(operator)):
         raise NotSupported(
-            f"expected an operator that does not mind which of two times that do not compare comes first, got {part}",
+            f"expected an operator whose answers do not depend on the order of unrelated times, got {part}",
             hint="ihist_op(order) counts what is at or below a time, and accumulate(…) has other aggregates; or write "
             "an operator that looks only at what is at or below the time that is complete",
         )
@@ -84,7 +84,7 @@ def _check_timers(operator: Any, schema: Schema) -> None:
         raise NotSupported(
             f"expected an operator with state() and resume(…), as it has timers on several time columns, got "
             f"{type(operator).__name__}",
-            hint="without, its calls would be repeated in each step, and perhaps in another order",
+            hint="without them, its calls would be repeated in each step, and perhaps in another order",
         )
 
 
@@ -104,8 +104,8 @@ def _check_out(operator: Any, out: Any) -> None:
         )
     if callable(getattr(operator, "apply_batch", None)):
         raise BadArgument(
-            f"expected no out, as {type(operator).__name__} has apply_batch, which answers tables",
-            hint="let apply_batch answer the columns of the schema",
+            f"expected no out, as {type(operator).__name__} has apply_batch, which returns tables",
+            hint="let apply_batch return the columns of the schema",
         )
 
 

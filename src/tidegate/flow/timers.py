@@ -37,7 +37,7 @@ def checked_timer(schema: Schema, timer: Timer, at: Any, name: str, *, alone: bo
         raise BadResult(
             f"expected a timer from {name} at a time strictly above {at!r}, which it was given, and that its column "
             f"can have, got {timer!r}",
-            hint="answer DT at this time at once",
+            hint="to answer at this time, return DT and not a timer",
         )
     return timer.t
 

@@ -199,7 +199,7 @@ def _on_sides(watermark: Bounded, schema: Schema) -> Bounded:
     assert given is not None
     if not isinstance(given.order, Sum):
         raise BadArgument(
-            f"expected a watermark that needs no distance, as {given.name} is ordered by a "
+            f"expected a watermark strategy without delays, as {given.name} is ordered by a "
             f"{type(given.order).__name__}, got {watermark!r}",
             hint="punctuated(condition), published(path) or at_end()",
         )

@@ -67,7 +67,10 @@ def slice_(given: Given) -> str:
     first, count = given.literal(1), given.literal(2)
     if _is_number(first) and first > 0 and _is_number(count) and count >= 0:
         return f"list_slice({elements}, {first}, {first + count - 1})"
-    zero, negative = given.fail("the start of a slice is 0, but slice counts from 1"), given.fail("the length of a slice is negative")
+    zero, negative = (
+        given.fail("the start of a slice is 0, but slice counts from 1"),
+        given.fail("the length of a slice is negative"),
+    )
     known = f"{elements} IS NOT NULL AND {start} IS NOT NULL AND {length} IS NOT NULL"
     at = f"len({elements}) + {start}::BIGINT"
     return (

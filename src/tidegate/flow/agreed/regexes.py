@@ -127,10 +127,12 @@ class _Parser:
         while self.peek() == "|":
             self.at += 1
             if self.to_end:
-                raise MeaningDiffers("$ belongs to one of several alternatives, and not to the whole pattern")
+                raise MeaningDiffers(
+                    "$ is supported only at the end of the pattern, outside of groups and alternatives"
+                )
             found.append(self.sequence(top=False))
         if top and self.to_end and len(found) > 1:
-            raise MeaningDiffers("$ belongs to one of several alternatives, and not to the whole pattern")
+            raise MeaningDiffers("$ is supported only at the end of the pattern, outside of groups and alternatives")
         if len(found) == 1:
             return found[0]
         lines = Lines.ANYWHERE if any(part.lines for part in found) else Lines.NOWHERE
@@ -149,7 +151,9 @@ class _Parser:
             if c == "$":
                 self.at += 1
                 if not top or self.peek():
-                    raise MeaningDiffers("$ is not at the end of the pattern")
+                    raise MeaningDiffers(
+                        "$ is supported only at the end of the pattern, outside of groups and alternatives"
+                    )
                 self.to_end = True
                 break
             groups = self.groups
@@ -181,7 +185,9 @@ class _Parser:
                 raise MeaningDiffers("a parenthesis of the pattern is not closed")
             return _Part(f"{opening}{inner.text})", inner.empty, inner.lines)
         if c in "*+?{}]":
-            raise MeaningDiffers(f"{c} stands alone in the pattern; for the character itself, put a backslash before it")
+            raise MeaningDiffers(
+                f"{c} stands alone in the pattern; for the character itself, put a backslash before it"
+            )
         text = _plain(c)
         if c in ".[\\":
             text = f"[^{_ENDS}]" if c == "." else self.choice() if c == "[" else self.escape()
@@ -242,7 +248,9 @@ class _Parser:
             text, optional = f"{{{low}{comma}{high}}}", int(low) == 0
             self.at = end + 1
         if self.peek() == "+":
-            raise MeaningDiffers("the pattern has a possessive quantifier, such as *+ or ++, which DuckDB does not have")
+            raise MeaningDiffers(
+                "the pattern has a possessive quantifier, such as *+ or ++, which DuckDB does not have"
+            )
         if self.peek() == "?":
             self.at += 1
             text += "?"
@@ -327,7 +335,9 @@ def java_replacement(text: str, groups: int) -> str:
             at += 1
             # Java reads more digits as long as a group has that number.
             if text[at : at + 1].isdecimal() and groups >= 10:
-                raise MeaningDiffers("the replacement may refer to a group by a number of two digits, which DuckDB cannot do")
+                raise MeaningDiffers(
+                    "the replacement may refer to a group by a number of two digits, which DuckDB cannot do"
+                )
             if int(number) + 1 > 9:
                 raise MeaningDiffers("the replacement uses $9; on DuckDB, $8 is the last")
             found.append(f"\\{int(number) + 1}")

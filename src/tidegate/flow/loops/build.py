@@ -35,8 +35,8 @@ def relations_of_loop(stream: Building, also: Any) -> dict[str, Building]:
         checked_name(name, "a relation in also")
         if name.lower() in (INPUT, KNOWN) or name.lower() in found or not name.isidentifier():
             raise BadArgument(
-                f"expected in also a name of its own, that SQL can read, got {name!r}",
-                hint=f"{INPUT} is the stream itself, {KNOWN} what the loop knows",
+                f"expected a name in also that is free and that SQL can read, got {name!r}",
+                hint=f"{INPUT} means the stream itself, and {KNOWN} what the loop knows",
             )
         right = stream._other(other)
         if right.schema.time:
@@ -51,8 +51,8 @@ def loop_fields(
     """Return the fields of an `Iterate`, or raise an error that says what is wrong."""
     one_of(emit, "emit", ("update", "complete"))
     if rounds is not None:
-        _check_count(rounds, "rounds", "exactly so many rounds of step; or None: until nothing changes")
-    _check_count(limit, "limit", "after so many rounds a loop that still changes is an error")
+        _check_count(rounds, "rounds", "how many rounds to run; None runs until nothing changes")
+    _check_count(limit, "limit", "after how many rounds a loop that still changes is an error")
     relations = Relations(
         {name: Schema(stream.schema.data) for name, stream in streams.items()},
         tables=frozenset(name for name, stream in streams.items() if not stream.schema.time),
@@ -98,7 +98,7 @@ def loop_fields(
 
 def _check_count(value: Any, what: str, meaning: str) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise BadArgument(f"expected {what} as a whole number from 1 on, got {value!r}", hint=meaning)
+        raise BadArgument(f"expected {what} to be a whole number of at least 1, got {value!r}", hint=meaning)
 
 
 def _key(key: Any, facts: Schema, times: tuple[str, ...]) -> tuple[str, ...]:
@@ -127,9 +127,9 @@ def _like(query: Query, wanted: tuple[Column, ...]) -> Query:
     extra = [c.name for c in query.columns if c.name not in Schema(wanted)]
     if missing or extra:
         lacks = [f"lacks {', '.join(missing)}"] if missing else []
-        lacks += [f"has {', '.join(extra)} too"] if extra else []
+        lacks += [f"also has {', '.join(extra)}"] if extra else []
         raise UnknownColumn(
-            f"expected from step the columns of start, {', '.join(map(str, wanted))}; it {' and '.join(lacks)}",
+            f"expected step to give the columns of start, {', '.join(map(str, wanted))}; it {' and '.join(lacks)}",
             hint=f"the first SELECT of step names them: SELECT … AS {', … AS '.join(c.name for c in wanted)}",
         )
     for column in wanted:

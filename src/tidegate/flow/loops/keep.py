@@ -70,9 +70,7 @@ def kept(keep: Any, key: tuple[str, ...], facts: Schema) -> Aggregation:
         parsed = Parsed.of(text, "an aggregate")
         if not parsed.alias and parsed.sql.calls():
             column = next((c.name for c in parse(parsed.sql.text).find_all(exp.Column)), "x")
-            raise BadLoop(
-                f"expected in keep the name of the column that is merged\n  {text}", hint=f'"{text} AS {column}"'
-            )
+            raise BadLoop(f"expected a name for each aggregate in keep\n  {text}", hint=f'"{text} AS {column}"')
     return aggregation(key, texts, {}, facts)
 
 
@@ -110,7 +108,7 @@ def _rule(output: AggregateExpression, facts: Schema, keys: list[str]) -> Rule:
         culprit = next((c.function for c in output.calls if c.definition.loop is None), output.sql)
         usual = dict.fromkeys(function.names[0] for function in AGGREGATE_FUNCTIONS.values() if function.loop)
         raise BadLoop(
-            f"expected in keep a rule that is idempotent and commutative, got {output}\n"
+            f"expected an aggregate in keep that a loop can merge, got {output}\n"
             f"  with {culprit}, what is kept would depend on how often and in which order facts are found",
             hint=f"{', '.join(usual)} of a column; or rounds=…",
         )
@@ -122,7 +120,7 @@ def _rule(output: AggregateExpression, facts: Schema, keys: list[str]) -> Rule:
         name = sqltypes.quoted(first.name if first else output.name)
         more = ", other" if wanted == 2 else ""
         raise BadLoop(
-            f"expected in keep a column as it is, under its own name, that is not in the key, got {output}",
+            f"expected an aggregate of one column in keep, under that column's name and not of the key, got {output}",
             hint=f'for example "{call.function}({name}{more}) AS {name}": what is kept is merged again in every round',
         )
     if first.type is not None and not known.fits(first.type):

@@ -57,7 +57,7 @@ def obstacles(tree: Tree, sql: Sql, *, any_form: bool) -> Iterator[Obstacle]:
         elif kind == TokenType.SELECT and around:
             yield (
                 "a query inside of it",
-                "write it as a join, without parentheses; or say with rounds=… how often",
+                "write it as a join, without parentheses; or give the number of rounds with rounds=…",
                 where,
             )
         elif kind == TokenType.DISTINCT and before == TokenType.SELECT:

@@ -58,7 +58,7 @@ def parse_loop_query(text: Any, what: str, relations: Relations, *, any_form: bo
         found, hint, where = obstacle
         raise BadLoop(
             pointed(f"expected {what} to be a union of selections from joined relations, got {found}", text, *where),
-            hint=hint or "compute it before the loop; or say with rounds=… how many rounds there are",
+            hint=hint or "compute it before the loop; or give the number of rounds with rounds=…",
         )
     reads = tuple(dict.fromkeys(table.name.lower() for table in relations_of(tree)))
     if obstacle:
@@ -94,7 +94,7 @@ def _check_relations(tree: Tree, text: str, what: str, relations: Relations) -> 
         if name in relations.columns and not table.args.get("db"):
             continue
         if name == KNOWN and what == "start":
-            message = pointed("known stands in start, which says what is known at first", text, *place(table.this))
+            message = pointed("start reads known, but nothing is known before start", text, *place(table.this))
             raise BadLoop(message, hint="read known in step")
         listed = ", ".join(relations.columns)
         shown = ".".join(part.sql("spark") for part in table.parts)
@@ -175,8 +175,8 @@ def _time_in(sql: Sql, times: tuple[str, ...]) -> Token | None:
 def _time_named(text: str, time: Token) -> BadTime:
     name = time.text
     return BadTime(
-        pointed(f"the time column {name} stands in a query of a loop", text, *time.span),
-        hint=f'facts get their time from their rows; to compute with it, copy it: with_columns(at="{name}") before',
+        pointed(f"a query of a loop reads the time column {name}", text, *time.span),
+        hint=f'facts get their time from their rows; to compute with it, copy it before the loop: with_columns(at="{name}")',
     )
 
 
