@@ -109,7 +109,7 @@ def test_a_refusal_points_at_the_place() -> None:
     ("text", "why"),
     [
         ("s RLIKE 'a++'", "the pattern has a possessive quantifier, such as *+ or ++, which DuckDB does not have"),
-        ("s RLIKE 'a|b$'", "$ is supported only at the end of the pattern, outside of groups and alternatives"),
+        ("s RLIKE 'a|b$'", "$ is supported only at the end of the pattern, outside of groups and of |"),
         ("s RLIKE '(a'", "the pattern ends inside of (…) or […], or after a backslash"),
         ("regexp_extract(s, '(a)+')", "a group of the pattern is repeated, as in (a)+"),
         ("split(s, '')", "the pattern can match an empty text, or ends with $"),

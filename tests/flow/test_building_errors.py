@@ -140,8 +140,8 @@ BUILDING: dict[str, tuple[Build, type[Exception], type[Exception], str]] = {
         lambda f: f.source("s", "t INT, k STRING COLLATE UNICODE_CI", time="t"),
         errors.BadSchema,
         ValueError,
-        """expected a type that flows support, got 't INT, k STRING COLLATE UNICODE_CI': texts are compared as they are, \
-without a collation
+        """expected a type that flows support, got 't INT, k STRING COLLATE UNICODE_CI': texts are compared as they \
+are, without a collation
   at: source 's'
   at: flow 'bad'
   hint: cast it before the flow""",

@@ -286,7 +286,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
         """a query of a loop reads the time column t
   SELECT e.dst AS node, e.t AS label FROM known k JOIN input e ON e.src = k.node
                           ^
-  hint: facts get their time from their rows; to compute with it, copy it before the loop: with_columns(at="t")
+  hint: facts get their time from their rows; to compute with it, copy it before: with_columns(at="t")
 """,
     ),
     "a relation of a database": (
@@ -327,7 +327,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
         """a query of a loop reads the time column t
   SELECT k.node, max(e.t) AS label FROM known k JOIN input e ON e.src = k.node GROUP BY k.node
                        ^
-  hint: facts get their time from their rows; to compute with it, copy it before the loop: with_columns(at="t")
+  hint: facts get their time from their rows; to compute with it, copy it before: with_columns(at="t")
 """,
     ),
     "an unknown column with rounds": (
@@ -455,14 +455,14 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
     "an expression in keep": (
         lambda f: loop(f, keep="min(label + 1) AS label"),
         errors.BadLoop,
-        """expected an aggregate of one column in keep, under that column's name and not of the key, got min(label + 1) AS label
+        """expected in keep an aggregate of a column outside of the key, named after it, got min(label + 1) AS label
   hint: for example "min(label) AS label": what is kept is merged again in every round
 """,
     ),
     "keep under another name": (
         lambda f: loop(f, keep="min(label) AS least"),
         errors.BadLoop,
-        """expected an aggregate of one column in keep, under that column's name and not of the key, got min(label) AS least
+        """expected in keep an aggregate of a column outside of the key, named after it, got min(label) AS least
   hint: for example "min(label) AS label": what is kept is merged again in every round
 """,
     ),
@@ -605,7 +605,7 @@ def test_a_loop_that_does_not_come_to_rest_is_stopped() -> None:
   facts that changed in the last rounds: 2, 2, 2, 2
   at: operator iterate#1
   at: flow 'bad'
-  hint: limit what step derives with WHERE; or give a higher limit=…, or a fixed number of rounds with rounds=…"""
+  hint: limit what step derives with WHERE; or give a higher limit=…; or a number of rounds, rounds=…"""
     )
 
 

@@ -104,7 +104,7 @@ class NotConverging(FlowError, RuntimeError):
         return cls(
             f"expected a loop that stops changing, got facts that still change after {len(changed)} rounds\n"
             f"  facts that changed in the last rounds: {last}",
-            hint="limit what step derives with WHERE; or give a higher limit=…, or a fixed number of rounds with rounds=…",
+            hint="limit what step derives with WHERE; or give a higher limit=…; or a number of rounds, rounds=…",
         )
 
 

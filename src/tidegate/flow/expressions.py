@@ -218,7 +218,7 @@ def bound(parsed: Parsed, scope: Scope, *, name: str | None = None) -> Expressio
 
 
 def is_parameter(column: Tree, name: str) -> bool:
-    """Return whether a name is a parameter of a lambda around it."""
+    """Whether a name is a parameter of a lambda around it."""
     node = column.parent
     while node is not None:
         if isinstance(node, exp.Lambda) and any(p.name == name for p in node.expressions):

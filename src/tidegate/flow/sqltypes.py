@@ -205,7 +205,7 @@ def entry(type_: str) -> tuple[str, str]:
 
 
 def is_numeric(type_: str) -> bool:
-    """Return whether a canonical type is a number."""
+    """Whether a canonical type is a number."""
     return type_ in INTEGERS or type_ in FRACTIONS or type_.startswith("DECIMAL")
 
 

@@ -155,7 +155,7 @@ class LoopBody(SimulatedOperator):
                 self.answer(t, self.owed.pop(t))
 
     def at_rest(self, t: Any, frontiers: Mapping[str, Antichain[Any]]) -> bool:
-        """Return whether nothing can come any more at a time or below it, in any round."""
+        """Whether nothing can come any more at a time or below it, in any round."""
         return not any(self.order.le(s, t) for frontier in frontiers.values() for s, _ in frontier)
 
     def round(self, t: Any, number: int, now: Capability, rows: list[Any], facts: list[Any]) -> None:

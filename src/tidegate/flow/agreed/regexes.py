@@ -127,12 +127,10 @@ class _Parser:
         while self.peek() == "|":
             self.at += 1
             if self.to_end:
-                raise MeaningDiffers(
-                    "$ is supported only at the end of the pattern, outside of groups and alternatives"
-                )
+                raise MeaningDiffers("$ is supported only at the end of the pattern, outside of groups and of |")
             found.append(self.sequence(top=False))
         if top and self.to_end and len(found) > 1:
-            raise MeaningDiffers("$ is supported only at the end of the pattern, outside of groups and alternatives")
+            raise MeaningDiffers("$ is supported only at the end of the pattern, outside of groups and of |")
         if len(found) == 1:
             return found[0]
         lines = Lines.ANYWHERE if any(part.lines for part in found) else Lines.NOWHERE
@@ -151,9 +149,7 @@ class _Parser:
             if c == "$":
                 self.at += 1
                 if not top or self.peek():
-                    raise MeaningDiffers(
-                        "$ is supported only at the end of the pattern, outside of groups and alternatives"
-                    )
+                    raise MeaningDiffers("$ is supported only at the end of the pattern, outside of groups and of |")
                 self.to_end = True
                 break
             groups = self.groups

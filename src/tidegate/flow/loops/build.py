@@ -1,4 +1,4 @@
-"""From the arguments of `Stream.iterate` to its operator: everything is checked here, before anything runs."""
+"""Builds the operator of a loop from the arguments of `Stream.iterate`, and checks all of them before anything runs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def loop_fields(
         aggregation, rules = rules_of(aggregation, facts)
     read = list(keys)
     for output in aggregation.outputs:
-        # What min_by compares by is read by it too, but it comes with its own rule.
+        # min_by also reads the column that it compares by, but that column has its own rule.
         read += [name for name in ([output.name] if rules else output.columns) if name not in read]
     surplus = [c.name for c in first.columns if c.name not in read]
     if surplus:
@@ -121,7 +121,7 @@ def _key(key: Any, facts: Schema, times: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _like(query: Query, wanted: tuple[Column, ...]) -> Query:
-    """Return the query if it gives the wanted columns, in whatever order, of types that may be the same."""
+    """Return the query if it gives the wanted columns, in any order and with fitting types; raise otherwise."""
     columns = Schema(query.columns)
     missing = [c.name for c in wanted if c.name not in columns]
     extra = [c.name for c in query.columns if c.name not in Schema(wanted)]

@@ -1,4 +1,4 @@
-"""From the text of a query to the form that engines need; and what is wrong with it, with the place where it stands."""
+"""Parses the queries of a loop to the form that engines need. Errors point at the place in the text."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Relations:
 
 
 def parse_loop_query(text: Any, what: str, relations: Relations, *, any_form: bool) -> Query:
-    """Return the query that ``text`` is; unless ``any_form``, it must be a union of selections from joins."""
+    """Return the parsed query ``text``. Unless ``any_form``, it must be a union of SELECTs from joins."""
     if not isinstance(text, str) or not text.strip():
         got = "an empty text" if isinstance(text, str) else f"{text!r} ({type(text).__name__})"
         raise BadArgument(
@@ -110,8 +110,8 @@ def _check_relations(tree: Tree, text: str, what: str, relations: Relations) -> 
 
 
 def _clauses(sql: Sql) -> list[Sql]:
-    """Return what stands behind SELECT, FROM and WHERE of a selection."""
-    # The FROM of IS DISTINCT FROM is no clause.
+    """Return what comes after SELECT, FROM and WHERE."""
+    # The FROM of IS DISTINCT FROM does not begin a clause.
     distinct = {i + 1 for i, token in enumerate(sql.tokens) if token.kind == TokenType.DISTINCT}
     begins = (TokenType.SELECT, TokenType.FROM, TokenType.WHERE)
     return sql.cut(i for i, token in sql.outside() if token.kind in begins and i not in distinct)
@@ -176,7 +176,7 @@ def _time_named(text: str, time: Token) -> BadTime:
     name = time.text
     return BadTime(
         pointed(f"a query of a loop reads the time column {name}", text, *time.span),
-        hint=f'facts get their time from their rows; to compute with it, copy it before the loop: with_columns(at="{name}")',
+        hint=f'facts get their time from their rows; to compute with it, copy it before: with_columns(at="{name}")',
     )
 
 
@@ -203,7 +203,7 @@ def _starred(piece: Sql, found: list[Relation], relations: Relations) -> Iterato
 
 
 def _united(query: Query, text: str, what: str) -> Query:
-    """Give all branches the names of the first, and find the types that they have in common."""
+    """Return the query with its columns: names are those of the first branch, types must agree in all branches."""
     names = [e.name for e in query.branches[0].outputs]
     if "" in names:
         raise _nameless(names.index(""), text, what)
@@ -238,8 +238,8 @@ def _nameless(i: int, text: str, what: str) -> BadExpression:
 
 
 def _columns_of_any(tree: Tree, text: str, what: str, relations: Relations) -> tuple[Column, ...]:
-    """Return the columns of any query; types where they follow from the columns of relations or from a CAST."""
-    # It takes a while to load, and few loops need it.
+    """Return the columns of any query, with types if they follow from columns of relations or from a CAST."""
+    # Import here: it takes a while to load, and few loops need it.
     from sqlglot.optimizer.qualify import qualify
 
     tables: dict[str, object] = {

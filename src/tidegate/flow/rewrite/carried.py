@@ -38,7 +38,7 @@ def merging(call: AggregateCall) -> str | None:
 
 
 def _stays(call: AggregateCall) -> bool:
-    """Return whether merging is exact. A sum of decimals becomes wider, and one of fractions depends on the order."""
+    """Whether merging is exact. A sum of decimals becomes wider, and one of fractions depends on the order."""
     return call.definition.picks or call.type in (*sqltypes.INTEGERS, "BOOLEAN")
 
 

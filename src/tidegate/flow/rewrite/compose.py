@@ -64,7 +64,7 @@ class _Compose:
         return self._rule(operator) if self._simple(operator) else [operator]
 
     def _simple(self, operator: PlanOperator) -> bool:
-        """Return whether an operator works on streams whose rows can be packed, and no late row passes it."""
+        """Whether an operator works on streams whose rows can be packed, and no late row passes it."""
         inputs = self.flow.inputs(operator)
         given = all(i.schema.time and packable(i.schema.columns) for i in inputs)
         packs = bool(inputs) and given and packable(operator.schema.columns)
@@ -88,12 +88,12 @@ class _Compose:
         return self._map(before, references(before.schema.data), operator.condition, operator.id)
 
     def _in_select(self, operator: plan.Where) -> bool:
-        """Return whether a Filter becomes part of the Map after it: a Map may give no row."""
+        """Whether a Filter becomes part of the Map after it: a Map may give no row."""
         reader = self._only_reader(operator)
         return isinstance(reader, plan.Select) and self._simple(reader) and not self._keys_a_join(reader)
 
     def _keys_a_join(self, operator: plan.Select) -> bool:
-        """Return whether a select only names columns and computes keys for a Join that is composed: the Join's f_K."""
+        """Whether a select only names columns and computes keys for a Join that is composed: the Join's f_K."""
         reader = self._only_reader(operator)
         if not isinstance(reader, plan.Join | plan.WindowJoin) or self.of(reader) == [reader]:
             return False

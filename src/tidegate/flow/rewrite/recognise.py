@@ -149,7 +149,7 @@ def _on_rows(
 
 
 def _is_whole(outputs: list[Expression], schema: Schema) -> bool:
-    """Return whether a select gives the rows unchanged."""
+    """Whether a select gives the rows unchanged."""
     return [e.name for e in outputs if e.is_column] == [c.name for c in schema.data] and len(outputs) == len(
         schema.data
     )

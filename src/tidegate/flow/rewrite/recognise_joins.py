@@ -202,7 +202,7 @@ def join_by_hand(flow: Plan, last: PlanOperator) -> list[PlanOperator] | None:
 
 
 def _asks_of_lists(behind: list[PlanOperator]) -> bool:
-    """Return whether a condition reads a list that is exploded only after it: a whole list, and no row of it."""
+    """Whether a condition reads a list that is exploded only after it: a whole list, and no row of it."""
     exploded: set[str] = set()
     lists = {o.column for o in behind if isinstance(o, plan.Explode)}
     for operator in behind:
@@ -216,7 +216,7 @@ def _asks_of_lists(behind: list[PlanOperator]) -> bool:
 
 
 def _plainly_framed(embed: Embed) -> bool:
-    """Return whether an Aggregate is on times, or on windows that answer once."""
+    """Whether an Aggregate is on times, or on windows that answer once."""
     if isinstance(embed, plan.Aggregate):
         return True
     return isinstance(embed.frame, plan.WindowFrame) and not embed.frame.lateness
