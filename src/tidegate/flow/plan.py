@@ -180,24 +180,31 @@ class Plan:
         if not operator.inputs:
             return operator.id
         first, *others = (self.text(name) for name in operator.inputs)
-        unsaid = (*_UNSAID, *_FOLLOWING)
+        unsaid = (*_PRINTED_ELSEWHERE, *_DERIVED)
         own = [(f.name, getattr(operator, f.name)) for f in fields(operator) if f.name not in unsaid]
         said = [(name, value) for name, value in own if value is not False and value not in (None, (), "")]
-        given = [*others, *(f"{name}={self._said(operator, name, value)}" for name, value in said)]
+        given = [*others, *(f"{name}={self._field_text(operator, name, value)}" for name, value in said)]
         return f"{first}.{operator.verb}({', '.join(given)})"
 
     def __str__(self) -> str:
         lines = [f"flow {self.name}"]
         for operator in self.operators:
-            own = {f.name: getattr(operator, f.name) for f in fields(operator) if f.name not in (*_UNSAID, "bounds")}
+            own = {
+                f.name: getattr(operator, f.name)
+                for f in fields(operator)
+                if f.name not in (*_PRINTED_ELSEWHERE, "bounds")
+            }
             # An empty ``over`` means all time columns.
             given = {n: v for n, v in own.items() if v or not (n in ("was", "forget") or (n == "over" and v == ""))}
-            arguments = [*operator.inputs, *(f"{n}={self._said(operator, n, value)}" for n, value in given.items())]
+            arguments = [
+                *operator.inputs,
+                *(f"{n}={self._field_text(operator, n, value)}" for n, value in given.items()),
+            ]
             lines.append(f"  {operator.id} = {operator.verb}({', '.join(arguments)}) -> {operator.schema}")
         lines += [f"  sink {sink.name} = {sink.input}" for sink in self.sinks]
         return "\n".join(lines)
 
-    def _said(self, operator: PlanOperator, name: str, value: Any) -> str:
+    def _field_text(self, operator: PlanOperator, name: str, value: Any) -> str:
         """Return a field of an operator as text for users, with lengths of time in words."""
         times = operator.schema.time
         if isinstance(value, WindowFrame | SessionFrame):
@@ -215,11 +222,11 @@ class Plan:
 #: Fields that are lengths of time, in units.
 _SPANS = ("within", "forget", "lower", "upper")
 
-#: Fields that are printed in another way.
-_UNSAID = ("id", "inputs", "schema")
+#: Fields that a printed operator shows outside of its arguments.
+_PRINTED_ELSEWHERE = ("id", "inputs", "schema")
 
 #: Fields that follow from the others, and from the inputs.
-_FOLLOWING = ("left_columns", "right_columns", "with_table", "keyed", "columns", "rules", "shifts", "bounds")
+_DERIVED = ("left_columns", "right_columns", "with_table", "keyed", "columns", "rules", "shifts", "bounds")
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What `process` is given and gives: rows that can be counted, operators of the papers, and their answers as rows."""
+"""The arguments and results of `process`: rows that can be counted, operators of the specification, their answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Row", "check_operator", "not_a_row", "put_out"]
 
 
 class Row(dict[str, Any]):
-    """A row as data: a dict that can be hashed, as histograms need; NaN equals itself. It must not be changed.
+    """A row as a dict that can be hashed, as histograms need, and in which NaN equals itself. It must not be changed.
 
     >>> from collections import Counter
     >>> Counter([Row(k="a", xs=[1]), Row(k="a", xs=[1])])
@@ -38,7 +38,7 @@ class Row(dict[str, Any]):
 
 
 def check_operator(operator: Any, schema: Schema, out: Any) -> None:
-    """Raise unless copies of an operator can process the rows of a stream, and ``out`` what they put out."""
+    """Raise unless an operator can process the rows of a stream, and ``out`` fits to it."""
     works = callable(getattr(operator, "apply", None)) and callable(getattr(operator, "exit", None))
     if isinstance(operator, type) or not works:
         got = f"{operator!r} ({type(operator).__name__})"
@@ -110,7 +110,7 @@ def _check_out(operator: Any, out: Any) -> None:
 
 
 def _agrees(own: Order[Any], of_stream: Order[Any]) -> bool:
-    """Whether an order compares the times of a stream as the stream's own order does; a time not in it fails later."""
+    """Whether an order compares times as the stream's own order does. Times that it does not have fail at run time."""
     if own == of_stream:
         return True
     if isinstance(own, Product) and isinstance(of_stream, Product):
@@ -119,7 +119,7 @@ def _agrees(own: Order[Any], of_stream: Order[Any]) -> bool:
 
 
 def put_out(out: Callable[[Any], Any] | None, operator: Any, answer: Any) -> list[Any]:
-    """Return an answer of an operator with its data as rows; anything else unchanged."""
+    """Return what an operator puts out with ``out`` applied to its data; what is not data is unchanged."""
     if out is None or not isinstance(answer, DT):
         return [answer]
     made = out(answer.d)
@@ -135,7 +135,7 @@ def put_out(out: Callable[[Any], Any] | None, operator: Any, answer: Any) -> lis
 
 
 def not_a_row(operator: Process, answer: Any) -> BadResult:
-    """Return the error for an answer that is not a row of the declared columns."""
+    """Build the error for an answer that is not a row of the declared columns."""
     plain = isinstance(answer, DT) and isinstance(answer.d, dict) and not isinstance(answer.d, Counter)
     other = isinstance(answer, DT) and not plain and operator.out is None
     return BadResult(

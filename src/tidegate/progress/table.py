@@ -12,7 +12,7 @@ V = TypeVar("V", bound=Hashable)
 
 
 class DefaultTable(Generic[K, V]):
-    """An immutable map from every key to a value: the default, unless there is an entry. Equal maps have equal values.
+    """An immutable map that gives a default for keys without an entry. Two with the same values are equal.
 
     >>> table = DefaultTable(0, {"a": 1})
     >>> table["a"], table["b"], table.set("b", 2).set("a", 0) == DefaultTable(0, {"b": 2})

@@ -11,10 +11,10 @@ from tidegate.progress.pointstamp import CouldResultIn
 from tidegate.progress.support import justified
 from tidegate.time import Antichain, ZMultiset
 
-__all__ = ["Live"]
+__all__ = ["SimulatedProtocol"]
 
 
-class Live:
+class SimulatedProtocol:
     """The combined tracker of Figure 7, with `Progress` in the place of local propagation.
 
     The actions are those of `Tracker`, without its guards: operators use capabilities, which are checked when they are

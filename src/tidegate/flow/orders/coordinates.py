@@ -227,7 +227,7 @@ class SumCoordinates(Coordinates):
         sides = [_case(zip(whole, numbers, strict=True)) for numbers in (("0", "1"), ("1", "0"))]
         numbers = [f"CAST({sql} AS TINYINT)" for sql in sides]
         values = [
-            f"IF({self._is(side)}, {self._value(side)}, {sql_from_units(f'{units(_standing(type_), type_)}L', type_)})"
+            f"IF({self._is(side)}, {self._value(side)}, {sql_from_units(f'{units(_constant(type_), type_)}L', type_)})"
             for side, type_ in zip((LEFT, RIGHT), self.given.sides, strict=True)
         ]
         return (*numbers, *values)
@@ -241,7 +241,7 @@ class SumCoordinates(Coordinates):
         return (f"named_struct({side}, 'left', IF({left}, {AXIS}2, NULL), 'right', IF({left}, NULL, {AXIS}3))",)
 
     def encode(self, t: Any) -> tuple[Any, ...]:
-        left, right = map(_standing, self.given.sides)
+        left, right = map(_constant, self.given.sides)
         return (0, 1, t.t, right) if t.is_left else (1, 0, left, t.t)
 
     def decode(self, point: Sequence[Any]) -> Any:
@@ -311,7 +311,7 @@ def _least(part: Order[Any], values: list[Any]) -> Any:
     return max(least, 0) if isinstance(part, Nat) and not isinstance(least, Bound) else least
 
 
-def _standing(type_: str) -> Any:
+def _constant(type_: str) -> Any:
     """Return the constant for the axis of the other side: a very late value, so that no state waits for it."""
     if type_ in sqltypes.INTEGERS:
         return min(within(2**62, type_), 2**62 - 1)

@@ -86,14 +86,16 @@ def _attempt(order: Poset, chance: random.Random) -> list[tuple[Hashable, ...]]:
     below = [sum(1 << i for i, x in enumerate(elements) if order.le(x, y)) for y in elements]
     while one_way:
         chance.shuffle(one_way)
-        extension = _turning(below, sorted(one_way, key=lambda pair: pair[1] - pair[0]) if len(found) % 2 else one_way)
+        extension = _reversing(
+            below, sorted(one_way, key=lambda pair: pair[1] - pair[0]) if len(found) % 2 else one_way
+        )
         place = {i: n for n, i in enumerate(extension)}
         found.append(tuple(elements[i] for i in extension))
         one_way = [(i, j) for i, j in one_way if place[i] < place[j]]
     return found
 
 
-def _turning(below: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
+def _reversing(below: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
     """Return a linear extension of numbered elements that has j before i for many pairs (i, j), and for at least one.
 
     ``below`` has a number for each element, whose bits are the elements at or below it.

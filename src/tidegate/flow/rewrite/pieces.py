@@ -1,4 +1,4 @@
-"""What compositions are made of: tuples packed into structs, Aggregates that collect packs, and names for them."""
+"""Parts of compositions: tuples packed into structs, Aggregates that collect packs, and names for them."""
 
 from __future__ import annotations
 

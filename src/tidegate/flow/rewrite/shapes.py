@@ -1,4 +1,4 @@
-"""What recognising compositions looks at: who reads what, calls in SQL text, lists that are collected, packs."""
+"""Helpers that recognise compositions: who reads an operator, calls in SQL text, lists that are collected, packs."""
 
 from __future__ import annotations
 
@@ -131,6 +131,6 @@ def fields_of(sql: str, schema: Schema) -> dict[str, Expression] | None:
 
 
 def _said(sql: str) -> str:
-    """Return what a literal says; nothing, if SQL is something else."""
+    """Return the text of a literal; an empty text if the SQL is something else."""
     tokens = Sql.of(sql).tokens
     return tokens[0].text if [token.kind for token in tokens] == [TokenType.STRING] else ""
