@@ -15,7 +15,7 @@ from tidegate.check.examples import EXAMPLES, load_example
 from tidegate.check.machines import Fast, Single, Specified
 from tidegate.check.scripted import Simulated
 from tidegate.progress import ClocksConf, CouldResultIn, NotImplied, NotInitialized, NotUpright, Propagation
-from tidegate.sim.protocol import Live
+from tidegate.sim.protocol import SimulatedProtocol
 
 every_example = pytest.mark.parametrize("name", EXAMPLES)
 
@@ -149,7 +149,7 @@ def test_simulated_workers_hold_what_the_trace_says() -> None:
     machine = Simulated(example, check=True)
     for number, step in enumerate(example.trace):
         machine.do(step)
-        live: Live = machine.simulation.protocol
+        live: SimulatedProtocol = machine.simulation.protocol
         held = Counter(p for w in machine.simulation.workers for p in live.caps[w].elements())
         for v in machine.simulation.workers:
             for w in machine.simulation.workers:

@@ -103,12 +103,15 @@ def test_every_day_is_read() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("CAST('10:00' AS TIMESTAMP)", "what it stands for depends on the day on which it is read"),
-        ("CAST('now' AS TIMESTAMP_NTZ)", "what it stands for depends on the day on which it is read"),
-        ("CAST('Today' AS DATE)", "what it stands for depends on the day on which it is read"),
-        ("CAST('2020-01-01 10:00:00 CET' AS TIMESTAMP)", "a zone that has a name is not known"),
-        ("CAST('294247-01-10 04:00:54.775807' AS TIMESTAMP)", "DuckDB has no such instant"),
-        ("CAST(s AS TIMESTAMP)", "only a literal is cast to an instant"),
+        ("CAST('10:00' AS TIMESTAMP)", "its value depends on the day on which it is computed"),
+        ("CAST('now' AS TIMESTAMP_NTZ)", "its value depends on the day on which it is computed"),
+        ("CAST('Today' AS DATE)", "its value depends on the day on which it is computed"),
+        (
+            "CAST('2020-01-01 10:00:00 CET' AS TIMESTAMP)",
+            "it has a time zone with a name; write an offset such as +02:00",
+        ),
+        ("CAST('294247-01-10 04:00:54.775807' AS TIMESTAMP)", "it is outside of the timestamps that DuckDB has"),
+        ("CAST(s AS TIMESTAMP)", "only a literal can be cast from STRING to a timestamp"),
     ],
 )
 def test_what_is_not_known_to_be_an_instant_is_refused(text: str, why: str) -> None:

@@ -28,14 +28,14 @@ REFUSED = {
     "i | j & n": "| beside &",
     "s || u + 1": "+ beside ||",
     "i = j = n": "= of a condition",
-    "s RLIKE u": "RLIKE with a pattern that is no literal",
+    "s RLIKE u": "RLIKE with a pattern that is not a literal",
     "s RLIKE '(?i)a'": "RLIKE with this pattern",
     "s RLIKE '\\\\bfoo'": "RLIKE with this pattern",
     "regexp_replace(s, 'a*', '-')": "regexp_replace",
     "regexp_replace(s, 'a', 'b', 2)": "regexp_replace(STRING, STRING, STRING, INT)",
     "regexp_extract(s, '(a)+')": "regexp_extract",
     "s ILIKE 'a'": "ilike",
-    "s LIKE u": "LIKE with a pattern that is no literal",
+    "s LIKE u": "LIKE with a pattern that is not a literal",
     "s LIKE 'a\\\\b'": "LIKE with this pattern",
     "split(s, '')": "split",
     "split(s, ',', 2)": "split(STRING, STRING, INT)",
@@ -55,13 +55,13 @@ REFUSED = {
     "named_struct('a')": "named_struct with a name that has no value",
     "named_struct('a', 1, 'b')": "named_struct with a name that has no value",
     "named_struct()": "named_struct without fields",
-    "named_struct('a', 1, 'A', 2)": "named_struct with fields of one name",
+    "named_struct('a', 1, 'A', 2)": "named_struct with two fields of the same name",
     "struct(x -> x)": "lambda",
     "1.5BD": "the literal 1.5BD",
     "NULL + NULL": "+ of NULL and NULL",
     "round(NULL, 2)": "round(NULL, INT)",
     "regexp_replace(s, '\\\\s$', '')": "regexp_replace",
-    "try_cast(i / n AS INT)": "try_cast of what may fail by itself",
+    "try_cast(i / n AS INT)": "try_cast of an expression that can itself fail",
     "s AND bo": "STRING as a condition",
 }
 
@@ -80,14 +80,16 @@ def test_what_may_differ_is_refused(text: str) -> None:
 def test_a_function_is_refused_by_its_name(text: str) -> None:
     """What no types agree for is refused before types are known, and so is what only the engine may write."""
     check_functions("upper(s) || string(i)")
-    with pytest.raises(NotSupported, match=f"has no {text.partition('(')[0]} that is known to mean"):
+    with pytest.raises(NotSupported, match=f"cannot compute {text.partition('(')[0]} as Spark does"):
         check_functions(text)
 
 
 def test_a_refusal_in_a_call_points_at_the_place() -> None:
     """What is refused in an argument of an aggregate is shown where it stands in the call."""
     calls = aggregation((), ["max(i) + sum(length(initcap(s))) AS x"], {}, SCHEMA)
-    with pytest.raises(NotSupported, match=r"has no initcap .*\n  sum\(length\(initcap\(s\)\)\)\n             \^{7}\n"):
+    with pytest.raises(
+        NotSupported, match=r"cannot compute initcap .*\n  sum\(length\(initcap\(s\)\)\)\n             \^{7}\n"
+    ):
         Duck().aggregates([[]], SCHEMA, calls, [{}], ())
 
 
@@ -96,11 +98,30 @@ def test_a_refusal_points_at_the_place() -> None:
     with pytest.raises(NotSupported) as caught:
         admitted("i + length(initcap(s))", TYPES, who="the local engine")
     assert str(caught.value) == (
-        "the local engine has no initcap that is known to mean what Spark's does\n"
+        "the local engine cannot compute initcap as Spark does\n"
         "  i + length(initcap(s))\n"
         "             ^^^^^^^\n"
         "  hint: run this flow on Spark instead"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("s RLIKE 'a++'", "the pattern has a possessive quantifier, such as *+ or ++, which DuckDB does not have"),
+        ("s RLIKE 'a|b$'", "$ is supported only at the end of the pattern, outside of groups and of |"),
+        ("s RLIKE '(a'", "the pattern ends inside of (…) or […], or after a backslash"),
+        ("regexp_extract(s, '(a)+')", "a group of the pattern is repeated, as in (a)+"),
+        ("split(s, '')", "the pattern can match an empty text, or ends with $"),
+        ("date_format(ts, 'w')", "w in a format is not supported"),
+        ("round(d, -1)", "the number of decimals is not between 0 and 15"),
+    ],
+)
+def test_a_refusal_says_why(text: str, why: str) -> None:
+    """If only some arguments of a function are refused, the message says in a sentence what is wrong with them."""
+    with pytest.raises(Refused) as caught:
+        translated(text)
+    assert caught.value.why == why
 
 
 @pytest.mark.parametrize(

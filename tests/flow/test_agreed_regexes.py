@@ -107,4 +107,4 @@ def test_what_could_match_the_end_of_line_again_is_refused(call: str, pattern: s
     """Java goes on after the end of line that ``$`` looked past; where that could be seen, the call is refused."""
     with pytest.raises(Refused) as caught:
         compiled(call.format(pattern), {})
-    assert caught.value.why == "$ comes after what matches ends of lines"
+    assert caught.value.why == "the part of the pattern before $ can match a line end"

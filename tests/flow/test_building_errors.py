@@ -140,8 +140,8 @@ BUILDING: dict[str, tuple[Build, type[Exception], type[Exception], str]] = {
         lambda f: f.source("s", "t INT, k STRING COLLATE UNICODE_CI", time="t"),
         errors.BadSchema,
         ValueError,
-        """expected a type that flows know, got 't INT, k STRING COLLATE UNICODE_CI': texts are compared as they are, \
-without a collation
+        """expected a type that flows support, got 't INT, k STRING COLLATE UNICODE_CI': texts are compared as they \
+are, without a collation
   at: source 's'
   at: flow 'bad'
   hint: cast it before the flow""",
@@ -150,7 +150,7 @@ without a collation
         lambda f: f.source("s", {"t": "INT", "k": "time(6)"}, time="t"),
         errors.BadSchema,
         ValueError,
-        """expected a type that flows know, got 'time(6)': a time of day is not known here
+        """expected a type that flows support, got 'time(6)': times of day are not supported
   at: source 's'
   at: flow 'bad'
   hint: cast it before the flow""",
@@ -170,7 +170,7 @@ without a collation
         lambda f: ints(f).window(5).aggregate(at="t"),
         errors.BadExpression,
         ValueError,
-        """expected an aggregate over many rows, got a value of one
+        """expected an aggregate over many rows, got a value of one row
   t
   ^
   at: window(…).aggregate(…) on s
@@ -206,24 +206,24 @@ without a collation
       ^^^
   at: select(…) on s
   at: flow 'bad'
-  hint: aggregates belong into aggregate(…), window(…).aggregate(…) or accumulate(…)""",
+  hint: aggregates belong in aggregate(…), window(…).aggregate(…) or accumulate(…)""",
     ),
     "a scalar where an aggregate is needed": (
         lambda f: ints(f).aggregate("x + 1 AS y", by="k"),
         errors.BadExpression,
         ValueError,
-        """expected an aggregate over many rows, got a value of one
+        """expected an aggregate over many rows, got a value of one row
   x + 1 AS y
   ^^^^^
   at: aggregate(…) on s
   at: flow 'bad'
-  hint: for example sum(x), max(x), count(*); a column to keep belongs into by""",
+  hint: for example sum(x), max(x), count(*); a column to keep belongs in by""",
     ),
     "a column beside an aggregate": (
         lambda f: ints(f).window(5).aggregate("sum(x) + x AS y", by="k"),
         errors.BadExpression,
         ValueError,
-        """column x stands outside of an aggregate function
+        """column x is outside of an aggregate function
   sum(x) + x AS y
            ^
   at: window(…).aggregate(…) on s
@@ -245,7 +245,7 @@ without a collation
         lambda f: ints(f).aggregate("max(count(*)) AS n"),
         errors.BadExpression,
         ValueError,
-        """count stands inside of max
+        """count is inside of max
   max(count(*)) AS n
       ^^^^^
   at: aggregate(…) on s
@@ -256,7 +256,7 @@ without a collation
         lambda f: ints(f).aggregate("averge(x) AS y"),
         errors.BadExpression,
         ValueError,
-        """expected an aggregate over many rows, got a value of one
+        """expected an aggregate over many rows, got a value of one row
   averge(x) AS y
   ^^^^^^^^^
   at: aggregate(…) on s
@@ -272,7 +272,7 @@ without a collation
                   ^
   at: where(…) on s
   at: flow 'bad'
-  hint: an expression is what may stand in a SELECT of Spark SQL, on its own""",
+  hint: an expression is one entry of a SELECT in Spark SQL""",
     ),
     "several expressions in one": (
         lambda f: ints(f).select("k, x"),
@@ -296,16 +296,16 @@ without a collation
   at: flow 'bad'
   hint: use join(…) with a stream or a table""",
     ),
-    "a function that answers differently when asked again": (
+    "a function that gives another value each time": (
         lambda f: ints(f).with_columns(now="current_timestamp()"),
         errors.BadExpression,
         ValueError,
-        """current_timestamp answers differently when asked again
+        """current_timestamp gives another value each time
   current_timestamp()
   ^^^^^^^^^^^^^^^^^
   at: with_columns(…) on s
   at: flow 'bad'
-  hint: an answer is a function of the rows: bring it in as a column of the source""",
+  hint: answers must depend on rows only: make it a column of the source""",
     ),
     "a window function": (
         lambda f: ints(f).select("sum(x) OVER (ORDER BY t) AS y"),
@@ -394,7 +394,7 @@ without a collation
         """two columns of the result would be called X
   at: source 's'
   at: flow 'bad'
-  hint: columns are told apart whatever their case; rename one of them""",
+  hint: names that differ only in case are the same; rename one of the columns""",
     ),
     "a window smaller than one unit": (
         lambda f: days(f).window("12 hours"),
@@ -559,7 +559,7 @@ without a collation
         lambda f: ints(f, "l").join(ints(f, "r", "name STRING, k INT"), on={"k": "name"}),
         errors.ColumnClash,
         ValueError,
-        """r has a column k of its own, beside the one that is joined on
+        """r has a column k, which is not the one that is joined on
   at: join(…) on l
   at: flow 'bad'
   hint: give it another name: r.select(…)""",
@@ -568,7 +568,7 @@ without a collation
         lambda f: ints(f).top(1, order="x descending"),
         errors.BadArgument,
         TypeError,
-        """expected in order columns, each with ASC or DESC and with NULLS FIRST or LAST, got x descending
+        """expected columns in order, each with ASC or DESC and NULLS FIRST or LAST if wanted, got x descending
   at: top(…) on s
   at: flow 'bad'
   hint: "price DESC", "price DESC NULLS LAST\"""",
@@ -577,7 +577,7 @@ without a collation
         lambda f: ints(f).top(1, order="1"),
         errors.BadArgument,
         TypeError,
-        """expected in order columns, each with ASC or DESC and with NULLS FIRST or LAST, got 1
+        """expected columns in order, each with ASC or DESC and NULLS FIRST or LAST if wanted, got 1
   at: top(…) on s
   at: flow 'bad'
   hint: "price DESC", "price DESC NULLS LAST\"""",
@@ -586,7 +586,7 @@ without a collation
         lambda f: ints(f, "l").join(f.table("r", "k STRING"), on="k", how="outer"),
         errors.BadArgument,
         TypeError,
-        """a full join with the table r has no time for its rows that match nothing
+        """a full join with the table r is not possible: its rows without a match have no time
   at: join(…) on l
   at: flow 'bad'
   hint: how="inner", "left", "semi" or "anti\"""",
@@ -665,7 +665,7 @@ without a collation
         """there already is a sink 'out', of s
   at: sink 'out'
   at: flow 'bad'
-  hint: give each sink a name of its own; replace=True takes its place, in a cell of a notebook that is run again""",
+  hint: give each sink a name of its own; replace=True replaces it, for a notebook cell that is run again""",
     ),
     "two sources of one name": (
         lambda f: [ints(f), ints(f)],
@@ -674,7 +674,7 @@ without a collation
         """there already is a source 's'
   at: source 's'
   at: flow 'bad'
-  hint: take another name; replace=True takes its place, in a cell of a notebook that is run again""",
+  hint: take another name; replace=True replaces it, for a notebook cell that is run again""",
     ),
     "a stream of another flow": (
         lambda f: ints(f).union(ints(tg.Flow("other"))),
@@ -683,7 +683,7 @@ without a collation
         """the stream s belongs to another flow, 'other'
   at: union(…) on s
   at: flow 'bad'
-  hint: build all of a flow on one Flow""",
+  hint: build the whole flow on one Flow""",
     ),
     "a third stream that does not fit": (
         lambda f: ints(f).union(ints(f, "l"), ints(f, "r", "k STRING, x BIGINT")),
@@ -699,7 +699,7 @@ without a collation
         lambda f: ints(f).window(5, lateness=5).aggregate(n="count(*)").where("n > 1"),
         errors.BadTime,
         TypeError,
-        """window#1 has lateness: its answers may be revised, so that nothing final can follow from them
+        """window#1 has lateness: its answers may be revised, so no operator can follow it
   at: where(…) on window#1
   at: flow 'bad'
   hint: send it to a sink, or leave lateness out""",
@@ -726,7 +726,7 @@ without a collation
         lambda f: ints(f).window_join(ints(f, "r"), on=("k", "x"), size=5, lateness=5).gate(),
         errors.BadTime,
         TypeError,
-        """window_join#1 has lateness: its answers may be revised, so that nothing final can follow from them
+        """window_join#1 has lateness: its answers may be revised, so no operator can follow it
   at: gate(…) on window_join#1
   at: flow 'bad'
   hint: send it to a sink, or leave lateness out""",
@@ -784,7 +784,7 @@ without a collation
         ),
         errors.NotSupported,
         NotImplementedError,
-        """expected an operator that does not mind which of two times that do not compare comes first, got incr_batch_op
+        """expected an operator whose answers do not depend on the order of unrelated times, got incr_batch_op
   at: process(…) on s
   at: flow 'bad'
   hint: ihist_op(order) counts what is at or below a time, and accumulate(…) has other aggregates; or write an \
@@ -839,7 +839,7 @@ operator that looks only at what is at or below the time that is complete""",
         lambda f: ints(f).top(2, by="k"),
         errors.BadArgument,
         TypeError,
-        """expected in order what the first rows are the first by, got nothing
+        """expected order, by which rows are ranked, got nothing
   at: top(…) on s
   at: flow 'bad'
   hint: "price DESC\"""",
@@ -848,7 +848,7 @@ operator that looks only at what is at or below the time that is complete""",
         lambda f: ints(f).window(5).last("3", by="k"),
         errors.BadArgument,
         TypeError,
-        """expected n, how many rows there are at most, to be 1 or more, and an INT, got '3'
+        """expected n, the number of rows, to be an INT of at least 1, got '3'
   at: window(…).last(…) on s
   at: flow 'bad'""",
     ),
@@ -868,7 +868,7 @@ operator that looks only at what is at or below the time that is complete""",
         lambda f: ints(f, columns="m MAP<STRING, INT>").top(2, order="m"),
         errors.BadArgument,
         TypeError,
-        """expected in order what can be sorted, got m of type MAP<STRING, INT>
+        """expected columns in order that can be sorted, got m of type MAP<STRING, INT>
   at: top(…) on s
   at: flow 'bad'""",
     ),
@@ -933,7 +933,7 @@ def test_a_window_is_not_a_stream() -> None:
 def test_what_dataframes_have_is_told_under_its_name_here(name: str, said: str) -> None:
     """Whoever types what PySpark has is told what to take; any other name is just not there."""
     stream = ints(tg.Flow("bad"))
-    with pytest.raises(AttributeError, match=re.escape(f"a stream has no {name!r}: take {said}")):
+    with pytest.raises(AttributeError, match=re.escape(f"a stream has no {name!r}: use {said}")):
         getattr(stream, name)
     with pytest.raises(AttributeError, match=r"a stream has no 'wherever'$"):
         stream.wherever  # type: ignore[attr-defined]  # noqa: B018

@@ -159,7 +159,7 @@ def test_arguments_are_checked() -> None:
         tg.graph.reachable(edges, "src", "dst", edges)
     with pytest.raises(BadArgument, match="expected damping as a number from 0 to 1, got 2"):
         tg.graph.pagerank(edges, "src", "dst", damping=2)
-    with pytest.raises(BadArgument, match="expected rounds as a whole number from 1 on, got 0"):
+    with pytest.raises(BadArgument, match="expected rounds to be a whole number of at least 1, got 0"):
         tg.graph.pagerank(edges, "src", "dst", rounds=0)
     with pytest.raises(BadArgument, match="expected a number as weight, got BOOLEAN"):
         tg.graph.shortest_paths(edges, "src", "dst", "weight > 3", 0)

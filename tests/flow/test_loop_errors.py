@@ -126,7 +126,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
     "known in start": (
         lambda f: loop(f, start="SELECT node, label FROM known"),
         errors.BadLoop,
-        """known stands in start, which says what is known at first
+        """start reads known, but nothing is known before start
   SELECT node, label FROM known
                           ^^^^^
   hint: read known in step
@@ -156,7 +156,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
         """expected step to be a union of selections from joined relations, got the aggregate min
   SELECT e.dst AS node, min(k.label) AS label FROM known k JOIN input e ON e.src = k.node GROUP BY 1
                         ^^^
-  hint: compute it before the loop; or say with rounds=… how many rounds there are
+  hint: compute it before the loop; or give the number of rounds with rounds=…
 """,
     ),
     "GROUP BY": (
@@ -165,7 +165,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
         """expected step to be a union of selections from joined relations, got GROUP BY
   SELECT node, label FROM known GROUP BY node, label
                                 ^^^^^^^^
-  hint: compute it before the loop; or say with rounds=… how many rounds there are
+  hint: compute it before the loop; or give the number of rounds with rounds=…
 """,
     ),
     "negation": (
@@ -174,7 +174,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
         """expected step to be a union of selections from joined relations, got a query inside of it
   SELECT src AS node, dst AS label FROM input WHERE src NOT IN (SELECT node FROM known)
                                                                 ^^^^^^
-  hint: write it as a join, without parentheses; or say with rounds=… how often
+  hint: write it as a join, without parentheses; or give the number of rounds with rounds=…
 """,
     ),
     "EXCEPT": (
@@ -183,7 +183,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
         """expected step to be a union of selections from joined relations, got EXCEPT
   SELECT src AS node, dst AS label FROM input EXCEPT SELECT node, label FROM known
                                               ^^^^^^
-  hint: compute it before the loop; or say with rounds=… how many rounds there are
+  hint: compute it before the loop; or give the number of rounds with rounds=…
 """,
     ),
     "an outer join": (
@@ -192,7 +192,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
         """expected step to be a union of selections from joined relations, got a LEFT JOIN
   SELECT e.dst AS node, k.label FROM input e LEFT JOIN known k ON e.src = k.node
                                              ^^^^
-  hint: compute it before the loop; or say with rounds=… how many rounds there are
+  hint: compute it before the loop; or give the number of rounds with rounds=…
 """,
     ),
     "an anti join": (
@@ -203,7 +203,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
         """expected step to be a union of selections from joined relations, got an ANTI JOIN
   SELECT e.dst AS node, e.src AS label FROM input e LEFT ANTI JOIN known k ON e.src = k.node
                                                          ^^^^
-  hint: compute it before the loop; or say with rounds=… how many rounds there are
+  hint: compute it before the loop; or give the number of rounds with rounds=…
 """,
     ),
     "a semi join": (
@@ -232,7 +232,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
         """expected step to be a union of selections from joined relations, got LIMIT
   SELECT node, label FROM known LIMIT 3
                                 ^^^^^
-  hint: compute it before the loop; or say with rounds=… how many rounds there are
+  hint: compute it before the loop; or give the number of rounds with rounds=…
 """,
     ),
     "OVER": (
@@ -241,7 +241,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
         """expected step to be a union of selections from joined relations, got OVER
   SELECT node, rank() OVER (ORDER BY node) AS label FROM known
                       ^^^^
-  hint: compute it before the loop; or say with rounds=… how many rounds there are
+  hint: compute it before the loop; or give the number of rounds with rounds=…
 """,
     ),
     "DISTINCT": (
@@ -259,7 +259,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
         """expected step to be a union of selections from joined relations, got a query inside of it
   SELECT node, label FROM (SELECT * FROM known) k
                            ^^^^^^
-  hint: write it as a join, without parentheses; or say with rounds=… how often
+  hint: write it as a join, without parentheses; or give the number of rounds with rounds=…
 """,
     ),
     "WITH": (
@@ -268,25 +268,25 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
         """expected step to be a union of selections from joined relations, got WITH
   WITH k AS (SELECT * FROM known) SELECT node, label FROM k
   ^^^^
-  hint: compute it before the loop; or say with rounds=… how many rounds there are
+  hint: compute it before the loop; or give the number of rounds with rounds=…
 """,
     ),
     "a function that answers differently": (
         lambda f: loop(f, step="SELECT node, CAST(rand() AS INT) AS label FROM known"),
         errors.BadExpression,
-        """rand answers differently when asked again
+        """rand gives another value each time
   SELECT node, CAST(rand() AS INT) AS label FROM known
                     ^^^^
-  hint: an answer is a function of the rows: bring it in as a column of the source
+  hint: answers must depend on rows only: make it a column of the source
 """,
     ),
     "a time column": (
         lambda f: loop(f, step="SELECT e.dst AS node, e.t AS label FROM known k JOIN input e ON e.src = k.node"),
         errors.BadTime,
-        """the time column t stands in a query of a loop
+        """a query of a loop reads the time column t
   SELECT e.dst AS node, e.t AS label FROM known k JOIN input e ON e.src = k.node
                           ^
-  hint: facts get their time from their rows; to compute with it, copy it: with_columns(at="t") before
+  hint: facts get their time from their rows; to compute with it, copy it before: with_columns(at="t")
 """,
     ),
     "a relation of a database": (
@@ -305,7 +305,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
         """expected step to be a union of selections from joined relations, got a SELECT with no FROM of relations
   SELECT a AS node, b AS label FROM known AS k(a, b)
   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint: compute it before the loop; or say with rounds=… how many rounds there are
+  hint: compute it before the loop; or give the number of rounds with rounds=…
 """,
     ),
     "WITH of a relation": (
@@ -324,10 +324,10 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
             rounds=2,
         ),
         errors.BadTime,
-        """the time column t stands in a query of a loop
+        """a query of a loop reads the time column t
   SELECT k.node, max(e.t) AS label FROM known k JOIN input e ON e.src = k.node GROUP BY k.node
                        ^
-  hint: facts get their time from their rows; to compute with it, copy it: with_columns(at="t") before
+  hint: facts get their time from their rows; to compute with it, copy it before: with_columns(at="t")
 """,
     ),
     "an unknown column with rounds": (
@@ -425,7 +425,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
     "a step without a column": (
         lambda f: loop(f, step="SELECT node, label AS lab FROM known"),
         errors.UnknownColumn,
-        """expected from step the columns of start, node INT, label INT; it lacks label and has lab too
+        """expected step to give the columns of start, node INT, label INT; it lacks label and also has lab
   hint: the first SELECT of step names them: SELECT … AS node, … AS label
 """,
     ),
@@ -439,7 +439,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
     "sum": (
         lambda f: loop(f, keep="sum(label) AS label"),
         errors.BadLoop,
-        """expected in keep a rule that is idempotent and commutative, got sum(label) AS label
+        """expected an aggregate in keep that a loop can merge, got sum(label) AS label
   with sum, what is kept would depend on how often and in which order facts are found
   hint: min, max, min_by, max_by, bit_or, bit_and, bool_or, bool_and, collect_union of a column; or rounds=…
 """,
@@ -447,7 +447,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
     "first": (
         lambda f: loop(f, keep="first(label) AS label"),
         errors.BadLoop,
-        """expected in keep a rule that is idempotent and commutative, got first(label) AS label
+        """expected an aggregate in keep that a loop can merge, got first(label) AS label
   with first, what is kept would depend on how often and in which order facts are found
   hint: min, max, min_by, max_by, bit_or, bit_and, bool_or, bool_and, collect_union of a column; or rounds=…
 """,
@@ -455,14 +455,14 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
     "an expression in keep": (
         lambda f: loop(f, keep="min(label + 1) AS label"),
         errors.BadLoop,
-        """expected in keep a column as it is, under its own name, that is not in the key, got min(label + 1) AS label
+        """expected in keep an aggregate of a column outside of the key, named after it, got min(label + 1) AS label
   hint: for example "min(label) AS label": what is kept is merged again in every round
 """,
     ),
     "keep under another name": (
         lambda f: loop(f, keep="min(label) AS least"),
         errors.BadLoop,
-        """expected in keep a column as it is, under its own name, that is not in the key, got min(label) AS least
+        """expected in keep an aggregate of a column outside of the key, named after it, got min(label) AS least
   hint: for example "min(label) AS label": what is kept is merged again in every round
 """,
     ),
@@ -476,10 +476,10 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
     "keep of no aggregate": (
         lambda f: loop(f, keep="label"),
         errors.BadExpression,
-        """expected an aggregate over many rows, got a value of one
+        """expected an aggregate over many rows, got a value of one row
   label
   ^^^^^
-  hint: for example sum(x), max(x), count(*); a column to keep belongs into by
+  hint: for example sum(x), max(x), count(*); a column to keep belongs in by
 """,
     ),
     "keep of an unknown column": (
@@ -495,7 +495,7 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
     "keep without a name": (
         lambda f: loop(f, keep="min(label)"),
         errors.BadLoop,
-        """expected in keep the name of the column that is merged
+        """expected a name for each aggregate in keep
   min(label)
   hint: "min(label) AS label"
 """,
@@ -533,15 +533,15 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
     "no rounds": (
         lambda f: loop(f, rounds=0),
         errors.BadArgument,
-        """expected rounds as a whole number from 1 on, got 0
-  hint: exactly so many rounds of step; or None: until nothing changes
+        """expected rounds to be a whole number of at least 1, got 0
+  hint: how many rounds to run; None runs until nothing changes
 """,
     ),
     "a limit that is none": (
         lambda f: loop(f, limit="many"),
         errors.BadArgument,
-        """expected limit as a whole number from 1 on, got 'many'
-  hint: after so many rounds a loop that still changes is an error
+        """expected limit to be a whole number of at least 1, got 'many'
+  hint: after how many rounds a loop that still changes is an error
 """,
     ),
     "also that is a list": (
@@ -554,8 +554,8 @@ MISTAKES: dict[str, tuple[Callable[[tg.Flow], Any], type[TidegateError], str]] =
     "also called known": (
         lambda f: loop(f, also={"known": edges(f, "b")}),
         errors.BadArgument,
-        """expected in also a name of its own, that SQL can read, got 'known'
-  hint: input is the stream itself, known what the loop knows
+        """expected a name in also that is free and that SQL can read, got 'known'
+  hint: input means the stream itself, and known what the loop knows
 """,
     ),
     "also that is no stream": (
@@ -601,11 +601,11 @@ def test_a_loop_that_does_not_come_to_rest_is_stopped() -> None:
         run(forever, (1, 1, 2), (1, 2, 1), (1, 5, 5))
     assert (
         str(caught.value)
-        == """expected a loop that comes to rest, got facts that still change after 4 rounds
+        == """expected a loop that stops changing, got facts that still change after 4 rounds
   facts that changed in the last rounds: 2, 2, 2, 2
   at: operator iterate#1
   at: flow 'bad'
-  hint: bound what a step derives with WHERE; or limit=… if it only needs more rounds, rounds=… for so many"""
+  hint: limit what step derives with WHERE; or give a higher limit=…; or a number of rounds, rounds=…"""
     )
 
 

@@ -165,7 +165,7 @@ RUNNING: dict[str, tuple[Build, dict[str, Any], type[Exception], str]] = {
         lambda f: ints(f).select("hash(k) AS h"),
         {"s": [DT(1, ROW)]},
         errors.NotSupported,
-        """the reference has no hash that is known to mean what Spark's does
+        """the reference cannot compute hash as Spark does
   hash(k)
   ^^^^
   at: operator select#1
@@ -176,7 +176,7 @@ RUNNING: dict[str, tuple[Build, dict[str, Any], type[Exception], str]] = {
         lambda f: ints(f).select("1 + CAST(x AS STRING) AS e"),
         {"s": [DT(1, ROW)]},
         errors.NotSupported,
-        """the reference has no + of INT and STRING that is known to mean what Spark's does
+        """the reference cannot compute + of INT and STRING as Spark does
   1 + CAST(x AS STRING)
   ^^^^^^^^^^
   at: operator select#1

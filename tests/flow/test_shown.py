@@ -100,7 +100,7 @@ def test_a_stream_that_is_gone_is_shown_without_a_picture() -> None:
     flow = tg.Flow("gone")
     old = ints(flow).where("x > 1")
     flow.source("s", "t INT", time="t", replace=True)
-    assert "no part of it any more" in old._repr_html_()
+    assert "no longer part of it" in old._repr_html_()
     assert "<svg" not in old._repr_html_()
 
 

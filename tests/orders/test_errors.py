@@ -106,7 +106,7 @@ BUILDING: dict[str, tuple[Callable[[tg.Flow], Any], str]] = {
     ),
     "a bound without distances": (
         lambda f: source(f, "t STRING", PAPER, watermark=tg.bounded(3)),
-        "expected a watermark that needs no distance, as t is ordered by a Poset, got bounded(3)",
+        "expected a watermark strategy without delays, as t is ordered by a Poset, got bounded(3)",
     ),
     "one bound for two sides": (
         lambda f: source(f, SIDES, Sum(Int(), Int()), watermark=tg.bounded(3)),
@@ -148,7 +148,7 @@ BUILDING: dict[str, tuple[Callable[[tg.Flow], Any], str]] = {
     ),
     "a bound in turn": (
         lambda f: pairs(f, "a INT, b INT", watermark=tg.bounded(3, 3)),
-        "expected a watermark that needs no distance, as (a, b) is ordered by a Lexicographic, got bounded(3, 3)",
+        "expected a watermark strategy without delays, as (a, b) is ordered by a Lexicographic, got bounded(3, 3)",
     ),
     **{
         f"{name}, in turn": (

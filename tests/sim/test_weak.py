@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tidegate.sim import BrokenFrontier, InvariantViolated, Schedule, Simulation, shrink
 from tidegate.sim.actions import Propagate, Receive
-from tidegate.sim.protocol import Live
+from tidegate.sim.protocol import SimulatedProtocol
 from tidegate.sim.weak import Edge, Labels, weak_components
 from tidegate.time import Antichain
 
@@ -154,38 +154,40 @@ def test_b_starts_with_a_pointstamp_on_its_way_into_the_loop() -> None:
 
 def ignores_other_workers(patch: pytest.MonkeyPatch) -> None:
     """A worker believes only what it did itself."""
-    recv_upd = Live.recv_upd
+    recv_upd = SimulatedProtocol.recv_upd
 
-    def own_only(self: Live, w: int, v: int) -> None:
+    def own_only(self: SimulatedProtocol, w: int, v: int) -> None:
         recv_upd(self, w, v)
         if w != v:
             self.heard[v] = [(l, t, n) for l, t, n in self.heard[v] if n < 0]
 
-    patch.setattr(Live, "recv_upd", own_only)
+    patch.setattr(SimulatedProtocol, "recv_upd", own_only)
 
 
 def hides_data_on_its_way(patch: pytest.MonkeyPatch) -> None:
     """What a worker sends to others is not told."""
-    perf_op = Live.perf_op
-    patch.setattr(Live, "perf_op", lambda self, w, neg, data, self_: perf_op(self, w, neg, [], self_))
+    perf_op = SimulatedProtocol.perf_op
+    patch.setattr(SimulatedProtocol, "perf_op", lambda self, w, neg, data, self_: perf_op(self, w, neg, [], self_))
 
 
 def sends_drops_first(patch: pytest.MonkeyPatch) -> None:
     """A worker may send what it dropped and keep back what it added, whether that is justified or not."""
     patch.setattr(
-        Live, "may_send", lambda self, w, P: any(p in P for p in self.temp[w]) and all(self.temp[w][p] < 0 for p in P)
+        SimulatedProtocol,
+        "may_send",
+        lambda self, w, P: any(p in P for p in self.temp[w]) and all(self.temp[w][p] < 0 for p in P),
     )
 
 
 def one_step_ahead(patch: pytest.MonkeyPatch) -> None:
     """Operators are told that all times of the frontier are complete, and that the next ones are not."""
-    frontier = Live.frontier
+    frontier = SimulatedProtocol.frontier
 
-    def early(self: Live, w: int, l: Any) -> Antichain[Any]:
+    def early(self: SimulatedProtocol, w: int, l: Any) -> Antichain[Any]:
         told = frontier(self, w, l)
         return Antichain.minimal(told.order, [u for t in told for u in told.order.successors(t)])
 
-    patch.setattr(Live, "frontier", early)
+    patch.setattr(SimulatedProtocol, "frontier", early)
 
 
 @pytest.mark.parametrize("mutant", [ignores_other_workers, hides_data_on_its_way, sends_drops_first, one_step_ahead])

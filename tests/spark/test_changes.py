@@ -124,7 +124,7 @@ def test_another_kind_of_state_is_refused() -> None:
 
 def test_what_is_said_of_renaming_is_checked() -> None:
     """A name that it had, and another one."""
-    with pytest.raises(BadArgument, match="expected in was= another name than 's'"):
+    with pytest.raises(BadArgument, match="expected was= to be another name than 's'"):
         totals(source_was="s")
     with pytest.raises(tg.TidegateError, match="what was renamed"):
         tg.Flow("f").table("t", "k STRING", was=7)  # type: ignore[arg-type]

@@ -369,12 +369,12 @@ def _process(b: Drawing, s: Stream, _: list[Stream]) -> Stream:
 
 
 def _summed(histogram: Any) -> dict[str, int]:
-    """Return how much a histogram has: to draw for `process`."""
+    """Return the number of rows in a histogram: a function to draw for `process`."""
     return {"n": sum(histogram.values())}
 
 
 def _each(batch: Any) -> list[dict[str, int]]:
-    """Return a row for each element of a batch, which is its place: to draw for `process`."""
+    """Return a row for each element of a batch, with its position: a function to draw for `process`."""
     return [{"n": i} for i in range(len(batch))]
 
 
@@ -384,7 +384,7 @@ def _iterate(b: Drawing, s: Stream, others: list[Stream]) -> Stream:
         return s.gate()
     other = b.one(*others)
     y = b.integer(other.schema)
-    # Along numbers: from x to one of the next, round a small circle; or to wherever another stream leads.
+    # The edges of the loop lead from x to a number modulo 5, or to a value of another stream.
     node = f"CAST((e.{x} + {b.number(0, 4)}) % 5 AS BIGINT) AS node"
     joined = ""
     if y is not None and b.draw(st.booleans()):

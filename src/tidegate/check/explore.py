@@ -89,9 +89,9 @@ def explore(
     max_states: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Exploration[S]:
-    """Visit every reachable state, breadth first, until a property is violated or a bound is met.
+    """Visit every reachable state, breadth first, until a property is violated or a bound is met; return what was seen.
 
-    ``progress`` is told now and then how many states were found and how many of them wait to be visited.
+    ``progress`` is called from time to time with the number of states found, and of those that wait to be visited.
     """
     always = [p for p in properties if isinstance(p, Always)]
     relates = [p for p in properties if isinstance(p, Relates)]

@@ -13,7 +13,7 @@ from tidegate.check.scripted import Simulated
 from tidegate.progress import Graph, Progress, PropagationConf, TrackerConf
 from tidegate.progress.support import justified
 from tidegate.sim.checked import statements, steps
-from tidegate.sim.protocol import Live
+from tidegate.sim.protocol import SimulatedProtocol
 from tidegate.time import ZMultiset
 
 __all__ = ["Exchanging", "Fast", "Propagating", "Single", "Specified", "machines"]
@@ -22,7 +22,8 @@ __all__ = ["Exchanging", "Fast", "Propagating", "Single", "Specified", "machines
 def machines(example: Example) -> dict[str, Sequence[Callable[[], Machine]]]:
     """Return functions that build the machines for an example, by name; each call begins with a new machine.
 
-    Workers can be fewer than the example was written for; each then does what several did. One more has nothing to do.
+    There can be fewer workers than the example was written for: each then does what several did. If there are more,
+    the others do nothing.
     """
     several = range(1, example.workers + 2)
     return {
@@ -107,8 +108,7 @@ class Propagating(Machine):
         return "{} at {} is propagated".format(*action)
 
     def knows(self, worker: int) -> bool:  # noqa: ARG002
-        # Between steps of propagation a frontier may be too far ahead, and come back, so read it when nothing is
-        # pending.
+        # While something is pending, a frontier may be too far ahead, and come back: so do not read it.
         return self._rested and not self._batch and not any(self.conf.pending())
 
     def frontier(self, worker: int, location: str) -> frozenset[Any]:  # noqa: ARG002
@@ -250,10 +250,10 @@ class Specified(Exchanging):
 class Fast(Exchanging):
     """The fast tracker on every worker, as on the simulated ones."""
 
-    live: Live
+    live: SimulatedProtocol
 
     def start(self, graph: Graph, held: Mapping[int, list[Point]]) -> None:
-        self.live = Live(graph, held)
+        self.live = SimulatedProtocol(graph, held)
 
     def perform(self, worker: int, step: TraceStep) -> None:
         received = () if step.receive is None else (step.receive,)

@@ -28,7 +28,7 @@ DIAMOND = Poset([("t0", "t1"), ("t0", "t2"), ("t1", "t3"), ("t2", "t3")])
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A model to explore, under a name, and what must hold of it. ``large`` ones take more than a few seconds."""
+    """A model to explore, with a name and the properties that must hold; ``large`` ones take more than some seconds."""
 
     name: str
     model: Callable[[], Model[Any]]

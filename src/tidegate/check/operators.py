@@ -28,9 +28,9 @@ from tidegate.time import Order
 
 __all__ = ["Completeness", "Finding", "OperatorFails", "Report", "Soundness", "check_operator"]
 
-#: Is this output right, given the whole input?
+#: Whether an output is right, given the whole input.
 Soundness: TypeAlias = Callable[[list[Event], DT[Any, Any]], bool]
-#: Do these outputs hold all that they must, given the whole input?
+#: Whether no output is missing, given the whole input.
 Completeness: TypeAlias = Callable[[list[Event], list[Event]], bool]
 Reason: TypeAlias = str | None
 
@@ -120,10 +120,10 @@ def check_operator(
 
     ``output_order`` is the order of the output's times if it is another. ``inputs`` says what streams to draw; see
     `tidegate.check.plain`, `batched` and `two_sided`. With ``stop_early``, properties after the first that is broken
-    are not checked. The result does not depend on anything but the arguments.
+    are not checked. The same arguments always give the same result.
     """
     given = inputs or plain()
-    # An operator that changes itself, instead of returning another, must not remember the stream before.
+    # An operator may change itself instead of returning another one: it must not remember the stream before.
     out_order = order if output_order is None else output_order
     checks: list[tuple[str, str, st.SearchStrategy[Any], Callable[[Any], tuple[Reason, list[Any] | None]] | None]] = [
         (

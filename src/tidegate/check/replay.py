@@ -1,9 +1,9 @@
 """Replaying example dataflows: on the paper's state machines, on the fast tracker, and on simulated workers.
 
-Every machine does the steps of a trace in their order. In between it does whatever its schedule chooses: workers send
-some of what they have not told, hear some of what was sent, and propagate. The frontiers that are written with each
-step decide. In between, no worker may have passed a time that may still appear, nor go back; when everything is told,
-all workers must know the frontiers as they are written.
+Every machine does the steps of a trace in their order. Between steps it does what its schedule chooses: workers send
+some of their changes, receive some updates, and propagate. The example has the right frontiers after each step. Between
+steps, no frontier of a worker may pass a time that may still appear, or go back. When all updates are received, the
+frontiers of all workers must be the right ones.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tidegate.errors import TidegateError
 
 __all__ = ["Choose", "Machine", "Mismatch", "replay"]
 
-#: Which of so many to take, counted from 0: a schedule.
+#: A schedule: given the number of choices, it returns one of them, counted from 0.
 Choose: TypeAlias = Callable[[int], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A place where a machine differs from what is written: its frontier at a location, after a step."""
+    """A place where a machine differs from its example: in a frontier at a location, after a step."""
 
     example: str
     step: int
@@ -50,7 +50,7 @@ class Machine(ABC):
 
     @abstractmethod
     def actions(self) -> list[Any]:
-        """Return what can be done to tell workers of what happened; nothing, once all know everything."""
+        """Return the actions that tell workers what happened; none if all workers know everything."""
 
     @abstractmethod
     def act(self, action: Any, choose: Choose) -> str:
@@ -65,15 +65,15 @@ class Machine(ABC):
         """Return the least times that a worker still expects at a location."""
 
     def broken(self) -> str | None:
-        """Return what is wrong with the machine as such, if anything; asked when all know everything."""
+        """Return what is wrong with the machine itself, or None; called when all workers know everything."""
         return None
 
 
 def replay(example: Example, machine: Machine, choose: Choose | None = None, *, patience: int = 6) -> Mismatch | None:
-    """Let a machine do what an example says; return where it is not as written, or None.
+    """Let a machine do what an example says; return the first difference from it, or None.
 
-    Without a schedule all workers are told everything after each step, and know then what is written with it. With one,
-    it chooses up to ``patience`` actions after each step, and everything is told at the end.
+    Without a schedule, all workers are told everything after each step. A schedule chooses up to ``patience`` actions
+    after each step, and everything is told at the end.
     """
     return _Replay(example, machine, choose).run(patience)
 
@@ -116,7 +116,7 @@ class _Replay:
         return None
 
     def _settled(self) -> Mismatch | None:
-        """Let all be told everything; then frontiers are those that are written."""
+        """Tell all workers everything; return a difference of their frontiers from those of the example, or None."""
         while actions := self.machine.actions():
             self.actions.append(self.machine.act(actions[0], _first))
             if (found := self._safe()) is not None:
@@ -129,7 +129,7 @@ class _Replay:
         return None if wrong is None else self._mismatch(wrong)
 
     def _safe(self) -> Mismatch | None:
-        """No worker may have passed what may still appear, nor go back."""
+        """Return a frontier that passed a time that may still appear, or that went back; or None."""
         for w in filter(self.machine.knows, range(self.machine.workers)):
             now = {l: self.machine.frontier(w, l) for l in self.expected}
             for l, times in now.items():

@@ -73,7 +73,7 @@ TRACKER: list[Always[Any] | Relates[Any]] = [
 
 
 def goals(properties: Sequence[Always[Any] | Relates[Any]]) -> list[Always[Any] | Relates[Any]]:
-    """Return those that users of a protocol rely on; the others are invariants that help to prove them."""
+    """Return the properties that users of a protocol rely on; the others are invariants that help to prove them."""
     wanted = {"Safe", "Safe for ever", "Mono", "lemma implied_frontier", "frontiers at rest never go back"}
     return [p for p in properties if p.name in wanted]
 
@@ -81,7 +81,7 @@ def goals(properties: Sequence[Always[Any] | Relates[Any]]) -> list[Always[Any] 
 def bounded_times(most: Any) -> Always[Any]:
     """Build the property that no time in a worklist is above ``most``: propagation does not go on for ever.
 
-    A graph without loops always has it. With loops a wrong change can climb round by round, without end.
+    A graph without loops always has this property. In a loop, a wrong change can rise with each round, without end.
     """
 
     def check(state: Moving) -> str | None:

@@ -1,4 +1,4 @@
-"""Aggregate expressions: the calls of aggregate functions in them, and how their results are put together.
+"""Aggregate expressions: the calls of aggregate functions in them, and the expression that combines their results.
 
 >>> from tidegate.flow.schema import parse_schema
 >>> schema = parse_schema("ts TIMESTAMP, page STRING, bytes INT", time=("ts",))
@@ -47,7 +47,7 @@ class AggregateCall:
 
     @property
     def definition(self) -> AggregateFunction:
-        """What is known of its function."""
+        """The record of its function."""
         return AGGREGATE_FUNCTIONS[self.function]
 
     @property
@@ -111,13 +111,13 @@ class Aggregation:
 
 
 def grouping(by: Any, schema: Schema) -> tuple[Expression, ...]:
-    """Bind what to group by: columns, or named expressions."""
+    """Return what to group by, columns or named expressions, bound to the columns of the input."""
     bound_by = []
     for entry in names_of(by, "by"):
         expression = bind(entry, schema, what="an entry of by")
         if expression.name in schema.time:
             raise BadArgument(
-                f"expected in by what groups rows besides their time, got the time column {expression.name}",
+                f"expected columns other than times in by, got the time column {expression.name}",
                 hint="leave it out: time columns are part of every result",
             )
         bound_by.append(named(expression, entry))
@@ -139,7 +139,10 @@ def aggregation(
     *,
     grouped: Sequence[Column] = (),
 ) -> Aggregation:
-    """Bind what to group by and what to compute; ``grouped`` are further columns with one value in each group."""
+    """Return what to group by and what to compute, bound to the columns of the input.
+
+    ``grouped`` are further columns with one value in each group, which aggregates may read.
+    """
     groups = grouping(by, schema)
     entries: list[tuple[str | None, Any]] = [(None, text) for text in texts]
     entries += named_texts.items()
@@ -163,7 +166,7 @@ def _aggregate(
     if not written:
         raise _no_aggregate(parsed.sql, schema)
     found = [_call(call.sql, schema, calls) for call in written]
-    # Each call is replaced by a column. Blanks keep the rest of the text in its place, for the carets of messages.
+    # Each call is replaced by a column, padded with blanks: so the carets of messages stay below the right place.
     widths = [end - start for start, end in (call.sql.span for call in written)]
     names = [call.name.ljust(width) for call, width in zip(found, widths, strict=True)]
     remaining = parsed.sql.substitute(zip((call.sql for call in written), names, strict=True))
@@ -194,10 +197,10 @@ def _substituted(sql: str, calls: Mapping[str, str]) -> str:
 def _no_aggregate(sql: Sql, schema: Schema) -> BadExpression:
     functions = sql.calls()
     meant = filter(None, (did_you_mean(call.name, AGGREGATE_FUNCTIONS) for call in functions))
-    hint = next(meant, "for example sum(x), max(x), count(*); a column to keep belongs into by")
+    hint = next(meant, "for example sum(x), max(x), count(*); a column to keep belongs in by")
     if not functions and sql.tokens[0].word in map(str.lower, schema.time):
         hint = "time columns are part of every result; of a window, window.start and window.end can be read after it"
-    what = pointed("expected an aggregate over many rows, got a value of one", sql.text, *sql.span)
+    what = pointed("expected an aggregate over many rows, got a value of one row", sql.text, *sql.span)
     return BadExpression(what, hint=hint)
 
 
@@ -208,7 +211,7 @@ def _outside(text: str, remaining: str, schema: Schema, allowed: Schema) -> BadE
     if stray.name not in schema:
         return schema.unknown(stray.name, text=text, start=place(stray)[0])
     name = schema[stray.name].name
-    what = pointed(f"column {name} stands outside of an aggregate function", text, *place(stray))
+    what = pointed(f"column {name} is outside of an aggregate function", text, *place(stray))
     return BadExpression(what, hint=f"wrap it, for example max({name}), or group by it: by={name!r}")
 
 
@@ -223,7 +226,7 @@ def _outermost(sql: Sql) -> list[Call]:
             found.append(call)
         elif outer.inside and call.function.start < outer.inside.span[1]:
             inner, name = call.function, outer.function
-            what = pointed(f"{inner.text} stands inside of {name.text}", sql.text, *inner.span)
+            what = pointed(f"{inner.text} is inside of {name.text}", sql.text, *inner.span)
             raise BadExpression(what, hint="aggregate twice: first one, then the other on its result")
     return found
 
@@ -243,7 +246,7 @@ def _call(written: Sql, schema: Schema, calls: dict[str, AggregateCall]) -> Aggr
         function=found.name,
         arguments=tuple(map(str, inside.split(TokenType.COMMA))),
         distinct=quantifier == "distinct",
-        # Leave out FILTER (WHERE and the closing parenthesis.
+        # The condition is between "FILTER (WHERE" and the closing parenthesis.
         where=str(filters[0][3:-1]) if filters else None,
         rest=" ".join(str(clause) for clause in found.clauses if clause not in filters),
         type=whole.type,

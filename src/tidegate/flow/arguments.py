@@ -115,6 +115,6 @@ def time_columns(time: Any) -> tuple[str, ...]:
 def checked_was(was: Any, name: str) -> None:
     """Raise unless the value can be an earlier name of something."""
     if was == name:
-        raise BadArgument(f"expected in was= another name than {name!r}", hint="leave it out: nothing was renamed")
+        raise BadArgument(f"expected was= to be another name than {name!r}", hint="leave it out: nothing was renamed")
     if was != "":
         checked_name(was, "what was renamed")

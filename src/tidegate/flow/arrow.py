@@ -118,7 +118,7 @@ def checked_result(returned: Any, columns: Sequence[Column], function: Any) -> p
 
 
 def _same(got: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return whether two types differ in their representation only: long strings, instants in UTC."""
+    """Whether two types differ in their representation only: long strings, instants in UTC."""
     if pa.types.is_large_string(got) or pa.types.is_string_view(got):
         return bool(wanted == pa.string())
     if pa.types.is_timestamp(got) and pa.types.is_timestamp(wanted):

@@ -1,4 +1,4 @@
-"""`Building`: what all methods of a stream share: its place in the flow, its columns, and checks of arguments."""
+"""`Building`: what all methods of a stream use: its place in the flow, its columns, and checks of arguments."""
 
 from __future__ import annotations
 
@@ -60,12 +60,15 @@ class Building:
 
     @contextmanager
     def _building(self, verb: str, *, timed: bool = False) -> Iterator[None]:
-        """Add the method, its input and the flow to every error that a method raises."""
+        """Run the body of a method: check that this stream can be used, and add method, input and flow to its errors.
+
+        With ``timed``, a table cannot be used.
+        """
         try:
             self._check_current()
             if getattr(getattr(self._operator, "frame", None), "lateness", 0):
                 raise BadTime(
-                    f"{self.id} has lateness: its answers may be revised, so that nothing final can follow from them",
+                    f"{self.id} has lateness: its answers may be revised, so no operator can follow it",
                     hint="send it to a sink, or leave lateness out",
                 )
             if timed and not self.schema.time:
@@ -131,9 +134,10 @@ class Building:
         return column.name, column.type or ""
 
     def _along(self, over: Any, *spans: Any) -> tuple[str, str]:
-        """Return the time column that a method works along, and its type; no name, if it is all of them in turn.
+        """Return the time column that a method works along, and its type.
 
-        ``spans`` are lengths of time, if some were given.
+        On a total order of your own this is all of them, and the name is empty. ``spans`` are the lengths of time that
+        were given, or None; such an order does not allow them.
         """
         given = self.schema.ordered
         if given is None or not given.order.total or any(span is not None for span in spans):
@@ -146,12 +150,12 @@ class Building:
         return "", ""
 
     def _check_along_a_line(self) -> None:
-        """Raise unless of any two times one is the later."""
+        """Raise unless the order of the times is total."""
         if self.schema.ordered and not self.schema.ordered.order.total:
             self._check_counted()
 
     def _check_counted(self) -> None:
-        """Raise unless times are counted, so that there is a distance between two of them."""
+        """Raise unless there is a distance between two times: an order of your own has none."""
         if given := self.schema.ordered:
             known = ["gate", "aggregate", "accumulate", "top", "distinct", "join", "process"]
             known += ["latest", "last", "deduplicate", "join_asof"] if given.order.total else []
@@ -168,13 +172,13 @@ class Building:
         if other.flow is not self.flow:
             raise BadArgument(
                 f"the stream {other.id} belongs to another flow, {other.flow.name!r}",
-                hint="build all of a flow on one Flow",
+                hint="build the whole flow on one Flow",
             )
         with other._building("an input"):
             return cast("Stream", other)
 
     def _declared(self, schema: Any) -> tuple[Column, ...]:
-        """Return the columns that a function declares, without the time columns, which it must return anyway."""
+        """Return the columns that a schema declares, without the time columns, which it may repeat but not change."""
         declared = parse_schema(schema)
         for time in self.schema.times:
             found = declared.find(time.name)

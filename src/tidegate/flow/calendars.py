@@ -1,8 +1,8 @@
-"""Calendars: where days and months begin, on the time line of a column, in its units since the epoch.
+"""Calendars: when days and months begin, in units of a time column since the epoch.
 
 A calendar counts days or months since 1970. A day begins at the first instant whose local date is at or after its date.
-For a zone, everything follows from one table of when its clocks were put forward or back. It is read once from the
-machine's time zone data, and is the same for all engines.
+For a time zone, all of this is computed from one table of the times at which its clocks were put forward or back. The
+table is read once from the machine's time zone data, and all engines use it.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ SECOND = 10**6
 class ZoneTable:
     """The times at which the clocks of a zone are put forward or back, in order, the beginning of the table first.
 
-    From ``since[j]`` on, local time is ``offsets[j]`` ahead of UTC, all in microseconds. ``reached[j]`` is the greatest
-    local day before that. If clocks go back to that day, it has already begun, and does not begin again.
+    From ``since[j]`` on, local time is ``offsets[j]`` ahead of UTC, all in microseconds. ``reached[j]`` is the last
+    local day that has begun before that. If clocks are put back to before midnight, this day does not begin again.
     """
 
     since: tuple[int, ...]
@@ -63,12 +63,12 @@ class ZoneTable:
         return max((at + self.offsets[j]) // DAY, self.reached[j])
 
     def begin(self, day: int) -> int:
-        """Return the first instant of a day; if clocks skip the day, that of the next day that there is."""
+        """Return the first instant of a day; if the zone skipped this day, that of the next day."""
         j = max(bisect_left(self.reached, day) - 1, 0)
         return max(self.since[j], day * DAY - self.offsets[j])
 
     def digest(self) -> list[str]:
-        """Return a value for each year: it is the same in another table if the days of the year begin as here."""
+        """Return a hash for each year, which is equal in two tables if the days of that year begin at equal times."""
         found = []
         for year in range(FIRST_YEAR, LAST_YEAR):
             first = (datetime(year, 1, 1) - EPOCH).days
@@ -139,9 +139,10 @@ def data_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Days or months since 1970 on the time line of a column: ``unit`` is ``day`` or ``month``, ``day`` its length.
+    """Days or months since 1970, in units of a time column.
 
-    ``table`` is None in UTC, and if times have no zone.
+    ``unit`` is ``day`` or ``month``, and ``day`` is the length of a day in units. ``table`` is None in UTC, and if
+    times have no zone.
     """
 
     unit: str

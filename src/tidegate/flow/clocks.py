@@ -26,11 +26,11 @@ class Arrival:
 
 
 def arrival(column: str = "arrived") -> Arrival:
-    """Let the time of a row be when it arrives: ``flow.source("clicks", "user STRING", time=tg.arrival())``.
+    """Use the time at which a row arrives as its time: ``flow.source("clicks", "user STRING", time=tg.arrival())``.
 
-    The time is what the clock shows in the step that reads the row. It is in a column of its own, which comes first;
-    all rows of a step have one time. The commit of the step has it, so that answers are the same after a failure. For
-    `compute` and `reference`, rows must have the column.
+    All rows of a step get the same time, that of the clock in this step. It is in a new column, which comes first. It
+    is also in the commit of the step, so that answers are the same if a run fails and starts again. For `compute` and
+    `reference`, rows must have the column.
     """
     return Arrival(checked_name(column, "a column"))
 
@@ -48,8 +48,9 @@ class Clock:
 def clock(every: Any) -> Clock:
     """Return ticks of the clock as an input: ``flow.start(…, {"ticks": tg.clock("1 minute")}, …)``.
 
-    The source has one column, its time, a TIMESTAMP. Ticks are rounded down to ``every``. Each completes its time and
-    all before. Ticks that a run has missed do not come later. When the other inputs end, no tick is waited for.
+    The source must have one column, a TIMESTAMP, which is its time. Ticks are rounded down to ``every``, and each
+    completes all times up to its own. A run does not make up for ticks that it has missed. It ends when the other
+    inputs end.
 
     >>> clock("90 seconds")
     clock('90 seconds')
@@ -68,7 +69,7 @@ def arriving_schema(time: Arrival, declared: Schema) -> Schema:
 
 
 def given_schema(source: Source) -> Schema:
-    """Return the columns that the rows of a source have when they come in a stream."""
+    """Return the columns that the rows of a source must have in a stream: no arrival time yet."""
     if isinstance(source.watermark, Arriving):
         return Schema(source.schema.data, ())
     return declared_schema(source)

@@ -33,7 +33,7 @@ class Equation:
     said: dict[str, str]
 
     def states(self, conjunct: str) -> bool:
-        """Return whether a part of the condition is this equation."""
+        """Whether a part of the condition is this equation."""
         return set(Sql.of(conjunct).equated() or ()) == set(self.said.values())
 
 
@@ -93,7 +93,7 @@ _COMPARING = (TokenType.LT, TokenType.GT, TokenType.LTE, TokenType.GTE, TokenTyp
 
 
 def _compares(sql: str, value: str, type_: str) -> bool:
-    """Return whether a condition compares a value with a constant of its type, and does nothing else."""
+    """Whether a condition compares a value with a constant of its type, and does nothing else."""
     rest = Sql.of(sql).replace(value, "v")
     tokens = Sql.of(rest).tokens
     if rest == sql or len(tokens) != 3 or tokens[1].kind not in _COMPARING:

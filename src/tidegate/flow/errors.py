@@ -102,9 +102,9 @@ class NotConverging(FlowError, RuntimeError):
         """Build the error from the number of facts that were new or better in each round."""
         last = ", ".join(map(str, changed[-10:]))
         return cls(
-            f"expected a loop that comes to rest, got facts that still change after {len(changed)} rounds\n"
+            f"expected a loop that stops changing, got facts that still change after {len(changed)} rounds\n"
             f"  facts that changed in the last rounds: {last}",
-            hint="bound what a step derives with WHERE; or limit=… if it only needs more rounds, rounds=… for so many",
+            hint="limit what step derives with WHERE; or give a higher limit=…; or a number of rounds, rounds=…",
         )
 
 

@@ -37,7 +37,7 @@ class Expression:
 
     name: str
     sql: str = field(metadata=AS_SQL)
-    # How much can be derived may change from version to version.
+    # Left out of fingerprints: a later version may be able to derive more types.
     type: str | None = field(metadata=LEFT_OUT)
     columns: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
 
@@ -62,7 +62,7 @@ def reference_to(name: str, type_: str | None) -> Expression:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What names mean at a place: the columns there, or with ``sides`` those of ``left`` and ``right``.
+    """What names mean in an expression: the columns of one input, or with ``sides`` those of ``left`` and ``right``.
 
     ``shared`` are names that mean the same on both sides (time columns, columns joined on).
     """
@@ -72,7 +72,10 @@ class Scope:
     shared: tuple[str, ...] = ()
 
     def resolve(self, parts: Sequence[Tree], text: str) -> tuple[str, list[str], str | None]:
-        """Return a column's listed name, the SQL for each part that it takes, and its type; or raise."""
+        """Return the column that a dotted name means, or raise: as in `Expression.columns`, as SQL, and its type.
+
+        The SQL has an entry for each of ``parts`` that belongs to the column; further parts are fields of a struct.
+        """
         first = parts[0].name
         start, _ = place(parts[0])
         if self.sides:
@@ -112,9 +115,7 @@ def bind(text: Any, scope: Schema | Scope, *, what: str = "an expression", name:
     if call:
         said = call.function
         message = pointed(f"expected a value of one row, got the aggregate {said.text}", text, *said.span)
-        raise BadExpression(
-            message, hint="aggregates belong into aggregate(…), window(…).aggregate(…) or accumulate(…)"
-        )
+        raise BadExpression(message, hint="aggregates belong in aggregate(…), window(…).aggregate(…) or accumulate(…)")
     return bound(parsed, scope if isinstance(scope, Scope) else Scope(scope), name=name)
 
 
@@ -128,7 +129,7 @@ class Parsed:
 
     @classmethod
     def of(cls, text: Any, what: str) -> Parsed:
-        """Parse ``text`` and refuse what has no meaning on a stream."""
+        """Return ``text`` parsed; raise if it does not parse or has no meaning on a stream."""
         if not isinstance(text, str):
             got = f"{text!r} ({type(text).__name__})"
             raise BadArgument(f"expected {what} as Spark SQL text, got {got}", hint='for example "bytes > 100"')
@@ -138,7 +139,7 @@ class Parsed:
 
     @classmethod
     def part(cls, sql: Sql) -> Parsed:
-        """Parse a piece of a text; errors show all of the text, and point at places in it."""
+        """Return a piece of a text parsed. Errors show the whole text, and point at places in it."""
         return cls._of(sql, _parse(sql.alone)[1])
 
     @classmethod
@@ -158,7 +159,7 @@ class Parsed:
 
 
 def _parse(text: str) -> tuple[Sql, Tree]:
-    hint = "an expression is what may stand in a SELECT of Spark SQL, on its own"
+    hint = "an expression is one entry of a SELECT in Spark SQL"
     try:
         sql = Sql.of(text)
         for token, around in zip(sql.tokens, sql.around(), strict=True):
@@ -189,17 +190,17 @@ def _refuse(sql: Sql, tree: Tree) -> None:
             continue
         if word in GENERATORS:
             hint = "use explode(column) of the stream"
-            raise BadExpression(pointed(f"{word} gives several rows for one", text, *token.span), hint=hint)
+            raise BadExpression(pointed(f"{word} gives several rows for each row", text, *token.span), hint=hint)
         if word in WINDOW_ONLY:
             hint = "use accumulate(…) for running values, window(…) or session(…) for spans of time"
             raise BadExpression(pointed(f"{word} needs an order of all rows", text, *token.span), hint=hint)
         if word in UNREPEATABLE:
-            hint = "an answer is a function of the rows: bring it in as a column of the source"
-            raise BadExpression(pointed(f"{word} answers differently when asked again", text, *token.span), hint=hint)
+            hint = "answers must depend on rows only: make it a column of the source"
+            raise BadExpression(pointed(f"{word} gives another value each time", text, *token.span), hint=hint)
 
 
 def bound(parsed: Parsed, scope: Scope, *, name: str | None = None) -> Expression:
-    """Resolve the columns of a parsed expression, and derive its type and its name."""
+    """Return a parsed expression bound to columns, with its type and its name."""
     found: dict[str, str | None] = {}
     spelled: dict[int, str] = {}
     text = parsed.sql.text
@@ -220,7 +221,7 @@ def bound(parsed: Parsed, scope: Scope, *, name: str | None = None) -> Expressio
 
 
 def is_parameter(column: Tree, name: str) -> bool:
-    """Return whether a name is a parameter of a lambda around it."""
+    """Whether a name is a parameter of a lambda around it."""
     node = column.parent
     while node is not None:
         if isinstance(node, exp.Lambda) and any(p.name == name for p in node.expressions):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Flow"]
 
 _LATE = ("divert", "fail", "drop")
-_REPLACE = "replace=True takes its place, in a cell of a notebook that is run again"
+_REPLACE = "replace=True replaces it, for a notebook cell that is run again"
 
 
 class Flow:
@@ -81,13 +81,17 @@ class Flow:
     ) -> Stream:
         """Declare a source of rows: its columns, which of them are its time, and how times become complete.
 
-        ``schema`` is DDL text, a mapping from name to type, or a ``StructType``. ``time`` is one column (a total order)
-        or several (a product order), of an integer type, DATE or TIMESTAMP; or `arrival`, for when rows come: then they
-        have no time of their own, and need no watermark; or `ordered`, columns and another order of their values.
-        Otherwise ``watermark`` is `at_end` by default. Late rows are diverted, ``"fail"`` the run, or are dropped; they
-        are counted in any case. ``was`` is the name that it had before, so that a checkpoint of then goes on. With
-        ``replace``, it may take the place of a source of that name, in a cell of a notebook that is run again: if it is
-        another than it was, all that was built on it is gone.
+        Args:
+            name: The name under which `compute` and `start` are given its rows.
+            schema: DDL text, a mapping from name to type, or a ``StructType``.
+            time: One column (a total order) or several (a product order), of an integer type, DATE or TIMESTAMP. Or
+                ``tg.arrival()``: the time of a row is when it arrives. Or ``tg.ordered(…)``, for any other order.
+            watermark: How times become complete; `at_end` by default. With ``tg.arrival()`` there is none.
+            late: What happens to late rows: ``"divert"`` sets them aside, ``"fail"`` ends the run with an error, and
+                ``"drop"`` drops them. They are counted in any case.
+            was: The name that the source had before, so that an old checkpoint can still be used.
+            replace: Whether it may replace a source of the same name, for a notebook cell that is run again. If the
+                new source differs from the old one, everything that was built on the old one is removed.
 
         >>> import tidegate as tg
         >>> tg.Flow("web").source("clicks", "ts TIMESTAMP, page STRING", time="ts", watermark=tg.bounded("1 hour"))
@@ -118,7 +122,7 @@ class Flow:
     def table(self, name: str, schema: Any, *, was: str = "", replace: bool = False) -> Stream:
         """Declare a table: rows without a time, complete from the start, to be joined with streams.
 
-        ``was`` is the name that it had before, so that a checkpoint of then goes on. ``replace`` is as for `source`.
+        ``was`` and ``replace`` are as for `source`.
 
         >>> import tidegate as tg
         >>> tg.Flow("web").table("pages", "page STRING, topic STRING")
@@ -134,7 +138,7 @@ class Flow:
         return self._declare(Table(id=name, schema=parsed, was=was))
 
     def sink(self, name: str, stream: Stream, *, replace: bool = False) -> None:
-        """Let a stream leave the flow under a name; with ``replace``, in the place of the one that has that name.
+        """Make a stream a result of the flow, under a name; ``replace`` allows to replace the sink of that name.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, ms INT", time="t")
@@ -155,11 +159,13 @@ class Flow:
             if stream.flow is not self:
                 raise BadArgument(
                     f"the stream {stream.id} belongs to flow {stream.flow.name!r}",
-                    hint="build all of a flow on one Flow",
+                    hint="build the whole flow on one Flow",
                 )
             stream._check_current()
             if not stream.schema.time:
-                raise BadTime(f"{stream.id} is a table: it has no time to be final at", hint="join a stream with it")
+                raise BadTime(
+                    f"expected a stream, got the table {stream.id}: it has no time", hint="join a stream with it"
+                )
         except FlowError as error:
             raise error.at(f"sink {name!r}").at(f"flow {self.name!r}") from None
         self._sinks[name] = Sink(name, stream.id)
@@ -175,9 +181,9 @@ class Flow:
         return with_bounds(Plan(self.name, tuple(kept), tuple(self._sinks.values()), self.timezone))
 
     def explain(self) -> Explanation:
-        """Say what the flow does: operators, columns, times, what is held and why, and what may go wrong.
+        """Return a description of the flow: operators, columns, times, what is held and why, and what may go wrong.
 
-        The answer prints as text, draws itself in a notebook, and has ``.mermaid()`` and ``.svg()``.
+        It prints as text, draws itself in a notebook, and has ``.mermaid()`` and ``.svg()``.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING", time="t", watermark=tg.bounded(5))
@@ -190,8 +196,9 @@ class Flow:
     def to_aggregates(self, *, using: str = "A+", looped: bool = False) -> Flow:
         """Return this flow written with Aggregates: Map, Filter, FlatMap, inner Join, distinct and accumulate.
 
-        ``using`` is ``"A+"``, whose answers are many rows, or ``"A"``, whose answer is one, unfolded behind. Engines
-        unfold in one go; with ``looped``, they do it as a loop, a round for each element, at the price of a loop.
+        With ``using="A+"``, an Aggregate may answer with many rows. With ``"A"`` it answers with one row, which holds a
+        list, and an operator after it unfolds the list. Engines do that in one pass; with ``looped`` they run a loop
+        with a round for each element, as the paper has it, which is slow.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, ms INT", time="t")
@@ -202,7 +209,9 @@ class Flow:
         return self._with(to_aggregates(self.plan, using=using, looped=looped))
 
     def optimize(self) -> Flow:
-        """Return this flow with compositions of Aggregates, by whomever, replaced by the dedicated operators.
+        """Return this flow with compositions of Aggregates replaced by dedicated operators, such as ``where``.
+
+        It does not matter whether `to_aggregates` or a user wrote them.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, ms INT", time="t")
@@ -214,10 +223,11 @@ class Flow:
         return self._with(optimize(self.plan))
 
     def reference(self, inputs: Mapping[str, Iterable[Any]]) -> Results:
-        """Run the flow on the specification's operators, in plain Python: what every engine is held against.
+        """Run the flow on the specification's operators, in plain Python; every engine must give the same rows.
 
-        ``inputs`` gives rows as dicts of all columns, and for each source ``WM(t)`` where times become complete; no
-        watermark strategy is applied. ``DT(t, row)`` is a row, too. The result maps each sink to its events.
+        ``inputs`` has a list for each source and table. Its entries are rows, as dicts of all columns or as
+        ``DT(t, row)``. In the list of a source, ``WM(t)`` says that times up to ``t`` are complete; watermark
+        strategies are not used. The result maps each sink to its events.
 
         >>> import tidegate as tg
         >>> clicks = tg.Flow("web").source("clicks", "t INT, page STRING", time="t")
@@ -225,18 +235,18 @@ class Flow:
         >>> clicks.flow.reference({"clicks": [{"t": 1, "page": "a"}, {"t": 1, "page": "a"}, tg.WM(1)]})["n"]
         [DT(1, {'t': 1, 'page': 'a', 'n': 2}), WM(1)]
         """
-        # The calculator behind it takes a while to load, and building a flow does not need it.
+        # Import here: it takes a while to load, and building a flow does not need it.
         from tidegate.reference import reference
 
         return reference(self.plan, inputs)
 
     def compute(self, session: SparkSession | Local | DuckDBPyConnection, inputs: Mapping[str, Any]) -> Tables[Any]:
-        """Run the flow on bounded inputs: the rows of each sink, lazily.
+        """Run the flow on bounded inputs, and return the rows of each sink, lazily.
 
-        On a Spark session, ``inputs`` gives a DataFrame for each source and table, with the columns that were declared,
-        and the result has a DataFrame for each sink. On `tidegate.local`, or a connection to DuckDB, inputs are Arrow
-        tables, frames, relations or paths of files, and results are relations of DuckDB. The end of the input completes
-        everything, so that nothing is late. Rows without a time are in ``.rejected``, with the reason.
+        ``inputs`` has the rows of each source and table, with the columns that were declared. On a Spark session they
+        are DataFrames, and so are the results. On ``tg.local()``, or a connection to DuckDB, they are Arrow tables,
+        data frames, relations or paths of files, and results are relations of DuckDB. Everything is complete at the
+        end of the input, so no row is late. Rows without a time are in ``.rejected``, with the reason.
 
         >>> import pyarrow as pa
         >>> import tidegate as tg
@@ -254,7 +264,7 @@ class Flow:
             from tidegate.local_engine.compute import compute as compute_locally
 
             return compute_locally(self.plan, cast("Local | DuckDBPyConnection", session), inputs)
-        # The engine needs PySpark, and building a flow does not.
+        # Import here: the engine needs PySpark, and building a flow does not.
         require("spark", f"compute of flow {self.name!r}")
         from tidegate.spark import compute
 
@@ -272,18 +282,21 @@ class Flow:
         allow_pickle: bool = False,
         ui: bool | int = False,
     ) -> Run:
-        """Run the flow on streams: each answer comes once, when its time is complete, whatever fails in between.
+        """Run the flow on streams. Each answer comes once, when its time is complete, even if the run fails in between.
 
-        On a session of Spark, ``inputs`` gives a streaming DataFrame for each source and a bounded one for each table;
-        on a `local` session ``tg.files(…)``, an iterator of Arrow batches or a stream reader for each source, and what
-        `compute` takes for each table. ``outputs`` gives a place for each sink, such as ``tg.parquet(path)``.
-        ``checkpoint`` is a directory that belongs to this run; a later start goes on from it. ``trigger`` is what
-        ``DataStreamWriter.trigger`` takes. With ``availableNow`` or ``once``, the end of what there is completes
-        sources that are declared `at_end`, and closes the checkpoint. ``metrics`` is a file of this machine that gets a
-        line of JSON for each step, or a function that gets a mapping. ``allow_pickle`` lets `process` keep what
-        operators know as pickles in this checkpoint, where they do not tell it themselves: reading a pickle can run any
-        code, so allow it only if nobody else can write to the checkpoint. With ``ui``, a page on this machine shows the
-        run as it goes, at ``run.ui``; a number is the port that it is served at.
+        Args:
+            session: A Spark session, ``tg.local()``, or a connection to DuckDB.
+            inputs: On Spark, a streaming DataFrame for each source and a bounded one for each table. On a local
+                session, ``tg.files(…)``, an iterator of Arrow batches or a stream reader for each source, and what
+                `compute` takes for each table.
+            outputs: Where each sink writes to, such as ``tg.parquet(path)``.
+            checkpoint: A directory that belongs to this run. A later start continues from it.
+            trigger: What ``DataStreamWriter.trigger`` takes. With ``availableNow`` or ``once``, the run ends when all
+                present input is read. That completes sources that are declared `at_end`, and closes the checkpoint.
+            metrics: A local file that gets a line of JSON for each step, or a function that gets a mapping.
+            allow_pickle: Whether `process` may pickle the state of operators that do not have ``state()``. Reading a
+                pickle can run any code, so allow it only if nobody else can write to the checkpoint.
+            ui: Whether to serve a page on this machine that shows the run, at ``run.ui``; or the port to serve it at.
 
         >>> import tempfile
         >>> import pyarrow as pa
@@ -326,7 +339,7 @@ class Flow:
         return run
 
     def _with(self, plan: Plan) -> Flow:
-        """Return a flow of another plan."""
+        """Return a flow with the same name and time zone, but another plan."""
         flow = Flow(self.name, timezone=self.timezone)
         flow._operators = {operator.id: operator for operator in plan}
         flow._sinks = {sink.name: sink for sink in plan.sinks}
@@ -340,7 +353,7 @@ class Flow:
             )
 
     def _declare(self, operator: Source | Table) -> Stream:
-        """Add a source or a table. If it replaces another, what was built on that one has lost its meaning."""
+        """Add a source or a table. If it replaces another one, remove what was built on that one."""
         old = self._operators.get(operator.id)
         if old == operator:
             return Stream(self, operator)
@@ -348,7 +361,7 @@ class Flow:
         for other in self._operators.values() if old is not None else ():
             if stale.intersection(other.inputs):
                 stale.add(other.id)
-        # It keeps its place: a checkpoint knows sources by their order.
+        # Keep its place: checkpoints know sources by their order.
         self._operators = {k: o for k, o in self._operators.items() if k not in stale or k == operator.id}
         self._sinks = {k: sink for k, sink in self._sinks.items() if sink.input not in stale}
         return self._add(operator)

@@ -1,4 +1,4 @@
-"""What two streams must have in common to be united or joined, and what columns result."""
+"""Checks for union and joins: what two streams must have in common, and which columns the result has."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _times_shown(schema: Schema) -> str:
 
 
 def check_union(left: Building, right: Building) -> None:
-    """Raise unless both have the same columns, of the same types; the error says the `select` to use."""
+    """Raise unless both have the same columns, of the same types. The hint of the error is a `select` that helps."""
     check_times(left, right)
     expected, got = left.schema, right.schema
     missing = [c for c in expected.columns if c.name not in got]
@@ -92,16 +92,16 @@ class Sides:
     with_table: bool
     left_columns: tuple[str, ...]
     right_columns: tuple[str, ...]
-    #: For columns of the right side that are renamed here: the names that conditions use for them.
+    #: The right column by left column, where ``on`` joins columns of different names. Conditions use the right names.
     called: Mapping[str, str]
 
     @classmethod
     def of(
         cls, left: Building, right: Building, on: Any, how: Any, *, allowed: tuple[str, ...] = HOW, tables: bool = False
     ) -> Sides:
-        """Check the two sides; ``tables`` says that the right one may be a table.
+        """Return the two sides of a join, or raise if they do not fit; with ``tables``, the right one may be a table.
 
-        If ``on`` maps columns of the left side to others of the right one, these get the names of the left.
+        If ``on`` maps columns of the left side to columns of the right side, these get the names of the left ones.
         """
         kind = _how(how, allowed)
         called: Mapping[str, str] = {}
@@ -114,7 +114,7 @@ class Sides:
         with_table = tables and bool(left.schema.time) and not right.schema.time
         if with_table and kind in ("right", "full"):
             raise BadArgument(
-                f"a {kind} join with the table {right.id} has no time for its rows that match nothing",
+                f"a {kind} join with the table {right.id} is not possible: its rows without a match have no time",
                 hint='how="inner", "left", "semi" or "anti"',
             )
         if tables and right.schema.time and not left.schema.time:
@@ -144,7 +144,7 @@ class Sides:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What every operator that joins says of its sides."""
+        """The fields that all operators that join have."""
         names = ("on", "how", "left_columns", "right_columns")
         return {name: getattr(self, name) for name in names}
 
@@ -157,7 +157,7 @@ class Sides:
         return left.of(distinct_names(columns, hint="rename one with select(…)"))
 
     def revised(self) -> Schema:
-        """Return the columns of a result with revisions; refuse kinds of join whose last answer may be empty."""
+        """Return the columns of a result with revisions; raise for kinds of join whose last answer may be empty."""
         if self.how == "anti":
             raise BadArgument(
                 "expected no lateness in a join of kind anti: its last revision may be empty, and no row can say so",
@@ -167,9 +167,9 @@ class Sides:
         return Schema(distinct_names(columns, hint="rename one with select(…)"), self.schema.time)
 
     def condition(self, where: str | None, *, shared: Sequence[str] | None = None) -> Expression | None:
-        """Bind a condition on both sides, as ``left.x`` and ``right.x``.
+        """Return a condition that reads ``left.x`` and ``right.x``, bound to the columns of both sides.
 
-        ``shared`` are the time columns that are the same on both sides, all of them by default.
+        ``shared`` are the time columns that are equal on both sides, all of them by default.
         """
         if where is None:
             return None
@@ -197,7 +197,7 @@ class Sides:
         return respelled
 
     def check_equal_times(self, condition: Expression | None) -> None:
-        """Refuse a condition that compares the times of both sides: they are equal."""
+        """Raise if a condition compares the times of both sides, which are equal anyway."""
         if condition is None or self.with_table:
             return
         scope = both_sides(self.left.schema, self.right.schema, self.on)
@@ -221,7 +221,7 @@ class Interval:
 
 
 def over_interval(left: Building, lower: Any, upper: Any, over: Any, how: Any) -> Interval:
-    """Check how far apart times may be, and that a join of this kind can be answered."""
+    """Return how far apart times may be, or raise if a join of this kind could never answer with these bounds."""
     left._check_counted()
     bounded = lower is not None or upper is not None
     kind = _how(how, HOW)
@@ -257,7 +257,7 @@ def over_interval(left: Building, lower: Any, upper: Any, over: Any, how: Any) -
 
 
 def _called(left: Building, right: Building, on: Mapping[Any, Any]) -> Mapping[str, str]:
-    """Return, for columns of the right side that get another name from the left, the names in conditions."""
+    """Return the right column by left column, for those in ``on`` that have different names; raise if one is wrong."""
     new: dict[str, str] = {}
     for mine, theirs in on.items():
         for name in (mine, theirs):
@@ -280,7 +280,7 @@ def _called(left: Building, right: Building, on: Mapping[Any, Any]) -> Mapping[s
     for column in right.schema.columns:
         if column.name not in new and column.name.lower() in {name.lower() for name in new.values()}:
             raise ColumnClash(
-                f"{right.id} has a column {column.name} of its own, beside the one that is joined on",
+                f"{right.id} has a column {column.name}, which is not the one that is joined on",
                 hint=f"give it another name: {right.id}.select(…)",
             )
     return {name: old for old, name in new.items() if old != name}

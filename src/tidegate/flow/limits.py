@@ -1,8 +1,8 @@
-"""Limits of times: which times a row may have, so that its type and every engine can hold all times made from it.
+"""Limits of times: which times a row may have, so that all times that a flow makes from it fit into their type.
 
-A window begins before its rows and ends after them. If a flow would make a time from a row's time that is before the
-first or after the last time of the type, the row cannot take part: every engine rejects it at its source. The times
-that operators make grow with the time of the row, so the allowed times are one range for each column.
+A window begins before its rows and ends after them. If the flow would make a time that does not fit into the type of
+the time column, the row cannot take part: every engine rejects it at its source. A later row gives later times, so the
+allowed times of each column are one range.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BEYOND = 2**70
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The times that rows of a source may have in a column, in units; ``whole`` if the type has no others."""
+    """The first and the last time that rows of a source may have in a column, in units."""
 
     column: str
     type: str
@@ -57,7 +57,7 @@ class Limit:
         """Whether every value of the type is within the limits, so that rows need not be checked."""
         if self.type == WIDE:
             return True
-        # Spark's dates and instants go beyond those of Python, in both directions.
+        # Spark has earlier and later dates and timestamps than Python has.
         return "INT" in self.type and (self.low, self.high) == _range_of(self.type)
 
     def __contains__(self, count: int) -> bool:
@@ -99,7 +99,7 @@ def limits(flow: Plan) -> dict[str, tuple[Limit, ...]]:
 
 
 def with_bounds(flow: Plan) -> Plan:
-    """Return a plan in which operators that move rows know which times the operators after them accept."""
+    """Return the plan with `At.bounds` filled in: which times the operators after an `At` accept."""
     if not any(isinstance(operator, At) for operator in flow):
         return flow
     may_give = _may_give(flow)
@@ -111,8 +111,8 @@ def with_bounds(flow: Plan) -> Plan:
 
 
 def _may_give(flow: Plan) -> dict[str, Ranges]:
-    """Return the times at which each operator may answer."""
-    # From the sinks to the sources: an operator may answer at the times that its consumers accept.
+    """Return, for each operator, the times at which it may answer: those that all of its consumers accept."""
+    # Go from the sinks to the sources.
     may_give: dict[str, Ranges] = {}
     for operator in reversed(flow.operators):
         if operator.schema.time:
@@ -125,7 +125,7 @@ def _may_give(flow: Plan) -> dict[str, Ranges]:
 
 
 def _counted(schema: Schema) -> tuple[Column, ...]:
-    """Return the time columns whose values are counted; an order that lists its values has no first and last one."""
+    """Return the time columns that have a first and a last value; in an order of your own there is none."""
     return () if schema.ordered else schema.times
 
 
@@ -141,7 +141,7 @@ def _takes(operator: PlanOperator, port: int, gives: Ranges) -> Ranges:
     """Return the times that an operator accepts: those from which it makes only times that its consumers accept."""
     found = dict(gives)
     if operator.schema.ordering is not None:
-        # Nothing is added to such times, nor to the points that stand for them.
+        # Operators add nothing to such times, nor to their points.
         return found
     room = {c.name: _both(_range_of(c.type or ""), _ROOM) for c in _counted(operator.schema)}
     frame = getattr(operator, "frame", None)
@@ -152,7 +152,7 @@ def _takes(operator: PlanOperator, port: int, gives: Ranges) -> Ranges:
         found[frame.over] = _by_calendar(frame, operator.schema, room[frame.over], gives[frame.over])
     elif isinstance(frame, SessionFrame):
         over = frame.over
-        # A session ends the gap after its last row, and is answered one unit before.
+        # A session ends one gap after its last row. It is answered one unit before its end.
         last = min(room[over][1] - 1, gives[over][1])
         found[over] = max(room[over][0], gives[over][0] - frame.gap + 1), last - frame.gap + 1
     elif isinstance(operator, Accumulate | Top):
@@ -163,7 +163,7 @@ def _takes(operator: PlanOperator, port: int, gives: Ranges) -> Ranges:
             low, high = _both(room[name], gives[name])
             found[name] = max(room[name][0], low // period * period), (high + 1) // period * period - 1
     elif isinstance(operator, Process) and operator.forget is not None:
-        # What a copy answers at its exit is that much later than its last row.
+        # When a copy exits, its answers are that many units after its last row.
         (over,) = gives
         low, high = _both(room[over], gives[over])
         found[over] = low, high - operator.forget + 1
@@ -179,7 +179,7 @@ def _takes(operator: PlanOperator, port: int, gives: Ranges) -> Ranges:
         found[operator.over] = _both(room[operator.over], gives[operator.over])
     elif isinstance(operator, JoinAsof):
         over = operator.over
-        # A row on the right has no answer of its own, and is found by later rows.
+        # A right row gives no answer by itself; left rows find it, which are later.
         found[over] = _both(room[over], gives[over] if port == 0 else (room[over][0], gives[over][1]))
     elif isinstance(operator, IntervalJoin) and operator.over is not None:
         over = operator.over
@@ -194,7 +194,7 @@ def _takes(operator: PlanOperator, port: int, gives: Ranges) -> Ranges:
 
 
 def _in_windows(frame: WindowFrame, room: Range, gives: Range) -> Range:
-    """Return the times all of whose windows, lateness included, fit into the type and are accepted by what follows."""
+    """Return the times for which every window fits, with its lateness, into the type and into what consumers accept."""
     # The end is one unit after the time of an answer.
     last = min(room[1] - 1 - frame.lateness, gives[1])
     start = last - frame.size + 1
@@ -205,7 +205,7 @@ def _in_windows(frame: WindowFrame, room: Range, gives: Range) -> Range:
 
 
 def _by_calendar(frame: CalendarFrame, schema: Schema, room: Range, gives: Range) -> Range:
-    """Return the times all of whose windows begin and end within the type and the table of the zone."""
+    """Return the times for which every window begins and ends within the type and within the table of the zone."""
     calendar = calendar_of(frame.unit, frame.zone, schema[frame.over].type or "")
     if calendar.table is not None:
         room = _both(room, (calendar.table.low, calendar.table.high))
@@ -215,7 +215,7 @@ def _by_calendar(frame: CalendarFrame, schema: Schema, room: Range, gives: Range
     last -= (last - frame.offset) % frame.every
     first = calendar.index(room[0])
     first += (frame.offset - first) % frame.every
-    # The first of a table may have begun before it.
+    # The first day or month of a zone's table may have begun before the table does.
     least = room[0] + (calendar.table is not None)
     while calendar.begin(first) < least or calendar.begin(first + frame.size) - 1 < low:
         first += frame.every

@@ -1,4 +1,4 @@
-"""Where rows are moved to: one expression for each time column, and what is known of it without looking at rows."""
+"""The arguments of `at`, which moves rows to other times: an expression for each time column, and its span if fixed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TIMES = "TIMESTAMP", "TIMESTAMP_NTZ", "DATE"
 
 
 def moves_of(expression: Any, named: Mapping[str, Any], schema: Schema) -> tuple[Expression, ...]:
-    """Return the expression for each time column; a column that is not named stays."""
+    """Return the expression for each time column; a column that is not named keeps its value."""
     times = schema.times
     if expression is not None:
         if len(times) > 1 or named:
@@ -47,7 +47,7 @@ def moves_of(expression: Any, named: Mapping[str, Any], schema: Schema) -> tuple
 
 
 def _typed(bound: Expression, column: Column) -> Expression:
-    """Return an expression of the type of its column; if its type is open, the engine checks it."""
+    """Return the expression if it has the type of its column; raise if not. If its type is open, engines check it."""
     type_ = column.type or ""
     fits = bound.type in (None, type_) or (
         bound.type in sqltypes.INTEGERS
@@ -63,9 +63,9 @@ def _typed(bound: Expression, column: Column) -> Expression:
 
 
 def shift_of(expression: Expression, column: Column, timezone: str) -> int | None:
-    """Return by how many units an expression moves every row, if it is the same for all; else None.
+    """Return by how many units an expression moves rows, if that is the same for all rows; else None.
 
-    A day has a fixed length only in a zone in which no clock is put forward or back.
+    A day has a fixed length only in time zones without daylight saving time.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> schema = parse_schema("ts TIMESTAMP, n INT")

@@ -1,8 +1,8 @@
-"""The plan of a flow: plain data, operators that point at their inputs by name, and sinks.
+"""The plan of a flow: its operators and sinks as plain data. Operators refer to their inputs by name.
 
 A plan can be printed, compared and rewritten: a rewrite is a function from plan to plan. Every operator has a
-`Plan.fingerprint` that depends only on what it does, not on its name, on what comes after it, or on the watermarks of
-its sources.
+`Plan.fingerprint`. It depends on what the operator and those before it do. It does not depend on names, on operators
+that come after it, or on the watermarks of sources.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Sink:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A flow as data: its operators, inputs before those that use them, and its sinks."""
+    """A flow as data: its operators, each after its inputs, and its sinks."""
 
     name: str
     operators: tuple[PlanOperator, ...]
@@ -143,7 +143,7 @@ class Plan:
         return tuple(operator for operator in self.operators if isinstance(operator, Table))
 
     def check_sinks(self) -> None:
-        """Raise if the flow has no sink: whoever runs it would wait for answers in vain."""
+        """Raise if the flow has no sink: a run of it would give nothing."""
         if not self.sinks:
             raise BadArgument("expected a flow with a sink, got none", hint="flow.sink(name, stream)")
 
@@ -154,8 +154,8 @@ class Plan:
     def fingerprints(self, origins: Mapping[str, str] | None = None, *, exact: bool = False) -> dict[str, str]:
         """Return the fingerprints of all operators.
 
-        ``origins`` gives the first names of sources and tables that were renamed. With ``exact``, different functions
-        with the same name count as different; such fingerprints are valid in this process only.
+        ``origins`` maps sources and tables that were renamed to their first names. With ``exact``, two functions with
+        the same name have different fingerprints; these are valid in this process only.
         """
         found: dict[str, str] = {}
         for operator in self.operators:
@@ -180,25 +180,32 @@ class Plan:
         if not operator.inputs:
             return operator.id
         first, *others = (self.text(name) for name in operator.inputs)
-        unsaid = (*_UNSAID, *_FOLLOWING)
+        unsaid = (*_PRINTED_ELSEWHERE, *_DERIVED)
         own = [(f.name, getattr(operator, f.name)) for f in fields(operator) if f.name not in unsaid]
         said = [(name, value) for name, value in own if value is not False and value not in (None, (), "")]
-        given = [*others, *(f"{name}={self._said(operator, name, value)}" for name, value in said)]
+        given = [*others, *(f"{name}={self._field_text(operator, name, value)}" for name, value in said)]
         return f"{first}.{operator.verb}({', '.join(given)})"
 
     def __str__(self) -> str:
         lines = [f"flow {self.name}"]
         for operator in self.operators:
-            own = {f.name: getattr(operator, f.name) for f in fields(operator) if f.name not in (*_UNSAID, "bounds")}
-            # An empty name is not a column: it means along all of them.
+            own = {
+                f.name: getattr(operator, f.name)
+                for f in fields(operator)
+                if f.name not in (*_PRINTED_ELSEWHERE, "bounds")
+            }
+            # An empty ``over`` means all time columns.
             given = {n: v for n, v in own.items() if v or not (n in ("was", "forget") or (n == "over" and v == ""))}
-            arguments = [*operator.inputs, *(f"{n}={self._said(operator, n, value)}" for n, value in given.items())]
+            arguments = [
+                *operator.inputs,
+                *(f"{n}={self._field_text(operator, n, value)}" for n, value in given.items()),
+            ]
             lines.append(f"  {operator.id} = {operator.verb}({', '.join(arguments)}) -> {operator.schema}")
         lines += [f"  sink {sink.name} = {sink.input}" for sink in self.sinks]
         return "\n".join(lines)
 
-    def _said(self, operator: PlanOperator, name: str, value: Any) -> str:
-        """Return a field of an operator as text for users: lengths of time in words."""
+    def _field_text(self, operator: PlanOperator, name: str, value: Any) -> str:
+        """Return a field of an operator as text for users, with lengths of time in words."""
         times = operator.schema.time
         if isinstance(value, WindowFrame | SessionFrame):
             return value.shown(self[operator.inputs[0]].schema[value.over].type or "", over=len(times) > 1)
@@ -215,11 +222,11 @@ class Plan:
 #: Fields that are lengths of time, in units.
 _SPANS = ("within", "forget", "lower", "upper")
 
-#: Fields that are printed in another way.
-_UNSAID = ("id", "inputs", "schema")
+#: Fields that a printed operator shows outside of its arguments.
+_PRINTED_ELSEWHERE = ("id", "inputs", "schema")
 
 #: Fields that follow from the others, and from the inputs.
-_FOLLOWING = ("left_columns", "right_columns", "with_table", "keyed", "columns", "rules", "shifts", "bounds")
+_DERIVED = ("left_columns", "right_columns", "with_table", "keyed", "columns", "rules", "shifts", "bounds")
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What `process` is given and gives: rows that can be counted, operators of the papers, and their answers as rows."""
+"""The arguments and results of `process`: rows that can be counted, operators of the specification, their answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Row", "check_operator", "not_a_row", "put_out"]
 
 
 class Row(dict[str, Any]):
-    """A row as data: a dict that can be hashed, as histograms need; NaN equals itself. It must not be changed.
+    """A row as a dict that can be hashed, as histograms need, and in which NaN equals itself. It must not be changed.
 
     >>> from collections import Counter
     >>> Counter([Row(k="a", xs=[1]), Row(k="a", xs=[1])])
@@ -38,7 +38,7 @@ class Row(dict[str, Any]):
 
 
 def check_operator(operator: Any, schema: Schema, out: Any) -> None:
-    """Raise unless copies of an operator can process the rows of a stream, and ``out`` what they put out."""
+    """Raise unless an operator can process the rows of a stream, and ``out`` fits to it."""
     works = callable(getattr(operator, "apply", None)) and callable(getattr(operator, "exit", None))
     if isinstance(operator, type) or not works:
         got = f"{operator!r} ({type(operator).__name__})"
@@ -65,7 +65,7 @@ def check_operator(operator: Any, schema: Schema, out: Any) -> None:
             )
     if not schema.order.total and (part := depends_on_extension(operator)):
         raise NotSupported(
-            f"expected an operator that does not mind which of two times that do not compare comes first, got {part}",
+            f"expected an operator whose answers do not depend on the order of unrelated times, got {part}",
             hint="ihist_op(order) counts what is at or below a time, and accumulate(…) has other aggregates; or write "
             "an operator that looks only at what is at or below the time that is complete",
         )
@@ -84,7 +84,7 @@ def _check_timers(operator: Any, schema: Schema) -> None:
         raise NotSupported(
             f"expected an operator with state() and resume(…), as it has timers on several time columns, got "
             f"{type(operator).__name__}",
-            hint="without, its calls would be repeated in each step, and perhaps in another order",
+            hint="without them, its calls would be repeated in each step, and perhaps in another order",
         )
 
 
@@ -104,13 +104,13 @@ def _check_out(operator: Any, out: Any) -> None:
         )
     if callable(getattr(operator, "apply_batch", None)):
         raise BadArgument(
-            f"expected no out, as {type(operator).__name__} has apply_batch, which answers tables",
-            hint="let apply_batch answer the columns of the schema",
+            f"expected no out, as {type(operator).__name__} has apply_batch, which returns tables",
+            hint="let apply_batch return the columns of the schema",
         )
 
 
 def _agrees(own: Order[Any], of_stream: Order[Any]) -> bool:
-    """Whether an order compares the times of a stream as the stream's own order does; a time not in it fails later."""
+    """Whether an order compares times as the stream's own order does. Times that it does not have fail at run time."""
     if own == of_stream:
         return True
     if isinstance(own, Product) and isinstance(of_stream, Product):
@@ -119,7 +119,7 @@ def _agrees(own: Order[Any], of_stream: Order[Any]) -> bool:
 
 
 def put_out(out: Callable[[Any], Any] | None, operator: Any, answer: Any) -> list[Any]:
-    """Return an answer of an operator with its data as rows; anything else unchanged."""
+    """Return what an operator puts out with ``out`` applied to its data; what is not data is unchanged."""
     if out is None or not isinstance(answer, DT):
         return [answer]
     made = out(answer.d)
@@ -135,7 +135,7 @@ def put_out(out: Callable[[Any], Any] | None, operator: Any, answer: Any) -> lis
 
 
 def not_a_row(operator: Process, answer: Any) -> BadResult:
-    """Return the error for an answer that is not a row of the declared columns."""
+    """Build the error for an answer that is not a row of the declared columns."""
     plain = isinstance(answer, DT) and isinstance(answer.d, dict) and not isinstance(answer.d, Counter)
     other = isinstance(answer, DT) and not plain and operator.out is None
     return BadResult(

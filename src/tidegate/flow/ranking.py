@@ -59,7 +59,7 @@ def top_by(n: Any, by: Any, order: Any, schema: Schema) -> Ranking:
     """Check the arguments of `top`."""
     entries = [_sorted_by(part, schema) for text in names_of(order, "order") for part in _parts(text)]
     if not entries:
-        raise BadArgument("expected in order what the first rows are the first by, got nothing", hint='"price DESC"')
+        raise BadArgument("expected order, by which rows are ranked, got nothing", hint='"price DESC"')
     expressions, descending, nulls_first = zip(*entries, strict=True)
     return Ranking(grouping(by, schema), _count(n), expressions, descending, nulls_first)
 
@@ -76,7 +76,7 @@ def latest_by(by: Any, schema: Schema) -> Ranking:
 
 def _count(n: Any) -> int:
     if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n < 2**31:
-        raise BadArgument(f"expected n, how many rows there are at most, to be 1 or more, and an INT, got {n!r}")
+        raise BadArgument(f"expected n, the number of rows, to be an INT of at least 1, got {n!r}")
     return n
 
 
@@ -100,9 +100,9 @@ def _sorted_by(part: Any, schema: Schema) -> tuple[Expression, bool, bool]:
     # One word too many would be read as an alias.
     if Parsed.of(part, "an entry of order").alias is not None or not expression.columns:
         raise BadArgument(
-            f"expected in order columns, each with ASC or DESC and with NULLS FIRST or LAST, got {part}",
+            f"expected columns in order, each with ASC or DESC and NULLS FIRST or LAST if wanted, got {part}",
             hint='"price DESC", "price DESC NULLS LAST"',
         )
     if re.search(r"\b(MAP|VARIANT)\b", expression.type or ""):
-        raise BadArgument(f"expected in order what can be sorted, got {part} of type {expression.type}")
+        raise BadArgument(f"expected columns in order that can be sorted, got {part} of type {expression.type}")
     return expression, descending, nulls == "first" if nulls else not descending

@@ -123,7 +123,7 @@ class Schema:
     def _order(self, column: Column) -> Order[Any]:
         order = Int() if column.type == sqltypes.WIDE else sqltypes.order_of(column.type or "")
         if order is None:
-            raise BadTime(f"column {column.name} of type {column.type} is no time")
+            raise BadTime(f"column {column.name} of type {column.type} is not a time")
         return order
 
     def find(self, name: str) -> Column | None:
@@ -203,7 +203,7 @@ def parse_schema(schema: Any, *, time: tuple[str, ...] = ()) -> Schema:
     columns = _columns(schema)
     if not columns:
         raise BadSchema("expected a schema with at least one column, got none", hint='"ts TIMESTAMP, page STRING"')
-    distinct_names(columns, hint="columns are told apart whatever their case; rename one of them")
+    distinct_names(columns, hint="names that differ only in case are the same; rename one of the columns")
     flat = Schema(tuple(columns))
     times = []
     for name in time:

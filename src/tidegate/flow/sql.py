@@ -1,8 +1,8 @@
-"""Spark SQL as a value that can be taken apart: the one place that knows where parentheses and conditions end.
+"""Spark SQL as tokens: the one place that knows where parentheses, calls and conditions begin and end.
 
-Expressions stay texts, so that messages can point into them and fingerprints do not depend on a generator of SQL. A
-piece that is cut out of a text, to be bound or to be shown in a message, is a `Sql` that keeps its place in the text.
-What goes back into a plan is a text again, in one spelling.
+Plans hold SQL as text, not as trees: messages can point into it, and fingerprints do not depend on how a tree is
+printed. A piece that is cut out of a text, to be bound or to be shown in a message, is a `Sql` that keeps its place in
+the text. What goes into a plan is rendered with the same spacing everywhere.
 
 >>> sql = Sql.of("a  = 1 AND f(b, (c)) AND d in ('x AND y')")
 >>> sql.conjuncts()
@@ -46,14 +46,14 @@ _NO_EQUATION = (
 
 @dataclass(frozen=True, slots=True)
 class Sql:
-    """Tokens of a text that follow each other: all, or those of a piece, which keeps its place in the text."""
+    """Tokens of a text: all of them, or those of a piece, which keeps its place in the text."""
 
     text: str
     tokens: tuple[Token, ...]
 
     @classmethod
     def of(cls, text: str) -> Sql:
-        """Return all of a text; or raise a ``TokenError`` of the parser if a quote or a comment is not closed."""
+        """Return a whole text; raise the parser's ``TokenError`` if a quote or a comment is not closed."""
         return cls(text, tokenize(text))
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class Sql:
 
     @property
     def alone(self) -> str:
-        """The piece, with blanks for everything before it, so that places in it are those in the text.
+        """The piece, with blanks in the place of everything before it: so places in it are also places in the text.
 
         >>> Sql.of("a + b*c")[2:].alone
         '    b*c'
@@ -83,7 +83,9 @@ class Sql:
     # To text.
 
     def render(self, spelled: Mapping[int, str] = MappingProxyType({})) -> str:
-        """Return it as a text, spaced in one way and without comments; tokens that begin at some places are respelled.
+        """Return it as a text with regular spaces and without comments.
+
+        ``spelled`` maps places in the text to other spellings of the tokens that begin there.
 
         >>> Sql.of("sum( x )/-  y").render({5: "z"})
         'sum(z) / -y'
@@ -100,7 +102,7 @@ class Sql:
         return "".join(out)
 
     def normal(self) -> str:
-        """Return its text with words in small letters, except for what is quoted: the case of words does not matter.
+        """Return its text with all words in lower case, except for what is quoted; the case of words means nothing.
 
         >>> Sql.of("SUM(Bytes) FILTER (WHERE kind = 'WM') + `A b`").normal()
         "sum(bytes) filter (where kind = 'WM') + `A b`"
@@ -130,8 +132,8 @@ class Sql:
     def around(self) -> list[str]:
         """Return, for each token, the brackets that are open around it, the outermost first.
 
-        A bracket does not contain itself. One that closes what was not open counts as open from there on: such a text
-        does not parse, and nothing after it is outside.
+        A bracket is not inside of itself. After a closing bracket without an opening one, all tokens count as inside:
+        such a text does not parse anyway.
 
         >>> Sql.of("f(a[1])").around()
         ['', '', '(', '(', '([', '(', '']
@@ -195,14 +197,14 @@ class Sql:
             return False
         before = self.tokens[i - 1] if i else None
         if token.kind == TokenType.FILTER and before is not None:
-            # After a call it is a clause; elsewhere it is the function on arrays.
+            # After a call, FILTER is a clause; elsewhere it is the function on arrays.
             return before.kind != TokenType.R_PAREN and before.word != "nulls"
         if token.kind == TokenType.EXISTS:
             return after[1:] not in ([TokenType.SELECT], [TokenType.WITH])
         return before is None or before.kind not in (TokenType.LIKE, TokenType.ILIKE, TokenType.DOT)
 
     def calls(self) -> list[Call]:
-        """Return all calls of functions, those in arguments of others too, in the order of their names.
+        """Return all calls of functions, also those inside of others, in the order in which they begin.
 
         >>> [str(call.sql) for call in Sql.of("round(sum(x) FILTER (WHERE y), 2) + z").calls()]
         ['round(sum(x) FILTER (WHERE y), 2)', 'sum(x) FILTER (WHERE y)']
@@ -266,7 +268,7 @@ class Sql:
             return None
         return str(sides[0]), str(sides[1])
 
-    # Names and calls put in the place of others.
+    # Replacing names and calls.
 
     def replace(self, old: str, new: str) -> str:
         """Return its text with a column, or a call, replaced by another wherever it occurs; nothing else changes.
@@ -283,7 +285,7 @@ class Sql:
         return self.substitute((piece, new) for piece in self._occurrences(wanted))
 
     def _occurrences(self, wanted: Sql) -> Iterable[Sql]:
-        """Return the places where the tokens of another stand, as a whole name or call."""
+        """Return the places where a name or a call occurs as a whole."""
         sought = [(token.text, token.kind == TokenType.STRING) for token in wanted.tokens]
         found = [(token.text, token.kind == TokenType.STRING) for token in self.tokens]
         for i in range(len(found) - len(sought) + 1):

@@ -81,11 +81,11 @@ def check_known(tree: Tree, text: str) -> None:
     if any(b.word == "collate" and a.word in texts for a, b in collated):
         lost = "texts are compared as they are, without a collation"
     elif any(node.this == exp.DataType.Type.TIME for node in nodes):
-        lost = "a time of day is not known here"
+        lost = "times of day are not supported"
     elif any(node.this == exp.DataType.Type.STRUCT and not node.expressions for node in nodes):
         lost = "the fields of a struct need names, in backticks if they are not words"
     if lost:
-        raise BadSchema(f"expected a type that flows know, got {text!r}: {lost}", hint="cast it before the flow")
+        raise BadSchema(f"expected a type that flows support, got {text!r}: {lost}", hint="cast it before the flow")
 
 
 def of_tree(tree: exp.DataType) -> str:
@@ -205,7 +205,7 @@ def entry(type_: str) -> tuple[str, str]:
 
 
 def is_numeric(type_: str) -> bool:
-    """Return whether a canonical type is a number."""
+    """Whether a canonical type is a number."""
     return type_ in INTEGERS or type_ in FRACTIONS or type_.startswith("DECIMAL")
 
 

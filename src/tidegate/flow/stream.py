@@ -82,12 +82,12 @@ class Stream(RowWise, Moved, Held, Ranks, Paired, Looped):
         columns = [(c.name, c.type or "open", "time" if c.name in schema.time else "") for c in schema.columns]
         caption = f"{'stream' if schema.time else 'table'} {self.id} of flow {self.flow.name}"
         if not self._is_current:
-            return html_table(["column", "type", ""], columns, caption=f"{caption}, no part of it any more")
+            return html_table(["column", "type", ""], columns, caption=f"{caption}, no longer part of it")
         return html_table(["column", "type", ""], columns, caption=caption) + Explanation(self._plan(), ()).svg()
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             said = _IN_SPARK.get(name)
-            hint = f": take {said}" if said else ""
+            hint = f": use {said}" if said else ""
             raise AttributeError(f"a stream has no {name!r}{hint}", name=name, obj=self)

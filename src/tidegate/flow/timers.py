@@ -17,16 +17,20 @@ __all__ = ["Timer", "checked_timer", "undeclared"]
 class Timer:
     """What an operator in `process` returns to ask for a call at the time ``t``, even if its key has no rows then.
 
-    The class of the operator must say ``timers = True``. The call comes once ``t`` is complete, in the order of time:
-    the rows of the key at ``t``, if there are some, and ``WM(t)``. Asking for a time twice gives one call. ``t`` must
-    be strictly later than the time of the call in which it is asked for. A call without rows cannot ask.
+    The class of the operator must have ``timers = True``. When ``t`` is complete, the operator gets the rows of its key
+    at ``t``, if there are any, and ``WM(t)``. Calls come in the order of time, and only once if a time was asked for
+    twice. ``t`` must be strictly later than the time of the call that asks. A call without rows cannot ask.
     """
 
     t: Hashable
 
 
 def checked_timer(schema: Schema, timer: Timer, at: Any, name: str, *, alone: bool) -> Any:
-    """Return the time that an operator asks for in a call at a time; ``alone`` if the call had no rows."""
+    """Return the time of a timer, or raise if it is not allowed.
+
+    ``at`` is the time of the call that asks, ``name`` is that of the operator, and ``alone`` says that the call had no
+    rows.
+    """
     if alone:
         raise BadResult(
             f"expected no timer from {name} in its call at {at!r}, which has no rows, got {timer!r}",
@@ -35,9 +39,9 @@ def checked_timer(schema: Schema, timer: Timer, at: Any, name: str, *, alone: bo
     order = schema.order
     if not (order.contains(timer.t) and order.le(at, timer.t) and timer.t != at) or not _fits(schema, timer.t):
         raise BadResult(
-            f"expected a timer from {name} at a time strictly above {at!r}, which it was given, and that its column "
-            f"can have, got {timer!r}",
-            hint="answer DT at this time at once",
+            f"expected a timer from {name} at a time strictly above {at!r}, the time of this call, and that its column "
+            f"can hold, got {timer!r}",
+            hint="to answer at this time, return DT and not a timer",
         )
     return timer.t
 

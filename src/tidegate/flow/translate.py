@@ -157,6 +157,6 @@ def _query(query: Query, tables: Mapping[str, str], columns: Mapping[str, Sequen
 
 
 def _unsupported(sql: str, refused: Refused, who: str) -> NotSupported:
-    what = f"{who} has no {refused.what} that is known to mean what Spark's does"
+    what = f"{who} cannot compute {refused.what} as Spark does"
     what += f": {refused.why}" if refused.why else ""
     return NotSupported(pointed(what, sql, *refused.span), hint=_HINTS[who])

@@ -1,4 +1,4 @@
-"""Watermark strategies: how the rows of a source, or something beside them, say which times are complete.
+"""Watermark strategies: how a source knows which times are complete, from its rows or from something else.
 
 >>> bounded("10 minutes", by="device")
 bounded('10 minutes', by='device')
@@ -36,11 +36,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """No row is later than a delay behind the greatest time seen; in a plan, delays are in units of the column.
+    """No row comes later than a delay behind the greatest time seen; see `bounded`.
 
-    With ``by``, this holds for each value of that column; a value that is silent for ``idle`` (in a plan: in
-    microseconds) no longer holds time back. With ``clock`` (in a plan: in microseconds), the clock's time less that
-    delay is a bound too.
+    In a plan, delays are in units of their time columns, and ``idle`` and ``clock`` are in microseconds.
     """
 
     delays: tuple[Any, ...]
@@ -63,7 +61,7 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True)
 class Punctuated:
-    """Rows that satisfy a condition are watermarks, not data; in a plan, the condition is bound."""
+    """Rows that satisfy a condition are watermarks, not data. In a plan, the condition is bound to the columns."""
 
     condition: str | Expression
 
@@ -91,17 +89,17 @@ class AtEnd:
 
 @dataclass(frozen=True, slots=True)
 class Arriving:
-    """The time of a row is what the clock shows in the step that reads it; the step completes it, and all before."""
+    """The time of a row is the time of the clock in the step that reads it. That step completes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ticking:
-    """The rows of a source are ticks of a clock: each completes its time, and all before."""
+    """The rows of a source are ticks of a clock. Each completes all times up to its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """The runner of the flow says, beside the rows, which times are complete, as `tidegate.testing` does."""
+    """Whoever runs the flow says which times are complete, as `tidegate.testing` does."""
 
     def __repr__(self) -> str:
         return "by hand"
@@ -111,11 +109,15 @@ Watermark: TypeAlias = Bounded | Punctuated | Published | AtEnd | Arriving | Tic
 
 
 def bounded(*delays: Any, by: str | None = None, idle: Any = None, clock: Any = None) -> Bounded:
-    """Promise that no row comes later than ``delay`` behind the greatest time seen; one delay for each time column.
+    """Promise that no row comes later than a delay behind the greatest time seen.
 
-    With ``by="column"`` the promise is per value of that column (a partition, a device); a value that is silent for
-    ``idle`` holds nothing back. With ``clock="1 minute"``, nothing comes later than that behind the clock of this
-    machine either: windows end without rows. The time has to be a TIMESTAMP.
+    Args:
+        *delays: One delay for each time column: ``"10 minutes"``.
+        by: A column, such as a partition or a device. The promise then holds for each of its values, and time passes
+            as fast as for the slowest of them.
+        idle: After this long without rows, a value of ``by`` is not waited for any more.
+        clock: Promise also that no row comes later than this behind the clock of this machine. Windows then end even
+            if no rows come. The time has to be one TIMESTAMP column.
     """
     if not delays:
         raise BadArgument("expected a delay in bounded(…), got none", hint='bounded("10 minutes")')
@@ -128,16 +130,16 @@ def bounded(*delays: Any, by: str | None = None, idle: Any = None, clock: Any = 
 
 
 def punctuated(condition: str) -> Punctuated:
-    """Take the rows that satisfy ``condition`` as watermarks: their time, and all below it, is complete.
+    """Take the rows that satisfy ``condition`` as watermarks: all times up to that of such a row are complete.
 
-    With several time columns, a NULL in one of them means every value of it; if they are ordered by a `Lexicographic`,
-    only in the last ones.
+    With several time columns, a NULL in one of them stands for all of its values. If the columns are ordered by a
+    `Lexicographic`, only the last ones may be NULL.
     """
     return Punctuated(condition)
 
 
 def published(path: str | os.PathLike[str]) -> Published:
-    """Follow the frontier that another flow publishes under ``path``, beside the results that it writes there."""
+    """Follow the frontier that another flow publishes under ``path``, where it also writes its rows."""
     return Published(checked_path(path, "published(…)", hint='published("out/hourly")'))
 
 
@@ -147,7 +149,7 @@ def at_end() -> AtEnd:
 
 
 def resolve(watermark: Any, schema: Schema) -> Watermark:
-    """Check a strategy against the source's columns, and give its delays in units and its condition bound."""
+    """Return a strategy with its delays in units and its condition bound; raise if it does not fit the columns."""
     if isinstance(watermark, Bounded):
         return _on_sides(watermark, schema) if schema.ordered else _resolve_bounded(watermark, schema)
     if isinstance(watermark, Punctuated):
@@ -194,12 +196,12 @@ def _resolve_bounded(watermark: Bounded, schema: Schema) -> Bounded:
 
 
 def _on_sides(watermark: Bounded, schema: Schema) -> Bounded:
-    """Check a bound for each side of a sum; other orders have no distances."""
+    """Return a `Bounded` on times of a sum, with a delay for each side; raise on other orders, which have no delays."""
     given = schema.ordered
     assert given is not None
     if not isinstance(given.order, Sum):
         raise BadArgument(
-            f"expected a watermark that needs no distance, as {given.name} is ordered by a "
+            f"expected a watermark strategy without delays, as {given.name} is ordered by a "
             f"{type(given.order).__name__}, got {watermark!r}",
             hint="punctuated(condition), published(path) or at_end()",
         )
@@ -218,7 +220,7 @@ def _on_sides(watermark: Bounded, schema: Schema) -> Bounded:
 
 
 def _span(value: Any, type_: str) -> str:
-    """Return an argument of a strategy as a user writes it: of a plan's units of ``type_``, a length of time."""
+    """Return an argument of a strategy as a user writes it; if ``type_`` is given, ``value`` is in units of it."""
     counted = type_ and isinstance(value, int) and type_ not in sqltypes.INTEGERS
     return repr(show_span(value, type_) if counted else value)
 

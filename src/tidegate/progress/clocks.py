@@ -91,7 +91,7 @@ class ClocksConf(UpdatesConf):
         return None
 
     def supports_agree(self) -> str | None:
-        """The two variants of `supp` say the same of whether a change is upright."""
+        """Whether a change is upright does not depend on which variant of `supp` is used."""
         for name, M in self._changes():
             if upright(self.order, M) != upright(self.order, M, strong=True):
                 return f"{name} is upright by one variant of supp only: {M!r}"

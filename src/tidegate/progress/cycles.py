@@ -21,8 +21,8 @@ Changes: TypeAlias = dict[Location, dict[Location, tuple[Any, ...]]]
 def check_cycles(orders: Mapping[Location, AnyOrder], successors: Successors) -> None:
     """Raise `BadGraph`, naming the cycle, unless every cycle advances the part of the time that it keeps.
 
-    The cost grows with the number of edges, and not with the number of cycles: an edge that advances on its own makes
-    every cycle through it advance. Only the rest, without such edges, is searched, and usually nothing is left.
+    The cost grows with the number of edges, and not with the number of cycles: an edge that advances time makes every
+    cycle through it advance. So only cycles without such edges are searched, and usually there are none.
     """
     depths = {l: depth(orders[l]) for l in orders}
     # Components are sets. Go through them in the graph's order, so that the same graph gives the same message.
@@ -42,7 +42,7 @@ def check_cycles(orders: Mapping[Location, AnyOrder], successors: Successors) ->
             for l in sorted(part, key=position):
                 if depths[l] == outermost:
                     _check_from(l, order, {m: slow[m] for m in part})
-        # Cycles that stay further inside keep more of the time, and are checked on that.
+        # Cycles that stay in inner scopes keep more components of the time. They are checked separately.
         inside = {l: None for l in members if depths[l] > outermost}
         pending += strongly_connected(inside, {l: [m for m in successors[l] if m in inside] for l in inside})
 
@@ -87,7 +87,7 @@ def strongly_connected(
                     while l not in members:
                         members.add(stack.pop())
                     on_stack -= members
-                    # Self-edges do not exist, so a cycle takes two.
+                    # There are no edges from a location to itself, so a cycle has at least two.
                     if len(members) > 1:
                         found.append(members)
     return found
@@ -119,7 +119,7 @@ def _project(s: Summary, levels: int) -> Any:
 
 
 def _check_from(l: Location, order: AnyOrder, changes: Changes) -> None:
-    """Search the minimal changes of closed walks from ``l``; if they advance, so do all others."""
+    """Raise unless all paths from ``l`` back to ``l`` advance. Only the minimal ones are searched; that is enough."""
     summaries = order.summaries
     found: dict[Location, list[Any]] = {}
     queue: deque[tuple[Location, Any, tuple[Location, ...]]] = deque([(l, summaries.neutral, (l,))])

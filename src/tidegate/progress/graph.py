@@ -27,10 +27,10 @@ class Graph:
     a product. A list, a set or an antichain holds several, of which the minimal ones are kept. `Enter` and `Leave`
     connect a location with one in a scope. ``locations`` names those that no edge mentions.
 
-    Required: summaries are monotone and fit the orders at both ends, there are no self-edges, and every cycle advances
-    time. Figure 5 requires one order and summaries that never lower a time. `Leave`, from ``(t, 5)`` to ``t``, does not
-    fit that. Here an order belongs to a location, and a cycle must strictly increase the part of the time that it keeps
-    all the way round; if no scope is left on the way, that is the paper's condition.
+    Required: summaries are monotone and fit the orders at both ends, no edge leads from a location to itself, and every
+    cycle advances time. Figure 5 requires one order for all locations, and summaries that never lower a time. `Leave`,
+    from ``(t, 5)`` to ``t``, does not fit that. So here each location has its order, and a cycle must strictly increase
+    the part of the time that it keeps all the way round. If a cycle leaves no scope, that is the paper's condition.
 
     >>> from tidegate.time import Nat, Product
     >>> scopes = {"in": Nat(), "head": Product(Nat(), Nat()), "tail": Product(Nat(), Nat()), "out": Nat()}
@@ -103,8 +103,8 @@ class Graph:
     def path_summaries(self, l: Location) -> Mapping[Location, tuple[Summary, ...]]:
         """Return the path summaries from ``l`` to each location that can be reached from it.
 
-        The search ends. A path that goes round a cycle is at or above the one that does not, unless the cycle leaves a
-        scope and enters it again at its least time; then going round twice is at or above going round once.
+        The search ends, because going round a cycle gives nothing below the path without it. The exception is a cycle
+        that leaves a scope and enters it again at its least time; there, a second round gives nothing below the first.
         """
         found = self._from.get(l)
         if found is None:
@@ -112,7 +112,7 @@ class Graph:
         return found
 
     def could_result_in(self, p: Pointstamp, q: Pointstamp) -> bool:
-        """Return whether a datum at the pointstamp ``p`` could lead to one at ``q``: a partial order on pointstamps.
+        """Whether a datum at the pointstamp ``p`` could lead to one at ``q``: a partial order on pointstamps.
 
         >>> from tidegate.time import Nat
         >>> loop = Graph(Nat(), {("a", "b"): 0, ("b", "a"): 1})
@@ -124,7 +124,7 @@ class Graph:
         return self.leads_to(p, q)
 
     def leads_to(self, p: Pointstamp, q: Pointstamp) -> bool:
-        """Return the same as `could_result_in`, for pointstamps that are known to be in this graph."""
+        """Whether ``p`` could result in ``q``, without a check that both are in this graph."""
         (l, t), (m, u) = p, q
         le = self._orders[m].le
         return any(le(s.results_in(t), u) for s in self.path_summaries(l).get(m, ()))
@@ -191,7 +191,7 @@ class Graph:
         while queue:
             at, path = queue.popleft()
             if path not in found[at]:
-                continue  # a lesser one came in the meantime
+                continue  # a smaller one was found in the meantime
             for m, edge in self._successors[at].items():
                 known = found.setdefault(m, [])
                 for s in edge:

@@ -1,4 +1,4 @@
-"""The graph laid out for the tracker: its regions in order, what each location keeps, and edges as functions."""
+"""Prepares a graph for the tracker: its regions in order, what is kept at each location, and edges as functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tidegate.time.total import Discrete
 
 __all__ = ["FAN_IN", "accepts", "lay_out"]
 
-#: Up to this many edges into a location are all read again when one of them changes; with more, counts are kept.
+#: A location with at most this many edges into it reads all of them again when one changes. Others keep counts.
 FAN_IN = 4
 
 
@@ -62,7 +62,7 @@ def lay_out(graph: Graph) -> tuple[dict[Location, TrackedLocation], list[Region]
                 order = graph.order(l)
                 places[l] = LoopMember(l, order, loop, _key(order, ranks[l]))
             ranked.append(loop)
-    # No summary advances `BOTTOM`: in a loop that advances nothing else, it would keep itself alive.
+    # No summary advances `BOTTOM`. In a loop that advances nothing else, it would never go away.
     if not any(len(region) > 1 for region in _regions(graph.locations, [e for e in edges if not _grounded(e.summary)])):
         for place in places.values():
             place.accepts = accepts(place.order)
@@ -73,7 +73,9 @@ def lay_out(graph: Graph) -> tuple[dict[Location, TrackedLocation], list[Region]
 
 
 def accepts(order: AnyOrder) -> Callable[[Any], bool]:
-    """Return whether a pointstamp may be at a time: one of the order, or `BOTTOM` if there is no least one.
+    """Return a function that says whether a pointstamp may be at a time.
+
+    It may be at each time of the order, and at `BOTTOM` if the order has no least time.
 
     >>> from tidegate.time import BOTTOM, TOP, Nat
     >>> may = accepts(Product(Int(), Nat()))
@@ -105,7 +107,7 @@ def _connect(source: TrackedLocation, target: TrackedLocation, step: EdgeFunctio
 def _step(summary: Summary, accepted: Callable[[Any], bool]) -> EdgeFunction:
     order, change = summary.base, summary.change
     if not summary.leaves and not summary.enters:
-        # The usual cases, written out.
+        # The usual cases have functions of their own, which are faster.
         if isinstance(order, Nat):
             add: int = change
             return add.__add__
@@ -124,7 +126,7 @@ def _step(summary: Summary, accepted: Callable[[Any], bool]) -> EdgeFunction:
 
 
 def _native(order: AnyOrder) -> bool:
-    """Return whether the order is total and is what Python's ``<`` says."""
+    """Whether the order is total and is what Python's ``<`` says."""
     if isinstance(order, Lexicographic):
         return all(map(_native, order.parts))
     if isinstance(order, Product):
@@ -133,12 +135,12 @@ def _native(order: AnyOrder) -> bool:
 
 
 def _ends(order: AnyOrder) -> bool:
-    """Return whether a summary can lead past the last time: the result is `TOP` then, which no cycle advances."""
+    """Whether a summary can lead past the last time. The result is then `TOP`, which no cycle advances."""
     return any(isinstance(part, EventTime) for part in _parts(order))
 
 
 def _bottomless(order: AnyOrder) -> bool:
-    """Return whether some component has no least time."""
+    """Whether some component has no least time."""
     return any(isinstance(part, Int) and not isinstance(part, Nat) for part in _parts(order))
 
 
@@ -160,10 +162,11 @@ def _regions(locations: Iterable[Location], edges: Iterable[_Edge]) -> list[list
     return regions(following)
 
 
-# Within a loop, changes are applied in a linear extension of could-result-in. Along an edge the outermost component of
-# a time never decreases. If it stays the same, the edge is one of those that need not advance it. These have regions of
-# their own, in which the next component never decreases; and so on. So (rank, component, rank, component, …) never
-# decreases along an edge, even if leaving a scope and entering it again takes (0, 5) to (1, 0).
+# Within a loop, changes are applied in an order in which a change comes before all changes that it could result in. The
+# key of that order is made as follows. Along an edge, the outermost component of a time never decreases. Take only the
+# edges that need not increase it: they make smaller regions, each with a rank, in which the next component never
+# decreases; and so on. So the key (rank, component, rank, component, …) never decreases along an edge, even if leaving
+# a scope and entering it again takes the time from (0, 5) to (1, 0).
 
 
 def _ranks(
@@ -183,10 +186,10 @@ def _ranks(
 
 
 def _key(order: AnyOrder, ranks: tuple[int, ...]) -> Callable[[Any], Any]:
-    """Return the key of a location's times: each component with its rank, then what is left."""
+    """Return the function that gives the key of a time at a location: each component with its rank, then the rest."""
     components = list(_components(order))
     if all(isinstance(part, Discrete) for _, part in components) and len(ranks) == len(components):
-        # Such times can be sorted as they are.
+        # These times can be sorted as they are.
         if len(ranks) == 1:
             (r,) = ranks
             return lambda t: (t, r)
@@ -227,13 +230,13 @@ def _getter(path: tuple[int, ...]) -> Callable[[Any], Any]:
 
 
 def _advances(summary: Summary, depth: int) -> bool:
-    """Return whether the component at ``depth``, counted from the outermost, strictly increases for every time."""
+    """Whether the component at ``depth``, counted from the outermost, strictly increases for every time."""
     changes = _changes(summary)
     return depth < len(changes) and changes[depth][0].summaries.advances(changes[depth][1])
 
 
 def _grounded(summary: Summary) -> bool:
-    """Return whether a component that has a least time strictly increases."""
+    """Whether a component that has a least time strictly increases."""
     return any(not _bottomless(order) and order.summaries.advances(change) for order, change in _changes(summary))
 
 

@@ -20,8 +20,8 @@ __all__ = ["Progress"]
 class Progress:
     """The implied frontier of every location of a graph, kept up to date.
 
-    The work of an update depends on what it changes: a change is passed on only as far as it changes frontiers. After
-    each update `frontier` is the paper's ``implied_frontier``, to which `Propagation` converges step by step.
+    An update costs as much as it changes: a change is passed on only as far as it changes frontiers. After each update
+    `frontier` is the paper's ``implied_frontier``, at which `Propagation` arrives step by step.
 
     >>> from tidegate.time import Nat
     >>> graph = Graph(Nat(), {("in", "loop"): 0, ("loop", "back"): 0, ("back", "loop"): 1, ("loop", "out"): 0})
@@ -51,7 +51,7 @@ class Progress:
     def update(self, changes: Iterable[tuple[Location, Any, int]]) -> list[Location]:
         """Add ``n`` pointstamps for each ``(location, time, n)``; return the locations whose frontier changed.
 
-        The changes of a batch are made together, in whatever order they are given. If one is refused, none is made.
+        All changes are made at once; their order does not matter. If one is refused, none is made.
         """
         net: dict[tuple[Location, Any], int] = {}
         for l, t, n in changes:
@@ -61,7 +61,7 @@ class Progress:
             try:
                 net[pointstamp] = net.get(pointstamp, 0) + n
             except TypeError:
-                self.graph.check(l, t)  # what can not be hashed is no time of any order
+                self.graph.check(l, t)  # what cannot be hashed is not a time of any order
                 raise
         checked = [self._checked(l, t, n) for (l, t), n in net.items()]
         agenda: Agenda = []
@@ -82,7 +82,7 @@ class Progress:
 
     def drop(self, location: Location, t: Any, n: int = 1) -> list[Location]:
         """Drop pointstamps at one location and time; return the locations whose frontier changed."""
-        if not is_count(n):  # before it is negated, which makes -1 of True
+        if not is_count(n):  # check before it is negated: -True is -1
             raise not_a_count(n).at(f"location {location!r}, time {t!r}")
         return self.update([(location, t, -n)])
 
@@ -92,7 +92,7 @@ class Progress:
         return Antichain(place.order, place.frontier())
 
     def complete(self, location: Location, t: Any) -> bool:
-        """Return whether nothing can appear any more at ``location`` at ``t`` or below."""
+        """Whether nothing can appear any more at ``location`` at ``t`` or below."""
         place = self._place(location)
         if not place.order.contains(t, extended=True):
             raise place.order.not_a_time(t).at(f"location {location!r}")

@@ -1,4 +1,4 @@
-"""Pointstamps: what the protocols count, in a partial order that says which could lead to which."""
+"""Pointstamps, which the protocols count, and their partial order, which says which could lead to which."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Bag: TypeAlias = ZMultiset[P] | Mapping[P, int] | Iterable[P]
 
 
 class PartialOrder(Protocol[P_contra]):
-    """What the exchange of progress needs to know of pointstamps; every `Order` has it."""
+    """The methods that the exchange of progress needs for comparing pointstamps; every `Order` has them."""
 
     def le(self, a: P_contra, b: P_contra, /) -> bool:
-        """Return whether ``a`` is at or below ``b``."""
+        """Whether ``a`` is at or below ``b``."""
 
     def lt(self, a: P_contra, b: P_contra, /) -> bool:
-        """Return whether ``a`` is strictly below ``b``."""
+        """Whether ``a`` is strictly below ``b``."""
 
     def check(self, t: object, /) -> None:
         """Raise an error unless ``t`` is a pointstamp."""
@@ -44,18 +44,18 @@ class CouldResultIn:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        # An exploration asks the same few questions many times.
+        # An exploration compares the same few pointstamps many times.
         self._known: dict[tuple[Pointstamp, Pointstamp], bool] = {}
 
     def le(self, a: Pointstamp, b: Pointstamp) -> bool:
-        """Return whether ``a`` could result in ``b``."""
+        """Whether ``a`` could result in ``b``."""
         known = self._known.get((a, b))
         if known is None:
             known = self._known[a, b] = self.graph.leads_to(a, b)
         return known
 
     def lt(self, a: Pointstamp, b: Pointstamp) -> bool:
-        """Return whether ``a`` could result in ``b`` and is another pointstamp."""
+        """Whether ``a`` could result in ``b`` and is another pointstamp."""
         return a != b and self.le(a, b)
 
     def check(self, t: object) -> None:
@@ -72,7 +72,7 @@ def check_partial_order(order: object) -> None:
 
 
 def is_count(n: object) -> bool:
-    """Return whether ``n`` is an integer, and not a bool."""
+    """Whether ``n`` is an integer, and not a bool."""
     return isinstance(n, int) and not isinstance(n, bool)
 
 

@@ -130,7 +130,7 @@ class PropagationConf:
         return self.frontier_of(l, after) - self.frontier_of(l, before)
 
     def before(self, m: Location, u: Any, l: Location, t: Any) -> bool:
-        """Return whether the time ``u`` at ``m`` must be propagated before ``t`` at ``l``.
+        """Whether the time ``u`` at ``m`` must be propagated before ``t`` at ``l``.
 
         With one order for all locations it is ``u < t``, as in Figure 6. Times of different orders cannot be compared,
         and those of unrelated scopes should not be; there, the one must come first if it could result in the other.
@@ -150,7 +150,7 @@ class PropagationConf:
         return Antichain(self.graph.order(l), self.frontier_of(l, self.imp[l]))
 
     def expects(self, l: Location, t: Any) -> bool:
-        """Return whether the frontier of ``l`` has a time at or below ``t``."""
+        """Whether the frontier of ``l`` has a time at or below ``t``."""
         le = self.graph.order(l).le
         return any(n > 0 and le(u, t) for u, n in self.imp[l].items())
 
@@ -191,7 +191,7 @@ class PropagationConf:
     # Notions and statements.
 
     def work_vacant(self, l: Location, t: Any) -> bool:
-        """Return whether nothing that is pending could result in the time ``t`` at ``l``."""
+        """Whether nothing that is pending could result in the time ``t`` at ``l``."""
         return not any(self.graph.leads_to(p, (l, t)) for p in self.pending())
 
     def imp_is_positive(self) -> str | None:

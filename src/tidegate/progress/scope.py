@@ -1,8 +1,8 @@
-"""Scopes: how the times inside one are made from the times around it.
+"""Scopes: how the times inside of a scope are made from the times outside.
 
-A scope adds a component to the time. Its locations have the order ``Product(outer, inner)``, or, where the outer order
-is itself a product of several, the longer product: both ``Product(Product(a, b), c)`` and ``Product(a, b, c)`` lie one
-scope inside ``Product(a, b)``. `Lexicographic` orders nest in the same way.
+A scope adds a component to the time. Its locations have the order ``Product(outer, inner)``. If the outer order is
+itself a product, it may also be the longer product: both ``Product(Product(a, b), c)`` and ``Product(a, b, c)`` are one
+scope inside of ``Product(a, b)``. `Lexicographic` orders nest in the same way.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def append(order: AnyOrder, t: Any, x: Any) -> tuple[Any, ...]:
 
 
 def drop(order: AnyOrder, t: Any) -> Any:
-    """Return what a time of the scope's ``order`` is outside of it."""
+    """Return a time of the scope's ``order`` without the scope's component."""
     return t[0] if _is_pair(order) else t[:-1]
 
 

@@ -1,13 +1,13 @@
-"""How a change settles: what the tracker keeps at each location, and how it passes on changes of the frontier.
+"""How the tracker applies changes: what it keeps at each location, and how it passes on changes of the frontier.
 
-A region is a strongly connected component of the graph. Regions settle in topological order, each once in a batch.
-There are three kinds, because most locations need little:
+A region is a strongly connected component of the graph. In a batch of changes, each region settles once, after those
+before it: it applies the changes that have arrived. There are three kinds, because most locations need little:
 
 - `LeastLocation`: no cycle, a total order that Python compares, few predecessors. The frontier is one time, the least
   found.
 - `CountedLocation`: no cycle. It keeps a `Frontier` with counts, which changes by what arrives.
 - `LoopRegion`: one or more cycles. Its members (`LoopMember`) keep the same counts, but the least changes are applied
-  first. Otherwise a time that only keeps itself alive by going round would be followed for ever.
+  first. Otherwise a time that is implied only by itself, round by round, would be followed for ever.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Agenda: TypeAlias = list[int]
 
 
 class Region(Protocol):
-    """One or more locations that settle together, and whether they are on the agenda."""
+    """One or more locations that settle together."""
 
     rank: int
     queued: bool
@@ -111,8 +111,8 @@ class LeastLocation(TrackedLocation):
         self.queued = False
         self.sources: list[tuple[TrackedLocation, EdgeFunction | None]] = []
         self.counts: dict[Any, int] = {}
-        # The times with a positive count. Those that lost it are removed when they reach the top, or when they are
-        # many.
+        # The times with a positive count, and some that had one: these are removed when they reach the top of the
+        # heap, or when there are many.
         self.heap: list[Any] = []
 
     def count(self, t: Any) -> int:
@@ -210,7 +210,7 @@ class _Counting(TrackedLocation):
         """Record that ``t`` is implied ``n`` more times."""
 
     def tell(self, changes: list[tuple[Any, int]], agenda: Agenda, changed: list[Location]) -> None:
-        """Pass on a net change of the frontier."""
+        """Tell the other regions how the frontier changed, and record that it did."""
         if self.order.total:
             self.least = next(iter(self.implied), None)
         changed.append(self.location)
@@ -218,7 +218,7 @@ class _Counting(TrackedLocation):
 
 
 class CountedLocation(_Counting):
-    """A location outside cycles, with counts."""
+    """A location outside of cycles that keeps counts."""
 
     __slots__ = ("arrived", "queued", "rank")
 
@@ -285,7 +285,7 @@ class LoopMember(_Counting):
         self.region = self.loop = loop
         self.number = len(loop.members)
         loop.members.append(self)
-        #: A linear extension of could-result-in, within the loop.
+        #: Sorts times in the loop: a change comes before all changes that it could result in.
         self.key = key
         self.inner: list[tuple[LoopMember, EdgeFunction]] = []
         self.arrived: dict[Any, int] = {}

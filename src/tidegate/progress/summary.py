@@ -73,9 +73,8 @@ class Summary:
         """Whether the part of the time that it keeps strictly increases, whatever the time.
 
         For a path back to its beginning this says that no time comes back at or below itself. If the path leaves no
-        scope, it means a strict increase. If it leaves a scope and enters it again, the inner component starts again,
-        and a strict increase of the whole cannot be required: along ``(t, i)`` to ``(t + 1, 0)``, the time (0, 5)
-        becomes (1, 0).
+        scope, the whole time strictly increases. If it leaves a scope and enters it again, the inner component starts
+        again, and the whole time need not increase: along ``(t, i)`` to ``(t + 1, 0)``, (0, 5) becomes (1, 0).
         """
         return self.base.summaries.advances(self.change)
 
@@ -98,7 +97,7 @@ class Summary:
         return Summary(self.source, self.leaves, change, (*reversed(inside), *then.enters), then.target)
 
     def le(self, other: Summary) -> bool:
-        """Return whether for every time its result is at or below that of ``other``."""
+        """Whether for every time its result is at or below that of ``other``."""
         return _compare(self, other)[0]
 
     def __eq__(self, other: object) -> bool:
@@ -165,7 +164,7 @@ def _compiled(summary: Summary) -> Callable[[Any], Any]:
 
 
 def _compare(a: Summary, b: Summary) -> tuple[bool, bool]:
-    """Return whether ``a`` is at or below ``b`` at every time, and whether it is strictly below at every time."""
+    """Return two bools: whether ``a`` is at or below ``b`` at every time, and strictly below at every time."""
     leaves = max(a.leaves, b.leaves)
     change_a, inside_a = _levels(a, leaves)
     change_b, inside_b = _levels(b, leaves)
@@ -204,7 +203,8 @@ def _compare_inside(whole: AnyOrder, a: tuple[bool, Any], b: tuple[bool, Any]) -
         return summaries.le(x, y), summaries.lt_everywhere(x, y)
     if a_fixed and b_fixed:
         return order.le(x, y), order.lt(x, y)
-    # One starts again and the other goes on: the latter is least from the least time, and greatest from the greatest.
+    # One arrives at a fixed time, the other changes the time: its least and greatest results are those of the least
+    # and the greatest time.
     if a_fixed:
         pairs = [(x, summaries.results_in(t, y)) for t in order.bottoms()]
     else:

@@ -1,4 +1,4 @@
-"""When a signed multiset may carry a positive count: upright and justified changes (sections 3 and 4).
+"""Which pointstamps a change may add: upright and justified changes (sections 3 and 4).
 
 ``order``, the partial order of the pointstamps, is the first argument, as everywhere in Tidegate.
 
@@ -31,27 +31,27 @@ P = TypeVar("P", bound=Hashable)
 
 
 def vacant(order: PartialOrder[P], M: ZMultiset[P], p: P) -> bool:
-    """Return whether neither ``p`` nor anything below it has a count in ``M``."""
+    """Whether neither ``p`` nor anything below it has a count in ``M``."""
     return not any(order.le(q, p) for q in M)
 
 
 def supp(order: PartialOrder[P], M: ZMultiset[P], p: P) -> bool:
-    """Return whether ``M`` takes away something strictly below ``p``."""
+    """Whether ``M`` takes away something strictly below ``p``."""
     return any(n < 0 and order.lt(q, p) for q, n in M.items())
 
 
 def supp_strong(order: PartialOrder[P], M: ZMultiset[P], p: P) -> bool:
-    """Return the same with one more condition, of Abadi et al.: nothing is added at or below what is taken away."""
+    """Whether `supp` holds, and ``M`` adds nothing at or below what it takes away, as Abadi et al. require."""
     return any(n < 0 and order.lt(q, p) and all(m <= 0 for r, m in M.items() if order.le(r, q)) for q, n in M.items())
 
 
 def unsupported(order: PartialOrder[P], M: ZMultiset[P]) -> list[P]:
-    """Return why ``M`` is not upright."""
+    """Return the pointstamps that ``M`` adds and that nothing supports: none if ``M`` is upright."""
     return [p for p, n in M.items() if n > 0 and not supp(order, M, p)]
 
 
 def upright(order: PartialOrder[P], M: ZMultiset[P], *, strong: bool = False) -> bool:
-    """Return whether everything that ``M`` adds is supported; with ``strong``, in the sense of Abadi et al.
+    """Whether everything that ``M`` adds is supported; with ``strong``, in the sense of Abadi et al.
 
     For a finite ``M`` as a whole, both say the same.
     """
@@ -60,12 +60,12 @@ def upright(order: PartialOrder[P], M: ZMultiset[P], *, strong: bool = False) ->
 
 
 def beta_upright(order: PartialOrder[P], M: ZMultiset[P], N: ZMultiset[P]) -> bool:
-    """Return whether everything that ``M`` adds is supported in ``M`` or in ``N``."""
+    """Whether everything that ``M`` adds is supported in ``M`` or in ``N``."""
     return all(supp(order, M, p) or supp(order, N, p) for p, n in M.items() if n > 0)
 
 
 def unjustified(order: PartialOrder[P], C: ZMultiset[P], M: ZMultiset[P]) -> list[P]:
-    """Return why ``M`` is not justified by the capabilities ``C``."""
+    """Return the pointstamps that ``M`` adds without a justification by ``C``: none if ``M`` is justified."""
     return [
         p
         for p, n in M.items()
@@ -74,12 +74,12 @@ def unjustified(order: PartialOrder[P], C: ZMultiset[P], M: ZMultiset[P]) -> lis
 
 
 def justified(order: PartialOrder[P], C: ZMultiset[P], M: ZMultiset[P]) -> bool:
-    """Return whether everything that ``M`` adds is supported in ``M``, or by a capability in ``C``."""
+    """Whether everything that ``M`` adds is supported in ``M``, or by a capability in ``C``."""
     return not unjustified(order, C, M)
 
 
 def justified_with(order: PartialOrder[P], C: ZMultiset[P], M: ZMultiset[P], N: ZMultiset[P]) -> bool:
-    """Return whether everything that ``M`` adds is justified by ``C`` or by what ``N`` changes later."""
+    """Whether everything that ``M`` adds is justified by ``C`` or by what ``N`` changes later."""
     return all(
         supp(order, M, p) or supp(order, N, p) or any(m > 0 and order.lt(q, p) for q, m in C.items()) or n + N[p] < C[p]
         for p, n in M.items()

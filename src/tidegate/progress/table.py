@@ -1,4 +1,4 @@
-"""Functions that have the same value nearly everywhere, as values: the maps in a configuration."""
+"""Immutable maps with a default value, for the configurations of protocols."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ V = TypeVar("V", bound=Hashable)
 
 
 class DefaultTable(Generic[K, V]):
-    """An immutable function with a default; two that give the same everywhere are equal.
+    """An immutable map that gives a default for keys without an entry. Two with the same values are equal.
 
     >>> table = DefaultTable(0, {"a": 1})
     >>> table["a"], table["b"], table.set("b", 2).set("a", 0) == DefaultTable(0, {"b": 2})
@@ -30,11 +30,11 @@ class DefaultTable(Generic[K, V]):
         return self._entries.get(k, self.default)
 
     def set(self, k: K, v: V) -> DefaultTable[K, V]:
-        """Return the function that gives ``v`` at ``k`` and is unchanged elsewhere."""
+        """Return the map with ``v`` at ``k``, and the rest unchanged."""
         return DefaultTable(self.default, {**self._entries, k: v})
 
     def items(self) -> ItemsView[K, V]:
-        """Return where it differs from the default, and what it gives there."""
+        """Return the entries that differ from the default."""
         return self._entries.items()
 
     def __iter__(self) -> Iterator[K]:

@@ -30,7 +30,7 @@ class Work(_OnOperator):
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """A datum on its way between two workers arrives (``recv_cap``): the oldest, or one that overtakes some older ones.
+    """A row that one worker sent to another arrives (``recv_cap``): the oldest, or one that overtakes some older ones.
 
     >>> print(Deliver(0, 1), Deliver(0, 1, 2), sep="; ")
     deliver 0>1; deliver 0>1 2

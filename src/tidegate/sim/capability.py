@@ -12,7 +12,7 @@ __all__ = ["Capability", "Ledger"]
 
 
 class Ledger:
-    """What an operator instance did since it was called; it takes effect, or is undone, as a whole."""
+    """What an operator instance has done in a call. All of it takes effect together, or is undone."""
 
     __slots__ = ("_undo", "changes", "running", "sent")
 

@@ -8,16 +8,16 @@ from typing import TypeAlias
 from tidegate.progress import Graph, Pointstamp
 from tidegate.progress.tracker import TrackerConf
 from tidegate.sim.errors import InvariantViolated
-from tidegate.sim.protocol import Live
+from tidegate.sim.protocol import SimulatedProtocol
 from tidegate.time import ZMultiset
 
-__all__ = ["Checked", "statements", "steps"]
+__all__ = ["CheckedProtocol", "statements", "steps"]
 
 #: A statement returns None if it holds, else what breaks it.
 Statement: TypeAlias = Callable[[], "str | None"]
 
 
-class Checked(Live):
+class CheckedProtocol(SimulatedProtocol):
     """The same protocol, with the combined tracker of Figure 7 beside it.
 
     The model's guards are checked first, so that a forbidden action changes nothing. After each action all statements

@@ -13,7 +13,8 @@ from tidegate.time import Order
 
 __all__ = ["Channel", "Dataflow", "DataflowNode", "Route"]
 
-#: A function from a datum to an integer, which modulo the number of workers is the receiver. None: the sender.
+#: A function from a row to an integer; modulo the number of workers, it is the worker that receives the row. None: rows
+#: stay on the worker that sends them.
 Route: TypeAlias = Callable[[Any], int] | None
 
 

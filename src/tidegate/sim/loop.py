@@ -122,7 +122,7 @@ class LoopBody(SimulatedOperator):
         self.worker, self.workers = worker, workers
         #: What arrived at a time and round that are not complete.
         self.waiting: dict[tuple[Any, int], tuple[Capability, list[Any], list[Any]]] = {}
-        #: The times at which there is a row, each with the capability to answer it.
+        #: The times at which there is a row, each with the capability to answer at it.
         self.owed: dict[Any, Capability] = {}
         self.versions: list[Any] = []
         self.rows: list[Timed] = []
@@ -155,7 +155,7 @@ class LoopBody(SimulatedOperator):
                 self.answer(t, self.owed.pop(t))
 
     def at_rest(self, t: Any, frontiers: Mapping[str, Antichain[Any]]) -> bool:
-        """Return whether nothing can come any more at a time or below it, in any round."""
+        """Whether nothing can come any more at a time or below it, in any round."""
         return not any(self.order.le(s, t) for frontier in frontiers.values() for s, _ in frontier)
 
     def round(self, t: Any, number: int, now: Capability, rows: list[Any], facts: list[Any]) -> None:
@@ -201,7 +201,7 @@ class LoopBody(SimulatedOperator):
         return [(t, self.at(key, t)) for key, times in self.times.items() for t in times]
 
     def answer(self, t: Any, now: Capability) -> None:
-        """Send what is known at a time, unless it was known already at the times with a row strictly below it."""
+        """Send what is known at a time, unless it was already known at the earlier times that have a row."""
         below = [s for s in self.versions if s != t and self.order.le(s, t)]
         for key in sorted(self.facts, key=repr):
             fact = self.at(key, t)

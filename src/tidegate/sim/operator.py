@@ -14,7 +14,7 @@ __all__ = ["Message", "SimulatedOperator"]
 class Message:
     """A datum that arrived at an input at a time.
 
-    While `SimulatedOperator.receive` runs, it can be turned into capabilities for outputs; after that it is gone.
+    Capabilities for outputs can be taken from it while `SimulatedOperator.receive` runs, and not later.
     """
 
     __slots__ = ("_retain", "data", "port", "time")
@@ -26,7 +26,7 @@ class Message:
         self._retain = retain
 
     def capability(self, output: str, *, at: Any = None) -> Capability:
-        """Take a capability for ``output``, at the time that the message has there or at a later one, ``at``."""
+        """Return a capability for ``output``, at the time that the message has there or at a later one, ``at``."""
         held: Capability = self._retain(output, at)
         return held
 
@@ -41,7 +41,7 @@ class SimulatedOperator:
     """
 
     def start(self, held: Mapping[str, Capability]) -> None:
-        """Receive the capabilities to begin with, by output. Each of them has to be dropped some day."""
+        """Receive the capabilities to begin with, by output. Each of them has to be dropped in the end."""
 
     @property
     def active(self) -> bool:

@@ -11,10 +11,10 @@ from tidegate.progress.pointstamp import CouldResultIn
 from tidegate.progress.support import justified
 from tidegate.time import Antichain, ZMultiset
 
-__all__ = ["Live"]
+__all__ = ["SimulatedProtocol"]
 
 
-class Live:
+class SimulatedProtocol:
     """The combined tracker of Figure 7, with `Progress` in the place of local propagation.
 
     The actions are those of `Tracker`, without its guards: operators use capabilities, which are checked when they are
@@ -62,7 +62,7 @@ class Live:
                 del temp[p]
 
     def may_send(self, w: int, P: Collection[Pointstamp]) -> bool:
-        """Return whether ``w`` may send its changes to the pointstamps in ``P`` and keep the others back."""
+        """Whether ``w`` may send its changes to the pointstamps in ``P`` and keep the others back."""
         rest = ZMultiset({p: n for p, n in self.temp[w].items() if p not in P})
         return len(rest) < len(self.temp[w]) and justified(self.order, ZMultiset(self.caps[w]), rest)
 

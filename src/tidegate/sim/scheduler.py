@@ -1,4 +1,4 @@
-"""The adversary: it chooses any enabled action, and stalls workers and channels for as long as it likes."""
+"""The adversary: it chooses among the enabled actions, and stalls workers and channels for as long as it likes."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ from tidegate.errors import TidegateError
 from tidegate.progress import Location, Pointstamp, Reason
 from tidegate.sim.actions import Action, Deliver, Hear, Proceed, Propagate, Receive, Schedule, Send, Work
 from tidegate.sim.capability import Ledger
-from tidegate.sim.checked import Checked
+from tidegate.sim.checked import CheckedProtocol
 from tidegate.sim.dataflow import Dataflow
 from tidegate.sim.errors import NotEnabled, Unfinished
 from tidegate.sim.instance import OperatorInstance
-from tidegate.sim.protocol import Live
+from tidegate.sim.protocol import SimulatedProtocol
 from tidegate.sim.scheduler import Adversary
 from tidegate.time import Antichain
 
@@ -57,7 +57,7 @@ class Simulation:
             for name, node in flow.nodes.items()
         }
         held = {w: [p for (v, _), i in self._instances.items() if v == w for p in i.held] for w in self.workers}
-        self.protocol = Checked(self.graph, held) if check else Live(self.graph, held)
+        self.protocol = CheckedProtocol(self.graph, held) if check else SimulatedProtocol(self.graph, held)
         #: Per (sender, receiver): data on its way, oldest first, as operator, port, time and datum.
         self._data: dict[tuple[int, int], deque[tuple[str, str, Any, Any]]] = {
             (v, w): deque() for v in self.workers for w in self.workers

@@ -191,5 +191,5 @@ class Colours(SimulatedOperator):
 
 
 def _at_rest(frontier: Antichain[Any], at: Round) -> bool:
-    """Return whether nothing can come any more in any inner round of an outer round."""
+    """Whether nothing can come any more in any inner round of an outer round."""
     return not any(f[0] <= at[0] and f[1] <= at[1] for f in frontier)

@@ -114,7 +114,7 @@ class Calls(Conditions):
             values.append(value)
             if kind in LITERALS:
                 if not literal_fits(kind, value.literal):
-                    raise self.refused(part, f"{entry.name} with an argument that is no literal")
+                    raise self.refused(part, f"{entry.name} with an argument that is not a literal")
             elif not bind_kind(kind, value.type, bound):
                 return None
         if entry.gives == "round" and values[0].type == "VOID":
@@ -190,7 +190,7 @@ class Calls(Conditions):
         known = bound.get(gives)
         if gives in bound and known is not None and body.type != known:
             if body.type != "VOID":
-                raise self.refused(node, f"a function that gives {self._type_name(body)} where {known} is needed")
+                raise self.refused(node, f"a lambda that returns {self._type_name(body)} where {known} is needed")
             body = Value(cast(body.sql, known), known, body.fails)
         elif not bind_kind(gives, body.type, bound):
             return None
@@ -255,7 +255,7 @@ class Calls(Conditions):
             for label, part in zip(given[::2], given[1::2], strict=True):
                 text = self.value(label).literal
                 if not isinstance(text, str):
-                    raise self.refused(label, "named_struct with a name that is no literal")
+                    raise self.refused(label, "named_struct with a name that is not a literal")
                 fields[text] = self.value(part)
             count_ = len(given) // 2
         else:
@@ -270,7 +270,7 @@ class Calls(Conditions):
         if not fields:
             raise self.refused(node, f"{name} without fields")
         if len({field.lower() for field in fields}) != count_:
-            raise self.refused(node, f"{name} with fields of one name")
+            raise self.refused(node, f"{name} with two fields of the same name")
         if any(value.type == "VOID" for value in fields.values()):
             raise self.refused(node, f"{name} with a NULL that has no type")
         known = all(value.type is not None for value in fields.values())

@@ -41,7 +41,7 @@ def exact_double(given: Given) -> str:
     value = given.arguments[0]
     size = decimal(value.type)
     if size is None or size[0] > 15:
-        raise MeaningDiffers("a decimal of more than 15 digits is not cast to DOUBLE")
+        raise MeaningDiffers("only a decimal of up to 15 digits can be cast to DOUBLE")
     return given[0]
 
 

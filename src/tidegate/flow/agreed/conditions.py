@@ -129,7 +129,7 @@ class Conditions(Operators):
             return Value(f"({inner.sql} IS NULL)", "BOOLEAN", inner.fails)
         if isinstance(node.expression, exp.Boolean) and inner.type == "BOOLEAN":
             return Value(f"({inner.sql} IS {'TRUE' if node.expression.this else 'FALSE'})", "BOOLEAN", inner.fails)
-        raise self.refused(node, f"{self._type_name(inner)} IS")
+        raise self.refused(node, f"IS of {self._type_name(inner)}")
 
     def visit_in(self, node: Tree) -> Value:
         self._allow_only(node, "this", "expressions")
@@ -164,14 +164,14 @@ class Conditions(Operators):
         pattern = self._pattern(node, "LIKE", lambda text: like_pattern(text, escape))
         text = self.value(node.this)
         if text.type != "STRING":
-            raise self.refused(node, f"{self._type_name(text)} LIKE")
+            raise self.refused(node, f"LIKE of {self._type_name(text)}")
         sql = f"({text.sql} LIKE {duckdb_text(pattern)} ESCAPE '\\')"
         return Value(f"(NOT {sql})" if node.args.get("negate") else sql, "BOOLEAN", text.fails)
 
     def _pattern(self, node: Tree, word: str, read: Callable[[str], T]) -> T:
         value = self.value(node.expression)
         if not isinstance(value.literal, str):
-            raise self.refused(node.expression, f"{word} with a pattern that is no literal")
+            raise self.refused(node.expression, f"{word} with a pattern that is not a literal")
         try:
             return read(value.literal)
         except MeaningDiffers as error:
@@ -188,7 +188,7 @@ class Conditions(Operators):
         regex = self._pattern(node, "RLIKE", java_regex)
         text = self.value(node.this)
         if text.type != "STRING":
-            raise self.refused(node, f"{self._type_name(text)} RLIKE")
+            raise self.refused(node, f"RLIKE of {self._type_name(text)}")
         lets: Lets = []
         named = self.named(text, lets) if regex.found is None else text
         return self._let(lets, Value(found_in(named.sql, regex), "BOOLEAN", text.fails))

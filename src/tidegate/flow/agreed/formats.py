@@ -26,12 +26,12 @@ def strftime_of(pattern: str) -> str:
         text = part[0]
         if part[1]:
             if text not in _LETTERS:
-                raise MeaningDiffers(f"{text} in a format is not known")
+                raise MeaningDiffers(f"{text} in a format is not supported")
             found.append(_LETTERS[text])
         elif len(text) > 1:
             found.append(("'" if text == "''" else text[1:-1].replace("''", "'")).replace("%", "%%"))
         elif text in "#{}[]'":
-            raise MeaningDiffers(f"{text} in a format is not known")
+            raise MeaningDiffers(f"{text} in a format is not supported")
         else:
             found.append(text.replace("%", "%%"))
     return "".join(found)

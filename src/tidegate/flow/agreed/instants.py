@@ -32,7 +32,7 @@ _OFFSET = re.compile(
 _UTC = re.compile(r"(?:UTC|GMT|UT)(?=[+-]|\Z)")
 _CLOCK = re.compile(r"T|[0-9]{1,2}:")
 _WORDS = ("now", "today", "tomorrow", "yesterday", "epoch")
-_DAY = "what it stands for depends on the day on which it is read"
+_DAY = "its value depends on the day on which it is computed"
 _MOST_HOURS = 18
 #: The first and the last instant of DuckDB; Spark has a few more.
 _FIRST, _LAST = -9_223_372_022_400_000_000, 2**63 - 2
@@ -62,7 +62,7 @@ def read_instant(text: str, *, zoned: bool) -> int | None:
     if not -(2**63) <= micros < 2**63:
         return None
     if not _FIRST <= micros <= _LAST:
-        raise MeaningDiffers("DuckDB has no such instant")
+        raise MeaningDiffers("it is outside of the timestamps that DuckDB has")
     return micros
 
 
@@ -89,7 +89,7 @@ def _offset(zone: str) -> int | None:
     if found is None:
         if plain[0] in "+-":
             return None
-        raise MeaningDiffers("a zone that has a name is not known")
+        raise MeaningDiffers("it has a time zone with a name; write an offset such as +02:00")
     numbers = [int(part) for part in found.groups()[1:] if part is not None]
     hours, minutes, seconds = [*numbers, 0, 0][:3]
     away = (hours * 60 + minutes) * 60 + seconds
@@ -114,6 +114,6 @@ def instant_of_text(given: Given) -> str:
     """Return the instant that a literal stands for; in UTC, unless it has an offset."""
     text = given.literal(0)
     if not isinstance(text, str):
-        raise MeaningDiffers("only a literal is cast to an instant")
+        raise MeaningDiffers("only a literal can be cast from STRING to a timestamp")
     micros = read_instant(text, zoned=INSTANTS[given.gives or ""])
-    return given.fail("no instant") if micros is None else f"make_timestamp({micros})"
+    return given.fail("this text is not a timestamp") if micros is None else f"make_timestamp({micros})"

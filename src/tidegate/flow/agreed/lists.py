@@ -37,7 +37,7 @@ def key(sql: str, type_: str, depth: int = 0) -> str:
 def _element(given: Given) -> str:
     inner = sqltypes.element(given.gives or "")
     if inner is None or "MAP" in inner:
-        raise MeaningDiffers("the elements have no order")
+        raise MeaningDiffers("its elements cannot be sorted")
     return inner
 
 
@@ -57,7 +57,7 @@ def sorted_list(given: Given) -> str:
 def array_distinct(given: Given) -> str:
     """Return each different element once, at its first position."""
     if "MAP" in (given.gives or ""):
-        raise MeaningDiffers("maps are not compared")
+        raise MeaningDiffers("maps cannot be compared")
     return f"list_filter({given[0]}, lambda __λe, __λi: list_position({given[0]}, __λe) = __λi)"
 
 
@@ -67,7 +67,10 @@ def slice_(given: Given) -> str:
     first, count = given.literal(1), given.literal(2)
     if _is_number(first) and first > 0 and _is_number(count) and count >= 0:
         return f"list_slice({elements}, {first}, {first + count - 1})"
-    zero, negative = given.fail("slice counts from 1"), given.fail("the length of a slice is negative")
+    zero, negative = (
+        given.fail("the start of a slice is 0, but slice counts from 1"),
+        given.fail("the length of a slice is negative"),
+    )
     known = f"{elements} IS NOT NULL AND {start} IS NOT NULL AND {length} IS NOT NULL"
     at = f"len({elements}) + {start}::BIGINT"
     return (

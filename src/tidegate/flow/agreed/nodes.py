@@ -108,7 +108,7 @@ class Nodes(ABC):
             number = int(written)
             type_ = "INT" if number < 2**31 else "BIGINT" if number < 2**63 else None
             if type_ is None:
-                raise self.refused(node, "a literal of so many digits")
+                raise self.refused(node, "an integer that does not fit into a BIGINT")
             digits = None if self._has_plus(node) else len(str(number))
             return Value(cast(written, type_), type_, literal=number, simple=True, digits=digits)
         if "e" in written.lower():
@@ -127,7 +127,7 @@ class Nodes(ABC):
 
     def _text(self, node: Tree, text: str) -> Value:
         if "\0" in text:
-            raise self.refused(node, "a text with the character 0")
+            raise self.refused(node, "a text with the character U+0000")
         return Value(duckdb_text(text), "STRING", literal=text, simple=True)
 
     def visit_rawstring(self, node: Tree) -> Value:
@@ -148,7 +148,7 @@ class Nodes(ABC):
     def visit_column(self, node: exp.Column) -> Value:
         parts = list(node.parts)
         if not all(isinstance(part, exp.Identifier) for part in parts):
-            raise self.refused(node, "a star")
+            raise self.refused(node, "a star (*)")
         first = parts[0].name
         if first.lower() in self.parameters:
             return self._fields(self.parameters[first.lower()], parts[1:], node)
@@ -181,7 +181,7 @@ class Nodes(ABC):
 
     def visit_dot(self, node: Tree) -> Value:
         if not isinstance(node.expression, exp.Identifier):
-            raise self.refused(node, "what follows the dot")
+            raise self.refused(node, "a dot that is not followed by a name")
         return self._fields(self.value(node.this), [node.expression], node)
 
     # Casts.
@@ -200,7 +200,7 @@ class Nodes(ABC):
         found = self.casted(value, to, node)
         # DuckDB may compute the inner value outside of the TRY, where it would fail the query.
         if trying and value.fails:
-            raise self.refused(node, "try_cast of what may fail by itself")
+            raise self.refused(node, "try_cast of an expression that can itself fail")
         if trying:
             return Value(f"struct_extract(TRY({{'v': {found.sql}}}), 'v')", to)
         return found
@@ -286,7 +286,7 @@ class Nodes(ABC):
     def _in_utc(self, node: Tree, what: str) -> None:
         """Raise if the flow's time zone is not UTC; for expressions that depend on it."""
         if self.not_utc:
-            raise self.refused(node, what, "it depends on the zone of the flow, which is not UTC")
+            raise self.refused(node, what, "it depends on the time zone of the flow, which is not UTC")
 
     def _repeats(self, rule: Rule, i: int) -> bool:
         return callable(rule) or rule.count(f"{{{i}}}") > 1

@@ -133,7 +133,7 @@ class _Query:
 
     def _grouped(self, node: Tree) -> str:
         if isinstance(node, exp.Literal):
-            raise self.refused(node, "GROUP BY of a number")
+            raise self.refused(node, "GROUP BY with the number of a column")
         value = self.compiler().value(node)
         return cast(value.sql, value.type)
 
@@ -243,7 +243,7 @@ class _OfQuery(Compiler):
         (type_,) = columns.values() if len(columns) == 1 else (None,)
         wide = common([value.type, type_])
         if wide is None:
-            raise self.refused(node, "IN of a query")
+            raise self.refused(node, "IN with a query")
         name = quoted_name(next(iter(columns)))
         return Value(f"({cast(value.sql, wide)} IN (SELECT {cast(name, wide)} FROM ({sql})))", "BOOLEAN")
 

@@ -78,7 +78,7 @@ class Regex:
     def grouped(self) -> str:
         """The pattern as one group, and as the last group the line end that ``$`` allows after it."""
         if self.to_end and self.lines == Lines.ANYWHERE:
-            raise MeaningDiffers("$ comes after what matches ends of lines")
+            raise MeaningDiffers("the part of the pattern before $ can match a line end")
         return rf"({self.text})({_LAST_END}|)\z" if self.to_end else f"({self.text})()"
 
     @property
@@ -118,7 +118,7 @@ class _Parser:
 
     def take(self) -> str:
         if self.at >= len(self.pattern):
-            raise MeaningDiffers("it ends too early")
+            raise MeaningDiffers("the pattern ends inside of (…) or […], or after a backslash")
         self.at += 1
         return self.pattern[self.at - 1]
 
@@ -127,10 +127,10 @@ class _Parser:
         while self.peek() == "|":
             self.at += 1
             if self.to_end:
-                raise MeaningDiffers("$ stands in one of several alternatives")
+                raise MeaningDiffers("$ is supported only at the end of the pattern, outside of groups and of |")
             found.append(self.sequence(top=False))
         if top and self.to_end and len(found) > 1:
-            raise MeaningDiffers("$ stands in one of several alternatives")
+            raise MeaningDiffers("$ is supported only at the end of the pattern, outside of groups and of |")
         if len(found) == 1:
             return found[0]
         lines = Lines.ANYWHERE if any(part.lines for part in found) else Lines.NOWHERE
@@ -142,14 +142,14 @@ class _Parser:
         while (c := self.peek()) and c not in "|)":
             if c == "^":
                 if parts:
-                    raise MeaningDiffers("^ stands in the middle")
+                    raise MeaningDiffers("^ is in the middle of the pattern")
                 self.at += 1
                 parts.append(r"\A")
                 continue
             if c == "$":
                 self.at += 1
                 if not top or self.peek():
-                    raise MeaningDiffers("$ stands elsewhere than at the end")
+                    raise MeaningDiffers("$ is supported only at the end of the pattern, outside of groups and of |")
                 self.to_end = True
                 break
             groups = self.groups
@@ -171,17 +171,19 @@ class _Parser:
             opening = "("
             if self.peek() == "?":
                 if self.pattern[self.at : self.at + 2] != "?:":
-                    raise MeaningDiffers("a group with ? is known as (?:…) only")
+                    raise MeaningDiffers("of groups that begin with (?, only (?:…) is supported")
                 self.at += 2
                 opening = "(?:"
             else:
                 self.groups += 1
             inner = self.alternatives(top=False)
             if self.take() != ")":
-                raise MeaningDiffers("a parenthesis is not closed")
+                raise MeaningDiffers("a parenthesis of the pattern is not closed")
             return _Part(f"{opening}{inner.text})", inner.empty, inner.lines)
         if c in "*+?{}]":
-            raise MeaningDiffers(f"{c} stands alone")
+            raise MeaningDiffers(
+                f"{c} stands alone in the pattern; for the character itself, put a backslash before it"
+            )
         text = _plain(c)
         if c in ".[\\":
             text = f"[^{_ENDS}]" if c == "." else self.choice() if c == "[" else self.escape()
@@ -198,7 +200,7 @@ class _Parser:
         if c in _CONTROLS:
             return _plain(_CONTROLS[c])
         if c.isalnum() or not c.isascii():
-            raise MeaningDiffers(f"\\{c} is not known")
+            raise MeaningDiffers(f"\\{c} in the pattern is not supported")
         return _plain(c)
 
     def choice(self) -> str:
@@ -209,17 +211,17 @@ class _Parser:
             c = self.take()
             if c == "]":
                 if not items:
-                    raise MeaningDiffers("a choice of characters begins with ]")
+                    raise MeaningDiffers("[…] in the pattern begins with ]")
                 break
             if c == "[" or (c == "&" and self.peek() == "&") or (c == "^" and not items):
-                raise MeaningDiffers(f"{c} stands in a choice of characters")
+                raise MeaningDiffers(f"{c} is inside of […]; for the character itself, put a backslash before it")
             whole = c == "\\" and self.peek() in "dwDWsS"
             low = self.escape(inside=True) if c == "\\" else _plain(c)
             if self.peek() == "-" and self.pattern[self.at + 1 : self.at + 2] not in ("]", ""):
                 self.at += 1
                 end = self.take()
                 if whole or end in "[&" or (end == "\\" and self.peek() in "dwDWsS"):
-                    raise MeaningDiffers("a range of characters has no end")
+                    raise MeaningDiffers("a range in […] does not go from one character to another")
                 high = self.escape(inside=True) if end == "\\" else _plain(end)
                 items.append(f"{low}-{high}")
             else:
@@ -236,18 +238,20 @@ class _Parser:
             end = self.pattern.find("}", self.at)
             low, comma, high = self.pattern[self.at : end].partition(",")
             if end < 0 or not low.isdecimal() or not (high.isdecimal() or not high) or not low.isascii():
-                raise MeaningDiffers("{ begins no number of times")
+                raise MeaningDiffers("{ in the pattern is not followed by numbers, as in {2} or {2,5}")
             if max(int(low), int(high or 0)) > _MOST:
-                raise MeaningDiffers(f"it repeats more than {_MOST} times")
+                raise MeaningDiffers(f"the pattern repeats something more than {_MOST} times")
             text, optional = f"{{{low}{comma}{high}}}", int(low) == 0
             self.at = end + 1
         if self.peek() == "+":
-            raise MeaningDiffers("it is possessive")
+            raise MeaningDiffers(
+                "the pattern has a possessive quantifier, such as *+ or ++, which DuckDB does not have"
+            )
         if self.peek() == "?":
             self.at += 1
             text += "?"
         if self.peek() and self.peek() in "*+?{":
-            raise MeaningDiffers("it is repeated twice")
+            raise MeaningDiffers("the pattern has two quantifiers in a row")
         return text, optional
 
 
@@ -300,7 +304,7 @@ def java_regex(pattern: str) -> Regex:
     parser = _Parser(pattern)
     part = parser.alternatives(top=True)
     if parser.at < len(pattern):
-        raise MeaningDiffers("a parenthesis is closed twice")
+        raise MeaningDiffers("the pattern has a closing parenthesis without an opening one")
     text = f"(?:{part.text})" if "|" in part.text else part.text
     return Regex(text, parser.groups, part.empty, parser.repeated, parser.to_end, part.lines)
 
@@ -323,13 +327,15 @@ def java_replacement(text: str, groups: int) -> str:
         elif c == "$":
             number = text[at : at + 1]
             if not (number.isascii() and number.isdecimal()) or int(number) > groups:
-                raise MeaningDiffers("$ is not followed by the number of a group")
+                raise MeaningDiffers("$ in the replacement is not followed by the number of a group of the pattern")
             at += 1
             # Java reads more digits as long as a group has that number.
             if text[at : at + 1].isdecimal() and groups >= 10:
-                raise MeaningDiffers("the number of a group has two digits")
+                raise MeaningDiffers(
+                    "the replacement may refer to a group by a number of two digits, which DuckDB cannot do"
+                )
             if int(number) + 1 > 9:
-                raise MeaningDiffers("RE2 has nine groups in a replacement")
+                raise MeaningDiffers("the replacement uses $9; on DuckDB, $8 is the last")
             found.append(f"\\{int(number) + 1}")
             continue
         found.append("\\\\" if c == "\\" else c)
@@ -349,7 +355,7 @@ def like_pattern(pattern: str, escape: str = "\\") -> str:
         if c == escape:
             following = pattern[at : at + 1]
             if following not in ("%", "_", escape) or not following:
-                raise MeaningDiffers("the escape is followed by neither %, _ nor itself")
+                raise MeaningDiffers("the escape character is not followed by %, by _ or by itself")
             at += 1
             c = following
             found.append(f"\\{c}" if c in "%_\\" else c)

@@ -84,7 +84,7 @@ def upper(given: Given) -> str:
 
 def lower(given: Given) -> str:
     """Return a text in lower case as in Java; it fails on Σ, whose lower case depends on the letters around it."""
-    fail = given.fail("the small form of the letter Σ is not known here")
+    fail = given.fail("lower cannot tell which small form of the letter Σ is meant")
     return f"CASE WHEN contains({given[0]}, 'Σ') THEN {fail} ELSE {_mapped(given[0], 'lower', LOWER)} END"
 
 
@@ -122,7 +122,7 @@ def split(given: Given) -> str:
     """Return the parts of a text between the matches of a pattern."""
     regex = _regex(given, 1)
     if regex.empty or regex.to_end:
-        raise MeaningDiffers("it may match nothing at all")
+        raise MeaningDiffers("the pattern can match an empty text, or ends with $")
     text = given[0]
     if regex.literal is not None:
         return f"string_split({text}, {_shown(regex.literal)})"
@@ -148,12 +148,12 @@ def regexp_replace(given: Given) -> str:
     """Return a text with all matches of a pattern replaced."""
     regex = _regex(given, 1)
     if regex.empty:
-        raise MeaningDiffers("it may match nothing at all")
+        raise MeaningDiffers("the pattern can match an empty text")
     by = java_replacement(str(given.literal(2)), regex.groups)
     if regex.repeated and "\\" in by:
-        raise MeaningDiffers("a group of it is repeated")
+        raise MeaningDiffers("a group of the pattern is repeated, as in (a)+")
     if regex.to_end and regex.groups + 2 > 9:
-        raise MeaningDiffers("it has too many groups")
+        raise MeaningDiffers("the pattern ends with $ and has more than 7 groups")
     by += f"\\{regex.groups + 2}" if regex.to_end else ""
     return f"regexp_replace({given[0]}, {duckdb_text(regex.grouped)}, {duckdb_text(by)}, 'g')"
 
@@ -163,9 +163,9 @@ def regexp_extract(given: Given) -> str:
     regex, group = _regex(given, 1), given.literal(2)
     group = 1 if group is None else group
     if not 0 <= group <= regex.groups:
-        raise MeaningDiffers(f"it has no group {group}")
+        raise MeaningDiffers(f"the pattern has no group {group}")
     if regex.repeated:
-        raise MeaningDiffers("a group of it is repeated")
+        raise MeaningDiffers("a group of the pattern is repeated, as in (a)+")
     return f"regexp_extract({given[0]}, {duckdb_text(regex.grouped)}, {group + 1})"
 
 
@@ -196,7 +196,7 @@ def rounded(given: Given) -> str:
     """Return a DOUBLE rounded to a number of decimals, as Java does it: by the digits that are shown of it."""
     places = given.literal(1)
     if not 0 <= places <= 15:
-        raise MeaningDiffers("it rounds to 0 to 15 decimals")
+        raise MeaningDiffers("the number of decimals is not between 0 and 15")
     x = given[0]
     # Doubles of that size have no fraction.
     return (
@@ -209,7 +209,7 @@ def rounded_decimal(given: Given) -> str:
     """Return a decimal rounded to a number of decimals."""
     assert given.gives is not None
     if (given.literal(1) or 0) < 0:
-        raise MeaningDiffers("it rounds to 0 decimals or more")
+        raise MeaningDiffers("the number of decimals is negative")
     return f"CAST({given[0]} AS {duckdb_type(given.gives)})"
 
 
@@ -256,7 +256,7 @@ def trunc(given: Given) -> str:
 
 def _truncated(unit: str, x: str, units: dict[str, str]) -> str:
     if unit.lower() not in units:
-        raise MeaningDiffers(f"the unit {unit} is not known; known are {', '.join(units)}")
+        raise MeaningDiffers(f"the unit {unit} is not one of {', '.join(units)}")
     return f"date_trunc('{units[unit.lower()]}', {x})"
 
 
@@ -272,7 +272,7 @@ def from_unixtime(given: Given) -> str:
 
 
 def _formatted(x: str, pattern: str, given: Given) -> str:
-    fail = given.fail("a year outside of 1 to 9999 has no format")
+    fail = given.fail("only years from 1 to 9999 can be formatted")
     text = f"strftime({x}, {duckdb_text(strftime_of(pattern))})"
     return f"CASE WHEN {x} IS NULL THEN NULL WHEN year({x}) BETWEEN 1 AND 9999 THEN {text} ELSE {fail} END"
 
@@ -296,7 +296,7 @@ def in_micros(template: str) -> Rule:
 
     def rule(given: Given) -> str:
         if given[0].upper() != "MICROSECOND":
-            raise MeaningDiffers("it counts in microseconds only")
+            raise MeaningDiffers("only MICROSECOND is supported here")
         return template.format(*(argument.sql for argument in given.arguments))
 
     return rule

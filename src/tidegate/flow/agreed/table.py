@@ -182,7 +182,8 @@ LISTS: Final[dict[str, Rule]] = {
     "cardinality(MAP<K, V>) INT": "cardinality({0})",
     "get(ARRAY<T>, INT) T": "CASE WHEN {1} >= 0 THEN list_extract({0}, {1}::BIGINT + 1) END",
     "element_at(ARRAY<T>, INT) T": strict(
-        "CASE WHEN {1} = 0 THEN {fail:element_at counts from 1} WHEN abs({1}::BIGINT) > len({0}) THEN "
+        "CASE WHEN {1} = 0 THEN {fail:the index of element_at is 0, but it counts from 1} "
+        "WHEN abs({1}::BIGINT) > len({0}) THEN "
         "{fail:element_at is out of bounds} ELSE list_extract({0}, {1}::BIGINT) END",
         2,
     ),

@@ -1,4 +1,4 @@
-"""From the arguments of `Stream.iterate` to its operator: everything is checked here, before anything runs."""
+"""Builds the operator of a loop from the arguments of `Stream.iterate`, and checks all of them before anything runs."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def relations_of_loop(stream: Building, also: Any) -> dict[str, Building]:
         checked_name(name, "a relation in also")
         if name.lower() in (INPUT, KNOWN) or name.lower() in found or not name.isidentifier():
             raise BadArgument(
-                f"expected in also a name of its own, that SQL can read, got {name!r}",
-                hint=f"{INPUT} is the stream itself, {KNOWN} what the loop knows",
+                f"expected a name in also that is free and that SQL can read, got {name!r}",
+                hint=f"{INPUT} means the stream itself, and {KNOWN} what the loop knows",
             )
         right = stream._other(other)
         if right.schema.time:
@@ -51,8 +51,8 @@ def loop_fields(
     """Return the fields of an `Iterate`, or raise an error that says what is wrong."""
     one_of(emit, "emit", ("update", "complete"))
     if rounds is not None:
-        _check_count(rounds, "rounds", "exactly so many rounds of step; or None: until nothing changes")
-    _check_count(limit, "limit", "after so many rounds a loop that still changes is an error")
+        _check_count(rounds, "rounds", "how many rounds to run; None runs until nothing changes")
+    _check_count(limit, "limit", "after how many rounds a loop that still changes is an error")
     relations = Relations(
         {name: Schema(stream.schema.data) for name, stream in streams.items()},
         tables=frozenset(name for name, stream in streams.items() if not stream.schema.time),
@@ -68,7 +68,7 @@ def loop_fields(
         aggregation, rules = rules_of(aggregation, facts)
     read = list(keys)
     for output in aggregation.outputs:
-        # What min_by compares by is read by it too, but it comes with its own rule.
+        # min_by also reads the column that it compares by, but that column has its own rule.
         read += [name for name in ([output.name] if rules else output.columns) if name not in read]
     surplus = [c.name for c in first.columns if c.name not in read]
     if surplus:
@@ -98,7 +98,7 @@ def loop_fields(
 
 def _check_count(value: Any, what: str, meaning: str) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise BadArgument(f"expected {what} as a whole number from 1 on, got {value!r}", hint=meaning)
+        raise BadArgument(f"expected {what} to be a whole number of at least 1, got {value!r}", hint=meaning)
 
 
 def _key(key: Any, facts: Schema, times: tuple[str, ...]) -> tuple[str, ...]:
@@ -121,15 +121,15 @@ def _key(key: Any, facts: Schema, times: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _like(query: Query, wanted: tuple[Column, ...]) -> Query:
-    """Return the query if it gives the wanted columns, in whatever order, of types that may be the same."""
+    """Return the query if it gives the wanted columns, in any order and with fitting types; raise otherwise."""
     columns = Schema(query.columns)
     missing = [c.name for c in wanted if c.name not in columns]
     extra = [c.name for c in query.columns if c.name not in Schema(wanted)]
     if missing or extra:
         lacks = [f"lacks {', '.join(missing)}"] if missing else []
-        lacks += [f"has {', '.join(extra)} too"] if extra else []
+        lacks += [f"also has {', '.join(extra)}"] if extra else []
         raise UnknownColumn(
-            f"expected from step the columns of start, {', '.join(map(str, wanted))}; it {' and '.join(lacks)}",
+            f"expected step to give the columns of start, {', '.join(map(str, wanted))}; it {' and '.join(lacks)}",
             hint=f"the first SELECT of step names them: SELECT … AS {', … AS '.join(c.name for c in wanted)}",
         )
     for column in wanted:

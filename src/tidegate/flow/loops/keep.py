@@ -23,12 +23,12 @@ __all__ = ["Rule", "kept", "rules_of"]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How one column of a fact is merged: by ``function``, from the column itself and for some functions another one.
+    """How one column of several facts is merged: by ``function``, which may also need another column, ``by``.
 
-    All functions ignore NULL. ``min_by`` and ``max_by`` take their values from one fact: the one that is the least (the
-    greatest) in ``by``, where that is not NULL. Ties are broken by the columns that have the same rule, in their order,
-    NULL being the least. ``by`` is itself kept, by ``min`` (``max``). ``collect_union`` is the union of arrays as sets,
-    sorted, NULL last.
+    All functions ignore NULL. ``min_by`` takes the value from the fact with the least ``by`` that is not NULL, and
+    ``max_by`` from the one with the greatest. Among equal ones, the columns that have the same rule decide, in their
+    order; NULL is the least value. ``by`` is itself kept, by ``min`` or ``max``. ``collect_union`` is the union of
+    arrays as sets, sorted, with NULL last.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Rule:
 
 
 def kept(keep: Any, key: tuple[str, ...], facts: Schema) -> Aggregation:
-    """Bind what is kept of the facts of a key; if that is nothing, a fact is only its key."""
+    """Return the aggregates of ``keep``, bound to the columns of facts; if there are none, a fact is only its key."""
     texts = names_of(keep, "keep")
     if not texts:
         return Aggregation(tuple(reference_to(name, facts[name].type) for name in key), ())
@@ -70,14 +70,12 @@ def kept(keep: Any, key: tuple[str, ...], facts: Schema) -> Aggregation:
         parsed = Parsed.of(text, "an aggregate")
         if not parsed.alias and parsed.sql.calls():
             column = next((c.name for c in parse(parsed.sql.text).find_all(exp.Column)), "x")
-            raise BadLoop(
-                f"expected in keep the name of the column that is merged\n  {text}", hint=f'"{text} AS {column}"'
-            )
+            raise BadLoop(f"expected a name for each aggregate in keep\n  {text}", hint=f'"{text} AS {column}"')
     return aggregation(key, texts, {}, facts)
 
 
 def rules_of(wanted: Aggregation, facts: Schema) -> tuple[Aggregation, tuple[Rule, ...]]:
-    """Return what is kept, as rules and as aggregates that do not depend on the order of facts; raise for any other.
+    """Return what is kept as aggregates that do not depend on the order of facts, and as rules; or raise.
 
     >>> from tidegate.flow.schema import parse_schema
     >>> facts = parse_schema("node INT, dist INT, via INT")
@@ -98,7 +96,7 @@ def rules_of(wanted: Aggregation, facts: Schema) -> tuple[Aggregation, tuple[Rul
         return wanted, ()
     texts = [f"{rule.merge(rules)} AS {sqltypes.quoted(rule.name)}" for rule in rules]
     merged = aggregation(tuple(map(sqltypes.quoted, keys)), texts, {}, facts)
-    # A merged value has the type of the values that it is merged from, which says more than can be derived.
+    # A merged value has the type of the values that it is merged from; derived types are less exact.
     outputs = tuple(replace(output, type=facts[output.name].type) for output in merged.outputs)
     return Aggregation(merged.by, outputs), rules
 
@@ -110,7 +108,7 @@ def _rule(output: AggregateExpression, facts: Schema, keys: list[str]) -> Rule:
         culprit = next((c.function for c in output.calls if c.definition.loop is None), output.sql)
         usual = dict.fromkeys(function.names[0] for function in AGGREGATE_FUNCTIONS.values() if function.loop)
         raise BadLoop(
-            f"expected in keep a rule that is idempotent and commutative, got {output}\n"
+            f"expected an aggregate in keep that a loop can merge, got {output}\n"
             f"  with {culprit}, what is kept would depend on how often and in which order facts are found",
             hint=f"{', '.join(usual)} of a column; or rounds=…",
         )
@@ -122,7 +120,7 @@ def _rule(output: AggregateExpression, facts: Schema, keys: list[str]) -> Rule:
         name = sqltypes.quoted(first.name if first else output.name)
         more = ", other" if wanted == 2 else ""
         raise BadLoop(
-            f"expected in keep a column as it is, under its own name, that is not in the key, got {output}",
+            f"expected in keep an aggregate of a column outside of the key, named after it, got {output}",
             hint=f'for example "{call.function}({name}{more}) AS {name}": what is kept is merged again in every round',
         )
     if first.type is not None and not known.fits(first.type):

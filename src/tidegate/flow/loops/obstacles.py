@@ -1,4 +1,4 @@
-"""Why a query is not a union of selections from joins: what is in it, where, and what to do about it."""
+"""Why a query is not a union of SELECTs from joins: what it has too much, where, and what to do about it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidegate.flow.sql import Sql
 
 __all__ = ["members_of", "obstacles", "tables_of"]
 
-#: In words, a hint, and where it stands in the text.
+#: What it is in words, a hint, and where it begins and ends in the text.
 Obstacle: TypeAlias = tuple[str, str, tuple[int, int]]
 
 _CLAUSES = {
@@ -46,7 +46,7 @@ _PARTS = ("expressions", "from_", "from", "joins", "where")
 
 
 def obstacles(tree: Tree, sql: Sql, *, any_form: bool) -> Iterator[Obstacle]:
-    """Return what is in the way: in words, a hint, and where."""
+    """Return all obstacles in a query. With ``any_form`` it need not be a union of SELECTs, and there are fewer."""
     tokens = sql.tokens
     for i, (token, around) in enumerate(zip(tokens, sql.around(), strict=True)):
         kind, where = token.kind, token.span
@@ -57,7 +57,7 @@ def obstacles(tree: Tree, sql: Sql, *, any_form: bool) -> Iterator[Obstacle]:
         elif kind == TokenType.SELECT and around:
             yield (
                 "a query inside of it",
-                "write it as a join, without parentheses; or say with rounds=… how often",
+                "write it as a join, without parentheses; or give the number of rounds with rounds=…",
                 where,
             )
         elif kind == TokenType.DISTINCT and before == TokenType.SELECT:
@@ -80,13 +80,13 @@ def obstacles(tree: Tree, sql: Sql, *, any_form: bool) -> Iterator[Obstacle]:
 
 
 def tables_of(select: Tree) -> list[Tree]:
-    """Return what stands in the FROM of a SELECT."""
+    """Return the tables in the FROM of a SELECT."""
     first = select.args.get("from_") or select.args.get("from")
     return [part.this for part in [first, *(select.args.get("joins") or ())] if part is not None]
 
 
 def _is_plain(table: Tree) -> bool:
-    """Return whether it is the name of a relation, with or without an alias, and nothing more."""
+    """Whether it is only the name of a relation, with or without an alias."""
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
         return False
     alias = table.args.get("alias")

@@ -1,4 +1,4 @@
-"""From the text of a query to the form that engines need; and what is wrong with it, with the place where it stands."""
+"""Parses the queries of a loop to the form that engines need. Errors point at the place in the text."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Relations:
 
 
 def parse_loop_query(text: Any, what: str, relations: Relations, *, any_form: bool) -> Query:
-    """Return the query that ``text`` is; unless ``any_form``, it must be a union of selections from joins."""
+    """Return the parsed query ``text``. Unless ``any_form``, it must be a union of SELECTs from joins."""
     if not isinstance(text, str) or not text.strip():
         got = "an empty text" if isinstance(text, str) else f"{text!r} ({type(text).__name__})"
         raise BadArgument(
@@ -58,7 +58,7 @@ def parse_loop_query(text: Any, what: str, relations: Relations, *, any_form: bo
         found, hint, where = obstacle
         raise BadLoop(
             pointed(f"expected {what} to be a union of selections from joined relations, got {found}", text, *where),
-            hint=hint or "compute it before the loop; or say with rounds=… how many rounds there are",
+            hint=hint or "compute it before the loop; or give the number of rounds with rounds=…",
         )
     reads = tuple(dict.fromkeys(table.name.lower() for table in relations_of(tree)))
     if obstacle:
@@ -94,7 +94,7 @@ def _check_relations(tree: Tree, text: str, what: str, relations: Relations) -> 
         if name in relations.columns and not table.args.get("db"):
             continue
         if name == KNOWN and what == "start":
-            message = pointed("known stands in start, which says what is known at first", text, *place(table.this))
+            message = pointed("start reads known, but nothing is known before start", text, *place(table.this))
             raise BadLoop(message, hint="read known in step")
         listed = ", ".join(relations.columns)
         shown = ".".join(part.sql("spark") for part in table.parts)
@@ -110,8 +110,8 @@ def _check_relations(tree: Tree, text: str, what: str, relations: Relations) -> 
 
 
 def _clauses(sql: Sql) -> list[Sql]:
-    """Return what stands behind SELECT, FROM and WHERE of a selection."""
-    # The FROM of IS DISTINCT FROM is no clause.
+    """Return what comes after SELECT, FROM and WHERE."""
+    # The FROM of IS DISTINCT FROM does not begin a clause.
     distinct = {i + 1 for i, token in enumerate(sql.tokens) if token.kind == TokenType.DISTINCT}
     begins = (TokenType.SELECT, TokenType.FROM, TokenType.WHERE)
     return sql.cut(i for i, token in sql.outside() if token.kind in begins and i not in distinct)
@@ -175,8 +175,8 @@ def _time_in(sql: Sql, times: tuple[str, ...]) -> Token | None:
 def _time_named(text: str, time: Token) -> BadTime:
     name = time.text
     return BadTime(
-        pointed(f"the time column {name} stands in a query of a loop", text, *time.span),
-        hint=f'facts get their time from their rows; to compute with it, copy it: with_columns(at="{name}") before',
+        pointed(f"a query of a loop reads the time column {name}", text, *time.span),
+        hint=f'facts get their time from their rows; to compute with it, copy it before: with_columns(at="{name}")',
     )
 
 
@@ -203,7 +203,7 @@ def _starred(piece: Sql, found: list[Relation], relations: Relations) -> Iterato
 
 
 def _united(query: Query, text: str, what: str) -> Query:
-    """Give all branches the names of the first, and find the types that they have in common."""
+    """Return the query with its columns: names are those of the first branch, types must agree in all branches."""
     names = [e.name for e in query.branches[0].outputs]
     if "" in names:
         raise _nameless(names.index(""), text, what)
@@ -238,8 +238,8 @@ def _nameless(i: int, text: str, what: str) -> BadExpression:
 
 
 def _columns_of_any(tree: Tree, text: str, what: str, relations: Relations) -> tuple[Column, ...]:
-    """Return the columns of any query; types where they follow from the columns of relations or from a CAST."""
-    # It takes a while to load, and few loops need it.
+    """Return the columns of any query, with types if they follow from columns of relations or from a CAST."""
+    # Import here: it takes a while to load, and few loops need it.
     from sqlglot.optimizer.qualify import qualify
 
     tables: dict[str, object] = {

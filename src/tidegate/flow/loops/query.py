@@ -1,7 +1,7 @@
-"""The queries of a loop, in the form that engines need: unions of selections from joined relations, and any other.
+"""The queries of a loop, in the form that engines need: unions of SELECTs from joined relations, or any query.
 
-A `Branch` is one member of a union. It can be rendered with every relation replaced by a table of the engine's choice,
-so that new facts are joined with all rows, and new rows with all facts; and with the time of what it derives.
+A `Branch` is one member of a union. It can be written as SQL with any table in the place of each relation. So engines
+can join new facts with all rows, and new rows with all facts. The SQL can also give the time of each derived fact.
 
 >>> branch = Branch(
 ...     outputs=(Expression("node", "`e`.dst", "INT"), Expression("label", "`k`.label", "INT")),
@@ -34,10 +34,10 @@ INPUT, KNOWN = "input", "known"
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One occurrence of a relation in a FROM: ``name`` is ``input``, a key of ``also`` or ``known``.
+    """One occurrence of a relation in a FROM: ``name`` is ``input``, ``known`` or a key of ``also``.
 
-    ``alias`` is unlike those of the other relations of its branch. A table of ``also`` is not ``timed``: its rows have
-    no time columns, and hold from the beginning.
+    No two relations of a branch have the same ``alias``. A table of ``also`` is not ``timed``: its rows have no time
+    columns, and hold from the beginning.
     """
 
     alias: str
@@ -76,16 +76,15 @@ class Branch:
         return " ".join(parts)
 
     def times(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return, for each time column, its value for a fact that the branch derives, under its name."""
+        """Return SQL for each time column of the facts that the branch derives, with its name."""
         found = zip(self.joined_times(columns), columns, strict=True)
         return tuple(f"{sql} AS {sqltypes.quoted(name)}" for sql, name in found)
 
     def joined_times(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return, for each time column, its value for a fact that the branch derives: the join of the rows' times.
+        """Return SQL for each time column of the facts that the branch derives: the greatest of the rows' times.
 
-        On every order of a flow, total or a product, the join is the greatest in each column. A fact from rows of
-        tables alone has no time, NULL: it holds from the beginning. ``greatest`` ignores NULL, so such facts need no
-        special case.
+        On several time columns this is the least time at or above all rows. A fact that follows from tables alone has
+        NULL as its time, and holds from the beginning. ``greatest`` ignores NULL, so such facts need no special case.
         """
         timed = [r.alias for r in self.relations if r.timed]
         found = []
@@ -97,12 +96,12 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What ``start`` or ``step`` is: a query that gives facts.
+    """The query ``start`` or ``step`` of a loop, which gives facts.
 
     ``columns`` are those of a fact: the key, then what ``keep`` reads. ``branches`` are the members of its union;
-    together, as a multiset, they give what ``sql`` gives. With ``rounds`` a query may have any form. If it is not such
-    a union, ``branches`` is empty, and only ``sql`` says what it is. ``relations`` are the names of the relations that
-    it reads.
+    together they give the same rows as ``sql``. With ``rounds`` a query may have any form. If it is not a union of
+    SELECTs from joins, ``branches`` is empty, and there is only ``sql``. ``relations`` are the names of the relations
+    that it reads.
     """
 
     sql: str = field(metadata=AS_SQL)

@@ -17,7 +17,7 @@ __all__ = ["Accumulate", "Aggregate", "Carry", "Deduplicate", "Distinct", "Gate"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate(PlanOperator):
-    """The rows, held until their time is complete."""
+    """The same rows, held until their time is complete."""
 
     verb: ClassVar[str] = "gate"
     stateful: ClassVar[bool] = True
@@ -27,8 +27,8 @@ class Gate(PlanOperator):
 class Aggregate(PlanOperator):
     """One row for each time and group that has rows.
 
-    With ``embeds`` it is the paper's E: only its lists are read, and they are unfolded. Then an engine may leave
-    out groups whose lists are empty, need not sort the lists, and need not keep the key.
+    With ``embeds`` it is the paper's E: only its lists are read, and they are unfolded. An engine may then leave out
+    groups with empty lists, and need neither sort the lists nor keep the key.
     """
 
     verb: ClassVar[str] = "aggregate"
@@ -43,9 +43,9 @@ class Accumulate(PlanOperator):
     """For each group, aggregates over all rows at or below a time.
 
     ``emit`` is ``update`` or ``complete``. ``every`` maps time columns to a period in units: a row counts from the last
-    unit of its period on. ``offset`` is 0: periods align to the epoch. With ``forget``, a group starts again from
-    nothing if a row comes that many units or more after the group's row before it; the distance is that of the times
-    from which on they count. A group that was silent for that long is not answered.
+    unit of its period on. ``offset`` is 0: periods align to the epoch. With ``forget``, a group that had no row for
+    that many units is forgotten: it gives no answers any more, and its next row starts it anew. The units are counted
+    between the times from which on the rows count.
     """
 
     verb: ClassVar[str] = "accumulate"
@@ -59,7 +59,7 @@ class Accumulate(PlanOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carry(Accumulate):
-    """The same rows as `Accumulate`, as an Aggregate with a loop: the answer of a window is a row of the next one."""
+    """The same rows as `Accumulate`, as an Aggregate with a loop: the answer of a window goes into the next window."""
 
     verb: ClassVar[str] = "carry"
 
@@ -74,10 +74,11 @@ class Distinct(PlanOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deduplicate(PlanOperator):
-    """For each key the least row, by time and then by all columns; and again ``within`` units after the last one kept.
+    """For each key the first row, by time and then by all columns.
 
-    ``over`` is the time column to measure along; other time columns are part of the key. With ``forget``, a row is kept
-    if it comes that many units or more after the key's row before it, whether that was kept or not.
+    With ``within``, another row is kept if it comes that many units or more after the last one that was kept. With
+    ``forget``, it is kept if it comes that many units or more after the key's last row, kept or not. Units are counted
+    along the time column ``over``; other time columns are part of the key.
     """
 
     verb: ClassVar[str] = "deduplicate"
@@ -91,11 +92,11 @@ class Deduplicate(PlanOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process(PlanOperator):
-    """The answers of a specification operator, one copy for each key; it returns dicts of ``columns``.
+    """The answers of a specification operator, of which each key has a copy; it returns dicts of ``columns``.
 
     The result has the time columns, the key, and ``columns``. With ``forget``, a row that comes that many units or more
-    after the key's row before it goes to a new copy. The old copy exits then; its answers are at the last unit of the
-    silence, or above.
+    after the key's last row goes to a new copy. The old copy exits; what it answers then is at the last unit before
+    it is forgotten, or above.
     """
 
     verb: ClassVar[str] = "process"
@@ -106,7 +107,7 @@ class Process(PlanOperator):
     by: tuple[Expression, ...]
     columns: tuple[str, ...]
     forget: int | None = field(default=None, metadata=IF_GIVEN)
-    #: A function from what the operator puts out to rows, if that is something else.
+    #: A function that makes rows of what the operator puts out; None if it puts out rows.
     out: Callable[[Any], Any] | None = field(default=None, metadata=IF_GIVEN)
 
     @property

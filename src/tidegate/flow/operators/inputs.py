@@ -22,7 +22,7 @@ class Source(PlanOperator):
     schema: Schema
     watermark: Watermark = field(metadata=LEFT_OUT)
     late: str = field(metadata=LEFT_OUT)
-    #: The name that it had before, in checkpoints.
+    #: The name that it had before, and still has in old checkpoints.
     was: str = field(default="", metadata=LEFT_OUT)
 
 
@@ -33,5 +33,5 @@ class Table(PlanOperator):
     verb: ClassVar[str] = "table"
 
     schema: Schema
-    #: The name that it had before, in checkpoints.
+    #: The name that it had before, and still has in old checkpoints.
     was: str = field(default="", metadata=LEFT_OUT)

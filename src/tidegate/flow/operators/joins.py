@@ -16,8 +16,9 @@ __all__ = ["IntervalJoin", "Join", "JoinAsof", "WindowJoin"]
 class Join(PlanOperator):
     """Pairs of rows with equal times and equal ``on`` columns that satisfy ``where``.
 
-    ``where`` reads ``left.x`` and ``right.x`` and is part of the match, also in outer joins. The result has the time
-    columns, ``on``, ``left_columns`` and ``right_columns``. The right input may be a table: it is there at every time.
+    ``where`` reads ``left.x`` and ``right.x``. In outer joins too, a pair matches only if it satisfies ``where``. The
+    result has the time columns, ``on``, ``left_columns`` and ``right_columns``. The right input may be a table, whose
+    rows are there at every time.
     """
 
     verb: ClassVar[str] = "join"
@@ -32,15 +33,15 @@ class Join(PlanOperator):
 
     @property
     def keeps_state(self) -> bool:
-        """Whether both sides are streams: a table is there at every time."""
+        """Whether it keeps rows from step to step: only if both sides are streams."""
         return bool(self.schema.time) and not self.with_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinAsof(PlanOperator):
-    """Each left row with the latest right row at or below its time: the greatest by time, then by all columns.
+    """Each left row with the latest right row at or below its time; of several, the greatest by all columns.
 
-    ``within`` bounds how far back that is. Time columns other than ``over`` must be equal.
+    The right row may be at most ``within`` units earlier. Time columns other than ``over`` must be equal.
     """
 
     verb: ClassVar[str] = "join_asof"
@@ -56,7 +57,7 @@ class JoinAsof(PlanOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowJoin(PlanOperator):
-    """Pairs of rows that match, once for each window that both are in, at the time of its last unit.
+    """Pairs of rows that match, once for each window that both are in. Their time is the window's last unit.
 
     With lateness, the column ``revision`` comes last, and an answer has all rows of a window and key.
     """
@@ -76,11 +77,11 @@ class WindowJoin(PlanOperator):
 class IntervalJoin(PlanOperator):
     """Pairs of rows that match and whose times are within bounds of each other, at the later of their times.
 
-    The right time minus the left one is at least ``lower`` and at most ``upper``, in units of ``over``; None is without
+    The right time minus the left one is at least ``lower`` and at most ``upper``, in units of ``over``; None means no
     bound. Other time columns must be equal. On several time columns ``over`` is None if there are no bounds: then a
     pair is at the least time that is at or above both.
 
-    A left row without a match comes out at the last time at which a match could have come, `settles`; a right one too.
+    In outer joins, a row without a match comes out at the last time at which a match could have come: see `settles`.
     With ``semi``, a left row comes out at its first match.
     """
 
@@ -97,14 +98,15 @@ class IntervalJoin(PlanOperator):
     right_columns: tuple[str, ...]
 
     def settles(self, port: int) -> int | None:
-        """Return how long after its time a row may still match another; None if for ever."""
+        """Return for how many units after its time a row of an input may still find a match; None if for ever."""
         ahead = self.upper if port == 0 else None if self.lower is None else -self.lower
         return None if ahead is None else max(0, ahead)
 
     def needed(self, port: int) -> int | None:
-        """Return how long after its time an answer may depend on a row; None if for ever.
+        """Return for how many units after its time a row of an input has to be kept; None if for ever.
 
-        It matters whether a row of the other side has matched this one, until that row is settled.
+        It is kept while it may still find a match. If rows of the other side come out only with, or only without, a
+        match, it is also kept until those that it may match are settled.
         """
         told = ("left", "full", "semi", "anti") if port == 1 else ("right", "full")
         own, other = self.settles(port), self.settles(1 - port)

@@ -17,11 +17,11 @@ __all__ = ["Iterate"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Iterate(PlanOperator):
-    """What a loop knows: for each key one fact, merged from all that follow from the rows at or below a time.
+    """What a loop knows: for each key one fact, merged from all facts that follow from the rows at or below a time.
 
-    A *version* is a time at which an input with time columns has a row. In a version, the relations are the rows at or
-    below it, of a table all rows, without time columns. ``names`` are those of the relations: ``names[i]`` is
-    ``inputs[i]``; the first is ``input``, and ``known`` is what the loop knows, with the columns of ``known``.
+    A *version* is a time at which an input with time columns has a row. In a version, a query reads the rows at or
+    below it, and all rows of tables, without time columns. ``names[i]`` is the name of ``inputs[i]`` in queries; the
+    first is ``input``. ``known`` is what the loop knows so far.
 
     Without ``rounds``, what is known in a version is a fixpoint: it begins with what ``start`` gives, and what ``step``
     gives is merged in until nothing changes. Facts are merged, key by key, by ``keep``. Its rules are idempotent,
@@ -32,14 +32,14 @@ class Iterate(PlanOperator):
     facts of ``step`` alone, each time merged by ``keep``. Versions share nothing. ``start`` and ``step`` may be any
     query, and ``keep`` any aggregates.
 
-    ``emit="complete"`` gives all that is known in each version. ``"update"`` gives a key in a version unless what
-    is known of it is the merge of what was known of it in the versions strictly below; with ``rounds``, unless it is
-    the same in every maximal version strictly below.
+    ``emit="complete"`` gives all that is known in each version. ``"update"`` gives only the keys of which something
+    new is known: more than the merge of what was known of them in the versions strictly below. With ``rounds`` it
+    gives those whose fact is not the same in every maximal version strictly below.
 
-    ``keep`` is bound to the columns of facts (``start.columns``, which ``step.columns`` are too), and grouped by the
-    key; each of its outputs is Spark SQL that gives a value of the merged fact. Without ``rounds``, ``rules`` are the
-    same in words, one for each output: ``start.columns`` and ``known`` are alike, and ``keep`` merges facts with what
-    is known. With ``rounds`` there are no ``rules``.
+    ``keep`` is grouped by the key. Its outputs are Spark SQL over the columns of facts, which are ``start.columns``
+    and also ``step.columns``. Without ``rounds``, there is one of ``rules`` for each output, which says the same; and
+    ``known`` has the columns of facts, so that ``keep`` can merge new facts with what is known. With ``rounds`` there
+    are no ``rules``.
     """
 
     verb: ClassVar[str] = "iterate"

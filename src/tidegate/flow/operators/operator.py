@@ -21,12 +21,12 @@ class PlanOperator:
     stateful: ClassVar[bool] = False
 
     id: str = field(metadata=LEFT_OUT)
-    #: Their fingerprints are part of its own.
+    #: Left out of the fields of the fingerprint: the fingerprints of the inputs are part of it anyway.
     inputs: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
-    #: It follows from the other fields. Where a user declares it, it does not, and the field is declared again.
+    #: Left out because it follows from the other fields. If a user declares it, the class declares this field again.
     schema: Schema = field(metadata=LEFT_OUT)
 
     @property
     def keeps_state(self) -> bool:
-        """Whether it keeps something from step to step. On tables, which are complete from the start, it does not."""
+        """Whether it keeps something from step to step. It does not on tables, which are complete from the start."""
         return self.stateful and bool(self.schema.time)

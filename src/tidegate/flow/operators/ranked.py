@@ -33,7 +33,7 @@ class Ranked(PlanOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Top(Ranked):
-    """Of all rows at or below a time, the first of each group; ``emit`` and all else are as in `Accumulate`."""
+    """Of all rows at or below a time, the first ones of each group; the other fields are as in `Accumulate`."""
 
     verb: ClassVar[str] = "top"
     stateful: ClassVar[bool] = True
@@ -59,9 +59,9 @@ class Latest(Top):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowTop(Ranked):
-    """Of the rows of each window or session, the first ones of each group, at the time of its last unit.
+    """Of the rows of each window or session, the first ones of each group. Their time is the window's last unit.
 
-    Time columns other than ``frame.over`` group. With lateness, the column ``revision`` comes last.
+    Time columns other than ``frame.over`` are part of the group. With lateness, the column ``revision`` comes last.
     """
 
     verb: ClassVar[str] = "window.top"

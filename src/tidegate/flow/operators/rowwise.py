@@ -1,4 +1,4 @@
-"""Operators that need nothing but the row."""
+"""Operators that look at one row at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Where(PlanOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Select(PlanOperator):
-    """For each row, the values of some expressions: all columns of the result, time columns included and first."""
+    """For each row, the values of some expressions. They are all columns of the result; time columns come first."""
 
     verb: ClassVar[str] = "select"
 
@@ -34,9 +34,9 @@ class Select(PlanOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored(PlanOperator):
-    """The same rows, with the user's time column computed from the axes, or left out; only plans of engines have it.
+    """The same rows, with the user's time column computed from the axes, or left out. Only plans of engines have it.
 
-    It follows from the order of the times, which may grow while state stays what it is.
+    Its expressions follow from the order of the times. That order may grow, and state remains valid.
     """
 
     verb: ClassVar[str] = "restored"
@@ -46,7 +46,7 @@ class Restored(PlanOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explode(PlanOperator):
-    """For each element of the array in ``column``, the row with the element in its place; none for NULL or empty."""
+    """For each element of the array in ``column``, the row with that element; no row if it is NULL or empty."""
 
     verb: ClassVar[str] = "explode"
 
@@ -87,19 +87,19 @@ class Union(PlanOperator):
 class At(PlanOperator):
     """The rows, each moved to another time, at or above its own; a row without such a time is rejected.
 
-    ``moves`` has one expression for each time column, in their order. If it is the column plus a literal span,
-    ``shifts`` has the span, in units; else None. ``bounds`` are the first and the last time that the operators after it
-    accept, in units, for each time column; they follow from the whole plan.
+    For each time column, in their order: ``moves`` has an expression; ``shifts`` has the span in units, if that
+    expression is the column plus a literal span, else None; ``bounds`` has the first and the last time, in units, that
+    the operators after it accept. The bounds follow from the whole plan.
     """
 
     verb: ClassVar[str] = "at"
 
     moves: tuple[Expression, ...]
-    #: It decides when the times after it are complete, and so what state after it means.
+    #: Part of the fingerprint: it decides when times after it are complete, and so what the state there means.
     shifts: tuple[int | None, ...]
     bounds: tuple[tuple[int, int], ...] = field(default=(), metadata=LEFT_OUT)
 
     @property
     def rejects(self) -> bool:
-        """Whether it may reject rows. Rows that are shifted are not rejected here, but at their source."""
+        """Whether it may reject rows. If all rows move by one span, those that cannot are rejected at their source."""
         return None in self.shifts

@@ -27,7 +27,7 @@ class WindowFrame:
     lateness: int = 0
 
     def shown(self, type_: str, *, over: bool = False) -> str:
-        """Return the windows in words; ``type_`` is the type of their column, ``over`` its name.
+        """Return the windows in words; ``type_`` is the type of their column. With ``over``, its name is in them.
 
         >>> WindowFrame("ts", size=3_600_000_000, every=600_000_000).shown("TIMESTAMP")
         'windows of 1 hour, every 10 minutes'
@@ -54,7 +54,7 @@ class CalendarFrame:
     zone: str
 
     def shown(self, type_: str, *, over: bool = False) -> str:  # noqa: ARG002
-        """Return the windows in words; ``over`` is the name of their column.
+        """Return the windows in words. With ``over``, the name of their column is in them.
 
         >>> CalendarFrame("ts", "month", 3, 1, 0, "UTC").shown("TIMESTAMP")
         'windows of 3 months, by the calendar of UTC, every 1 month'
@@ -78,16 +78,16 @@ class SessionFrame:
     gap: int
 
     def shown(self, type_: str, *, over: bool = False) -> str:
-        """Return the sessions in words; ``type_`` is the type of their column, ``over`` its name."""
+        """Return the sessions in words; ``type_`` is the type of their column. With ``over``, its name is in them."""
         return f"sessions with a gap of {show_span(self.gap, type_)}{f' over {self.over}' if over else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowAggregate(PlanOperator):
-    """One row for each window or session and group that has rows, at the time of its last unit.
+    """One row for each window or session and group that has rows. Its time is the window's last unit.
 
-    Time columns other than ``frame.over`` group. With lateness, the column ``revision`` comes last. ``embeds`` is as in
-    `Aggregate`.
+    Time columns other than ``frame.over`` are part of the group. With lateness, the column ``revision`` comes last.
+    ``embeds`` is as in `Aggregate`.
     """
 
     verb: ClassVar[str] = "window.aggregate"
@@ -102,8 +102,8 @@ class WindowAggregate(PlanOperator):
 class WindowApply(PlanOperator):
     """What a Python function makes of the rows of each window or session and group.
 
-    It gets the rows as an Arrow table, sorted by time and then all columns (with ``keyed``, after the key as a dict),
-    and returns ``columns``; time, window and groups are put before them.
+    The function gets the rows as an Arrow table, sorted by time and then by all columns. With ``keyed``, it gets the
+    key first, as a dict. It returns ``columns``; time, window and groups are put before them.
     """
 
     verb: ClassVar[str] = "window.apply"

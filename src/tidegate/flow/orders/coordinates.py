@@ -1,9 +1,9 @@
-"""Coordinates: times of other orders as points, with a column for each axis, so that the order is a product order.
+"""Coordinates: times of any order as points, with a column for each axis. Points are ordered as a product of columns.
 
-Engines know one column, or a product of columns. If the times of a flow are ordered otherwise, engines run it on the
-points, and keep the user's column beside them. A finite order has the numbers of a realizer. In a sum, the two sides
-are told apart by (0, 1) and (1, 0), which do not compare, and each side has a column for its own values. For those of a
-lexicographic order, see `tidegate.flow.orders.packed`.
+Engines can order times only by one column, or by a product of columns. If the times of a flow are ordered otherwise,
+engines run the flow on points, and keep the user's column beside them. In a finite order, the coordinates are the
+numbers of a realizer. In a sum, the sides have (0, 1) and (1, 0), neither of which is below the other, and two more
+columns hold the values of the sides. For a lexicographic order, see `tidegate.flow.orders.packed`.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ class Coordinates(ABC):
         """Return the time of a point."""
 
     def bound(self, point: Sequence[Any]) -> Any:
-        """Return the time of a point of a frontier, which may stand for the first of many times."""
+        """Return the time of a point of a frontier. What can still come may be all values: then it has `BOTTOM`."""
         return self.decode(point)
 
     def time_on_axes(self, t: Any) -> Any:
-        """Return a time as an engine has it in its time columns: a point, or its number if there is one axis."""
+        """Return a time as engines have it in their time columns: a point, or one number if there is only one axis."""
         point = self.encode(t)
         return point[0] if len(point) == 1 else point
 
@@ -84,23 +84,23 @@ class Coordinates(ABC):
 
     @abstractmethod
     def settled(self, frontier: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
-        """Return the points of the least times at or above a point of a frontier: only these can still come."""
+        """Return the least points at or above a frontier that are times of the order: only these can still come."""
 
     def written_frontier(self, frontier: Iterable[Any]) -> list[list[Any]]:
-        """Return an engine's frontier in the form for a commit, or for flows that follow it."""
+        """Return an engine's frontier as it is written to a commit, or published for flows that follow."""
         return [self.written(self.bound_of_user(t)) for t in frontier]
 
     def read_frontier(self, found: Iterable[Sequence[Any]]) -> list[Any]:
-        """Return the engine's frontier from the form that was written."""
+        """Return an engine's frontier from what `written_frontier` gave."""
         return [self.time_on_axes(self.read(element)) for element in found]
 
     @abstractmethod
     def written(self, t: Any) -> list[Any]:
-        """Return a time of a frontier in the form for a commit."""
+        """Return a time of a frontier as it is written to a commit."""
 
     @abstractmethod
     def read(self, found: Sequence[Any]) -> Any:
-        """Return the time from the form that `written` gave."""
+        """Return the time from what `written` gave."""
 
     @abstractmethod
     def shown(self, t: Any) -> str:
@@ -127,12 +127,12 @@ class PosetCoordinates(Coordinates):
     """The numbers of the elements of a finite order."""
 
     given: Ordered
-    #: The numbers of each element; as pairs, so that it can be hashed.
+    #: The numbers of each element. They are pairs and not a dict, so that they can be hashed.
     points: tuple[tuple[Hashable, tuple[int, ...]], ...]
 
     @classmethod
     def of(cls, given: Ordered, points: Points) -> PosetCoordinates:
-        """Return coordinates by the numbers of the elements."""
+        """Return the coordinates that give elements these numbers."""
         return cls(given, tuple(points.items()))
 
     @property
@@ -164,7 +164,7 @@ class PosetCoordinates(Coordinates):
         return [self.encode(x) for x in minimal(self.order, self.elements_from(frontier))]
 
     def written_frontier(self, frontier: Iterable[Any]) -> list[list[Any]]:
-        # Write what is complete, not what is open: a follower that knows more elements knows that those are open.
+        # Write what is complete, not what is open: for a follower whose order has more elements, those are open.
         open_ = set(self.elements_from(frontier))
         done = maximal(self.order, [x for x, _ in self.points if x not in open_])
         return [self.written(x) for x in sorted(done, key=self.order.key)]
@@ -191,7 +191,7 @@ class PosetCoordinates(Coordinates):
 
     def _literal(self, x: Any) -> str:
         if isinstance(x, str):
-            # Spark would replace such a word by the value of a setting.
+            # Spark would replace ${…} by the value of a setting.
             parts = [literal(part) for part in x.replace("${", "$\0{").split("\0")]
             return parts[0] if len(parts) == 1 else f"concat({', '.join(parts)})"
         return f"DATE '{x.isoformat()}'" if isinstance(x, date) else f"CAST('{x}' AS {self.given.type})"
@@ -209,7 +209,10 @@ def _element_by_point(points: tuple[tuple[Hashable, tuple[int, ...]], ...]) -> d
 
 @dataclass(frozen=True, slots=True)
 class SumCoordinates(Coordinates):
-    """Which side, twice, and the values of both sides; the other side's value is a constant."""
+    """Points of a sum: two axes that say which side, and one axis for the values of each side.
+
+    On the axis of the side that a time is not on, it has a constant.
+    """
 
     given: Ordered
 
@@ -224,7 +227,7 @@ class SumCoordinates(Coordinates):
         sides = [_case(zip(whole, numbers, strict=True)) for numbers in (("0", "1"), ("1", "0"))]
         numbers = [f"CAST({sql} AS TINYINT)" for sql in sides]
         values = [
-            f"IF({self._is(side)}, {self._value(side)}, {sql_from_units(f'{units(_standing(type_), type_)}L', type_)})"
+            f"IF({self._is(side)}, {self._value(side)}, {sql_from_units(f'{units(_constant(type_), type_)}L', type_)})"
             for side, type_ in zip((LEFT, RIGHT), self.given.sides, strict=True)
         ]
         return (*numbers, *values)
@@ -238,7 +241,7 @@ class SumCoordinates(Coordinates):
         return (f"named_struct({side}, 'left', IF({left}, {AXIS}2, NULL), 'right', IF({left}, NULL, {AXIS}3))",)
 
     def encode(self, t: Any) -> tuple[Any, ...]:
-        left, right = map(_standing, self.given.sides)
+        left, right = map(_constant, self.given.sides)
         return (0, 1, t.t, right) if t.is_left else (1, 0, left, t.t)
 
     def decode(self, point: Sequence[Any]) -> Any:
@@ -250,7 +253,7 @@ class SumCoordinates(Coordinates):
         order = self.given.order
         assert isinstance(order, Sum)
         for side, at, part in ((Inl, 2, order.left), (Inr, 3, order.right)):
-            # The last time that a side can have is at or above every bound that allows this side.
+            # A side is still open if its last time is at or above a point of the frontier.
             last = self.encode(side(TOP))
             values = [bound[at] for bound in bounds if _reaches(bound, last) and bound[at] is not TOP]
             found += [self.encode(side(_least(part, values)))] if values else []
@@ -285,7 +288,7 @@ class SumCoordinates(Coordinates):
         part = order.left if side == LEFT else order.right
         value = self._value(side)
         tests = [f"{value} IS NOT NULL", *([f"{value} >= 0"] if isinstance(part, Nat) else [])]
-        # If the other side had a value too, one time would be two.
+        # A time is on one side, so the other must have no value.
         tests += [] if self._one_type else [f"{self._value(RIGHT if side == LEFT else LEFT)} IS NULL"]
         return " AND ".join(tests)
 
@@ -308,8 +311,8 @@ def _least(part: Order[Any], values: list[Any]) -> Any:
     return max(least, 0) if isinstance(part, Nat) and not isinstance(least, Bound) else least
 
 
-def _standing(type_: str) -> Any:
-    """Return the value on the axis of the other side: a very late one, so that it keeps no state apart."""
+def _constant(type_: str) -> Any:
+    """Return the constant for the axis of the other side: a very late value, so that no state waits for it."""
     if type_ in sqltypes.INTEGERS:
         return min(within(2**62, type_), 2**62 - 1)
     return date(9000, 1, 1) if type_ == "DATE" else datetime(9000, 1, 1)
@@ -320,12 +323,12 @@ def _case(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def stored(coordinates: PosetCoordinates) -> list[list[Any]]:
-    """Return the numbers of all elements for a commit."""
+    """Return the numbers of all elements as they are written to a commit."""
     return [[*coordinates.written(x), list(point)] for x, point in coordinates.points]
 
 
 def points_stored(given: Ordered, found: Sequence[Sequence[Any]]) -> Points:
-    """Return the numbers that `stored` wrote; none, if they belong to elements of another type."""
+    """Return the numbers from what `stored` gave; none if the elements are of another type now."""
     reader = PosetCoordinates(given, ())
     try:
         return {reader.read(entry): tuple(entry[1]) for entry in found}

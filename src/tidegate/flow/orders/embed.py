@@ -1,7 +1,7 @@
-"""From a plan on times of other orders to one on points: what engines run.
+"""Rewrites a plan whose times have another order to a plan on points, which engines can run.
 
-Each stream gets the axes as its time columns, and keeps the user's columns beside them, so that expressions can read
-them. If an operator makes new rows at a time, the user's columns are computed from the axes again.
+Each stream gets the axes as its time columns. The user's columns stay beside them, so that expressions can read them.
+Where an operator makes new rows, the user's columns are computed from the axes again.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tidegate.time import Lexicographic, Poset
 
 __all__ = ["embedded"]
 
-#: Operators that pass on the rows that they are given, or put rows in their place.
+#: Operators that keep the columns of their input rows, so that the user's columns are already there.
 _AS_GIVEN = (plan.Source, plan.Where, plan.Explode, plan.Unfold, plan.MapBatches, plan.Union, plan.Gate, plan.Distinct)
 
 
 def embedded(flow: Plan, known: Mapping[str, Sequence[Sequence[Any]]] = MappingProxyType({})) -> Plan:
     """Return the plan that engines run. It is the same plan if all times are ordered by their values.
 
-    ``known`` are the numbers of orders in a checkpoint, by source: an order that has grown since keeps using them.
+    ``known`` are the numbers that a checkpoint has of the orders of sources. An order that has grown keeps using them.
     """
     found: dict[Ordered, Coordinates] = {}
     for given in {source.schema.ordered: None for source in flow.sources if source.schema.ordered}:
@@ -62,7 +62,7 @@ def _coordinates(given: Ordered, known: Sequence[Sequence[Sequence[Any]]]) -> Co
 
 
 class _Rewriting:
-    """The operators of the new plan so far, and the streams that have another name in it."""
+    """The rewrite of a plan: the operators of the new plan so far, and the streams that got another name in it."""
 
     def __init__(self, flow: Plan, found: Mapping[Ordered, Coordinates]) -> None:
         self._flow = flow
@@ -71,7 +71,7 @@ class _Rewriting:
         self.names: dict[str, str] = {}
 
     def add(self, operator: PlanOperator) -> None:
-        """Add an operator, and what puts the user's columns in their place."""
+        """Add an operator, and if needed one after it that computes the user's columns."""
         inputs = tuple(self.names.get(name, name) for name in operator.inputs)
         operator = replace(operator, inputs=inputs)
         given = operator.schema.ordered
@@ -87,12 +87,12 @@ class _Rewriting:
         elif isinstance(operator, plan.Select):
             self.operators.append(replace(operator, schema=schema, outputs=(*axes, *operator.outputs)))
         elif isinstance(operator, plan.Deduplicate):
-            # Only orders along a line have it: there is one axis.
+            # Only total orders allow it, and these have one axis.
             self.operators.append(replace(operator, schema=schema, over=at.names[0]))
         elif isinstance(operator, plan.Aggregate):
-            # A group has one time, whether it is given by the axes or by the user's columns.
+            # Rows of a group have one time, so grouping by the user's columns as well changes nothing.
             grouped = replace(operator.aggregation, by=(*user, *operator.aggregation.by))
-            # What is unfolded needs the user's columns too, and so the whole key.
+            # The rows that are unfolded need the user's columns, which are in the key: so the key must be kept.
             self.operators.append(replace(operator, schema=schema, aggregation=grouped, embeds=False))
         else:
             self._add_restored(self._of_its_own(operator, at), operator.schema, at)
@@ -106,7 +106,7 @@ class _Rewriting:
         if isinstance(operator, plan.JoinAsof):
             return replace(operator, over=at.names[0], schema=_points(at, columns))
         if isinstance(operator, plan.Iterate):
-            # Queries of a loop see no times: relations keep the columns that they had.
+            # Queries of a loop see no times, so take the user's time columns out of their relations.
             inputs = tuple(map(self._without_user, operator.inputs))
             return replace(operator, inputs=inputs, schema=_points(at, columns))
         if isinstance(operator, plan.Top):
@@ -121,7 +121,7 @@ class _Rewriting:
         raise NotSupported(f"there is no {operator.verb} on times that are ordered by {at.order!r}")
 
     def _without_user(self, name: str) -> str:
-        """Return the name of a stream without the user's columns; of a table, its own."""
+        """Return the name of a stream without the user's time columns, added if needed; a table stays as it is."""
         before = next(operator for operator in self.operators if operator.id == name)
         at = before.schema.coordinates
         if at is None:

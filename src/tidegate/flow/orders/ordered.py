@@ -32,7 +32,10 @@ _NUMBERS = 10**38
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Columns, and the order of their values; in a schema, with their types. Only a `Lexicographic` has several."""
+    """Time columns, and the order of their values; in a schema, also their types.
+
+    Only a `Lexicographic` has several columns.
+    """
 
     columns: tuple[str, ...]
     order: Poset | Sum | Lexicographic
@@ -76,14 +79,14 @@ class Ordered:
         return (fields["value"],) * 2 if "value" in fields else (fields[LEFT], fields[RIGHT])
 
     def contains(self, t: Any) -> bool:
-        """Whether something is a time of the order, and one that the columns can hold."""
+        """Whether ``t`` is a time of the order that the columns can hold."""
         if not self.order.contains(t) or not isinstance(self.order, Lexicographic):
             return self.order.contains(t)
         counts = (units(part, type_) for part, type_ in zip(t, self.types, strict=True))
         return all(low <= count <= high for count, (low, high) in zip(counts, self.ranges, strict=True))
 
     def time_of(self, *values: Any) -> Any:
-        """Return the time that the values of the columns stand for; None if they are not a time."""
+        """Return the time that is given by values of the columns; None if it is not a time of the order."""
         if isinstance(self.order, Lexicographic):
             return values if self.contains(values) else None
         (value,) = values
@@ -114,13 +117,15 @@ class Ordered:
 
 
 def ordered(column: str | tuple[str, ...] | list[str], order: Order[Any]) -> Ordered:
-    """Let the values of a column be times of a `Poset` or a `Sum`; or those of several, times of a `Lexicographic`.
+    """Return time columns with an order of your own, for ``time=`` of a source.
 
-    ``flow.source("edits", "t STRING, page STRING", time=tg.ordered("t", Poset([("draft", "final")])))``. In a `Poset`,
-    values are texts, integers or dates. In a `Sum`, the column is ``STRUCT<side: STRING, value: …>``, where the side is
-    ``left`` or ``right``; if values of the sides have different types, ``STRUCT<side: STRING, left: …, right: …>``.
-    In a `Lexicographic` there is a column for each part, and the first in which two times differ decides. Rows whose
+    ``flow.source("edits", "t STRING, page STRING", time=tg.ordered("t", Poset([("draft", "final")])))``. Rows whose
     time is not in the order are rejected.
+
+    - In a `Poset`, values of the column are texts, integers or dates.
+    - In a `Sum`, the column is ``STRUCT<side: STRING, value: …>``, where the side is ``left`` or ``right``. If the
+      sides have different types, it is ``STRUCT<side: STRING, left: …, right: …>``.
+    - In a `Lexicographic`, there is a column for each part. The first column in which two times differ decides.
 
     >>> from tidegate.time import Poset
     >>> ordered("t", Poset([("draft", "final")]))
@@ -158,7 +163,7 @@ def ordered(column: str | tuple[str, ...] | list[str], order: Order[Any]) -> Ord
 
 
 def ordered_schema(time: Ordered, declared: Schema) -> Schema:
-    """Return the columns of a source whose times are not ordered by their values."""
+    """Return the schema of a source whose times have an order of their own; raise if the order does not fit."""
     if isinstance(time.order, Lexicographic):
         return _lexicographic_schema(time.columns, time.order, declared)
     column = declared[time.column]

@@ -1,7 +1,7 @@
 """Coordinates of a lexicographic order: each time becomes one number, and the numbers compare as the times do.
 
-Each column has a fixed number of values. So a time is like a number whose digits have different bases, counted from 0,
-with the first column as the highest digit. What does not fit into a BIGINT is a decimal of 38 digits.
+Each column has a fixed number of values. So a time is like a number in which each column is a digit with its own base,
+the first column being the highest digit. Numbers that do not fit into a BIGINT are decimals of 38 digits.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PackedCoordinates(Coordinates):
 
     @property
     def marking(self) -> tuple[str, ...]:
-        # NULL in the last columns stands for every value there: everything up to the last such number is complete.
+        # NULL in the last columns stands for all of their values: all numbers up to the last of these are complete.
         return (self._coded(range(len(self.given.columns), 0, -1)),)
 
     @property
@@ -118,12 +118,12 @@ class PackedCoordinates(Coordinates):
 
     @property
     def _steps(self) -> list[int]:
-        """By how much the number grows when a column grows by one."""
+        """For each column, by how much the number grows when the column grows by one."""
         sizes = self._sizes
         return [prod(sizes[i + 1 :]) for i in range(len(sizes))]
 
     def _coded(self, known: Iterable[int]) -> str:
-        """Return SQL for the number of a time of which so many columns are known, and the others NULL; else NULL."""
+        """Return SQL for the number of a time. ``known`` says how many first columns may be set; the rest are NULL."""
         names = [quoted(name) for name in self.given.columns]
         counts = [to_units(name, type_) for name, type_ in zip(names, self.given.types, strict=True)]
         whens = []
@@ -138,7 +138,7 @@ class PackedCoordinates(Coordinates):
         assert isinstance(self.order, Lexicographic)
         if type_ in INTEGERS:
             return f"{name} >= 0" if isinstance(self.order.parts[i], Nat) else f"{name} IS NOT NULL"
-        # Spark has more dates and instants than Python has.
+        # Spark has dates and timestamps that Python does not have.
         first, last = (sql_from_units(number(n, type_), type_) for n in (low, high))
         return f"{name} BETWEEN {first} AND {last}"
 

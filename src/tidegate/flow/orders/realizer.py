@@ -1,8 +1,9 @@
-"""Finite orders as points: each element gets a number on each of a few axes, so that the order is that of the points.
+"""Finite orders as points: each element gets a number on each of a few axes, and points compare as the elements do.
 
-A linear extension lists the elements from below to above. If two elements do not compare, some extension lists the one
-first, and another the other. So one element is at or below another if, and only if, its number is at or below on every
-axis. There is room between the numbers: when an order grows, the old elements keep theirs.
+A linear extension is a list of all elements in which smaller ones come first. A realizer is a few such lists. If two
+elements are unrelated, one list has the one first, and another list has the other first. Each list is an axis. So one
+element is at or below another exactly if its number is at or below the other's on every axis. The numbers have gaps:
+when an order grows, the old elements keep their numbers.
 
 >>> from tidegate.time import Poset
 >>> axes = numbered(Poset([("a", "b"), ("a", "c")]))
@@ -22,10 +23,10 @@ from tidegate.time import Poset
 
 __all__ = ["GAP", "Points", "canonical", "grown", "is_faithful", "numbered", "realizer"]
 
-#: The distance between the numbers of two neighbours, as long as none came between them.
+#: The distance between the numbers of two neighbours in a new order.
 GAP = 2**54
 
-#: How many places are tried for the elements that are new in an order.
+#: How many points are tried for the new elements of an order that has grown.
 _TRIES = 100_000
 #: How often to look for a realizer with few extensions, if the order is small.
 _ATTEMPTS = 40
@@ -35,10 +36,10 @@ Points: TypeAlias = dict[Hashable, tuple[int, ...]]
 
 
 def canonical(order: Poset) -> Poset:
-    """Return an order whose elements are listed in one way, however its pairs were given.
+    """Return the same order with its elements listed in a fixed way, whatever the order in which its pairs were given.
 
-    An element is followed by those above it that wait for no other element, the least by its value first: branch by
-    branch. For a tree, this is one of two linear extensions that are enough.
+    Elements are listed branch by branch: after an element come those above it of which everything below is listed,
+    the least value first. For a tree, this list and one more are a realizer.
 
     >>> canonical(Poset([("root", "b"), ("root", "a"), ("a", "c"), ("b", "d")])).elements
     ('root', 'a', 'c', 'b', 'd')
@@ -60,7 +61,8 @@ def canonical(order: Poset) -> Poset:
 def realizer(order: Poset) -> list[tuple[Hashable, ...]]:
     """Return linear extensions, the first being `Poset.elements`, such that x <= y if x is before y in all of them.
 
-    There are at least two, and as few as some attempts find. To find the fewest possible is a hard problem.
+    There are at least two. A few attempts are made, and the one with the fewest is returned; to find the fewest
+    possible is a hard problem.
 
     >>> realizer(Poset([("a", "b"), ("a", "c")]))
     [('a', 'b', 'c'), ('a', 'c', 'b')]
@@ -75,7 +77,7 @@ def realizer(order: Poset) -> list[tuple[Hashable, ...]]:
 
 
 def _attempt(order: Poset, chance: random.Random) -> list[tuple[Hashable, ...]]:
-    """Return a realizer; each extension reverses as many as it can of the pairs that all before it list one way."""
+    """Return a realizer. Each extension reverses many of the unrelated pairs that all before it list the same way."""
     elements = order.elements
     found = [elements]
     one_way = [
@@ -84,17 +86,19 @@ def _attempt(order: Poset, chance: random.Random) -> list[tuple[Hashable, ...]]:
     below = [sum(1 << i for i, x in enumerate(elements) if order.le(x, y)) for y in elements]
     while one_way:
         chance.shuffle(one_way)
-        extension = _turning(below, sorted(one_way, key=lambda pair: pair[1] - pair[0]) if len(found) % 2 else one_way)
+        extension = _reversing(
+            below, sorted(one_way, key=lambda pair: pair[1] - pair[0]) if len(found) % 2 else one_way
+        )
         place = {i: n for n, i in enumerate(extension)}
         found.append(tuple(elements[i] for i in extension))
         one_way = [(i, j) for i, j in one_way if place[i] < place[j]]
     return found
 
 
-def _turning(below: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
+def _reversing(below: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
     """Return a linear extension of numbered elements that has j before i for many pairs (i, j), and for at least one.
 
-    ``below`` has, for each element, those at or below it as bits.
+    ``below`` has a number for each element, whose bits are the elements at or below it.
     """
     before = list(below)
     for i, j in pairs:
@@ -111,7 +115,7 @@ def numbered(order: Poset) -> Points:
 
 
 def is_faithful(order: Poset, points: Points) -> bool:
-    """Whether all elements have points, and compare as these do."""
+    """Whether all elements have points, and the points compare as the elements do."""
     return set(points) == set(order.elements) and _agree(order, points)
 
 
@@ -128,7 +132,7 @@ def grown(order: Poset, points: Points) -> Points | None:
 
 
 def _agree(order: Poset, points: Points) -> bool:
-    """Whether the elements that have points compare as these do."""
+    """Whether the points compare as their elements do."""
     return all(
         order.le(x, y) == all(a <= b for a, b in zip(points[x], points[y], strict=True)) for x in points for y in points
     )
@@ -146,7 +150,7 @@ def _with_all(order: Poset, new: Sequence[Hashable], known: Points, tries: Itera
 
 
 def _places(order: Poset, x: Hashable, known: Points, tries: Iterator[int]) -> Iterator[tuple[int, ...]]:
-    """Return points for one more element that keep it apart from the elements that it does not compare with."""
+    """Return points that a new element can have: unrelated to those of all elements that it is unrelated to."""
     apart = [point for y, point in known.items() if not order.comparable(x, y)]
     axes = range(len(next(iter(known.values()))))
     for point in product(*(list(_free(order, x, known, axis)) for axis in axes)):

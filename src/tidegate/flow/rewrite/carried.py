@@ -1,6 +1,6 @@
-"""`accumulate` made of Aggregates: A-infinity, a window whose answer is a row of the next window (Listing 6).
+"""`accumulate` made of Aggregates: A-infinity, a window whose answer goes into the next window as a row (Listing 6).
 
-If two results of an aggregate can be merged, the state that is carried is results of it; else it is all rows so far.
+If results of an aggregate can be merged, results are carried from window to window; otherwise all rows so far are.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def merging(call: AggregateCall) -> str | None:
 
 
 def _stays(call: AggregateCall) -> bool:
-    """Return whether merging is exact. A sum of decimals becomes wider, and one of fractions depends on the order."""
+    """Whether merged results are exact: not for sums of decimals, whose type grows, or of floating-point numbers."""
     return call.definition.picks or call.type in (*sqltypes.INTEGERS, "BOOLEAN")
 
 
 def carried(operator: plan.Accumulate, before: PlanOperator, form: Form) -> list[PlanOperator]:
-    """Return the composition of an accumulate; nothing if it has none here."""
+    """Return the composition of an accumulate; an empty list if it cannot be composed."""
     by = operator.aggregation.by
     names = {e.name.lower() for e in by}
     if not exact([c for c in operator.aggregation.columns if c.name.lower() in names]) or "window" in names:
@@ -55,7 +55,7 @@ def carried(operator: plan.Accumulate, before: PlanOperator, form: Form) -> list
 
 
 def _merged(operator: plan.Accumulate, before: PlanOperator) -> list[PlanOperator]:
-    """Carry results: those of each period, merged with all before."""
+    """Return a composition that carries results: those of each period are merged with all before."""
     by, calls = operator.aggregation.by, operator.aggregation.calls
     group = Schema((*operator.schema.times, *(operator.schema[e.name] for e in by)))
     parts = {call.name: free_name(f"part{i}", group) for i, call in enumerate(calls)}
@@ -71,12 +71,12 @@ def _merged(operator: plan.Accumulate, before: PlanOperator) -> list[PlanOperato
 
 
 def _listed(operator: plan.Accumulate, before: PlanOperator, form: Form) -> list[PlanOperator]:
-    """Carry all rows so far, and aggregate them."""
+    """Return a composition that carries all rows so far, and aggregates them."""
     columns = before.schema.columns
     group = Schema((*columns, *(c for c in operator.schema.data if c.name not in before.schema)))
     pack = free_name("pack", group)
     type_ = array_of(struct_of(columns))
-    # The time of a row is not that of an answer, so it gets another name.
+    # A row's time differs from the time of the answer, so its columns get other names.
     aside = {name: free_name(f"{name}_", group) for name in before.schema.time}
     rows = f"collect_list({packed({c.name: quoted(c.name) for c in columns})})"
     merges = {pack: (f"flatten(collect_list({pack}))", type_)}
@@ -124,7 +124,7 @@ def _carry(operator: plan.Accumulate, before: PlanOperator, merges: dict[str, tu
 
 
 def _reading(found: Aggregation, aside: dict[str, str], schema: Schema) -> Aggregation:
-    """Return an aggregation that reads times under other names."""
+    """Return the aggregation with time columns replaced by the columns that hold them (``aside``)."""
     by = tuple(renamed(e, aside) for e in found.by)
     texts = {o.name: renamed(Expression(o.name, o.sql, o.type, o.columns), aside).sql for o in found.outputs}
     again = aggregation([f"{e.sql} AS {quoted(e.name)}" for e in by], (), texts, schema)

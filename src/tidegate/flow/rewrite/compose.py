@@ -1,8 +1,8 @@
 """`to_aggregates`: Map, Filter, FlatMap, Join, distinct and accumulate as compositions of Aggregates, plan to plan.
 
-A composition is an `Aggregate` that packs, followed by operators that unpack. With A, answers are packed, and a loop
-unfolds them: E and X of the paper. With A+, rows are packed. Unfolding them and computing answers from them is part of
-the Aggregate, which may give many answers.
+A composition is an `Aggregate` that packs rows or answers into a list, and operators after it that unpack the list.
+With A, answers are packed, and a loop unfolds them: E and X of the paper. With A+, rows are packed; unfolding them and
+computing answers counts as part of the Aggregate, which may give many answers.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ __all__ = ["to_aggregates"]
 def to_aggregates(flow: Plan, *, using: str = "A+", looped: bool = False) -> Plan:
     """Return the plan with dedicated operators replaced by compositions of ``"A"`` or of ``"A+"``.
 
-    Both have an Aggregate that packs. A+ unpacks by itself, which is an ``explode``. A needs a loop, an ``unfold``,
-    which engines run in one pass unless it is ``looped``. These are left as they are: Python functions, outer joins,
-    joins with tables, operators on tables, and those that late rows pass on their way to a window with lateness.
+    Both begin with an Aggregate that packs. A+ unpacks by itself, by ``explode``. A needs a loop, ``unfold``, which
+    engines run in one pass unless it is ``looped``. Some operators are left as they are: Python functions, outer joins,
+    joins with tables, operators on tables, and operators before a window with lateness, since late rows pass them.
     """
     if using not in ("A", "A+"):
         raise BadArgument(f'expected using="A" or using="A+", got {using!r}').at(f"flow {flow.name!r}")
@@ -64,7 +64,7 @@ class _Compose:
         return self._rule(operator) if self._simple(operator) else [operator]
 
     def _simple(self, operator: PlanOperator) -> bool:
-        """Return whether an operator works on streams whose rows can be packed, and no late row passes it."""
+        """Whether an operator works on streams whose rows can be packed, and no late row passes it."""
         inputs = self.flow.inputs(operator)
         given = all(i.schema.time and packable(i.schema.columns) for i in inputs)
         packs = bool(inputs) and given and packable(operator.schema.columns)
@@ -88,12 +88,12 @@ class _Compose:
         return self._map(before, references(before.schema.data), operator.condition, operator.id)
 
     def _in_select(self, operator: plan.Where) -> bool:
-        """Return whether a Filter becomes part of the Map after it: a Map may give no row."""
+        """Whether a Filter becomes part of the Map after it: a Map may give no row."""
         reader = self._only_reader(operator)
         return isinstance(reader, plan.Select) and self._simple(reader) and not self._keys_a_join(reader)
 
     def _keys_a_join(self, operator: plan.Select) -> bool:
-        """Return whether a select only names columns and computes keys for a Join that is composed: the Join's f_K."""
+        """Whether a select only renames columns and computes the keys of a composed Join, which is f_K in the paper."""
         reader = self._only_reader(operator)
         if not isinstance(reader, plan.Join | plan.WindowJoin) or self.of(reader) == [reader]:
             return False
@@ -115,7 +115,7 @@ class _Compose:
     def _map(
         self, before: PlanOperator, outputs: list[Expression], where: Expression | None, id_: str
     ) -> list[PlanOperator]:
-        """Compose a Map: identical rows are in one unit window, with the whole row as key, and give one pack."""
+        """Return a Map as a composition: identical rows of one time are a group, which gives one list of packs."""
         pack = free_name("pack", before.schema)
         read = {name for e in outputs for name in e.columns}
         kept = outputs if self.form.using == "A" else references([c for c in before.schema.data if c.name in read])
@@ -132,7 +132,7 @@ class _Compose:
 
     @_rule.register
     def _explode(self, operator: plan.Explode) -> list[PlanOperator]:
-        """Unfold a column that holds a list; if no Map is before, one that changes nothing packs the rows first."""
+        """Return an explode as a composition: a Map, which may change nothing, and an unfold of the column."""
         (before,) = self.flow.inputs(operator)
         mapped = isinstance(before, plan.Where | plan.Select) and self._simple(before)
         if mapped and self._only_reader(before) is operator:
@@ -142,7 +142,7 @@ class _Compose:
 
     @_rule.register
     def _distinct(self, operator: plan.Distinct) -> list[PlanOperator]:
-        """Compose a distinct: identical rows are in one group, which gives one row."""
+        """Return a distinct as a composition: identical rows are in one group, which gives one row."""
         (before,) = self.flow.inputs(operator)
         copies = free_name("copies", before.schema)
         row = references(before.schema.data)
@@ -157,7 +157,7 @@ class _Compose:
     @_rule.register
     def _window_join(self, operator: plan.WindowJoin) -> list[PlanOperator]:
         if operator.frame.lateness:
-            # Late rows would not get past an Aggregate, and what is unfolded has no revision.
+            # An Aggregate would not let late rows pass, and rows that are unfolded have no revision.
             return [operator]
         left, right = self.flow.inputs(operator)
         return paired(operator, left, right, operator.frame, self.form) or [operator]

@@ -1,7 +1,7 @@
-"""A Join made of Aggregates: both sides get one type, an Aggregate by key lists them, lists make pairs (Listing 2).
+"""A Join made of Aggregates: both sides get the same columns, an Aggregate lists them by key, and lists become pairs.
 
-As much of the condition as possible goes into the Aggregate: what it equates is part of the key, and what it requires
-of one side or of the key decides what is listed.
+This is Listing 2 of the paper. As much of the condition as possible goes into the Aggregate: values that it equates are
+part of the key, and conditions on one side or on the key decide which rows are listed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def paired(
     frame: plan.WindowFrame | None,
     form: Form,
 ) -> list[PlanOperator]:
-    """Return the composition of a Join; nothing if it has none here."""
+    """Return the composition of a Join; an empty list if it cannot be composed."""
     sides = {LEFT: left, RIGHT: right}
     taken = {name.lower() for side in sides.values() for name in side.schema.names} & {LEFT, RIGHT, "window"}
     keys = [side.schema[name] for side in sides.values() for name in operator.on]
@@ -84,7 +84,7 @@ def _tagged(
     needed: dict[str, list[Column]],
     equal: list[Equation],
 ) -> plan.Select:
-    """Give a side the type of both: its key, its rows as a pack in its place, and NULL in the other place."""
+    """Return a select that gives a side the columns of both: the key, its row as a pack, and NULL for the other."""
     outputs = references([side.schema[name] for name in operator.on])
     outputs += [equation.on_rows[mine] for equation in equal]
     for name, columns in needed.items():
@@ -101,7 +101,7 @@ def _chosen(
     operator: plan.Join | plan.WindowJoin, schema: Schema, by: list[Expression], equal: list[Equation]
 ) -> dict[str, str]:
     """Return, for each side, the FILTER of what is listed. A null key matches nothing."""
-    # The condition comes first: users wrote it to choose few rows, and keys may cost more.
+    # The condition comes first: it chooses few rows, and keys may cost more to compute.
     known = [f"{e.sql} IS NOT NULL" for e in reversed(by)]
     found: dict[str, list[str]] = {LEFT: [], RIGHT: []}
     for conjunct in Sql.of(operator.where.sql).conjuncts() if operator.where else ():

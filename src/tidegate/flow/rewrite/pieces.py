@@ -1,4 +1,4 @@
-"""What compositions are made of: tuples packed into structs, Aggregates that collect packs, and names for them."""
+"""Parts of compositions: tuples packed into structs, Aggregates that collect packs, and names for them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_FIELD = "none"
 
 
 def packable(columns: Sequence[Column]) -> bool:
-    """Return whether columns can be fields of a pack and keys of a group. Maps cannot always be compared."""
+    """Whether columns can be fields of a pack and keys of a group. Maps cannot always be compared."""
     plain = all(not any(sign in c.name for sign in "'\\`") for c in columns)
     return plain and not any((c.type or "").startswith(("MAP", "VARIANT")) for c in columns)
 

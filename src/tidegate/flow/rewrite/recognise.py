@@ -36,7 +36,7 @@ __all__ = ["optimize"]
 def optimize(flow: Plan) -> Plan:
     """Return the plan with every composition of Aggregates that is recognised replaced by the dedicated operators.
 
-    What comes out at each time stays the same. Rows no longer wait where a composition held them without need.
+    The rows of each time stay the same, but those that only a composition held back come out earlier.
     """
     flow = replace(flow, operators=tuple(map(as_explode, flow.operators)))
     for id_ in [operator.id for operator in flow]:
@@ -68,7 +68,7 @@ def _better(flow: Plan, id_: str) -> Plan | None:
 
 
 def _map(flow: Plan, last: PlanOperator) -> list[PlanOperator] | None:
-    """Recognise a pack of each row that is unpacked: a Filter, a Map, or both. Any key will do if it is not read."""
+    """Recognise rows that are packed and then unpacked: a Filter, a Map, or both. The key does not matter if unread."""
     embed = _unpacked(flow, last)
     if embed is None or not isinstance(last, plan.Select):
         return None
@@ -107,7 +107,7 @@ def _unpacked(flow: Plan, last: PlanOperator) -> plan.Aggregate | plan.WindowAgg
 
 @dataclass(frozen=True, slots=True)
 class _Pack:
-    """What a list has of each row that satisfies ``where``: fields by name, or one value."""
+    """An element of a list, which is made of each row that satisfies ``where``: a struct of fields, or one value."""
 
     fields: dict[str, Expression] | None
     value: str
@@ -136,9 +136,9 @@ def _on_rows(
         return None
     computed = {name: e for name, e in keys.items() if not e.is_column}
     if any(column.split(".")[0] == pack for e in computed.values() for column in e.columns):
-        # A key that reads a column of rows with the same name as the pack.
+        # A key reads a column that has the same name as the pack.
         return None
-    # Keys first: a field may have the name of a key, and be something else.
+    # Replace keys first: a field may have the name of a key, and another value.
     columns = {name: f"({e.sql})" for name, e in computed.items()}
     if packed.fields is None:
         columns[pack] = packed.value if output.sql == pack else f"({packed.value})"
@@ -149,7 +149,7 @@ def _on_rows(
 
 
 def _is_whole(outputs: list[Expression], schema: Schema) -> bool:
-    """Return whether a select gives the rows unchanged."""
+    """Whether a select gives the rows unchanged."""
     return [e.name for e in outputs if e.is_column] == [c.name for c in schema.data] and len(outputs) == len(
         schema.data
     )

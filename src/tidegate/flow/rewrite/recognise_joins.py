@@ -34,7 +34,7 @@ Embed = plan.Aggregate | plan.WindowAggregate
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """Two sides in one Aggregate: the rows of both, how they were given one type, and what reads the lists."""
+    """A chain that may be a Join: two sides, the selects that give them one type, the Aggregate, what follows it."""
 
     sides: tuple[PlanOperator, PlanOperator]
     tags: tuple[plan.Select, plan.Select]
@@ -43,7 +43,7 @@ class _Ends:
 
 
 def _ends(flow: Plan, last: PlanOperator) -> _Ends | None:
-    """Return the ends of a chain: an Aggregate of a union of two selects, some explodes and conditions, a select."""
+    """Return the chain that ends here: two selects, their union, an Aggregate, explodes and conditions, a select."""
     if not isinstance(last, plan.Select):
         return None
     behind: list[PlanOperator] = [last]
@@ -158,7 +158,7 @@ def _sided(sql: str) -> tuple[str, str] | None:
 
 
 def join_by_hand(flow: Plan, last: PlanOperator) -> list[PlanOperator] | None:
-    """Recognise two lists by key, of two sides that were given one type, unfolded into pairs, under whatever names."""
+    """Recognise a Join that a user wrote: two sides listed by key, and unfolded into pairs; names do not matter."""
     ends = _ends(flow, last)
     if ends is None or ends.embed.embeds or not _plainly_framed(ends.embed):
         return None
@@ -202,7 +202,7 @@ def join_by_hand(flow: Plan, last: PlanOperator) -> list[PlanOperator] | None:
 
 
 def _asks_of_lists(behind: list[PlanOperator]) -> bool:
-    """Return whether a condition reads a list that is exploded only after it: a whole list, and no row of it."""
+    """Whether a condition reads a list as a whole, because the list is exploded only after it."""
     exploded: set[str] = set()
     lists = {o.column for o in behind if isinstance(o, plan.Explode)}
     for operator in behind:
@@ -216,7 +216,7 @@ def _asks_of_lists(behind: list[PlanOperator]) -> bool:
 
 
 def _plainly_framed(embed: Embed) -> bool:
-    """Return whether an Aggregate is on times, or on windows that answer once."""
+    """Whether an Aggregate is on times, or on windows that answer once."""
     if isinstance(embed, plan.Aggregate):
         return True
     return isinstance(embed.frame, plan.WindowFrame) and not embed.frame.lateness

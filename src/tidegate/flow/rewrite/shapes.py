@@ -1,4 +1,4 @@
-"""What recognising compositions looks at: who reads what, calls in SQL text, lists that are collected, packs."""
+"""Helpers that recognise compositions: who reads an operator, calls in SQL text, lists that are collected, packs."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ Embed = plan.Aggregate | plan.WindowAggregate
 
 
 def only_reader(flow: Plan, operator: PlanOperator, reader: PlanOperator) -> bool:
-    """Return whether exactly one operator reads another."""
+    """Whether exactly one operator reads another."""
     readers = [o.id for o in flow.consumers(operator.id)]
     return readers == [reader.id] and all(sink.input != operator.id for sink in flow.sinks)
 
 
 def alone(flow: Plan, chain: Sequence[PlanOperator]) -> bool:
-    """Return whether each operator of a chain is read by the next one only."""
+    """Whether each operator of a chain is read by the next one only."""
     return all(only_reader(flow, a, b) for a, b in pairwise(chain))
 
 
 def is_there(flow: Plan, composition: Iterable[PlanOperator]) -> bool:
-    """Return whether a plan has all operators of a composition, each read by the others only; the last by anyone.
+    """Whether a plan has all operators of a composition, each read by the others only; the last by anyone.
 
     It does not matter whether there are loops: an unfold counts as an explode.
     """
@@ -59,7 +59,7 @@ def is_there(flow: Plan, composition: Iterable[PlanOperator]) -> bool:
 
 
 def feeds_lateness(flow: Plan, operator: PlanOperator) -> bool:
-    """Return whether late rows pass an operator on their way to a window with lateness; an Aggregate stops them."""
+    """Whether late rows pass an operator on their way to a window with lateness; an Aggregate stops them."""
     for reader in flow.consumers(operator.id):
         if getattr(getattr(reader, "frame", None), "lateness", 0):
             return True
@@ -76,7 +76,7 @@ def as_explode(operator: PlanOperator) -> PlanOperator:
 
 
 def is_embed(operator: PlanOperator) -> bool:
-    """Return whether an operator is an Aggregate whose instances are times: windows of one unit are (Lemma 1)."""
+    """Whether an operator is an Aggregate whose instances are times: windows of one unit are (Lemma 1)."""
     if isinstance(operator, plan.Aggregate):
         return True
     frame = operator.frame if isinstance(operator, plan.WindowAggregate) else None
@@ -100,7 +100,7 @@ def bound_to(sql: str, schema: Schema, name: str = "") -> Expression:
 
 
 def collected(call: AggregateCall) -> bool:
-    """Return whether a call lists values as they are, duplicates included."""
+    """Whether a call lists values as they are, duplicates included."""
     return call.definition.lists and not call.distinct and not call.rest
 
 
@@ -131,6 +131,6 @@ def fields_of(sql: str, schema: Schema) -> dict[str, Expression] | None:
 
 
 def _said(sql: str) -> str:
-    """Return what a literal says; nothing, if SQL is something else."""
+    """Return the text of a literal; an empty text if the SQL is something else."""
     tokens = Sql.of(sql).tokens
     return tokens[0].text if [token.kind for token in tokens] == [TokenType.STRING] else ""
