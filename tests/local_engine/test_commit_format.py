@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tidegate as tg
+from tidegate.engine import frontiers
 from tidegate.engine.commits.commit import Commit, Origin, Publication
 from tidegate.engine.marks import Marks, Seen
 from tidegate.engine.partitions import Beat
@@ -17,7 +18,8 @@ from tidegate.engine.shape import Shape, shape_of
 from tidegate.engine.storage import dataclass_json
 from tidegate.engine.storage.dataclass_json import as_object
 from tidegate.engine.storage.errors import BadCheckpoint
-from tidegate.engine.storage.log import Token
+from tidegate.engine.storage.files import Files
+from tidegate.engine.storage.log import Token, read_log
 from tidegate.engine.storage.manifest import FileEntry
 from tidegate.engine.storage.published import Outlet, Promise
 from tidegate.engine.storage.sealed import sealed, unsealed
@@ -126,6 +128,7 @@ def test_a_commit_of_an_earlier_version_is_read(flow: Plan) -> None:
     """It names no engine, no positions and no files, and its parts have fewer fields."""
     found, now = recorded("commit"), recorded_commit(flow)
     del found["engine"], found["positions"], found["aside"]
+    found["format"] = 1
     for publication in found["publish"]:
         del publication["files"]
     first, second = found["state"]["aggregate-1"][0]
@@ -171,6 +174,58 @@ PARTS, FOLLOWING = ("sources", "parts", "partitions"), ("sources", "followed", "
         (("sources", "arriving", "clock", "latest"), "91"),
         ((*FOLLOWING, "waiting", 0), [1, 9]),
         ((*FOLLOWING, "later", 0), 1),
+        ((*FOLLOWING, "later", 0), [1]),
+        ((*FOLLOWING, "later", 0), [1, 2, 3]),
+        ((*FOLLOWING, "later"), {}),
+        # Python would take each of these for a number, or for a list.
+        ((*OUTLET, "rows"), True),
+        ((*OUTLET, "rows"), 12.0),
+        ((*OUTLET, "rows"), float("nan")),
+        ((*FILE, 2), True),
+        (("batch",), False),
+        (("outputs", "out"), True),
+        (("outputs", "out"), None),
+        (("aside", "late/bounded"), 2.0),
+        (("aside",), None),
+        (("positions", "bounded"), None),
+        (("positions", "bounded", "kind"), None),
+        (("positions", "bounded", "at"), 3),
+        (("state", "aggregate-1"), {}),
+        (("state", "aggregate-1", 0), {}),
+        (("state", "aggregate-1", 0), None),
+        (("state", "aggregate-1", 0), "ab"),
+        (("state", "aggregate-1", 0, 0), "ab"),
+        (("state", "aggregate-1", 0, 0), {"path": "state/a", "rows": 4}),
+        (("publish", 0), None),
+        (("publish", 0), []),
+        (("sources", "bounded"), None),
+        (("sources", "bounded", "rows"), None),
+        (("sources", "bounded", "late"), True),
+        (("sources", "bounded", "frontier"), None),
+        (("sources", "bounded", "frontier"), {}),
+        (("sources", "bounded", "frontier", 0), [3]),
+        (("sources", "bounded", "frontier"), [[3, 1], [4, 2]]),
+        (("sources", "bounded", "frontier", 0, 0), 3.0),
+        (("sources", "bounded", "frontier", 0, 0), True),
+        (("sources", "bounded", "frontier", 0, 0), None),
+        (("sources", "bounded", "frontier", 0, 0), "SOON"),
+        (("sources", "behind", "frontier", 0, 0), 10**30),
+        (("sources", "sides", "frontier", 0, 0), "middle"),
+        (("sources", "sides", "frontier", 1, 1), 3.5),
+        (("sources", "bounded", "greatest"), "52"),
+        (("sources", "bounded", "greatest"), {}),
+        (("sources", "bounded", "greatest"), [5]),
+        (("sources", "bounded", "greatest", 0), 5.5),
+        (("sources", "bounded", "greatest", 0), None),
+        (("sources", "sides", "greatest"), [8]),
+        (("sources", "ticking", "tick"), "120"),
+        (("sources", "arriving", "clock"), {}),
+        (("sources", "arriving", "clock"), 0),
+        (("sources", "behind", "clock"), []),
+        ((*PARTS, "by"), None),
+        ((*PARTS, "members", 0, 1), [30, 30]),
+        ((*PARTS, "members", 0, 1), []),
+        (PARTS, []),
     ],
 )
 def test_a_value_of_another_type_is_refused(flow: Plan, path: tuple[Any, ...], value: Any) -> None:
@@ -178,13 +233,14 @@ def test_a_value_of_another_type_is_refused(flow: Plan, path: tuple[Any, ...], v
     found = recorded("commit")
     *places, last = path
     inside(found, places)[last] = value
-    with pytest.raises(BadCheckpoint, match=r"expected .* in a checkpoint, got"):
+    with pytest.raises(BadCheckpoint, match=r"expected (.* in a checkpoint|a frontier with times of .*), got"):
         Commit.from_json(flow, found)
 
 
 @pytest.mark.parametrize(
     "place",
     [
+        ("publish", 0),
         OUTLET,
         ("publish", 1),
         ("token",),
@@ -195,7 +251,7 @@ def test_a_value_of_another_type_is_refused(flow: Plan, path: tuple[Any, ...], v
 )
 def test_a_field_that_is_missing_is_refused(flow: Plan, place: tuple[Any, ...]) -> None:
     """Whichever it is; a default of the class is not taken for it."""
-    optional = {"by", "files"}
+    optional = {"by"}
     for name in inside(recorded("commit"), place).keys() - optional:
         found = recorded("commit")
         del inside(found, place)[name]
@@ -203,9 +259,68 @@ def test_a_field_that_is_missing_is_refused(flow: Plan, place: tuple[Any, ...]) 
             Commit.from_json(flow, found)
 
 
-def test_without_the_checks_of_types_wrong_values_are_read(flow: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests above can fail: a reader that takes values as they are lets them through."""
+@pytest.mark.parametrize("name", ["frontier", "shown", "rows", "late", "rejected", "watermarks"])
+def test_a_source_that_lacks_a_key_is_refused_with_its_name(flow: Plan, name: str) -> None:
+    """The error says which source it is, and which key."""
     found = recorded("commit")
-    found["outlets"]["out"]["rows"] = "12"
-    monkeypatch.setattr(dataclass_json, "_read", lambda _, value: value)
-    assert Commit.from_json(flow, found).outlets["out"].rows == "12"  # type: ignore[comparison-overlap]
+    del found["sources"]["marked"][name]
+    with pytest.raises(BadCheckpoint, match=rf"got one without {name}: [\s\S]*at: source 'marked'"):
+        Commit.from_json(flow, found)
+
+
+def test_a_commit_with_fewer_sources_is_refused(flow: Plan) -> None:
+    """Sources are matched by position, so each after the missing one would get the marks of another."""
+    found = recorded("commit")
+    del found["sources"]["parts"]
+    with pytest.raises(BadCheckpoint, match="expected 10 sources in a checkpoint, got"):
+        Commit.from_json(flow, found)
+
+
+def test_a_state_that_is_missing_is_refused_unless_the_input_has_ended(flow: Plan) -> None:
+    """It would be taken for a state without rows."""
+    found = recorded("commit") | {"ended": False}
+    found["flow"]["state"] = {"aggregate-1": "aggregate", "fold-2": "fold"}
+    assert set(Commit.from_json(flow, found).state) == {"aggregate-1", "fold-2"}
+    del found["state"]["fold-2"]
+    with pytest.raises(BadCheckpoint, match=r"expected the state of fold-2 in a checkpoint, got only .*aggregate-1"):
+        Commit.from_json(flow, found)
+    assert set(Commit.from_json(flow, found | {"ended": True}).state) == {"aggregate-1"}
+
+
+@pytest.mark.parametrize("name", ["engine", "positions", "aside"])
+def test_a_commit_of_this_format_has_what_earlier_ones_lack(tmp_path: Path, name: str) -> None:
+    """Without it, the run would go on as one of another engine, or from the beginning of its sources."""
+    found = recorded("commit") | {"ended": False}
+    del found[name]
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "8").write_text(sealed(found))
+    with pytest.raises(BadCheckpoint, match=f"commits/8, .* got an object without '{name}'"):
+        read_log(Files(tmp_path))
+    (tmp_path / "commits" / "8").write_text(sealed(found | {"format": 1}))
+    assert read_log(Files(tmp_path)).number == 8
+
+
+@pytest.mark.parametrize(
+    "text", ['{"beat": 1.5, "at": 2}', '{"beat": Infinity, "at": 2}', '{"beat": true, "at": 2}', "[]"]
+)
+def test_a_beat_that_is_no_number_is_refused(text: str) -> None:
+    """It is not rounded."""
+    with pytest.raises(BadCheckpoint, match="expected a beat of the clock"):
+        Beat.parse(text)
+
+
+def test_without_the_checks_of_types_wrong_values_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests above can fail: a reader that takes values as they are lets them through."""
+    found = recorded("commit")["outlets"]["out"] | {"rows": True}
+    monkeypatch.setattr(dataclass_json, "value_from_json", lambda _type, value, _what: value)
+    assert dataclass_json.from_object(Outlet, found).rows is True
+
+
+def test_without_the_comparison_of_texts_a_frontier_is_rounded(flow: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests above can fail: 3.5 would be read as 3, which is another frontier."""
+    found = recorded("commit")
+    found["sources"]["bounded"]["frontier"][0] = [3.5, 1]
+    with pytest.raises(BadCheckpoint, match="expected a frontier with times of v, w"):
+        Commit.from_json(flow, found)
+    monkeypatch.setattr(frontiers.json, "dumps", lambda _: "")
+    assert list(Commit.from_json(flow, found).marks["bounded"].frontier) == [(3, 1)]

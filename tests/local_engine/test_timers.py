@@ -102,7 +102,10 @@ class AtTheEnd(Asking):
 
 
 BROKEN = {
-    "a time that is not later": (Asking(1), "expected a timer from Asking at a time strictly above 1, the time of this"),
+    "a time that is not later": (
+        Asking(1),
+        "expected a timer from Asking at a time strictly above 1, the time of this",
+    ),
     "a call without rows": (Asking(4), "expected no timer from Asking in its call at 4, which has no rows, got Timer"),
     "no time": (Asking("soon"), "expected a timer from Asking at a time strictly above 1"),
     "undeclared": (Undeclared(4), "expected no timer from Undeclared here, got Timer"),

@@ -12,10 +12,12 @@ from rich.table import Table
 
 from tidegate.cli.app import app
 from tidegate.cli.output import plain, say
-from tidegate.engine.commits.commit import Origin, origin_in
+from tidegate.engine.commits.commit import Origin, origin_in, states_in
 from tidegate.engine.frontiers import frontier_from_json
+from tidegate.engine.marks import CommittedMarks
+from tidegate.engine.storage.dataclass_json import value_from_json
 from tidegate.engine.storage.errors import BadCheckpoint
-from tidegate.engine.storage.state import State
+from tidegate.engine.storage.log import in_file_of
 from tidegate.engine.times import parse_time
 from tidegate.errors import TidegateError
 from tidegate.live.checkpoint import Checkpoint, checkpoint_at, times_of_source
@@ -34,10 +36,13 @@ def inspect(checkpoint: Directory) -> None:
     found = checkpoint_at(checkpoint)
     commit = found.committed()
     ended = "; its input has ended" if commit["ended"] else ""
-    origin = origin_in(commit)
+    with in_file_of(found.files, commit):
+        name = value_from_json(str, commit["flow"].get("name"), "the name of the flow")
+        origin = origin_in(commit)
+        tables = [_sources(commit), *([_positions(commit, origin)] if origin.positions else []), _state(commit)]
     engine = {"spark": "on Spark", "local": "on the local engine"}.get(origin.engine, "")
-    say(f"flow {commit['flow']['name']}: step {commit['step']}, {engine}{ended}", console=console)
-    console.print(_sources(commit), *([_positions(commit, origin)] if origin.positions else []), _state(commit))
+    say(f"flow {name}: step {commit['step']}, {engine}{ended}", console=console)
+    console.print(*tables)
     if who := found.holder():
         say(f"held by {who.name}", console=console)
 
@@ -67,9 +72,11 @@ def _holding_back(commit: Mapping[str, Any], time: list[str]) -> list[str]:
             # Sources that are not joined may have times of different types.
             wrong.append(error)
             continue
-        if any(schema.order.le(f, t) for f in frontier_from_json(schema, marks["frontier"])):
-            because = f": {marks['because']}" if marks["because"] else ""
-            lines.append(f"source {name} may still give rows from {marks['shown']} on{because}")
+        known = CommittedMarks.of(name, marks)
+        if any(schema.order.le(f, t) for f in frontier_from_json(schema, known.frontier)):
+            # The first versions did not write the reason.
+            because = f": {marks['because']}" if marks.get("because") else ""
+            lines.append(f"source {name} may still give rows from {known.shown} on{because}")
     if len(wrong) == len(commit["sources"]):
         raise wrong[0]
     return lines
@@ -90,16 +97,18 @@ def _paths(found: Checkpoint, sink: str, time: list[str]) -> list[str]:
 
 def _sources(commit: Mapping[str, Any]) -> Table:
     table = Table("source", "not complete from", "rows", "late", "rejected", "watermarks")
-    for name, marks in commit["sources"].items():
-        counts = (f"{marks[kind]:,}" for kind in ("rows", "late", "rejected", "watermarks"))
-        table.add_row(plain(name), plain(marks["shown"]), *counts)
+    for name, found in commit["sources"].items():
+        marks = CommittedMarks.of(name, found)
+        counts = (f"{count:,}" for count in (marks.rows, marks.late, marks.rejected, marks.watermarks))
+        table.add_row(plain(name), plain(marks.shown), *counts)
     return table
 
 
 def _positions(commit: Mapping[str, Any], origin: Origin) -> Table:
     """Return a table of how far the local engine has read each source. Spark keeps its positions in its own log."""
     table = Table("source", "read from", "up to")
-    names = {input_: name for name, input_ in commit["flow"]["origins"].items()}
+    origins = value_from_json(Mapping[str, str], commit["flow"].get("origins"), "the sources of the flow")
+    names = {input_: name for name, input_ in origins.items()}
     for input_, position in origin.positions.items():
         at = ", ".join(f"{what} {value}" for what, value in (position["at"] or {}).items())
         table.add_row(plain(names.get(input_, input_)), plain(position["kind"]), plain(at))
@@ -108,7 +117,7 @@ def _positions(commit: Mapping[str, Any], origin: Origin) -> Table:
 
 def _state(commit: Mapping[str, Any]) -> Table:
     table = Table("state", "input", "rows", "parts")
-    for key, states in commit["state"].items():
-        for port, state in enumerate(map(State.from_json, states)):
+    for key, states in states_in(commit).items():
+        for port, state in enumerate(states):
             table.add_row(plain(key), str(port), f"{state.rows:,}", str(len(state.parts)))
     return table

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any, TypeAlias
 
 from tidegate.engine.units import number, to_units
 from tidegate.flow import sqltypes
+from tidegate.flow.errors import BadInput
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, units
 from tidegate.time import BOTTOM, TOP, Antichain, Bound
@@ -133,11 +135,28 @@ def frontier_to_json(schema: Schema, frontier: Iterable[Any]) -> list[list[Any]]
     return [time_to_json(schema, t) for t in sorted(frontier, key=schema.order.key)]
 
 
-def frontier_from_json(schema: Schema, elements: Iterable[Sequence[Any]]) -> Frontier:
-    """Return the frontier from JSON."""
-    if at := schema.coordinates:
-        return Antichain(schema.order, at.read_frontier(elements))
-    return Antichain(schema.order, [time_from_json(schema, element) for element in elements])
+def frontier_from_json(schema: Schema, elements: Sequence[Sequence[Any]]) -> Frontier:
+    """Return the frontier from JSON; raise if it is not one that `frontier_to_json` could have returned."""
+    at = schema.coordinates
+    try:
+        if at:
+            again = [at.written(at.read(element)) for element in elements]
+            found = at.read_frontier(elements)
+        else:
+            found = [time_from_json(schema, element) for element in elements]
+            again = [time_to_json(schema, t) for t in found]
+        # The texts are compared, since 1, 1.0 and True are equal in Python.
+        if json.dumps(again) == json.dumps(elements):
+            return Antichain(schema.order, found)
+    except BadInput:
+        # The order of the user lacks an element.
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        pass
+    raise BadInput(
+        f"expected a frontier with times of {', '.join(schema.time)}, got {str(elements)[:80]!r}",
+        hint="it was changed after it was written: restore its file from a copy",
+    )
 
 
 def shown(schema: Schema, frontier: Iterable[Any]) -> str:

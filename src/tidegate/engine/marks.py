@@ -8,12 +8,36 @@ from typing import Any
 
 from tidegate.engine.frontiers import Frontier, frontier_from_json, frontier_to_json, settled, shown, start_of
 from tidegate.engine.policies import Seen, policy_of
+from tidegate.engine.storage.dataclass_json import from_object
+from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
 from tidegate.time import Antichain
 
-__all__ = ["Marks", "Seen"]
+__all__ = ["CommittedMarks", "Marks", "Seen"]
 
 _COUNTS = ("rows", "late", "rejected", "watermarks")
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedMarks:
+    """What a commit says of a source, whichever version wrote it. It can be read without the flow."""
+
+    #: As `frontier_to_json` returns it, and as text for people.
+    frontier: tuple[Any, ...]
+    shown: str
+    rows: int
+    late: int
+    rejected: int
+    watermarks: int
+
+    @classmethod
+    def of(cls, name: str, found: Mapping[str, Any]) -> CommittedMarks:
+        """Return the marks of the source ``name`` from JSON."""
+        try:
+            return from_object(cls, found)
+        except BadCheckpoint as error:
+            raise error.at(f"source {name!r}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +85,13 @@ class Marks:
     def from_json(cls, source: Source, found: Mapping[str, Any]) -> Marks:
         """Return the marks from a commit. The source may have another strategy now than it had then."""
         policy = policy_of(source)
-        memory = policy.from_json(found)
-        counts = {name: found[name] for name in _COUNTS}
-        return cls(
-            frontier_from_json(source.schema, found["frontier"]), policy.start() if memory is None else memory, **counts
-        )
+        known = CommittedMarks.of(source.id, found)
+        try:
+            memory = policy.from_json(found)
+            frontier = frontier_from_json(source.schema, known.frontier)
+        except BadCheckpoint as error:
+            raise error.at(f"source {source.id!r}") from None
+        except BadInput as error:
+            raise BadCheckpoint(error.what, hint=error.hint).at(f"source {source.id!r}") from None
+        counts = {name: getattr(known, name) for name in _COUNTS}
+        return cls(frontier, policy.start() if memory is None else memory, **counts)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tidegate.engine.keys import is_unambiguous
-from tidegate.engine.storage.dataclass_json import as_object, from_object
+from tidegate.engine.storage.dataclass_json import as_object, from_object, value_from_json
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.sealed import sealed, unsealed
 from tidegate.flow.schema import Column
@@ -45,8 +45,8 @@ class Beat:
         """Return the beat from a line of JSON. Those of earlier versions have no checksum."""
         try:
             found = unsealed(text, required=False)
-            return cls(int(found["beat"]), int(found["at"]))
-        except (ValueError, KeyError, TypeError):
+            return from_object(cls, {"number": found.get("beat"), "at": found.get("at")})
+        except ValueError:
             raise BadCheckpoint(
                 f"expected a beat of the clock in a file in clock of the checkpoint, got {text!r}",
                 hint=UNREADABLE_BEAT,
@@ -149,10 +149,11 @@ class Partitions:
         no two values can have the same text.
         """
         partitions = from_object(cls, found)
+        column = value_from_json(str, found.get("by", by.name), "the column of partitions")
         if "by" not in found and not all(is_unambiguous(m.value, by.type or "") for m in partitions.members):
             raise BadCheckpoint(
                 f"expected partitions that can be told apart, and the checkpoint has values of {by} as texts that "
                 "several values may share: an earlier version wrote them so",
                 hint="begin with a new checkpoint and other outputs",
             )
-        return partitions if found.get("by", by.name) == by.name else replace(partitions, members=())
+        return partitions if column == by.name else replace(partitions, members=())

@@ -11,6 +11,7 @@ from typing import Any
 
 from tidegate.engine.orders import coordinates_in
 from tidegate.engine.shape import Shape
+from tidegate.engine.storage.dataclass_json import value_from_json
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Holder, holding
@@ -133,7 +134,9 @@ def checkpoint_at(path: str | Path) -> Checkpoint:
 
 def times_of_source(commit: Mapping[str, Any], name: str) -> Schema:
     """Return the time columns of a source, with their order, from a commit."""
-    columns = tuple(Column(column, type_) for column, type_ in commit["sources"][name]["time"])
+    found = value_from_json(Mapping[str, Any], commit["sources"][name], f"the marks of source {name}")
+    times = value_from_json(tuple[tuple[str, str | None], ...], found.get("time"), f"the time of source {name}")
+    columns = tuple(Column(column, type_) for column, type_ in times)
     at = coordinates_in(name, columns, commit["flow"])
     return Schema(at.columns, at.names, at) if at else Schema(columns, tuple(column.name for column in columns))
 

@@ -23,11 +23,11 @@ def snapshot(view: View, *, after: float = 0.0) -> dict[str, Any]:
     """Return all that the page shows of a run. Steps are those that ended after ``after``, in Unix seconds."""
     commit, description = view.commit, view.description
     whole: Mapping[str, Any] = description.whole if description else {}
-    engine = (origin_in(commit).engine if commit else "") or whole.get("engine", "")
+    engine = view.attempt("the engine", lambda: origin_in(commit).engine if commit else "", "")
     held = view.attempt("the state", lambda: _held(view), {})
     return {
         "flow": whole.get("flow") or (commit["flow"].get("name", "") if commit else ""),
-        "engine": engine,
+        "engine": engine or whole.get("engine", ""),
         "state": view.state,
         "holder": view.holder.name if view.holder else "",
         "step": commit["step"] if commit else None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tidegate.engine.marks import Marks
-from tidegate.engine.storage.dataclass_json import as_object, from_object
+from tidegate.engine.storage.dataclass_json import as_object, from_object, not_as_written, value_from_json
 from tidegate.engine.storage.errors import Superseded
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.log import FORMAT, NOBODY, Token, append
@@ -16,7 +16,7 @@ from tidegate.engine.storage.published import Outlet
 from tidegate.engine.storage.state import Part, State
 from tidegate.flow.plan import Plan
 
-__all__ = ["Commit", "Origin", "Publication", "origin_in", "publications_in", "write_commit"]
+__all__ = ["Commit", "Origin", "Publication", "origin_in", "publications_in", "states_in", "write_commit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,14 @@ class Origin:
     offsets: str = ""
     #: How far the local engine has read each source.
     positions: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """How far the local engine has read a source: what kind of source it is, and the position in its terms."""
+
+    kind: str
+    at: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +111,14 @@ class Commit:
         return cls(
             found["step"],
             origin_in(found),
-            # Sources are matched by position, since they may have been renamed.
-            {s.id: Marks.from_json(s, marks) for s, marks in zip(flow.sources, found["sources"].values(), strict=True)},
-            {key: tuple(map(State.from_json, states)) for key, states in found["state"].items()},
+            _marks_in(flow, found),
+            states_in(found),
             publications_in(found),
-            found["outputs"],
+            value_from_json(Mapping[str, int], found["outputs"], "the rows of each sink"),
             found["flow"],
             found["ended"],
             {sink: from_object(Outlet, outlet) for sink, outlet in found["outlets"].items()},
-            found.get("aside", {}),
+            value_from_json(Mapping[str, int], found.get("aside", {}), "the rows that were set aside"),
             found["number"],
             from_object(Token, found["token"]),
         )
@@ -119,12 +126,40 @@ class Commit:
 
 def origin_in(commit: Mapping[str, Any]) -> Origin:
     """Return the origin from the JSON of a commit. Those of earlier formats were all made on Spark."""
-    return from_object(Origin, {"engine": "spark", "positions": {}} | dict(commit))
+    earlier = {"engine": "spark", "positions": {}} if commit["format"] < 3 else {}
+    origin = from_object(Origin, earlier | dict(commit))
+    for position in origin.positions.values():
+        from_object(_Position, position)
+    return origin
 
 
 def publications_in(commit: Mapping[str, Any]) -> tuple[Publication, ...]:
     """Return the publications from the JSON of a commit. Those of the first format do not list their files."""
-    return tuple(from_object(Publication, {"files": []} | found) for found in commit["publish"])
+    earlier: dict[str, Any] = {"files": []} if commit["format"] == 1 else {}
+    found = value_from_json(tuple[Mapping[str, Any], ...], commit["publish"], "the publications")
+    return tuple(from_object(Publication, earlier | publication) for publication in found)
+
+
+def states_in(commit: Mapping[str, Any]) -> dict[str, tuple[State, ...]]:
+    """Return the states from the JSON of a commit.
+
+    A state that is missing would be taken for one without rows, so those of all operators must be there. After the end
+    of the input there are none.
+    """
+    found = value_from_json(Mapping[str, tuple[Any, ...]], commit["state"], "the states")
+    named = value_from_json(Mapping[str, Any], commit["flow"].get("state", {}), "the operators with state")
+    missing = [key for key in named if key not in found]
+    if missing and not commit["ended"]:
+        raise not_as_written(f"the state of {', '.join(missing)}", list(found), "only ")
+    return {key: tuple(map(State.from_json, states)) for key, states in found.items()}
+
+
+def _marks_in(flow: Plan, commit: Mapping[str, Any]) -> dict[str, Marks]:
+    """Return the marks by source. Sources are matched by position, since they may have been renamed."""
+    sources, found = flow.sources, commit["sources"]
+    if len(sources) != len(found):
+        raise not_as_written(f"{len(sources)} sources", list(found))
+    return {s.id: Marks.from_json(s, marks) for s, marks in zip(sources, found.values(), strict=True)}
 
 
 def write_commit(files: Files, flow: Plan, commit: Commit, *, before: int, midway: Callable[[], None]) -> Commit:

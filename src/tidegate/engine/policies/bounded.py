@@ -11,7 +11,7 @@ from tidegate.engine.frontiers import Frontier, shown
 from tidegate.engine.partitions import Beat, Partitions, period
 from tidegate.engine.policies.policy import LATE, ON_TIME, Policy, Seen, completed, time_from
 from tidegate.engine.relation import Call
-from tidegate.engine.storage.errors import BadCheckpoint
+from tidegate.engine.storage.dataclass_json import value_from_json
 from tidegate.flow.plan import Source
 from tidegate.flow.spans import from_units, within
 from tidegate.flow.sqltypes import quoted
@@ -30,6 +30,8 @@ class Delayed(Policy[Greatest]):
     def __init__(self, source: Source, bounded: Bounded) -> None:
         super().__init__(source)
         self.delays = bounded.delays
+        #: The type of what is remembered.
+        self._memory: Any = _times_of(source) | None
 
     def observes(self) -> dict[str, Call]:
         """Return aggregates for the greatest times."""
@@ -54,12 +56,16 @@ class Delayed(Policy[Greatest]):
 
     def from_json(self, found: Mapping[str, Any]) -> Greatest | None:
         """Return the greatest times."""
-        greatest = found.get("greatest")
-        return None if greatest is None else tuple(greatest)
+        greatest: Greatest | None = value_from_json(self._memory, found.get("greatest"), "the greatest times")
+        return greatest
 
 
 class OnSides(Delayed):
     """A bound for each side of a sum of orders. The rows of one side move only the bound of that side."""
+
+    def __init__(self, source: Source, bounded: Bounded) -> None:
+        super().__init__(source, bounded)
+        self._memory = tuple[int | None, int | None] | None
 
     def observes(self) -> dict[str, Call]:
         """Return aggregates for the greatest value of each side."""
@@ -154,10 +160,15 @@ class ByPartition(Policy[Partitions]):
         """Return the partitions."""
         if found.get("partitions") is None:
             return None
-        try:
-            return Partitions.from_json(found["partitions"], self.by)
-        except BadCheckpoint as error:
-            raise error.at(f"source {self.source.id!r}") from None
+        partitions = Partitions.from_json(found["partitions"], self.by)
+        for member in partitions.members:
+            value_from_json(_times_of(self.source), list(member.greatest), f"the greatest times of {member.value}")
+        return partitions
+
+
+def _times_of(source: Source) -> Any:
+    """Return the type of a tuple with a number of units for each time column."""
+    return tuple[(int,) * len(source.schema.time)]  # type: ignore[misc]
 
 
 def _less(greatest: Sequence[int], delays: Sequence[int]) -> Greatest:

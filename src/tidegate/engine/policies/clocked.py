@@ -15,7 +15,7 @@ from tidegate.engine.frontiers import Frontier
 from tidegate.engine.partitions import Beat
 from tidegate.engine.policies.policy import Policy, Seen, completed, time_from
 from tidegate.engine.relation import Call
-from tidegate.engine.storage.dataclass_json import as_object, from_object
+from tidegate.engine.storage.dataclass_json import as_object, from_object, value_from_json
 from tidegate.flow.plan import Source
 from tidegate.time import complete_times
 
@@ -73,7 +73,7 @@ class ByArrival(Policy[ClockReading]):
 
     def from_json(self, found: Mapping[str, Any]) -> ClockReading | None:
         """Return the reading of the clock."""
-        return from_object(ClockReading, found["clock"]) if found.get("clock") else None
+        return from_object(ClockReading, found["clock"]) if found.get("clock") is not None else None
 
 
 class ByTicks(Policy[int]):
@@ -101,7 +101,7 @@ class ByTicks(Policy[int]):
 
     def from_json(self, found: Mapping[str, Any]) -> int | None:
         """Return the last tick."""
-        tick: int | None = found.get("tick")
+        tick: int | None = value_from_json(int | None, found.get("tick"), "the last tick")
         return tick
 
 
@@ -170,6 +170,6 @@ class BehindClock(Policy[_WithClock]):
 
     def from_json(self, found: Mapping[str, Any]) -> _WithClock:
         """Return the reading of the clock, and what the other strategy remembers."""
-        clock = from_object(ClockReading, found["clock"]) if found.get("clock") else ClockReading()
+        clock = from_object(ClockReading, found["clock"]) if found.get("clock") is not None else ClockReading()
         other = self.other.from_json(found)
         return _WithClock(clock, self.other.start() if other is None else other)

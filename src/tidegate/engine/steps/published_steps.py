@@ -9,7 +9,7 @@ from tidegate.engine.storage.dataclass_json import from_object
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.identity import checkpoint_id
-from tidegate.engine.storage.log import last_commit
+from tidegate.engine.storage.log import in_file_of, last_commit
 from tidegate.engine.storage.published import Outlet
 
 __all__ = ["committed_steps"]
@@ -30,8 +30,10 @@ def committed_steps(files: Files) -> tuple[str, list[str]]:
     commit = last_commit(checkpoint)
     if commit is None:
         return owner["schema"], []
-    own = [p for p in publications_in(commit) if _is_in(files, p)]
-    outlets = [from_object(Outlet, outlet) for outlet in commit["outlets"].values()]
+    with in_file_of(checkpoint, commit):
+        publications = publications_in(commit)
+        outlets = [from_object(Outlet, outlet) for outlet in commit["outlets"].values()]
+    own = [p for p in publications if _is_in(files, p)]
     totals = [outlet.rows for outlet in outlets if outlet.root == files.root]
     found = checked_steps(files, "", commit["step"], {p.name: p for p in own}, totals[0] if totals else None)
     return owner["schema"], found

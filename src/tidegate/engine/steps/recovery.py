@@ -15,8 +15,9 @@ from tidegate.engine.steps.cleaning import sweep
 from tidegate.engine.steps.owner import check_owned
 from tidegate.engine.steps.prepared import Prepared
 from tidegate.engine.steps.publishing import publish
-from tidegate.engine.storage.errors import CheckpointClosed
+from tidegate.engine.storage.errors import BadCheckpoint, CheckpointClosed
 from tidegate.engine.storage.lock import Lock
+from tidegate.engine.storage.log import in_file_of
 from tidegate.engine.storage.state import check_part
 from tidegate.engine.zones import check_zones
 
@@ -31,7 +32,9 @@ def recover(run: Prepared, found: Mapping[str, Any], lock: Lock | None) -> Commi
     """Return the last commit, after publishing what was not published and deleting leftovers."""
     check_orders(run.flow, found["flow"])
     check_meaning(run.flow, found["flow"], run.meaning)
-    commit = upgraded(run.files, Commit.from_json(run.flow, found), found["format"])
+    with in_file_of(run.files, found):
+        read = Commit.from_json(run.flow, found)
+    commit = upgraded(run.files, read, found["format"])
     check_grown(run.flow, commit, found["flow"])
     check_zones(run, commit, found["flow"].get("zones", {}))
     run.probe("checking", commit.step)
@@ -50,6 +53,15 @@ def recover(run: Prepared, found: Mapping[str, Any], lock: Lock | None) -> Commi
 
 def _check(run: Prepared, commit: Commit) -> None:
     """Raise if the state that a commit names is damaged, or if outputs have steps after it."""
+    for own in run.kept.values():
+        found = commit.state.get(own.key, ())
+        if len(found) != own.keeper.ports:
+            raise BadCheckpoint(
+                f"expected {own.keeper.ports} states of {own.key} in the last commit of {run.files.root}, "
+                f"got {len(found)}",
+                hint="it was changed after it was written: restore it from a copy, or begin with a new checkpoint and "
+                "other outputs",
+            )
     for part in commit.parts:
         check_part(run.files, part, whole=True)
     for directory in [*run.asides.values(), *(f"output/{sink.name}" for sink in run.flow.sinks)]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tidegate.engine.commits.by_step import PENDING
 from tidegate.engine.commits.commit import Commit
+from tidegate.engine.commits.whole import check_whole
 from tidegate.engine.outputs import Output
 from tidegate.engine.steps.cleaning import sweep_attempts
 from tidegate.engine.steps.host import Host
@@ -61,6 +62,7 @@ def resumed(
         lock.check()
     found = log.commit
     if found:
+        check_whole(files, found)
         _check_engine(host, files, found)
     options: dict[str, Any] = {"allow_pickle": allow_pickle, "fold_from": fold_from, "probe": probe}
     run = prepared(flow, host, files, outputs, found["flow"] if found else None, **options)

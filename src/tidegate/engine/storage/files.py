@@ -256,6 +256,7 @@ def _difference(found: Any, keys: Mapping[str, Any]) -> str:
     for key, type_ in keys.items():
         if key not in found:
             return f"an object without {key!r}"
-        if not isinstance(found[key], type_):
+        # In Python, True and False are ints, too.
+        if not isinstance(found[key], type_) or (isinstance(found[key], bool) and type_ is not bool):
             return f"{found[key]!r} ({type(found[key]).__name__}) for {key!r}"
     return ""

@@ -11,16 +11,29 @@ number of its step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from tidegate.engine.storage.dataclass_json import as_object, from_object
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
 
-__all__ = ["FORMAT", "NOBODY", "Log", "Token", "append", "last_commit", "read_log", "sweep_log", "write_fence"]
+__all__ = [
+    "FORMAT",
+    "NOBODY",
+    "Log",
+    "Token",
+    "append",
+    "in_file_of",
+    "last_commit",
+    "read_log",
+    "sweep_log",
+    "write_fence",
+]
 
 _KEPT = 100
 #: The format of new records. Earlier formats can be read (`upgrade.py`). Commits of the first format name directories
@@ -41,6 +54,8 @@ _COMMIT: dict[str, Any] = {
     "ended": bool,
     "outlets": dict,
 }
+#: What commits have only from some format on.
+_SINCE: dict[int, dict[str, Any]] = {2: {"aside": dict}, 3: {"engine": str, "positions": dict}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +95,15 @@ def read_log(files: Files) -> Log:
 def last_commit(files: Files) -> Mapping[str, Any] | None:
     """Return the last commit as JSON; None if there is none."""
     return read_log(files).commit
+
+
+@contextmanager
+def in_file_of(files: Files, commit: Mapping[str, Any]) -> Iterator[None]:
+    """Name the file of a commit in errors about what it contains."""
+    try:
+        yield
+    except BadCheckpoint as error:
+        raise error.at(files.path(f"commits/{commit['number']}")) from None
 
 
 def append(
@@ -137,7 +161,8 @@ def _record(files: Files, number: int) -> dict[str, Any]:
             f"expected a commit of format {FORMAT} in {files.path(name)}, got one of format {found['format']}",
             hint="another version of Tidegate wrote it: go on with that one",
         )
-    keys = _FENCE if "fence" in found else _COMMIT
+    since = [keys for first, keys in _SINCE.items() if first <= found["format"]]
+    keys = _FENCE if "fence" in found else reduce(or_, since, _COMMIT)
     if found["format"] == 1:
         files.expect(name, "a commit", found, keys)
     else:

@@ -13,6 +13,7 @@ from typing import Any
 
 from tidegate.engine.frontiers import Frontier, frontier_from_json, frontier_to_json, parts_of, start_of
 from tidegate.engine.storage.dataclass_json import as_object, from_object
+from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.sealed import sealed, unsealed
 from tidegate.flow.errors import BadInput
@@ -78,7 +79,12 @@ class Outlet:
         return not all(map(self._before(schema).reaches, frontier))
 
     def _before(self, schema: Schema) -> Frontier:
-        return start_of(schema) if self.frontier is None else frontier_from_json(schema, self.frontier)
+        if self.frontier is None:
+            return start_of(schema)
+        try:
+            return frontier_from_json(schema, self.frontier)
+        except BadInput as error:
+            raise BadCheckpoint(error.what, hint=error.hint).at(f"the output in {self.root}") from None
 
     @property
     def promise(self) -> Promise:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidegate.engine.storage.dataclass_json import as_list, from_list
+from tidegate.engine.storage.dataclass_json import as_list, from_list, value_from_json
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.manifest import FileEntry, check_files
 
@@ -75,7 +75,12 @@ class State:
         >>> State.from_json([["a", 2, [9]], ["b", 1, [7], [7], [["f", 90, 1, 12, 34]]]]).parts
         (Part(path='a', rows=2, last=(9,), first=None), Part(path='b', rows=1, last=(7,), first=(7,)))
         """
-        return cls(tuple(from_list(Part, [*part, *(None, None, [])[len(part) - 2 :]]) for part in found))
+        parts = value_from_json(tuple[Any, ...], found, "the parts of a state")
+        return cls(tuple(from_list(Part, _with_all_fields(part)) for part in parts))
+
+
+def _with_all_fields(part: Any) -> Any:
+    return [*part, *(None, None, [])[len(part) - 2 :]] if isinstance(part, list) and len(part) >= 2 else part
 
 
 def fold_from(parts: Sequence[Part]) -> int:
