@@ -140,7 +140,7 @@ def test_what_depends_on_a_zone_is_refused_in_others_than_utc(expression: str) -
     """By name, at the start; and in UTC, before and after, it is not."""
     rows = pa.table({name: pa.array([], type_) for name, type_ in ZONED_TYPES.items()})
     for _ in range(2):
-        with pytest.raises(NotSupported, match=r"(?s)depends on the zone of the flow.*flow 'zoned'"):
+        with pytest.raises(NotSupported, match=r"(?s)depends on the time zone of the flow.*flow 'zoned'"):
             in_copenhagen(expression).compute(tg.local(), {"s": rows})
         flow = tg.Flow("utc")
         flow.sink("out", flow.source("s", ZONED, time="ts").with_columns(y=expression))
