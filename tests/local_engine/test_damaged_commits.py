@@ -101,3 +101,12 @@ def test_without_the_check_a_start_goes_on_with_no_position(place: Place, monkey
     monkeypatch.setattr(resuming, "check_whole", lambda *_: None)
     place.run(counts())
     assert place.rows() == [(1, "a", 1), (5, "a", 1)]
+
+
+@pytest.mark.parametrize("times", [[None], [["t", 1]], [["t"]]])
+def test_a_start_refuses_times_of_an_output_that_are_none(place: Place, times: list[Any]) -> None:
+    """What an output promises to those who follow it is compared, so it is read as what it should be."""
+    (owner,) = place.path.rglob("_tidegate.json")
+    owner.write_text(sealed(unsealed(owner.read_text()) | {"time": times}))
+    with pytest.raises(BadCheckpoint, match="the time columns in .*_tidegate.json"):
+        place.run(counts())

@@ -7,6 +7,7 @@ from typing import Any
 
 from tidegate.engine.orders import promised_order
 from tidegate.engine.outputs import Fields
+from tidegate.engine.storage.dataclass_json import value_from_json
 from tidegate.engine.storage.errors import BadCheckpoint, FlowChanged
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.identity import checkpoint_id
@@ -51,7 +52,7 @@ def claim(files: Files, checkpoint: Files, sink: str, fields: Fields, times: Sch
             hint="choose another path; or delete this one, if its checkpoint is gone",
         )
     if found["time"] != owner["time"]:
-        old, new = (", ".join(" ".join(column) for column in o["time"]) for o in (found, owner))
+        old, new = (", ".join(" ".join(filter(None, column)) for column in o["time"]) for o in (found, owner))
         raise _changed(files.root, sink, f"the time columns were {old}, and now are {new}")
     before, now = json.loads(found["schema"]), json.loads(fields.json)
     both = now | {"fields": _both(before["fields"], now["fields"], files.root, sink, exact=exact)}
@@ -67,7 +68,9 @@ def owner_of(files: Files) -> dict[str, Any]:
             f"expected the output of a flow in {files.root}, got none",
             hint="a path that was given to tg.parquet(…), of a flow that was started",
         )
-    return files.read(_OWNER, "the owner of an output", _KEYS, hint=_RESTORE)
+    found = files.read(_OWNER, "the owner of an output", _KEYS, hint=_RESTORE)
+    value_from_json(tuple[tuple[str, str | None], ...], found["time"], f"the time columns in {files.root}/{_OWNER}")
+    return found
 
 
 def is_owned(files: Files) -> bool:
