@@ -108,5 +108,5 @@ def test_a_start_refuses_times_of_an_output_that_are_none(place: Place, times: l
     """What an output promises to those who follow it is compared, so it is read as what it should be."""
     (owner,) = place.path.rglob("_tidegate.json")
     owner.write_text(sealed(unsealed(owner.read_text()) | {"time": times}))
-    with pytest.raises(BadCheckpoint, match="the time columns in .*_tidegate.json"):
+    with pytest.raises(BadCheckpoint, match=r"the time columns in .*_tidegate.json"):
         place.run(counts())
