@@ -251,19 +251,19 @@ def test_broken_engines_are_caught(
 
 
 @pytest.mark.slow
-def test_killed_processes_are_continued_by_the_next(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", sorted(crashes.FLOWS))
+def test_killed_processes_are_continued_by_the_next(name: str, tmp_path: Path) -> None:
     """SIGKILL during the commit and while publishing: the output is that of an undisturbed run."""
     points: list[crashes.Point] = [("during commit", 0), ("publishing", 1)]
-    report = crashes.torment("windows", tmp_path, points, steps=2)
+    report = crashes.torment(name, tmp_path, points, steps=2)
     assert report.kills == 2
     assert report.same
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(crashes.FLOWS))
-def test_processes_killed_at_every_point(name: str, tmp_path: Path) -> None:
-    """SIGKILL at every named point, one step after the other: the output is that of an undisturbed run."""
-    report = crashes.torment(name, tmp_path, crashes.plan(name, 0))
+def test_processes_killed_at_every_point(tmp_path: Path) -> None:
+    """SIGKILL at every named point, step by step; every flow: ``python -m tests.spark.crashes --kills 200``."""
+    report = crashes.torment("windows", tmp_path, crashes.plan("windows", 0))
     assert report.kills >= len(POINTS)
     assert report.same
 
