@@ -22,8 +22,8 @@ from tests.spark.test_streaming_crashes import Died, Killer
 import tidegate as tg
 from tidegate.engine.keepers import keepers_of
 from tidegate.engine.keepers.revised import RevisedWindows
+from tidegate.engine.steps import source_rows as source_rows_module
 from tidegate.engine.steps import step as step_module
-from tidegate.engine.steps import taken as taken_module
 from tidegate.engine.storage.errors import LateRow
 from tidegate.flow.plan import Plan
 from tidegate.spark.relation import frame_of
@@ -247,7 +247,7 @@ def _late_and_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _counted_after_aggregation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Late rows counted after aggregation: as many as there are groups."""
-    real = taken_module._seen
+    real = source_rows_module._seen
 
     def seen(source: Any, parts: Any, beats: Any) -> Any:
         from dataclasses import replace
@@ -268,7 +268,7 @@ def _counted_after_aggregation(monkeypatch: pytest.MonkeyPatch) -> None:
         return grouped, late
 
     real_admit = step_module.admit
-    monkeypatch.setattr(taken_module, "_seen", seen)
+    monkeypatch.setattr(source_rows_module, "_seen", seen)
     monkeypatch.setattr(step_module, "admit", left)
 
 

@@ -15,7 +15,7 @@ from tests.spark.steps import engine_in
 from tests.spark.test_streaming_crashes import Died, Killer
 
 import tidegate as tg
-from tidegate.cli.streaming import _checked_stream, _files
+from tidegate.cli.streaming import _checked_stream, _stream_of_files
 from tidegate.engine.frontiers import start_of
 from tidegate.engine.storage.dataclass_json import as_object, from_object
 from tidegate.engine.storage.errors import BadCheckpoint, CheckpointClosed
@@ -303,7 +303,7 @@ def test_what_is_no_published_output_is_refused(place: Place) -> None:
     place.run(upstream())
     plan = downstream(path).plan
     kind = _checked_stream(plan, "counts", path)
-    assert "__step" in _files(place.spark, plan, "counts", path, kind).columns
+    assert "__step" in _stream_of_files(place.spark, plan, "counts", path, kind).columns
     plain = {"counts": place.spark.readStream.schema(DDL).parquet(path)}
     outputs = {"out": tg.parquet(str(place.path / "out"))}
     with pytest.raises(BadInput, match="without __step"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import tidegate as tg
-from tidegate.cli.streaming import _files
+from tidegate.cli.streaming import _stream_of_files
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
 from tidegate.spark.files import read_rows, rows_in, write_rows
@@ -94,7 +94,7 @@ def streamed(spark: SparkSession, ddl: str, path: Path) -> list[tuple[Any, ...]]
     """What the command reads from a stream of files of CSV, as rows of t and k."""
     flow = tg.Flow("clicks")
     flow.source("clicks", ddl, time="t", watermark=tg.bounded(0))
-    rows = _files(spark, flow.plan, "clicks", str(path), "csv").select("t", "k", UNREADABLE)
+    rows = _stream_of_files(spark, flow.plan, "clicks", str(path), "csv").select("t", "k", UNREADABLE)
     found: list[Any] = []
     writer = rows.writeStream.foreachBatch(lambda batch, number: found.extend(batch.collect()))
     writer.trigger(availableNow=True).start().awaitTermination()

@@ -213,14 +213,14 @@ def _late_fence(monkeypatch: pytest.MonkeyPatch) -> None:
     late: list[Any] = []
     real = lock_module.write_fence
     monkeypatch.setattr(lock_module, "write_fence", lambda *given: late.append(given))
-    step = Engine.go
+    step = Engine.run_batch
 
     def run(self: Engine, *given: Any, **options: Any) -> None:
         while late and late[0][1] == self._token:
             real(*late.pop(0))
         step(self, *given, **options)
 
-    monkeypatch.setattr(Engine, "go", run)
+    monkeypatch.setattr(Engine, "run_batch", run)
 
 
 @pytest.mark.parametrize("mutant", [_no_fence, _late_fence])

@@ -58,7 +58,7 @@ class Session:
             self._spark = local_session("bench", master=f"local[{self.cores}]", **options)
         return self._spark
 
-    def local(self) -> tg.Local:
+    def local(self) -> Any:
         """Return a session of the local engine."""
         return tg.local(threads=self.cores)
 
