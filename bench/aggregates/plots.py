@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from math import ceil, floor, log10
+from textwrap import wrap
 
 __all__ = ["bars", "lines"]
 
@@ -13,10 +14,12 @@ _COLOURS = ("#3b82f6", "#16a34a", "#d97706", "#db2777", "#808080", "#7c3aed")
 _LEFT, _TOP, _HEIGHT, _BOTTOM = 80, 44, 220, 44
 #: A bar and the gap beside it, a gap between groups of bars, and about how wide a letter is.
 _BAR, _GAP, _LETTER = 11, 16, 6.5
+#: How high a line of a note is.
+_LINE = 14
 
 
-def bars(title: str, names: Sequence[str], series: Mapping[str, Sequence[float]], *, unit: str) -> str:
-    """Draw, for each name, a bar of each series; what is 0 or less has none.
+def bars(title: str, names: Sequence[str], series: Mapping[str, Sequence[float]], *, unit: str, note: str = "") -> str:
+    """Draw, for each name, a bar of each series; what is 0 or less has none. A note stands beneath.
 
     >>> bars("Maps", ["LLM", "ALM"], {"A+": [80, 90], "A": [3, 10]}, unit="%").count("<rect")
     6
@@ -37,11 +40,19 @@ def bars(title: str, names: Sequence[str], series: Mapping[str, Sequence[float]]
                     f'height="{_TOP + _HEIGHT - y:.1f}" fill="{_colour(j)}">'
                     f"<title>{escape(name)}: {values[i]:.3g} {escape(unit)}</title></rect>"
                 )
-    return _svg(title, width, [scale.axis(width, unit), *parts], list(series))
+    return _svg(title, width, [scale.axis(width, unit), *parts], list(series), note)
 
 
-def lines(title: str, xs: Sequence[float], series: Mapping[str, Sequence[float]], *, unit: str, over: str) -> str:
-    """Draw a line for each series over ``xs``, which grow.
+def lines(
+    title: str,
+    xs: Sequence[float],
+    series: Mapping[str, Sequence[float]],
+    *,
+    unit: str,
+    over: str,
+    note: str = "",
+) -> str:
+    """Draw a line for each series over ``xs``, which grow. A note stands beneath.
 
     >>> lines("Rates", [1, 10, 100], {"A": [1, 2, 3]}, unit="s", over="rows").count("<polyline")
     1
@@ -62,7 +73,7 @@ def lines(title: str, xs: Sequence[float], series: Mapping[str, Sequence[float]]
             f"<title>{escape(name)} at {at:g}: {value:.3g} {escape(unit)}</title></circle>"
             for x, y, at, value in points
         ]
-    return _svg(title, width, parts, list(series))
+    return _svg(title, width, parts, list(series), note)
 
 
 class _Scale:
@@ -109,7 +120,7 @@ def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#808080">{escape(text)}</text>'
 
 
-def _svg(title: str, width: float, parts: Sequence[str], legend: Sequence[str]) -> str:
+def _svg(title: str, width: float, parts: Sequence[str], legend: Sequence[str], note: str) -> str:
     x = float(_LEFT)
     key = []
     for j, name in enumerate(legend):
@@ -117,6 +128,9 @@ def _svg(title: str, width: float, parts: Sequence[str], legend: Sequence[str]) 
         key.append(_text(x + 14, 31, name, "start"))
         x += 14 + _LETTER * len(name) + _GAP
     wide, high = max(_LEFT + width, x, _LEFT + _LETTER * len(title)) + 16, _TOP + _HEIGHT + _BOTTOM
+    for line in wrap(note, int((wide - 32) / _LETTER)):
+        high += _LINE
+        key.append(_text(16, high - 8, line, "start"))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high}" width="{wide:.0f}" height="{high}" '
         f'font-family="sans-serif" font-size="11">{_text(_LEFT, 14, title, "start")}{"".join([*key, *parts])}</svg>\n'

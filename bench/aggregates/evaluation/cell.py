@@ -187,26 +187,23 @@ def _summary(cell: Cell, pace: Pace, steps: Steps, pools: Pools) -> dict[str, An
             "windows": of_windows(pace, steps, frames, at_once=at_once),
         }
     counted = {name: [wait for wait in found if first <= wait.due < last] for name, found in waits.items()}
-    by_which = "windows" if frames else "rows"
-    windows = seconds_of(by_second(waits[by_which]), first, last)
-    took = [b - a for a, b in zip(steps.at, steps.at[1:], strict=False) if first <= b < last]
+    # The paper's latency of a Join is that of its pairs; a window whose last rows wait long has not kept up either.
     rule = Rule(bound=cell.bound)
-    answered = all(wait.answered for wait in counted[by_which])
+    exceeded = max(rule.exceeded(seconds_of(by_second(found), first, last)) for found in waits.values())
+    took = [b - a for a, b in zip(steps.at, steps.at[1:], strict=False) if first <= b < last]
+    answered = all(found and all(wait.answered for wait in found) for found in counted.values())
     step = max(typical(took), pace.tick)
     throughput = _throughput(steps, first, last)
     result: dict[str, Any] = {name: _said(found) for name, found in counted.items()}
     return result | {
-        "sustained": bool(counted[by_which])
-        and answered
-        and rule.kept(seconds, step)
-        and rule.exceeded(windows) <= rule.times,
+        "sustained": answered and rule.kept(seconds, step) and exceeded <= rule.times,
         "throughput": throughput,
         "comparisons": pools.comparisons(asked, cell.rate) * throughput / cell.rate,
         "step": step,
         # Where no two steps ended in time, one takes as long at least.
         "quickest": max(min(took, default=cell.seconds), pace.tick),
         "growth": rule.growth(seconds),
-        "exceeded": rule.exceeded(windows),
+        "exceeded": exceeded,
         "seconds": {str(second): round(value, 4) for second, value in seconds.items()},
     }
 

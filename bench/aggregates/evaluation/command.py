@@ -68,7 +68,7 @@ def evaluate(
     plan = plan.short() if short else plan.coarse() if coarse else plan
     given: dict[str, Any] = {"seconds": seconds, "warm": warm, "runs": runs, "tolerance": tolerance}
     plan = replace(plan, **{name: value for name, value in given.items() if value is not None})
-    store = Store(output / "cells.jsonl")
+    store = Store(output / "cells.jsonl", machine())
     started = time.monotonic()
     if not report:
         _run(plan, store, console, minutes)
@@ -121,7 +121,7 @@ def write_results(store: Store, output: Path, docs: Path | None) -> None:
     output.mkdir(parents=True, exist_ok=True)
     found = found_in(store)
     drawn = figures(found)
-    text = page(found, machine(), list(drawn))
+    text = page(found, list(drawn))
     (output / "report.md").write_text(text, encoding="utf-8")
     for name, svg in drawn.items():
         (output / name).write_text(svg, encoding="utf-8")

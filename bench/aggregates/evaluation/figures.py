@@ -9,6 +9,7 @@ from typing import Any
 from bench.aggregates.evaluation.plan import FORMS
 from bench.aggregates.evaluation.sides import SIDES
 from bench.aggregates.evaluation.store import Store
+from bench.aggregates.evaluation.theirs import THEIRS
 from bench.aggregates.plots import bars, lines
 from bench.aggregates.queries import QUERIES
 
@@ -47,6 +48,8 @@ class Found:
     checked: Mapping[str, Any]
     #: What a row of the synthetic Map costs by its rounds of work, in microseconds of a processor.
     costs: Mapping[int, float]
+    #: What it was measured on.
+    machines: Sequence[str] = ()
 
 
 def is_join(query: str) -> bool:
@@ -61,10 +64,12 @@ def found_in(store: Store) -> Found:
     cells: dict[tuple[str, str, str, bool], dict[float, list[dict[str, Any]]]] = {}
     checked: dict[str, Any] = {}
     costs: dict[int, float] = {}
+    machines: set[str] = set()
     for entry in store.entries():
         cell, result = entry["cell"], entry["result"]
         if entry["code"] != newest[_side(entry)] or "begin" in cell:
             continue
+        machines.add(entry["machine"])
         if "same" in cell:
             checked[cell["same"]] = result.get("differs") or result["answers"]
             continue
@@ -89,7 +94,7 @@ def found_in(store: Store) -> Found:
             sustained[key] = _measured(cell, result, at)
     # Runs of one rate that were shorter than others, as those of a first try are, say nothing beside them.
     longest = {key: {rate: _longest(runs) for rate, runs in rates.items()} for key, rates in cells.items()}
-    return Found(sustained, longest, checked, costs)
+    return Found(sustained, longest, checked, costs, sorted(machines))
 
 
 def _longest(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -182,6 +187,7 @@ def _figure_9(found: Found) -> dict[str, str]:
             {name: values for name, values in series.items() if any(values)},
             unit="%",
             over="µs of a processor for each row, dedicated" if known_costs else "rounds of work for each row",
+            note=THEIRS["9"],
         )
         for what, series in drawn.items()
     }
@@ -209,9 +215,14 @@ def _of_rates(found: Found, figure: int, query: str) -> dict[str, str]:
             *(rates, throughput),
             unit="pairs/s" if join else "rows/s",
             over=over,
+            note=THEIRS[str(figure)],
         ),
         f"figure-{figure}-latency.svg": lines(
-            f"Figure {figure}: {query}, mean latency", rates, latency, unit="s", over=over
+            f"Figure {figure}: {query}, mean latency",
+            *(rates, latency),
+            unit="s",
+            over=over,
+            note=THEIRS[str(figure)],
         ),
     }
 
@@ -222,7 +233,7 @@ def _of_forms(found: Found, figure: int, kind: str) -> dict[str, str]:
     there = [form for form in FORMS if any(("spark", form, n, False) in found.sustained for n in names)]
     names = [n for n in names if sum(("spark", form, n, False) in found.sustained for form in there) > 1]
     by_form = {form: [found.sustained.get(("spark", form, n, False)) for n in names] for form in there}
-    return _both(f"figure-{figure}", f"Figure {figure}: {kind} on Spark", kind, names, by_form)
+    return _both(f"figure-{figure}", f"Figure {figure}: {kind} on Spark", THEIRS[str(figure)], names, by_form)
 
 
 def _of_sides(found: Found) -> dict[str, str]:
@@ -234,22 +245,36 @@ def _of_sides(found: Found) -> dict[str, str]:
         there = [side for side in SIDES if any((side, "dedicated", n, join) in found.sustained for n in names)]
         names = [n for n in names if sum((side, "dedicated", n, join) in found.sustained for side in there) > 1]
         by_side = {SIDES[side]: [found.sustained.get((side, "dedicated", n, join)) for n in names] for side in there}
-        drawn |= _both(f"figure-14-{kind.lower()}", f"Figure 14: {kind}", kind, names, by_side)
+        drawn |= _both(f"figure-14-{kind.lower()}", f"Figure 14: {kind}", THEIRS[f"14 {kind}"], names, by_side)
     return drawn
 
 
 def _both(
-    file: str, title: str, kind: str, names: Sequence[str], series: Mapping[str, Sequence[Measured | None]]
+    file: str, title: str, note: str, names: Sequence[str], series: Mapping[str, Sequence[Measured | None]]
 ) -> dict[str, str]:
+    """Draw throughput and mean latency; of Joins both latencies, that of pairs being the paper's."""
     if not names or len(series) < 2:
         return {}
-    what, unit = ("comparisons", "pairs/s") if kind == "Joins" else ("rows", "rows/s")
+    join = is_join(names[0])
+    what, unit = ("comparisons", "pairs/s") if join else ("rows", "rows/s")
     rates = {
         s: [one.throughput(n) if one else 0.0 for n, one in zip(names, found, strict=True)]
         for s, found in series.items()
     }
-    waits = {s: [one.latency["mean"] if one else 0.0 for one in found] for s, found in series.items()}
-    return {
-        f"{file}-throughput.svg": bars(f"{title}, {what} a second that are sustained", names, rates, unit=unit),
-        f"{file}-latency.svg": bars(f"{title}, mean latency there", names, waits, unit="s"),
+    drawn = {
+        f"{file}-throughput.svg": bars(
+            f"{title}, {what} a second that are sustained", names, rates, unit=unit, note=note
+        )
     }
+    for name in ("pairs", "windows") if join else ("latency",):
+        waits = {
+            s: [_mean_of(one.pairs if name == "pairs" else one.latency) if one else 0.0 for one in found]
+            for s, found in series.items()
+        }
+        of = f" of {name}" if join else ""
+        drawn[f"{file}-{name}.svg"] = bars(f"{title}, mean latency{of} there", names, waits, unit="s", note=note)
+    return drawn
+
+
+def _mean_of(latency: Mapping[str, float] | None) -> float:
+    return latency["mean"] if latency else 0.0

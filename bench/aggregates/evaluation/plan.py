@@ -49,7 +49,6 @@ class Plan:
             tolerance=1.3,
             shares=(0.4, 0.8, 1.2),
             work=(1, 300, 2500),
-            common=1.0,
             warm_up=5.0,
             hurry=True,
         )

@@ -120,46 +120,37 @@ class ByHand:
     query: Any
     checkpoint: Path
     output: Path
-    #: What was read of logs, which never change: files by source and entry, and entries of all sources by batch.
-    _files: dict[tuple[int, int], list[str]] = field(default_factory=dict)
-    _batches: dict[int, list[int]] = field(default_factory=dict)
+    #: What was read of logs so far, which never change: the steps; how many batches they are of; and, of each source,
+    #: the entry of its log that the last of these batches went up to, and how many rows that is.
+    _steps: list[tuple[float, int]] = field(default_factory=list)
+    _batches: int = 0
+    _upto: list[tuple[int, int]] = field(default_factory=list)
 
     def steps(self, rows: Mapping[str, int]) -> list[tuple[float, int]]:
-        """Return when each batch was in the log of the sink, and how many rows had been read by then."""
-        self._read_logs()
-        found: list[tuple[float, int]] = []
-        # A Join reads one source twice; Spark keeps one log of it.
-        sources = len({source for source, _ in self._files})
-        so_far = [(-1, 0)] * sources
-        for batch, entries in sorted(self._batches.items()):
-            if (at := _written(self.output / "_spark_metadata", batch)) is None:
-                break
-            so_far = [self._upto(i, entry, *so_far[i], rows) for i, entry in enumerate(entries[:sources])]
-            total = min((count for _, count in so_far), default=0)
-            if total > (found[-1][1] if found else 0):
-                found.append((at, total))
-        return found
+        """Return when each batch was in the log of the sink, and how many rows had been read by then.
 
-    def _upto(self, source: int, entry: int, before: int, count: int, rows: Mapping[str, int]) -> tuple[int, int]:
-        more = [name for i in range(before + 1, entry + 1) for name in self._files.get((source, i), ())]
-        return max(entry, before), count + sum(rows.get(name, 0) for name in more)
+        It is called often while the query runs, so it opens only what is new.
+        """
+        while (at := _written(self.output / "_spark_metadata", self._batches)) is not None:
+            text = (self.checkpoint / "offsets" / str(self._batches)).read_text(encoding="utf-8")
+            entries = [-1 if line == "-" else int(json.loads(line)["logOffset"]) for line in text.splitlines()[2:]]
+            # A Join reads one source twice; Spark keeps one log of it.
+            there = [i for i in range(len(entries)) if (self.checkpoint / "sources" / str(i)).exists()]
+            self._upto = self._upto or [(-1, 0)] * len(there)
+            self._upto = [self._read(i, entries[i], before, rows) for i, before in zip(there, self._upto, strict=True)]
+            self._batches += 1
+            total = min((count for _, count in self._upto), default=0)
+            if total > (self._steps[-1][1] if self._steps else 0):
+                self._steps.append((at, total))
+        return list(self._steps)
 
-    def _read_logs(self) -> None:
-        """Read what is new: how far in the logs of its sources each batch was, and which files are in those."""
-        for path in _numbered(self.checkpoint / "offsets"):
-            if (number := int(path.name)) not in self._batches:
-                lines = path.read_text(encoding="utf-8").splitlines()[2:]
-                self._batches[number] = [-1 if line == "-" else json.loads(line)["logOffset"] for line in lines]
-        for place in _numbered(self.checkpoint / "sources"):
-            for path in _numbered(place):
-                entry, source = int(path.name.split(".")[0]), int(place.name)
-                if (source, entry) not in self._files:
-                    self._files[source, entry] = []
-                    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
-                        file = json.loads(line)
-                        # What is put together has all files of before again, each with its own number.
-                        if file["batchId"] == entry:
-                            self._files[source, entry].append(file["path"].rsplit("/", 1)[1])
+    def _read(self, source: int, entry: int, before: tuple[int, int], rows: Mapping[str, int]) -> tuple[int, int]:
+        """Return up to which entry the log of a source was read, and how many rows that is."""
+        last, count = before
+        for number in range(last + 1, entry + 1):
+            for name in _files_of(self.checkpoint / "sources" / str(source), number):
+                count += rows.get(name, 0)
+        return max(entry, last), count
 
     def check(self) -> None:
         """Raise what the query failed with."""
@@ -176,8 +167,17 @@ class ByHand:
         self.query.stop()
 
 
-def _numbered(place: Path) -> list[Path]:
-    return [path for path in place.iterdir() if path.name[0].isdigit()] if place.exists() else []
+def _files_of(log: Path, entry: int) -> list[str]:
+    """Return the names of the files in an entry of the log of a source."""
+    for name in (str(entry), f"{entry}.compact"):
+        try:
+            lines = (log / name).read_text(encoding="utf-8").splitlines()[1:]
+        except FileNotFoundError:
+            continue
+        files = (json.loads(line) for line in lines)
+        # What is put together has all files of before again, each with its own number.
+        return [file["path"].rsplit("/", 1)[1] for file in files if file["batchId"] == entry]
+    raise FileNotFoundError(f"there is no entry {entry} in {log}")
 
 
 def _written(log: Path, batch: int) -> float | None:

@@ -15,6 +15,8 @@ _ROOT = Path(__file__).parents[3]
 #: What decides what is measured, beside the parameters: of all sides, and of Tidegate.
 _BENCH = (
     "bench/aggregates/queries",
+    "bench/aggregates/measure.py",
+    "bench/latency.py",
     *(
         f"bench/aggregates/evaluation/{name}.py"
         for name in ("asked", "by_hand", "cell", "pace", "rule", "sides", "waits")
@@ -30,7 +32,7 @@ _PACKAGES = ("pyspark", "duckdb", "pyarrow")
 def digest(*, tidegate: bool, root: Path = _ROOT, version: Callable[[str], str] = version) -> str:
     """Return a short name of the code that a figure depends on: whoever changes it measures again.
 
-    What Spark by hand does depends on no code of Tidegate.
+    Spark by hand runs no code of Tidegate; it takes the texts of Maps from flows, which are among the queries.
     """
     found = sha256(" ".join(map(version, _PACKAGES)).encode())
     for name in (*_BENCH, *(_TIDEGATE if tidegate else ())):
@@ -41,10 +43,14 @@ def digest(*, tidegate: bool, root: Path = _ROOT, version: Callable[[str], str] 
 
 
 class Store:
-    """Cells by their parameters. A line that is not whole, as a kill may leave one, does not count."""
+    """Cells by their parameters, with the machine that each ran on.
 
-    def __init__(self, path: Path) -> None:
+    A line that is not whole, as a kill may leave one, does not count.
+    """
+
+    def __init__(self, path: Path, machine: str = "") -> None:
         self.path = path
+        self._machine = machine
         self._found: dict[str, dict[str, Any]] = {}
         self._whole = True
         if path.exists():
@@ -52,7 +58,7 @@ class Store:
             self._whole = text.endswith("\n") or not text
             for line in text.splitlines():
                 try:
-                    entry = json.loads(line)
+                    entry = {"machine": "another machine", **json.loads(line)}
                     self._found[_key(entry["code"], entry["cell"])] = entry
                 except (ValueError, KeyError, TypeError):
                     continue
@@ -64,7 +70,7 @@ class Store:
 
     def put(self, code: str, cell: Mapping[str, Any], result: Mapping[str, Any]) -> None:
         """Keep what was measured of a cell."""
-        entry = {"code": code, "cell": dict(cell), "result": dict(result)}
+        entry = {"code": code, "machine": self._machine, "cell": dict(cell), "result": dict(result)}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(("" if self._whole else "\n") + json.dumps(entry) + "\n")
@@ -72,7 +78,7 @@ class Store:
         self._found[_key(code, cell)] = entry
 
     def entries(self) -> Iterable[dict[str, Any]]:
-        """Return all that was measured: code, cell and result."""
+        """Return all that was measured: code, machine, cell and result."""
         return list(self._found.values())
 
 
