@@ -30,7 +30,7 @@ $(TOOLS): pyproject.toml constraints.txt scripts/setup
 $(DOCS): pyproject.toml constraints.txt scripts/setup
 	@VENV=$(VENV) PYTHON="$(PYTHON)" bash scripts/setup docs
 
-$(CLASSES): $(TOOLS)
+$(CLASSES): constraints.txt scripts/setup | $(TOOLS)
 	@echo "archive of Spark's classes, once for this environment …"
 	@. ./$(ENVIRONMENT) && $(PY) -m tests.classes $@
 
@@ -39,13 +39,15 @@ setup: $(TOOLS) ## Set up what the other commands need; they do it themselves
 demo: $(ENVIRONMENT) ## Show what Tidegate does
 	@. ./$(ENVIRONMENT) && $(VENV)/bin/tidegate demo
 
-test: lint $(CLASSES) ## Run the whole test suite, linting and type checks included
+test: $(TOOLS) ## Run the whole test suite, linting and type checks included
+	@$(MAKE) --no-print-directory -j2 lint $(CLASSES)
 	@bash scripts/setup postgres
 	@bash scripts/setup browser
 	@echo "tests …"
 	@. ./$(ENVIRONMENT) && $(PYTEST) -m "not slow"
 
-check: lint $(CLASSES) $(DOCS) ## Run the long version: more examples, and the slow tests
+check: $(TOOLS) $(DOCS) ## Run the long version: more examples, and the slow tests
+	@$(MAKE) --no-print-directory -j2 lint $(CLASSES)
 	@bash scripts/setup postgres
 	@bash scripts/setup browser
 	@echo "tests, the slow ones too …"

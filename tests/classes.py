@@ -19,13 +19,17 @@ ARCHIVE = Path(sys.prefix) / "classes.jsa"
 
 
 def java_options(*, archive: Path = ARCHIVE, write: bool = False) -> str:
-    """Return options for a JVM that lives for seconds or minutes, and is not worth compiling well."""
+    """Return options for a JVM that lives for seconds or minutes, and is not worth compiling well.
+
+    What is compiled so has little room by default, and a thread would spend a tenth of the time on looking for code to
+    drop.
+    """
     options = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    # A path with a blank in it would be two options.
-    if (write or (archive.exists() and archive.stat().st_size)) and " " not in str(archive):
+    options += ["-XX:ReservedCodeCacheSize=256m", "-XX:-UseCodeCacheFlushing", "-Xmn300m"]
+    if write or (archive.exists() and archive.stat().st_size):
         use = "ArchiveClassesAtExit" if write else "SharedArchiveFile"
-        # It would name each class that it leaves out, and say why it does not take an archive.
-        options += [f"-XX:{use}={archive}", "-Xlog:disable", "-Xlog:all=error:stderr"]
+        # The path may have blanks. Java would name each class that it leaves out, and say why it takes no archive.
+        options += [f'"-XX:{use}={archive}"', "-Xlog:disable", "-Xlog:all=error:stderr"]
     return " ".join(options)
 
 
@@ -38,10 +42,11 @@ def write_archive(path: Path) -> None:
     from tests.flow.case import in_two_steps, run_case
     from tests.flow.test_cases import TABLES
     from tests.spark.place import Place, counts
+    from tests.spark.sessions import local_options
     from tidegate.spark.session import local_session
     from tidegate.testing import Engine
 
-    spark = local_session("classes", master="local[2]", spark__sql__shuffle__partitions="2")
+    spark = local_session("classes", master="local[2]", **local_options())
     with tempfile.TemporaryDirectory() as directory:
         for table in ("joined", "process"):
             case = next(case for case in TABLES[table] if "spark" not in case.except_on)

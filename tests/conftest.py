@@ -46,6 +46,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A local Spark session, one for each worker of pytest, started when the first test needs it."""
     from pyspark.sql import SparkSession
 
+    from tests.spark.sessions import QUICK
+
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Workers run this Python, and see what this process sees.
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -61,9 +63,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.driver.bindAddress", "127.0.0.1")
     )
     if PROFILE == "test":
-        # To compile a plan for a handful of rows takes longer than to interpret it; `make check` compiles, as users do.
-        builder = builder.config("spark.sql.codegen.wholeStage", "false")
-        builder = builder.config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        # `make check` leaves these as users have them.
+        for name, value in QUICK.items():
+            builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session

@@ -157,20 +157,23 @@ def test_building_a_flow_loads_no_extra() -> None:
 
 
 def test_a_run_without_a_page_loads_no_server(tmp_path: Path) -> None:
-    """`start` loads what serves the page with ``ui`` alone, and needs no extra for it."""
+    """`start` loads no extra, and nothing that serves checks and commands; what serves the page with ``ui`` alone."""
     program = FLOW + (
-        "import pathlib, sys\n"
+        "import json, pathlib, sys\n"
         "def start(name, **options):\n"
         "    place = pathlib.Path(sys.argv[1]) / name\n"
         "    inputs, outputs = {'edits': tg.files(place / '*.parquet')}, {'n': tg.parquet(place / 'out')}\n"
         "    return flow.start(tg.local(), inputs, outputs, place / 'checkpoint', **options)\n"
         "with start('one') as run:\n"
-        "    print(run.ui, [m for m in sys.modules if m in ('tidegate.live', 'http.server')])\n"
+        "    print(run.ui, 'http.server' in sys.modules)\n"
+        "    print(json.dumps(sorted(sys.modules)))\n"
         "with start('two', ui=0) as run:\n"
         "    print(run.ui.startswith('http://127.0.0.1:'), 'rich' in sys.modules)\n"
     )
     done = without("cli", program, str(tmp_path))
-    assert (done.stdout, done.stderr) == ("None []\nTrue False\n", "")
+    first, modules, second = done.stdout.splitlines()
+    assert (first, second, done.stderr) == ("None False", "True False", "")
+    assert unneeded(json.loads(modules), [*(m for ms in EXTRAS.values() for m in ms), "tidegate.spark"]) == []
 
 
 def unneeded(modules: list[str], packages: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -115,6 +116,59 @@ def test_an_unfit_python_is_refused(bare):
     (Path(bare["PATH"]) / "python3").symlink_to(shutil.which("python3") or pytest.skip("no python3 here"))
     for named in (bare["HOME"] + "/python", unfit.replace("true", "false")):
         assert f"PYTHON={named} is no Python 3.11 or newer" in complaint(bare | {"PYTHON": named})
+
+
+def test_a_missing_java_is_named(bare):
+    """With a Python and without Java, the set-up asks for Java alone, and says what to do without root."""
+    said = complaint(bare | {"PYTHON": sys.executable, "JVMS": bare["HOME"]})
+    assert "Java 17 or newer" in said
+    assert "JAVA_HOME=/path/to/jdk" in said
+    assert said.rstrip().endswith("apt-get install default-jre-headless")
+
+
+# Stands for Python, pip and Java, so that nothing is fetched: it makes an environment with itself in it, writes down
+# what it is asked for, and kills the set-up where the file `killed_at` says.
+STAND_IN = """#!/bin/bash
+echo "$*" >> "$LOG"
+case "$*" in
+  *"-m venv --clear "*) rm -rf "${@: -1}"; mkdir -p "${@: -1}/bin"; cp "$0" "${@: -1}/bin/python" ;;
+  *"-m pip install"*) case "$*" in *"$(cat "$KILLED_AT")") kill -9 $PPID; exit 1 ;; esac ;;
+  -version*) echo 'openjdk version "17.0.1"' >&2 ;;
+esac
+"""
+
+
+def test_a_set_up_that_was_interrupted_begins_anew(bare, tmp_path):
+    """After a set-up that was killed, the environment does not count as whole: the next one clears it, and only that one."""
+    for name in ("cat", "cp", "kill", "mkdir", "rm", "tail", "tee", "touch"):
+        if found := shutil.which(name):
+            (Path(bare["PATH"]) / name).symlink_to(found)
+    java, killed_at, log = tmp_path / "jdk" / "bin" / "java", tmp_path / "killed_at", tmp_path / "log"
+    java.parent.mkdir(parents=True)
+    for program in (java, tmp_path / "python"):
+        program.write_text(STAND_IN, encoding="utf-8")
+        program.chmod(0o755)
+    venv = tmp_path / "an environment"
+    variables = bare | {"PYTHON": str(tmp_path / "python"), "JAVA_HOME": str(tmp_path / "jdk"), "VENV": str(venv)}
+    variables |= {"KILLED_AT": str(killed_at), "LOG": str(log)}
+
+    def set_up(kill: str) -> list[str]:
+        killed_at.write_text(kill, encoding="utf-8")
+        log.write_text("", encoding="utf-8")
+        subprocess.run([ROOT / "scripts/setup", "tools"], env=variables, capture_output=True, timeout=60)
+        return log.read_text(encoding="utf-8").splitlines()
+
+    for last in ("setuptools", "pyspark", ".[dev]"):
+        set_up(last)
+        assert not (venv / "environment").exists()
+        assert not (venv / "tools").exists()
+        assert any("-m venv --clear" in line for line in set_up("nothing"))
+        assert (venv / "environment").exists()
+        assert (venv / "tools").exists()
+        again = set_up("nothing")
+        assert not any("-m venv" in line for line in again)
+        assert any(line.endswith("-e .[dev]") for line in again)
+        (venv / "environment").unlink()
 
 
 @pytest.mark.parametrize("name", ["duckdb", "sqlglot"])
