@@ -139,7 +139,7 @@ esac
 
 
 def test_a_set_up_that_was_interrupted_begins_anew(bare, tmp_path):
-    """After a set-up that was killed, the environment does not count as whole: the next one clears it, and only that one."""
+    """A set-up that was killed leaves nothing that counts as whole: the next one clears it, and only that one."""
     for name in ("cat", "cp", "kill", "mkdir", "rm", "tail", "tee", "touch"):
         if found := shutil.which(name):
             (Path(bare["PATH"]) / name).symlink_to(found)
