@@ -54,7 +54,7 @@ class CommittedProgress:
             )
 
     def frontier(self, stage: Stage) -> Frontier:
-        """Return the least times that may still reach an operator."""
+        """Return the frontier of an operator: the least times of rows that may still come out of it."""
         return self._tracking.frontier(stage)
 
     def of_sink(self, name: str) -> Frontier:
