@@ -13,7 +13,7 @@ from tidegate.cli import app
 from tidegate.engine.commits.commit import Commit, Origin
 from tidegate.engine.marks import Marks, Seen
 from tidegate.engine.storage.published import Promise
-from tidegate.engine.storage.sealed import sealed
+from tidegate.engine.storage.sealed import sealed, unsealed
 from tidegate.engine.storage.state import Part, State
 
 
@@ -86,6 +86,19 @@ def test_why_names_the_sources_that_hold_a_time_back(checkpoint: Path) -> None:
     )
     assert "left" not in run("why", checkpoint, "9", "0")[1]
     assert run("why", checkpoint, "-3", "1")[0] == 0
+
+
+@pytest.mark.parametrize("key", ["time", "frontier", "shown"])
+def test_why_refuses_a_commit_with_a_source_that_cannot_be_read(checkpoint: Path, key: str) -> None:
+    """Without the source, the time would be called complete. The error names the file and the source."""
+    commit = checkpoint / "commits" / "7"
+    found = unsealed(commit.read_text())
+    del found["sources"]["right"][key]
+    commit.write_text(sealed(found))
+    code, text = run("why", checkpoint, "9", "0")
+    assert code == 1
+    assert "commits/7" in "".join(text.split())
+    assert "right" in text
 
 
 def test_what_is_no_checkpoint_or_no_time_is_refused(checkpoint: Path, tmp_path: Path) -> None:

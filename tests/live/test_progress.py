@@ -22,9 +22,12 @@ from tidegate.check.ordered_flows import ordered_flows
 from tidegate.engine.frontiers import frontier_to_json, settled, start_of
 from tidegate.engine.runs import Run
 from tidegate.engine.shape import Shape, shape_of
+from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.files import Files
 from tidegate.engine.storage.lock import Lock
+from tidegate.engine.storage.sealed import sealed
 from tidegate.engine.times import parse_time
+from tidegate.engine.trace import DIRECTORY, FORMAT
 from tidegate.engine.tracking import Tracking, in_user_times
 from tidegate.flow.orders.embed import embedded
 from tidegate.flow.plan import Source
@@ -196,3 +199,23 @@ def test_no_round_is_left_behind_in_a_view() -> None:
     assert ("rounds of iterate#1", (4, 2)) in [r.path[0] for r in progress.why("out", 4)]
     progress.move(None)
     assert [r.path[0][0] for r in progress.why("out", 4)] == ["edges"]
+
+
+@pytest.mark.parametrize("marks", [None, {}, {"frontier": None}, {"frontier": [["SOON"]]}, {"frontier": [[1.0]]}])
+def test_a_frontier_in_a_commit_that_cannot_be_read_is_refused(marks: Any) -> None:
+    """The error names the source."""
+    flow = tg.Flow("ints")
+    flow.sink("out", flow.source("s", "t INT, k STRING", time="t"))
+    progress = CommittedProgress(shape_of(flow.plan))
+    with pytest.raises(BadCheckpoint, match="at: source 's'"):
+        progress.move({"sources": {"s": marks}})
+
+
+@pytest.mark.parametrize("shape", [{}, {"stages": [1]}, {"stages": [{"id": "s"}], "sinks": {}, "orders": {}}])
+def test_a_description_whose_shape_cannot_be_read_is_refused(tmp_path: Path, shape: dict[str, Any]) -> None:
+    """The error names the file."""
+    whole = {"format": FORMAT, "flow": "ints", "shape": shape, "operators": [], "sinks": [], "state": {}, "asides": {}}
+    (tmp_path / DIRECTORY).mkdir()
+    (tmp_path / DIRECTORY / "flow").write_text(sealed(whole))
+    with pytest.raises(BadCheckpoint, match=f"expected the shape of a flow in .*{DIRECTORY}/flow"):
+        checkpoint_at(tmp_path).description()

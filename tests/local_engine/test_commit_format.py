@@ -11,6 +11,7 @@ import pytest
 
 import tidegate as tg
 from tidegate.engine import frontiers
+from tidegate.engine.commits.by_step import files_in, manifest_of
 from tidegate.engine.commits.commit import Commit, Origin, Publication
 from tidegate.engine.marks import Marks, Seen
 from tidegate.engine.partitions import Beat
@@ -298,6 +299,15 @@ def test_a_commit_of_this_format_has_what_earlier_ones_lack(tmp_path: Path, name
         read_log(Files(tmp_path))
     (tmp_path / "commits" / "8").write_text(sealed(found | {"format": 1}))
     assert read_log(Files(tmp_path)).number == 8
+
+
+@pytest.mark.parametrize("entry", [None, ["part-0.parquet", 900], ["part-0.parquet", "900", 4, 123, 456]])
+def test_a_file_in_a_manifest_that_cannot_be_read_is_refused(entry: Any) -> None:
+    """The error names the manifest."""
+    found = manifest_of(1, 0, [FileEntry("part-0.parquet", 900, 4, 123, 456)])
+    assert files_in(found, "out/step=1/_files.json")[0].rows == 4
+    with pytest.raises(BadCheckpoint, match=r"in a checkpoint, got [\s\S]*at: out/step=1/_files.json"):
+        files_in(found | {"files": [entry]}, "out/step=1/_files.json")
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,22 @@ def test_another_kind_of_state_is_refused() -> None:
     assert meant(totals(), {name: value for name, value in old.items() if name != "kept"})
 
 
+def test_a_commit_that_does_not_say_its_zone_goes_on() -> None:
+    """Earlier versions did not write it. One that says another zone is refused, and both zones are named."""
+
+    def counts(zone: str) -> tg.Flow:
+        flow = tg.Flow("counts", timezone=zone)
+        flow.sink("out", flow.source("s", DDL, time="t").aggregate(n="count(*)"))
+        return flow
+
+    old = meant(counts("UTC"))
+    assert meant(counts("UTC"), old)["timezone"] == "UTC"
+    with pytest.raises(FlowChanged, match="in the zone UTC, and now are in Asia/Tokyo"):
+        meant(counts("Asia/Tokyo"), old)
+    del old["timezone"]
+    assert meant(counts("Asia/Tokyo"), old)["timezone"] == "Asia/Tokyo"
+
+
 def test_what_is_said_of_renaming_is_checked() -> None:
     """A name that it had, and another one."""
     with pytest.raises(BadArgument, match="expected was= to be another name than 's'"):

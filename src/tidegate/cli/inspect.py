@@ -13,8 +13,7 @@ from rich.table import Table
 from tidegate.cli.app import app
 from tidegate.cli.output import plain, say
 from tidegate.engine.commits.commit import Origin, origin_in, states_in
-from tidegate.engine.frontiers import frontier_from_json
-from tidegate.engine.marks import CommittedMarks
+from tidegate.engine.marks import CommittedMarks, committed_frontier
 from tidegate.engine.storage.dataclass_json import value_from_json
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.log import in_file_of
@@ -55,29 +54,35 @@ def why(
 ) -> None:
     """Say which sources hold a time back: those that may still give rows at or below it."""
     found = checkpoint_at(checkpoint)
-    lines = _paths(found, sink, time) if sink else _holding_back(found.committed(), time)
+    lines = _paths(found, sink, time) if sink else _holding_back(found, time)
     for line in lines or ["complete: no source can give rows at this time or below"]:
         typer.echo(printable(line))
 
 
-def _holding_back(commit: Mapping[str, Any], time: list[str]) -> list[str]:
+def _holding_back(found: Checkpoint, time: list[str]) -> list[str]:
     """Return a line for each source that may still give rows at or below a time."""
+    commit = found.committed()
+    with in_file_of(found.files, commit):
+        # Read before the time is: a source that cannot be read must not be left out, as if it held nothing back.
+        sources = {
+            name: (schema, committed_frontier(name, schema, marks), CommittedMarks.of(name, marks).shown)
+            for name, marks in commit["sources"].items()
+            for schema in [times_of_source(commit, name)]
+        }
     lines: list[str] = []
     wrong: list[TidegateError] = []
-    for name, marks in commit["sources"].items():
+    for name, (schema, frontier, shown) in sources.items():
         try:
-            schema = times_of_source(commit, name)
             t = parse_time(schema, tuple(time))
         except TidegateError as error:
             # Sources that are not joined may have times of different types.
             wrong.append(error)
             continue
-        known = CommittedMarks.of(name, marks)
-        if any(schema.order.le(f, t) for f in frontier_from_json(schema, known.frontier)):
+        if any(schema.order.le(f, t) for f in frontier):
             # The first versions did not write the reason.
-            because = f": {marks['because']}" if marks.get("because") else ""
-            lines.append(f"source {name} may still give rows from {known.shown} on{because}")
-    if len(wrong) == len(commit["sources"]):
+            why = commit["sources"][name].get("because")
+            lines.append(f"source {name} may still give rows from {shown} on{f': {why}' if why else ''}")
+    if len(wrong) == len(sources):
         raise wrong[0]
     return lines
 
@@ -91,7 +96,9 @@ def _paths(found: Checkpoint, sink: str, time: list[str]) -> list[str]:
             hint="leave --sink out; or start the flow once more, which writes it down",
         )
     progress = CommittedProgress(description.shape)
-    progress.move(found.committed())
+    commit = found.committed()
+    with in_file_of(found.files, commit):
+        progress.move(commit)
     return [str(reason) for reason in progress.why(sink, tuple(time))]
 
 

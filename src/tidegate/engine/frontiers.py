@@ -154,7 +154,7 @@ def frontier_from_json(schema: Schema, elements: Sequence[Sequence[Any]]) -> Fro
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         pass
     raise BadInput(
-        f"expected a frontier with times of {', '.join(schema.time)}, got {str(elements)[:80]!r}",
+        f"expected a frontier with times of {', '.join(schema.user_time)}, got {json.dumps(elements)[:80]}",
         hint="it was changed after it was written: restore its file from a copy",
     )
 

@@ -8,13 +8,14 @@ from typing import Any
 
 from tidegate.engine.frontiers import Frontier, frontier_from_json, frontier_to_json, settled, shown, start_of
 from tidegate.engine.policies import Seen, policy_of
-from tidegate.engine.storage.dataclass_json import from_object
+from tidegate.engine.storage.dataclass_json import from_object, value_from_json
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.flow.errors import BadInput
 from tidegate.flow.plan import Source
+from tidegate.flow.schema import Schema
 from tidegate.time import Antichain
 
-__all__ = ["CommittedMarks", "Marks", "Seen"]
+__all__ = ["CommittedMarks", "Marks", "Seen", "committed_frontier"]
 
 _COUNTS = ("rows", "late", "rejected", "watermarks")
 
@@ -88,10 +89,20 @@ class Marks:
         known = CommittedMarks.of(source.id, found)
         try:
             memory = policy.from_json(found)
-            frontier = frontier_from_json(source.schema, known.frontier)
         except BadCheckpoint as error:
             raise error.at(f"source {source.id!r}") from None
-        except BadInput as error:
-            raise BadCheckpoint(error.what, hint=error.hint).at(f"source {source.id!r}") from None
+        frontier = committed_frontier(source.id, source.schema, found)
         counts = {name: getattr(known, name) for name in _COUNTS}
         return cls(frontier, policy.start() if memory is None else memory, **counts)
+
+
+def committed_frontier(name: str, schema: Schema, found: Mapping[str, Any]) -> Frontier:
+    """Return the frontier of the source ``name`` from its marks in a commit; raise if it is none of its times."""
+    try:
+        marks = value_from_json(Mapping[str, Any], found, "the marks")
+        elements = value_from_json(tuple[Any, ...], marks.get("frontier"), "the frontier")
+        return frontier_from_json(schema, elements)
+    except BadCheckpoint as error:
+        raise error.at(f"source {name!r}") from None
+    except BadInput as error:
+        raise BadCheckpoint(error.what, hint=error.hint).at(f"source {name!r}") from None

@@ -116,8 +116,8 @@ def promised_order(times: Schema) -> dict[str, Any]:
 def check_followed_order(source: Source, owner: Mapping[str, Any], root: str) -> None:
     """Raise if a source has another order than the output that it follows. The source may have more elements.
 
-    ``owner`` is the record of the output, and ``root`` its path. A published frontier only names the least times that
-    may still come. Which other times are complete follows from the order, so both flows need the same one.
+    ``owner`` is the record of the output, and ``root`` its path. A published frontier of a finite order only names the
+    greatest times that are complete. Those below them are complete, too, so both flows need the same order.
     """
     schema = source.schema
     given = schema.coordinates.given if schema.coordinates else schema.ordered

@@ -118,7 +118,14 @@ class Checkpoint:
                 f"{found['format']}",
                 hint="another version of Tidegate wrote it: look at it with that one",
             )
-        return Description(Shape.from_json(found["shape"]), found)
+        try:
+            return Description(Shape.from_json(found["shape"]), found)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise BadCheckpoint(
+                f"expected the shape of a flow in {self.files.path(name)}, got one that can't be read: "
+                f"{type(error).__name__}: {error}",
+                hint=_HINT,
+            ) from None
 
 
 def checkpoint_at(path: str | Path) -> Checkpoint:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tidegate.engine.frontiers import Frontier, frontier_from_json, start_of, time_from_json
+from tidegate.engine.frontiers import Frontier, start_of, time_from_json
+from tidegate.engine.marks import committed_frontier
 from tidegate.engine.shape import Shape, Stage
 from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.times import parse_time
@@ -41,9 +42,7 @@ class CommittedProgress:
                     hint="the next start of the flow writes it anew",
                 )
             # Sources are matched by position, because a source may have been renamed.
-            frontiers = {
-                s.id: frontier_from_json(s.schema, m["frontier"]) for s, m in zip(self.sources, marks, strict=True)
-            }
+            frontiers = {s.id: committed_frontier(s.id, s.schema, m) for s, m in zip(self.sources, marks, strict=True)}
         self._tracking.move(frontiers)
         if self._running_loop is not None:
             self._tracking.begin_round(self._running_loop, None, 0)
@@ -55,7 +54,7 @@ class CommittedProgress:
             )
 
     def frontier(self, stage: Stage) -> Frontier:
-        """Return the least times that may still reach an operator."""
+        """Return the frontier of an operator: the least times of rows that may still come out of it."""
         return self._tracking.frontier(stage)
 
     def of_sink(self, name: str) -> Frontier:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidegate.engine.shape import Shape
 from tidegate.engine.storage.lock import Holder
+from tidegate.engine.storage.log import in_file_of
 from tidegate.errors import TidegateError
 from tidegate.live.checkpoint import Checkpoint, Description
 from tidegate.live.progress import CommittedProgress
@@ -92,11 +95,14 @@ def read_view(checkpoint: Checkpoint, known: CommittedProgress | None = None) ->
         view.problems += [_NO_DESCRIPTION] if view.commit and not view.problems else []
         return view
     shape = view.description.shape
-    view.progress = view.attempt("the frontiers", lambda: _progress_at(view, known, shape), None)
+    view.progress = view.attempt("the frontiers", lambda: _progress_at(checkpoint, view, known, shape), None)
     return view
 
 
-def _progress_at(view: View, known: CommittedProgress | None, shape: Any) -> CommittedProgress:
+def _progress_at(
+    checkpoint: Checkpoint, view: View, known: CommittedProgress | None, shape: Shape
+) -> CommittedProgress:
     progress = known if known is not None and known.shape is shape else CommittedProgress(shape)
-    progress.move(view.commit, view.running_step.get("round"))
+    with in_file_of(checkpoint.files, view.commit) if view.commit else nullcontext():
+        progress.move(view.commit, view.running_step.get("round"))
     return progress

@@ -83,9 +83,12 @@ def manifest_of(step: int, before: int, entries: Sequence[FileEntry]) -> dict[st
     return {"step": step, "before": before, "files": [as_list(entry) for entry in entries]}
 
 
-def files_in(manifest: Mapping[str, Any]) -> tuple[FileEntry, ...]:
-    """Return the files that the manifest of a step lists."""
-    return tuple(from_list(FileEntry, entry) for entry in manifest["files"])
+def files_in(manifest: Mapping[str, Any], path: str) -> tuple[FileEntry, ...]:
+    """Return the files that the manifest of a step lists; ``path`` names the manifest in errors."""
+    try:
+        return tuple(from_list(FileEntry, entry) for entry in manifest["files"])
+    except BadCheckpoint as error:
+        raise error.at(path) from None
 
 
 def checked_steps(
@@ -124,7 +127,7 @@ def _checked(files: Files, name: str) -> _Found:
     found = files.read(manifest, "the files of a step", {"step": int, "before": int, "files": list}, required=True)
     if found["step"] != step:
         raise damaged("the output", files.path(name), [f"it is that of step {found['step']}"])
-    entries = files_in(found)
+    entries = files_in(found, files.path(manifest))
     check_files(files, name, entries, "the output")
     return _Found(step, [files.path(name)], sum(entry.rows for entry in entries), found["before"])
 

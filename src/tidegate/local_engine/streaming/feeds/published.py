@@ -138,7 +138,7 @@ class PublishedFeed(Feed):
             if last or len(found) == most or not self._files.exists(path):
                 break
             manifest = self._files.read(path, "the files of a step", {"files": list, "before": int})
-            step = _Step(n, files_in(manifest), manifest["before"])
+            step = _Step(n, files_in(manifest, self._files.path(path)), manifest["before"])
             if step.before != rows:
                 break
             found.append(step)
