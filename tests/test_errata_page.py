@@ -1,4 +1,4 @@
-"""docs/errata.md: every entry names a test, and every test of an erratum is named there."""
+"""docs/errata.md: every entry of a table names a test, and every test of an erratum is named there."""
 
 from __future__ import annotations
 
@@ -55,3 +55,12 @@ def test_every_test_of_an_erratum_is_named() -> None:
     """What is no longer an entry has no test in these files, and the page says of each what it shows."""
     found = {name for path in OWN for name in names_in(ROOT / path)}
     assert found - {name for entry in entries() for name in named(entry)} == set()
+
+
+def test_slips_of_notation_claim_no_test() -> None:
+    """Nothing can be run against them, so they are in a list and not in a table, and the page says why."""
+    page = (ROOT / "docs/errata.md").read_text(encoding="utf-8")
+    slips = page.partition("\n## Slips of notation\n")[2]
+    assert "cannot be run" in slips
+    assert [line for line in slips.splitlines() if line.startswith("- ")]
+    assert not [line for line in slips.splitlines() if line.startswith("|") or "test_" in line]

@@ -118,6 +118,15 @@ def test_no_number_is_left_out() -> None:
     assert all(lookup(f"tidegate.spec.statements.s{n}") for n in (5, 6, 7, *range(10, 25), *range(26, 32)))
 
 
+def test_what_the_solver_does_not_do_is_said_wherever_proofs_are_told_of() -> None:
+    """Proofs for any size rest on an induction by hand: this page, that of the proofs, and the command say it alike."""
+    clause = "the induction over workers, edges, paths and queues is by hand"
+    shown = CliRunner().invoke(app, ["verify", "progress", "--help"], env={"COLUMNS": "250"}).output
+    printed = (ROOT / "src/tidegate/cli/proofs.py").read_text(encoding="utf-8")
+    proofs = (ROOT / "docs/progress.md").read_text(encoding="utf-8")
+    assert [clause in " ".join(text.split()) for text in (PAGE, proofs, printed, shown)] == [True] * 4
+
+
 def test_a_name_that_is_not_there_is_found() -> None:
     """The checks themselves can fail."""
     with pytest.raises(ImportError):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tidegate as tg
-from tests.orders.test_streams import stepped
+from tests.orders.streams import stepped
 from tidegate.flow.errors import BadInput
 from tidegate.time import Poset
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import tidegate as tg
-from tests.orders.test_streams import answers, frontier, stepped
+from tests.orders.streams import answers, frontier, stepped
 from tidegate.cli import app
 from tidegate.engine.frontiers import of_user
 from tidegate.engine.storage.errors import FlowChanged

@@ -15,10 +15,9 @@ from typer.testing import CliRunner
 import tidegate as tg
 from tests.flow.case import assert_same_rows
 from tests.flow.cases.ordered import PAPER, WORDS, counted, left, right
-from tests.local_engine.engine import rows_of
-from tests.local_engine.steps import Cut, engine_in
+from tests.orders.streams import IN_FEW_STEPS, IN_MANY_STEPS, LocalStreams, Streams, frontier, stepped
 from tidegate.cli import app
-from tidegate.engine.frontiers import of_user, shown
+from tidegate.engine.frontiers import of_user
 from tidegate.engine.keepers import accumulated
 from tidegate.engine.storage.errors import FlowChanged
 from tidegate.flow.errors import BadInput
@@ -26,7 +25,6 @@ from tidegate.flow.orders import Ordered
 from tidegate.flow.orders.coordinates import PosetCoordinates, SumCoordinates
 from tidegate.flow.orders.embed import embedded
 from tidegate.flow.orders.realizer import numbered
-from tidegate.local_engine.streaming.engine import Engine
 from tidegate.spec import WM, ihist_op
 from tidegate.time import Inl, Inr, Int, Poset, Sum
 
@@ -41,82 +39,66 @@ def histograms(order: Poset = PAPER, watermark: Any = MARKS) -> tg.Flow:
     return flow
 
 
-def stepped(
-    flow: tg.Flow, cuts: list[list[tuple[Any, ...]]], directory: Path, *, begin: int = 0, **options: Any
-) -> Engine:
-    """An engine that has taken these rows, a list in each step, from the step ``begin`` on."""
-    plan = flow.plan
-    reader = Cut(plan["s"].schema, cuts)
-    reader.released = begin
-    engine = engine_in(plan, {"s": reader}, {}, directory, **options)
-    for number in range(begin, len(cuts)):
-        reader.released = number + 1
-        engine.step()
-    return engine
-
-
-def frontier(engine: Engine) -> str:
-    """The frontier of the sink, as it is shown."""
-    flow = engine.flow
-    schema = flow[flow.sinks[0].input].schema
-    found = engine.tracking.of_sink(flow.sinks[0].name)
-    assert set(of_user(schema, found)) <= set(getattr(schema.coordinates.order, "elements", of_user(schema, found)))  # type: ignore[union-attr]
-    return shown(schema, found)
-
-
-def answers(flow: tg.Flow, directory: Path) -> list[tuple[Any, ...]]:
-    """The rows of the sink so far."""
-    plan = flow.plan
-    return rows_of(plan[plan.sinks[0].input].schema, tg.read(tg.local(), str(directory / "out")))
-
-
-def test_the_paper_s_stream_in_steps(tmp_path: Path) -> None:
+@IN_MANY_STEPS
+def test_the_paper_s_stream_in_steps(streams: Streams) -> None:
     """Figure 1, row by row: after each watermark the histograms of the times that it completes, and no others."""
     cuts = [[WORDS[0], WORDS[1]], [("t1", "WM")], WORDS[2:], [("t5", "WM")]]
-    engine = stepped(histograms(), cuts[:1], tmp_path)
+    engine = streams.stepped(histograms(), cuts[:1])
     assert frontier(engine) == "t0"
-    engine = stepped(histograms(), cuts[:2], tmp_path, begin=1)
+    engine = streams.stepped(histograms(), cuts[:2], begin=1)
     assert frontier(engine) == "t2 or t3 or t4"
-    assert sorted(answers(histograms(), tmp_path)) == [("t0", "a", 1), ("t1", "a", 1), ("t1", "c", 1)]
-    engine = stepped(histograms(), cuts, tmp_path, begin=2)
+    assert sorted(streams.answers(histograms())) == [("t0", "a", 1), ("t1", "a", 1), ("t1", "c", 1)]
+    engine = streams.stepped(histograms(), cuts, begin=2)
     assert frontier(engine) == "t4"
-    assert ("t5", "a", 3) in answers(histograms(), tmp_path)
-    assert not [row for row in answers(histograms(), tmp_path) if row[0] == "t4"]
+    assert ("t5", "a", 3) in streams.answers(histograms())
+    assert not [row for row in streams.answers(histograms()) if row[0] == "t4"]
 
 
-def test_the_frontier_becomes_empty_when_all_elements_are_complete(tmp_path: Path) -> None:
+@IN_FEW_STEPS
+def test_the_frontier_becomes_empty_when_all_elements_are_complete(streams: Streams) -> None:
     """Of points there would always be greater ones; of the order's elements there are none."""
-    engine = stepped(histograms(), [[*WORDS, ("t4", "WM"), ("t5", "WM")]], tmp_path)
+    engine = streams.stepped(histograms(), [[*WORDS, ("t4", "WM"), ("t5", "WM")]])
     assert frontier(engine) == "everything is complete"
-    assert len(answers(histograms(), tmp_path)) == 12
+    assert len(streams.answers(histograms())) == 12
 
 
 def test_elements_that_are_taken_for_open_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check can fail: if all elements are open whatever the frontier is, nothing becomes complete."""
     monkeypatch.setattr(PosetCoordinates, "elements_from", lambda self, frontier: [x for x, _ in self.points])
     with pytest.raises(AssertionError):
-        test_the_frontier_becomes_empty_when_all_elements_are_complete(tmp_path)
+        test_the_frontier_becomes_empty_when_all_elements_are_complete(LocalStreams(tmp_path))
 
 
-def test_late_and_rejected_rows_have_the_user_s_columns(tmp_path: Path) -> None:
-    """They are told with the reason; a watermark that is not in the order completes nothing."""
-    flow = histograms()
-    (tmp_path / "in").mkdir()
-    for i, rows in enumerate(([("t1", "WM")], [("t0", "late"), ("t9", "strange"), (None, "none"), ("t9", "WM")])):
-        table = pa.table({"t": [t for t, _ in rows], "word": [w for _, w in rows]})
-        pq.write_table(table, tmp_path / "in" / f"{i}.parquet")
-    given = {"s": tg.files(tmp_path / "in" / "*.parquet", per_step=1)}
-    outputs = {"out": tg.parquet(tmp_path / "out")}
-    with flow.start(tg.local(), given, outputs, tmp_path / "checkpoint", trigger={"availableNow": True}) as run:
-        run.await_termination(30)
-        found = run.rejected("s").fetchall()
-        late = run.late("s").fetchall()
-    assert sorted((row[0]["t"] or "", row[3], row[5]["word"]) for row in found) == [
+STRANGE: list[tuple[Any, ...]] = [("t0", "late"), ("t9", "strange"), (None, "none"), ("t9", "WM")]
+
+
+@IN_FEW_STEPS
+def test_rows_that_are_not_in_the_order_are_counted(streams: Streams) -> None:
+    """A row that is late or rejected takes no part; a watermark that is not in the order completes nothing."""
+    engine = streams.stepped(histograms(), [[*WORDS[:2], ("t1", "WM")], STRANGE])
+    assert (engine.marks["s"].late, engine.marks["s"].rejected) == (1, 3)
+    assert frontier(engine) == "t2 or t3 or t4"
+    assert sorted(streams.answers(histograms())) == [("t0", "a", 1), ("t1", "a", 1), ("t1", "c", 1)]
+
+
+@IN_MANY_STEPS
+def test_late_and_rejected_rows_have_the_user_s_columns(streams: Streams) -> None:
+    """They are told with the reason, by a run that reads files."""
+    cuts: list[list[tuple[Any, ...]]] = [[("t1", "WM")], STRANGE]
+    for number, rows in enumerate(cuts):
+        streams.write_file(number, t=[t for t, _ in rows], word=[word for _, word in rows])
+    given = {"s": streams.files("t STRING, word STRING")}
+    with streams.start(histograms(), given, trigger={"availableNow": True}) as run:
+        assert run.await_termination(120)
+        rejected, late = streams.dicts(run.rejected("s")), streams.dicts(run.late("s"))
+    assert sorted((row["time"]["t"] or "", row["reason"], row["row"]["word"]) for row in rejected) == [
         ("", "null time in t", "none"),
         ("t9", "t is not in the order", "WM"),
         ("t9", "t is not in the order", "strange"),
     ]
-    assert [(row[0], row[4], row[5]) for row in late] == [({"t": "t0"}, "t2 or t3 or t4", {"t": "t0", "word": "late"})]
+    assert [(row["time"], row["bound"], row["row"]) for row in late] == [
+        ({"t": "t0"}, "t2 or t3 or t4", {"t": "t0", "word": "late"})
+    ]
 
 
 def test_why_is_told_in_the_order_s_own_times(tmp_path: Path) -> None:
@@ -131,20 +113,21 @@ def test_why_is_told_in_the_order_s_own_times(tmp_path: Path) -> None:
             run.why("t9")
 
 
-def test_an_order_may_grow_between_two_runs(tmp_path: Path) -> None:
+@IN_FEW_STEPS
+def test_an_order_may_grow_between_two_runs(streams: Streams) -> None:
     """Old answers stay, state goes on, and the new elements are not complete, though all old ones are."""
     done = [*WORDS, ("t1", "WM"), ("t4", "WM"), ("t5", "WM")]
-    stepped(histograms(), [done], tmp_path)
+    streams.stepped(histograms(), [done])
     larger = histograms(
         Poset([*((x, y) for x in PAPER.elements for y in PAPER.successors(x)), ("t4", "u0"), ("t1", "u1")])
     )
-    engine = stepped(larger, [done, [("u0", "x"), ("u1", "y"), ("u1", "WM")]], tmp_path, begin=1)
+    engine = streams.stepped(larger, [done, [("u0", "x"), ("u1", "y"), ("u1", "WM")]], begin=1)
     assert frontier(engine) == "u0"
-    new = [row for row in answers(larger, tmp_path) if row[0].startswith("u")]
+    new = [row for row in streams.answers(larger) if row[0].startswith("u")]
     assert sorted(new) == [("u1", "a", 1), ("u1", "c", 1), ("u1", "y", 1)]
     engine.finish()
-    assert ("u0", "d", 1) in answers(larger, tmp_path)
-    assert len(answers(larger, tmp_path)) == 12 + 3 + 4
+    assert ("u0", "d", 1) in streams.answers(larger)
+    assert len(streams.answers(larger)) == 12 + 3 + 4
 
 
 @pytest.mark.parametrize(
@@ -159,14 +142,16 @@ def test_an_order_may_grow_between_two_runs(tmp_path: Path) -> None:
     ],
     ids=["smaller", "turned", "below what is complete"],
 )
-def test_another_order_is_refused(tmp_path: Path, pairs: list[tuple[str, str]], message: str) -> None:
+@IN_FEW_STEPS
+def test_another_order_is_refused(streams: Streams, pairs: list[tuple[str, str]], message: str) -> None:
     """State holds the points of the old one, and what was answered is final."""
-    stepped(histograms(), [[*WORDS, ("t1", "WM")]], tmp_path)
+    streams.stepped(histograms(), [[*WORDS, ("t1", "WM")]])
     with pytest.raises(FlowChanged, match=message):
-        stepped(histograms(Poset(pairs)), [[], []], tmp_path, begin=1)
+        streams.stepped(histograms(Poset(pairs)), [[], []], begin=1)
 
 
-def test_one_bound_for_each_side_of_a_sum(tmp_path: Path) -> None:
+@IN_FEW_STEPS
+def test_one_bound_for_each_side_of_a_sum(streams: Streams) -> None:
     """What one side has seen says nothing of the other."""
     flow = tg.Flow("sides")
     source = flow.source(
@@ -175,54 +160,45 @@ def test_one_bound_for_each_side_of_a_sum(tmp_path: Path) -> None:
     )  # fmt: skip
     flow.sink("out", source.accumulate(n="sum(x)"))
     cuts = [[(left(1), 1), (left(5), 2)], [(right(1), 4), (right(4), 8), (left(3), 16)]]
-    engine = stepped(flow, cuts[:1], tmp_path)
+    engine = streams.stepped(flow, cuts[:1])
     assert frontier(engine) == "left 5 or right any"
-    engine = stepped(flow, cuts, tmp_path, begin=1)
+    engine = streams.stepped(flow, cuts, begin=1)
     assert frontier(engine) == "left 5 or right 2"
     assert engine.marks["s"].late == 1
     assert set(of_user(engine.flow["s"].schema, engine.marks["s"].frontier)) == {Inl(5), Inr(2)}
-    assert answers(flow, tmp_path) == [(left(1), 1), (right(1), 4)]
+    assert_same_rows(streams.answers(flow), [(left(1), 1), (right(1), 4)])
 
 
 def test_sides_that_share_a_bound_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check can fail: if the axis of a side is looked at whatever side a row is on, the other side moves too."""
     monkeypatch.setattr(SumCoordinates, "encode", lambda self, t: (0, 0, t.t, t.t))
     with pytest.raises(AssertionError):
-        test_one_bound_for_each_side_of_a_sum(tmp_path)
+        test_one_bound_for_each_side_of_a_sum(LocalStreams(tmp_path))
 
 
-def test_a_flow_follows_another_by_the_order_s_own_times(tmp_path: Path) -> None:
+@IN_MANY_STEPS
+def test_a_flow_follows_another_by_the_order_s_own_times(streams: Streams) -> None:
     """The frontier is published in elements, whatever the points of either flow are."""
     first = tg.Flow("first")
     words = first.source("s", "t STRING, word STRING", time=tg.ordered("t", PAPER), watermark=MARKS)
     first.sink("out", words.aggregate(n="count(*)"))
-    engine = stepped(first, [[*WORDS, ("t1", "WM")]], tmp_path / "first")
+    engine = streams.in_directory("first").stepped(first, [[*WORDS, ("t1", "WM")]])
     second = tg.Flow("second")
-    path = str(tmp_path / "first" / "out")
+    path = str(streams.directory / "first" / "out")
     counts = second.source("c", "t STRING, n BIGINT", time=tg.ordered("t", PAPER), watermark=tg.published(path))
     second.sink("out", counts.accumulate(total="sum(n)"))
-    outputs = {"out": tg.parquet(tmp_path / "out")}
-    with second.start(
-        tg.local(),
-        {"c": tg.read_stream(tg.local(), path)},
-        outputs,
-        tmp_path / "second",
-        trigger={"availableNow": True},
-    ) as run:
-        run.await_termination(30)
-        assert set(run.frontiers()["out"]) == {"t2", "t3", "t4"}
+    following = streams.in_directory("second")
+
+    def follow() -> tg.Run:
+        given = {"c": tg.read_stream(streams.session, path)}
+        with following.start(second, given, trigger={"availableNow": True}) as run:
+            assert run.await_termination(120)
+        return run
+
+    assert set(follow().frontiers()["out"]) == {"t2", "t3", "t4"}
     engine.finish()
-    with second.start(
-        tg.local(),
-        {"c": tg.read_stream(tg.local(), path)},
-        outputs,
-        tmp_path / "second",
-        trigger={"availableNow": True},
-    ) as run:
-        run.await_termination(30)
-    assert sorted(tg.read(tg.local(), str(tmp_path / "out")).fetchall()) == [
-        ("t0", 1), ("t1", 2), ("t2", 2), ("t3", 2), ("t4", 3), ("t5", 5)
-    ]  # fmt: skip
+    follow()
+    assert sorted(following.answers(second)) == [("t0", 1), ("t1", 2), ("t2", 2), ("t3", 2), ("t4", 3), ("t5", 5)]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +239,8 @@ VERBS: dict[str, Callable[[tg.Stream], tg.Stream]] = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_state_that_was_folded_goes_on_in_an_order_that_has_grown(tmp_path: Path, verb: str) -> None:
+@IN_MANY_STEPS
+def test_state_that_was_folded_goes_on_in_an_order_that_has_grown(streams: Streams, verb: str) -> None:
     """A new element beside the frontier sees all rows below it, also those that were complete and merged long ago."""
 
     def flow(order: Poset) -> tg.Flow:
@@ -273,22 +250,23 @@ def test_state_that_was_folded_goes_on_in_an_order_that_has_grown(tmp_path: Path
         return found
 
     cuts = [[("t0", "a"), ("t1", "c")], [("t1", "WM")], [("t2", "b")], [("t4", "d"), ("t2", "WM")]]
-    stepped(flow(PAPER), cuts, tmp_path, fold_from=lambda parts: 0)
+    streams.stepped(flow(PAPER), cuts, fold_from=lambda parts: 0)
     more = [*cuts, [("u1", "y"), ("u0", "z"), ("t3", "b")], [("u1", "WM")]]
-    stepped(flow(LARGER), more, tmp_path, begin=4, fold_from=lambda parts: 0).finish()
+    streams.stepped(flow(LARGER), more, begin=4, fold_from=lambda parts: 0).finish()
     events = [WM(t) if word == "WM" else {"t": t, "word": word} for cut in more for t, word in cut]
     expected = [tuple(row.values()) for row in flow(LARGER).reference({"s": events}).rows("out")]
-    assert_same_rows(answers(flow(LARGER), tmp_path), expected)
+    assert_same_rows(streams.answers(flow(LARGER)), expected)
 
 
 def test_cells_that_are_merged_by_the_frontier_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check can fail: what is right for points that cannot become more loses rows here."""
     monkeypatch.setattr(accumulated, "PosetCoordinates", SumCoordinates)
     with pytest.raises(AssertionError):
-        test_state_that_was_folded_goes_on_in_an_order_that_has_grown(tmp_path, "update")
+        test_state_that_was_folded_goes_on_in_an_order_that_has_grown(LocalStreams(tmp_path), "update")
 
 
-def test_two_orders_in_one_flow_each_go_on_with_their_own(tmp_path: Path) -> None:
+@IN_FEW_STEPS
+def test_two_orders_in_one_flow_each_go_on_with_their_own(streams: Streams) -> None:
     """One could have grown into the other; and elements of one are of another type."""
     flow = tg.Flow("two")
     small, large = Poset([("a", "b")]), Poset([("a", "b"), ("a", "c")])
@@ -296,15 +274,10 @@ def test_two_orders_in_one_flow_each_go_on_with_their_own(tmp_path: Path) -> Non
     for name, type_, order in (("s", "STRING", small), ("r", "STRING", large), ("q", "DATE", days)):
         source = flow.source(name, f"t {type_}, x INT", time=tg.ordered("t", order))
         flow.sink(f"out_{name}", source.accumulate(n="sum(x)"))
-    rows = {"s": [("a", 1)], "r": [("c", 2)], "q": [(date(2026, 1, 2), 3)]}
-    plan = flow.plan
-    readers = {name: Cut(plan[name].schema, [found]) for name, found in rows.items()}
-    for reader in readers.values():
-        reader.released = 1
-    engine_in(plan, readers, {}, tmp_path).step()
-    engine_in(plan, readers, {}, tmp_path).finish()
-    found = tg.read(tg.local(), str(tmp_path / "out_q")).fetchall()
-    assert found == [(date(2026, 1, 2), 3)]
+    rows: dict[str, list[tuple[Any, ...]]] = {"s": [("a", 1)], "r": [("c", 2)], "q": [(date(2026, 1, 2), 3)]}
+    streams.stepped(flow, [rows])
+    streams.stepped(flow, [rows], begin=1).finish()
+    assert {name: streams.answers(flow, f"out_{name}") for name in rows} == rows
 
 
 def test_a_run_goes_on_when_all_elements_are_complete(tmp_path: Path) -> None:

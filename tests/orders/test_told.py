@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import tidegate as tg
 from tests.flow.cases.ordered import PAPER
-from tests.orders.test_streams import stepped
+from tests.orders.streams import stepped
 from tidegate.cli import app
 from tidegate.time import EventTime, Int, Sum
 

@@ -1,6 +1,7 @@
 """Where the paper on Aggregates fails its own property as printed, with the smallest example: docs/errata.md."""
 
 from dataclasses import replace
+from itertools import combinations_with_replacement
 
 import pytest
 
@@ -121,43 +122,102 @@ def test_listing_3_runs_one_past_the_end():
     assert not owed(Nat(), fproduce(unfold_loop(Nat(), 1), events)[1])
 
 
-def concatenating(instance):
-    """A_1 as printed, with lists, and with its index mended."""
-    _, t = instance.tuples[0]
-    if t.index == -1:
-        return [Embedded(tuple(x for _, other in instance.tuples for x in other.data), 0)]
-    return [Embedded(t.data, t.index + 1)] if t.index + 1 < len(t.data) else []
+def printed_A1(gather):
+    """A_1 as printed, but for its index; ``gather`` makes T of what the packs of an instance carry: a set or a list."""
+
+    def f_O(instance):
+        _, t = instance.tuples[0]
+        if t.index == -1:
+            return [Embedded(gather(x for _, pack in instance.tuples for x in pack.data), 0)]
+        return [Embedded(t.data, t.index + 1)] if t.index + 1 < len(t.data) else []
+
+    return f_O
 
 
-COLLIDING = [DT(0, Embedded(("x",))), DT(0, Embedded(("x",))), DT(0, Embedded(("x", "x"))), WM(0)]
+def as_a_set(xs):
+    """A set, in an order of its own, since A_2 reads it by index."""
+    return tuple(sorted(set(xs)))
 
 
-def test_lemma_2_is_false():
-    """Two tuples that carry [x] are merged into one that carries [x, x], and there may be another such tuple."""
-    assert s.lemma_2.verdict(Nat(), 1, COLLIDING, loop=with_A1(concatenating)) != "holds"
-    assert s.lemma_2.verdict(Nat(), 1, COLLIDING) == "holds"
+READINGS = {"set": printed_A1(as_a_set), "list": printed_A1(tuple)}
+SETS = ["x", "y", "xy"]
+LISTS = ["x", "xx", "y", "xy"]
 
 
-def test_with_lemma_2_falls_theorem_3():
-    """A_2 takes two identical tuples for one: two of the four x are lost."""
-    X = with_loop(with_A1(concatenating))
-    assert [e.d for e in produce(X(Nat(), 1), COLLIDING) if isinstance(e, DT)] == ["x", "x"]
-    assert s.theorem_3.verdict(Nat(), 1, COLLIDING, X=X) != "holds"
-    assert s.theorem_3.verdict(Nat(), 1, COLLIDING) == "holds"
+def at_one_time(packs):
+    """A stream of packs."""
+    return [*(DT(0, Embedded(tuple(pack))) for pack in packs), WM(0)]
 
 
-def test_with_lemma_2_falls_claim_1():
-    """The Map with f(a) = f(b) = [x] and f(c) = [x, x], on a, b and c at one time, loses two of four x."""
-    table = {"a": ["x"], "b": ["x"], "c": ["x", "x"]}
+def put_out_by(reading, packs):
+    """What X puts out, with T read as a set or a list."""
+    X = with_loop(with_A1(READINGS[reading]))
+    return [e.d for e in produce(X(Nat(), 1), at_one_time(packs)) if isinstance(e, DT)]
+
+
+def fails(reading, packs):
+    """Which of Lemma 2 and Theorem 3 fail, with T read as a set or a list."""
+    events, loop = at_one_time(packs), with_A1(READINGS[reading])
+    verdicts = {
+        "Lemma 2": [s.lemma_2.verdict(Nat(), 1, events, schedule, loop=loop) for schedule in (None, (1,), (0, 3))],
+        "Theorem 3": [s.theorem_3.verdict(Nat(), 1, events, X=with_loop(loop))],
+    }
+    assert not [name for name, found in verdicts.items() if "vacuous" in found]
+    return {name for name, found in verdicts.items() if found.count("holds") < len(found)}
+
+
+def drawn(kinds, most):
+    """All ways to have up to so many packs of these kinds."""
+    return [packs for n in range(1, most + 1) for packs in combinations_with_replacement(kinds, n)]
+
+
+def test_with_sets_lemma_2_holds():
+    """Equal packs share an instance, and the union of equal sets is that set: different packs stay different."""
+    assert [packs for packs in drawn(SETS, 4) if "Lemma 2" in fails("set", packs)] == []
+
+
+def test_with_sets_theorem_3_fails():
+    """Where a pack comes twice, what it carries is put out once; and only there."""
+    some = drawn(SETS, 3)
+    assert [packs for packs in some if fails("set", packs)] == [p for p in some if len(set(p)) < len(p)]
+    assert put_out_by("set", ["x", "x"]) == ["x"]
+
+
+def test_with_lists_lemma_2_and_theorem_3_fail():
+    """Two packs that carry [x] become one that carries [x, x], and there may be another such pack: two x are lost."""
+    colliding = ("x", "x", "xx")
+    assert [packs for packs in drawn(LISTS, 3) if fails("list", packs)] == [colliding]
+    assert fails("list", colliding) == {"Lemma 2", "Theorem 3"}
+    assert put_out_by("list", colliding) == ["x", "x"]
+    # With a number of copies both hold.
+    events = at_one_time(colliding)
+    assert s.lemma_2.verdict(Nat(), 1, events) == s.theorem_3.verdict(Nat(), 1, events) == "holds"
+
+
+def test_with_sets_in_the_packs_and_lists_in_A_1_both_hold():
+    """A list that repeats a set without duplicates tells which set it was, and how often."""
+    assert [packs for packs in drawn(SETS, 4) if fails("list", packs)] == []
+
+
+@pytest.mark.parametrize(
+    ("reading", "table", "lost"),
+    [("set", {"a": "x", "b": "x"}, 1), ("list", {"a": "x", "b": "x", "c": "xx"}, 2), ("set", {"a": "x", "b": "y"}, 0)],
+    ids=["set", "list", "different answers"],
+)
+def test_claim_1_fails_with_sets_and_with_lists(reading, table, lost):
+    """With a set, two tuples of which the Map makes x are enough; with a list, one is needed that gives it twice."""
 
     def f(t, d):
         return table[d]
 
     def printed(order, f, *, using, d, schedule):
-        return comp_op(embed_map(order, f), with_loop(with_A1(concatenating))(order, d, schedule=schedule))
+        embed = as_set(embed_map) if reading == "set" else embed_map
+        return comp_op(embed(order, f), with_loop(with_A1(READINGS[reading]))(order, d, schedule=schedule))
 
-    events = [DT(0, "a"), DT(0, "b"), DT(0, "c"), WM(0)]
-    assert s.claim_1.verdict(Nat(), f, 1, events, composed=printed) != "holds"
+    events = [*(DT(0, d) for d in table), WM(0)]
+    out = [e for e in produce(printed(Nat(), f, using="A", d=1, schedule=None), events) if isinstance(e, DT)]
+    assert len(out) == sum(map(len, table.values())) - lost
+    assert (s.claim_1.verdict(Nat(), f, 1, events, composed=printed) == "holds") == (not lost)
     assert s.claim_1.verdict(Nat(), f, 1, events) == "holds"
 
 

@@ -1,20 +1,22 @@
 """Each place where a text fails its own property as printed, with the smallest stream that shows it: docs/errata.md."""
 
 from collections import Counter
+from importlib import import_module
+from itertools import combinations_with_replacement, permutations, product
 
 import pytest
 
+from tests.spec.test_examples import ORDER, STREAM_2
+from tidegate.check import check_operator
 from tidegate.spec import (
     DT,
     WM,
-    DTs,
     Lasso,
     Operator,
     batch_op,
     batching,
     comp_op,
     flatten_op,
-    fproduce,
     histogram,
     ihist_linear_op,
     ihist_op,
@@ -24,36 +26,59 @@ from tidegate.spec import (
     is_productive,
     is_strictly_monotone,
     join_op,
+    lcoll,
     map_op,
     produce,
 )
 from tidegate.spec import statements as s
-from tidegate.spec.collections import coll, set_t, ts
-from tidegate.spec.histogram import S_coll
+from tidegate.spec.collections import set_t
+from tidegate.spec.statements.incr import batches_are_completed
 from tidegate.time import Inl, Inr, Nat, Poset, Product
-from tidegate.time.order import NotATime
 
 
-class Printed(Operator):
-    """Figure 7 as printed: a watermark that completes nothing is dropped."""
+class Figure7(Operator):
+    """ihist_op' line by line as printed, but for what ``forwards`` mends in the `else` branch."""
 
-    def __init__(self, op):
-        self.op = op
+    def __init__(self, H=(), buf=(), *, forwards=False):
+        self.H, self.buf, self.forwards = Counter(H), list(buf), forwards
 
     def apply(self, event):
-        op, out = self.op.apply(event)
-        silent = isinstance(event, WM) and not any(isinstance(e, DT) for e in out)
-        return Printed(op), [] if silent else out
+        if isinstance(event, DT):
+            return self.after(self.H, [*self.buf, (event.t, event.d)]), []
+        wm = event.t
+        if any(t <= wm for t, _ in self.buf):
+            out = [(t, d) for t, d in self.buf if t <= wm]
+            rest = [(t, d) for t, d in self.buf if t > wm]
+            return self.after(self.H + Counter(d for _, d in out), rest), [*self.histograms(out), event]
+        return self.after(self.H, self.buf), [event] if self.forwards else []
 
     def exit(self):
-        return self.op.exit()
+        return self.histograms(self.buf)
+
+    def histograms(self, out):
+        return [DT(t, self.H + Counter(d for u, d in out if u <= t)) for t in last_occurrences([t for t, _ in out])]
+
+    def after(self, H, buf):
+        return Figure7(H, buf, forwards=self.forwards)
 
 
-def test_figure_7_drops_watermarks():
-    """(24) needs the `else` branch to forward the watermark: `WM 0` tells the two apart."""
-    assert list(produce(Printed(ihist_linear_op(Nat())), [WM(0)])) == []
-    assert list(produce(ihist_op(Nat()), [WM(0)])) == [WM(0)]
-    assert list(produce(ihist_linear_op(Nat()), [WM(0)])) == [WM(0)]
+def test_figure_7_drops_watermarks(monkeypatch):
+    """(24) fails on `WM 0`, and on no stream if the `else` branch forwards the watermark."""
+    events = [WM(0), DT(0, "a"), DT(1, "a"), WM(1)]
+    streams = [list(stream) for n in range(5) for stream in permutations(events, n) if is_monotone(Nat(), stream)]
+
+    def failing(**mends):
+        monkeypatch.setattr(
+            "tidegate.spec.statements.histogram.ihist_linear_op", lambda order, H, buf: Figure7(H, buf, **mends)
+        )
+        return [stream for stream in streams if s.s24.verdict(Nat(), stream, [], [], []) != "holds"]
+
+    assert failing()[0] == [WM(0)]
+    assert list(produce(Figure7(), [WM(0)])) == []
+    assert list(produce(ihist_op(Nat()), [WM(0)])) == list(produce(ihist_linear_op(Nat()), [WM(0)])) == [WM(0)]
+    # A watermark that completes something is forwarded as it is printed.
+    assert [DT(0, "a"), WM(0), DT(1, "a"), WM(1)] not in failing()
+    assert failing(forwards=True) == []
 
 
 def test_remdups_keeps_the_first_occurrence():
@@ -113,60 +138,38 @@ def test_either_order_of_times_satisfies_the_statements(monkeypatch):
     assert set(verdicts().values()) == {"holds"}
 
 
-def test_section_4_4_needs_13_of_batch_op():
-    """(17) is about incr_op, whose data are batches; what batch_op takes in, it cannot even be asked about."""
-    stream = Lasso([DT(1, "a")], [WM(1)])
-    assert s.s13.verdict(Nat(), stream, []) == "holds"
-    with pytest.raises((TypeError, ValueError)):
-        s.s17.verdict(Nat(), stream, [])
-
-
-def test_s_coll_needs_the_times_of_its_pairs():
-    """As printed, `t' ∈ set xs` is a pair, which is not a time that could be compared with t; `set_t xs` has times."""
-    xs = [(0, "a"), (2, "b")]
-    with pytest.raises(NotATime):
-        [pair for pair in set(xs) if Nat().le(pair, 1)]
-    assert set_t(xs) == {0, 2}
-    assert S_coll(Nat(), 1, xs) == sum((coll(xs, t) for t in set_t(xs) if Nat().le(t, 1)), Counter()) == Counter("a")
-
-
-def test_ts_needs_one_name_for_its_datum():
-    """As printed, `d` is free and `d'` unused: the times would depend on a datum that `ts` is not given."""
-    stream = [DT(0, "a"), DT(1, "b"), DT(3, "a")]
-
-    def printed(d):
-        return {e.t for e in stream if e.d == d and e.t <= 2}
-
-    assert printed("a") == {0}
-    assert printed("b") == {1}
-    assert ts(Nat(), stream, 2) == {0, 1}
-
-
-def test_15_is_about_the_set_of_what_is_produced():
-    """`produce` gives a sequence, in order and with repetitions; membership is of its set, `lset`."""
-    stream = [DT(1, [(1, "a"), (0, "b")])]
-    assert s.s15.verdict(stream, []) == "holds"
-    produced = list(produce(incr_op(), stream))
-    assert {e.t for e in produced} == set_t(stream[0].d)
-    # A sequence is not the set of its elements: it has an order.
-    assert produced != produced[::-1]
-
-
-def test_30_and_31_need_their_stream():
-    """`produce` takes an operator and a stream; as printed it is given no stream, and what comes out depends on it."""
-    with pytest.raises(TypeError):
-        produce(join_op(Nat(), min))
-    one, two = [WM(Inl(0)), WM(Inr(0))], [WM(Inl(0))]
-    assert list(produce(join_op(Nat(), min), one)) != list(produce(join_op(Nat(), min), two))
-    assert s.s30.verdict(Nat(), min, one) == s.s31.verdict(Nat(), min, one) == "holds"
-
-
 def test_17_with_its_condition_as_printed_says_nothing():
-    """(17) asks for `¬ b ≠ []`, so for empty batches, of which nothing comes out; it must be `b ≠ []`."""
-    printed = [DT(1, []), WM(1)]
-    assert s.s17.verdict(Nat(), printed, []) == "vacuous"
-    assert fproduce(incr_op(), printed)[1] == [WM(1)]
-    assert s.s17.verdict(Nat(), [DT(1, [(0, "x")]), WM(1)], []) == "holds"
+    """(17) asks for `¬ b ≠ []`, so for empty batches, of which only watermarks come out; it must be `b ≠ []`."""
+
+    def condition(events, of_batch):
+        return all(
+            WM(e.t) in events[n + 1 :] and all(t <= e.t for t in set_t(e.d)) and of_batch(e.d)
+            for n, e in enumerate(events)
+            if isinstance(e, DT)
+        )
+
+    def printed(events):
+        return condition(events, lambda b: not b != [])  # noqa: SIM202
+
+    def mended(events):
+        return condition(events, lambda b: b != [])
+
+    def carries_data(events):
+        return any(isinstance(e, DT) and e.d for e in events)
+
+    alphabet = [DT(1, []), DT(1, [(0, "x")]), DT(1, [(2, "x")]), WM(1), WM(2)]
+    streams = [list(stream) for n in range(5) for stream in product(alphabet, repeat=n)]
+    assert [DT(1, []), WM(1)] in filter(printed, streams)
+    assert not any(carries_data(stream) for stream in filter(printed, streams))
+    assert not any(isinstance(e, DT) for stream in filter(printed, streams) for e in produce(incr_op(), stream))
+    # Section 4.4 applies (17) to what batch_op puts out, which has no empty batch.
+    batched = list(produce(batch_op(Nat()), [DT(0, "x"), WM(1)]))
+    assert batched == [DT(1, [(0, "x")]), WM(1)]
+    assert not printed(batched)
+    assert mended(batched)
+    # The other condition is the one of (17) here.
+    assert list(filter(mended, streams)) == [stream for stream in streams if batches_are_completed(Nat(), stream)]
+    assert s.s17.verdict(Nat(), batched, []) == "holds"
 
 
 def test_6_does_not_hold_unconditionally():
@@ -176,29 +179,36 @@ def test_6_does_not_hold_unconditionally():
     test_6_fails_without_its_assumption()
 
 
-SIDES = [("t0", "t2"), ("t2", "t5"), ("t0", "t3"), ("t3", "t5")]
+def at_t5(op):
+    """What an operator puts out for t5 on the slides' stream."""
+    return next(e.d for e in produce(op, STREAM_2) if isinstance(e, DT) and e.t == "t5")
 
 
-def test_the_slides_formula_counts_paths_and_their_output_does_not():
-    """H at t5: the slides' formula has the collection of t0 twice, the output that they print has it once."""
-    order = Poset(SIDES)
-    stream = [DT("t0", "a"), DT("t2", "b"), DT("t3", "a"), DT("t5", "c"), WM("t5")]
-    once = {e.t: e.d for e in produce(ihist_op(order), stream) if isinstance(e, DT)}
-    paths = {e.t: e.d for e in produce(ihist_paths_op(order), stream) if isinstance(e, DT)}
-    assert once["t5"] == Counter("aabc")
-    assert paths["t5"] == Counter("aaabc")
+def total(*times):
+    """The sum of some collections of the slides' stream."""
+    return sum((lcoll(STREAM_2, t) for t in times), Counter())
 
 
-def test_the_slides_row_of_t5_is_that_of_the_paths_beside_it():
-    """One copy of the slides sums t0 to t4 at t5; with the paths that it gives, t1 and t4 do not belong there."""
-    order = Poset([("t0", "t1"), ("t1", "t4"), *SIDES])
-    stream = [DT(t, t) for t in order.elements] + [WM("t5")]
-    histogram = {e.t: e.d for e in produce(ihist_paths_op(order), stream) if isinstance(e, DT)}["t5"]
-    by_paths = Counter({"t5": 1}) + Counter(("t0", "t2")) + Counter(("t0", "t3"))
-    assert histogram == by_paths
-    assert histogram != Counter(("t0", "t1", "t2", "t3", "t4"))
-    assert not order.le("t1", "t5")
-    assert not order.le("t4", "t5")
+#: What the slides print for t5.
+PRINTED = Counter("aaabc")
+
+
+def test_no_five_collections_give_the_slides_output():
+    """Both texts have five collections in the row. Of those at or below t5, only sums of four give what is printed."""
+    below = [t for t in ORDER.elements if ORDER.le(t, "t5")]
+    assert set(below) == {"t0", "t2", "t3", "t5"}
+    rows = [row for n in range(8) for row in combinations_with_replacement(below, n) if total(*row) == PRINTED]
+    assert {len(row) for row in rows} == {4}
+    assert at_t5(ihist_op(ORDER)) == total(*below) == PRINTED
+
+
+def test_neither_text_of_the_slides_row_gives_their_output():
+    """Read along the paths beneath it, one row has t0 twice; the other has t1 and t4, which are not below t5."""
+    along_paths = total("t5", *("t0", "t2"), *("t0", "t3"))
+    assert at_t5(ihist_paths_op(ORDER)) == along_paths == Counter("aaaabc")
+    assert total("t0", "t1", "t2", "t3", "t4") == Counter("aabcd")
+    assert not ORDER.le("t1", "t5")
+    assert not ORDER.le("t4", "t5")
 
 
 def test_the_path_variant_on_a_diamond_with_a_tail():
@@ -254,27 +264,81 @@ def test_join_op_does_not_keep_strict_monotonicity():
     assert not is_strictly_monotone(Nat(), out)
 
 
-def test_28_and_29_say_nothing_of_how_often():
+def test_28_and_29_say_nothing_of_how_often(monkeypatch):
     """(28) and (29) speak of membership; an operator that puts every pair out twice has both properties."""
     stream = [DT(Inl(0), "a"), DT(Inr(0), "b"), WM(Inl(0)), WM(Inr(0))]
-    once = join_op(Nat(), lambda a, b: a + b)
-    twice = comp_op(comp_op(once, map_op(lambda t, d: [d, d])), flatten_op())
-    pairs = {a + b for a in DTs(stream, Inl(0)) for b in DTs(stream, Inr(0))}
-    assert [e.d for e in produce(once, stream) if isinstance(e, DT)] == ["ab"]
-    assert [e.d for e in produce(twice, stream) if isinstance(e, DT)] == ["ab", "ab"]
-    assert {e.d for e in produce(twice, stream) if isinstance(e, DT)} == pairs
-    # The multisets tell them apart: see the mutant join_gives_each_pair_twice.
+    given = (Nat(), lambda a, b: a + b, stream)
+
+    def twice(order, join):
+        return comp_op(comp_op(join_op(order, join), map_op(lambda t, d: [d, d])), flatten_op())
+
+    assert s.join_op_gives_each_pair_once.verdict(*given) == "holds"
+    monkeypatch.setattr("tidegate.spec.statements.join.join_op", twice)
+    assert [e.d for e in produce(twice(*given[:2]), stream) if isinstance(e, DT)] == ["ab", "ab"]
+    assert s.s28.verdict(*given, []) == s.s29.verdict(*given, []) == "holds"
+    assert s.join_op_gives_each_pair_once(*given) is not None
 
 
-def test_finite_streams_are_productive_whatever_happens():
-    """(13), (17), (19), (31) on streams that end would hold for an operator that swallows every watermark."""
-    from tidegate.check import check_operator
+class Swallows(Operator):
+    """An operator of which no watermark comes out."""
 
-    class Swallows(Operator):
+    def __init__(self, op):
+        self.op = op
+
+    def apply(self, event):
+        op, out = self.op.apply(event)
+        return Swallows(op), [e for e in out if not isinstance(e, WM)]
+
+    def exit(self):
+        return [e for e in self.op.exit() if not isinstance(e, WM)]
+
+
+BOTH = [DT(Inl(0), "a"), DT(Inr(0), "b")]
+
+
+@pytest.mark.parametrize(
+    ("statement", "operator", "rows", "marks", "others"),
+    [
+        (s.s13, "batch.batch_op", [DT(0, "a")], [WM(0)], [[]]),
+        (s.s17, "incr.incr_op", [DT(0, [(0, "a")])], [WM(0)], [[]]),
+        (s.s19, "incr_batch.incr_batch_op", [DT(0, "a")], [WM(0)], [[], []]),
+        (s.s31, "join.join_op", BOTH, [WM(Inl(0)), WM(Inr(0))], []),
+    ],
+    ids=["13", "17", "19", "31"],
+)
+def test_finite_streams_are_productive_whatever_happens(monkeypatch, statement, operator, rows, marks, others):
+    """(13), (17), (19), (31) hold on streams that end, also for operators that swallow every watermark."""
+    module, _, name = f"tidegate.spec.statements.{operator}".rpartition(".")
+    of_join = [lambda a, b: a + b] if name == "join_op" else []
+
+    def verdict(events):
+        return statement.verdict(Nat(), *of_join, events, *others)
+
+    def printed(op, events, order):
+        return None if is_productive(order, list(produce(op, events))) else "the output is not productive"
+
+    assert verdict([*rows, *marks]) == verdict(Lasso(rows, marks)) == "holds"
+    op = getattr(import_module(module), name)
+    monkeypatch.setattr(f"{module}.{name}", lambda *args: Swallows(op(*args)))
+    # As the beginning of a stream, and on a stream without end, such an operator is refuted.
+    assert isinstance(verdict([*rows, *marks]), s.Counterexample)
+    assert isinstance(verdict(Lasso(rows, marks)), s.Counterexample)
+    # If the stream ends there, the definition of productive admits it, whatever comes out.
+    monkeypatch.setattr(f"{module}.owes_nothing", is_productive)
+    monkeypatch.setattr(f"{module}.breaks_productivity", printed)
+    assert verdict([*rows, *marks]) == "holds"
+
+
+def test_an_operator_that_swallows_watermarks_is_found_out():
+    """A check of any operator, which goes by the beginnings of streams, refutes it."""
+
+    class Passes(Operator):
         def apply(self, event):
-            return self, [event] if isinstance(event, DT) else []
+            return self, [event]
 
-    assert not check_operator(Swallows(), Product(Nat(), Nat()))["productivity"].ok
+    order = Product(Nat(), Nat())
+    assert check_operator(Passes(), order)["productivity"].ok
+    assert not check_operator(Swallows(Passes()), order)["productivity"].ok
 
 
 def test_12_needs_its_assumption_on_the_buffer():

@@ -9,6 +9,7 @@ from tests.testing.flows import counts, hourly
 
 import tidegate as tg
 import tidegate.testing as tt
+from tidegate.time import Int, Lexicographic, Poset
 
 NOON = "2026-01-01 12:00:00"
 
@@ -49,6 +50,31 @@ def test_rows_that_are_watermarks(engine: tt.Engine) -> None:
     test.expect("out", [(3, "a", 1)])
     assert [row["k"] for row in test.late("s")] == ["late"]
     assert len(test.rejected("s")) == 1
+
+
+def test_a_watermark_that_is_not_in_the_order_is_rejected(engine: tt.Engine) -> None:
+    """On a finite order it is an element; in a lexicographic one only its last columns may be NULL."""
+    flow = tg.Flow("elements")
+    marks = tg.punctuated("k = 'WM'")
+    rows = flow.source("s", "t STRING, k STRING", time=tg.ordered("t", Poset([("a", "b")])), watermark=marks)
+    flow.sink("out", rows.gate())
+    test = tt.trial(flow, engine, watermarks="declared")
+    test.send("s", ("a", "x"), ("z", "WM"), (None, "WM"), ("z", "x"))
+    test.expect("out", [])
+    test.send("s", ("a", "WM"))
+    test.expect("out", [("a", "x")])
+    reasons = [row["reason"] for row in test.rejected("s")]
+    assert sorted(reasons) == ["null time in t", "t is not in the order", "t is not in the order"]
+
+    flow = tg.Flow("digits")
+    order = tg.ordered(("a", "b", "c"), Lexicographic(Int(), Int(), Int()))
+    flow.sink("out", flow.source("s", "a INT, b SMALLINT, c SMALLINT, k STRING", time=order, watermark=marks).gate())
+    test = tt.trial(flow, engine, watermarks="declared")
+    test.send("s", (1, 2, 9, "x"), (2, 0, 0, "x"), (None, 1, 1, "WM"), (2, None, 3, "WM"))
+    test.expect("out", [])
+    test.send("s", (1, None, None, "WM"))
+    test.expect("out", [(1, 2, 9, "x")])
+    assert sorted(row["reason"] for row in test.rejected("s")) == ["null time in a", "null time in b"]
 
 
 def test_only_the_end_completes_what_promises_nothing(engine: tt.Engine) -> None:
@@ -119,6 +145,7 @@ def test_the_same_on_spark(tidegate_spark: Any, tmp_path: Any) -> None:
     for test in (
         test_a_delay_can_be_tried,
         test_rows_that_are_watermarks,
+        test_a_watermark_that_is_not_in_the_order_is_rejected,
         test_a_frontier_that_another_flow_publishes_is_moved_by_hand,
         test_rows_have_the_time_at_which_they_arrive,
         test_windows_end_without_rows_behind_the_clock,

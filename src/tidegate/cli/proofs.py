@@ -29,7 +29,8 @@ def show_proofs(console: Console, *, only: str = "", mutants: bool = False) -> b
     if found:
         console.print(_proved(found))
         console.print(
-            "Proved by induction, for all sizes that the table names. What is assumed for it: docs/progress.md."
+            "Proved by a solver, for all sizes that the table names; "
+            "the induction over workers, edges, paths and queues is by hand. What is assumed: docs/progress.md."
         )
     if broken:
         console.print(_refuted(unproved))

@@ -34,7 +34,14 @@ def progress(
     everything: Annotated[bool, typer.Option("--all", help="Explore the large models too.")] = False,
     mutants: Annotated[bool, typer.Option(help="Also leave out each guard in turn, and see what breaks.")] = False,
     examples: Annotated[bool, typer.Option("--examples", help="Replay example dataflows instead.")] = False,
-    prove: Annotated[bool, typer.Option("--prove", help="Prove the protocols for any size, by a solver.")] = False,
+    prove: Annotated[
+        bool,
+        typer.Option(
+            "--prove",
+            help="Prove the protocols for any size, by a solver; "
+            "the induction over workers, edges, paths and queues is by hand.",
+        ),
+    ] = False,
 ) -> None:
     """Explore all schedules of the progress protocols on small models, or prove them for any size."""
     require("check", "tidegate verify")

@@ -94,8 +94,7 @@ class SourceProgress:
         condition = source.watermark.condition
         assert isinstance(condition, Expression)
         is_mark = [value is True for (value,) in self._duck.scalars(rows, schema, [condition])]
-        if len(schema.time) == 1:
-            is_mark = [mark and row[schema.time[0]] is not None for mark, row in zip(is_mark, rows, strict=True)]
+        is_mark = [mark and _can_complete(schema, row) for mark, row in zip(is_mark, rows, strict=True)]
         marks = [_mark(schema, row) for row, mark in zip(rows, is_mark, strict=True) if mark]
         return [row for row, mark in zip(rows, is_mark, strict=True) if not mark], marks
 
@@ -160,17 +159,28 @@ def _on_axes(schema: Schema, t: Any) -> Any:
 
 def _mark(schema: Schema, row: Row) -> Any:
     """Return the watermark of a punctuation. NULL in one of several time columns stands for every value."""
-    if schema.ordered is not None and len(schema.time) == 1:
+    if len(schema.time) == 1:
         return schema.time_of(row)
-    parts = tuple(TOP if row[name] is None else row[name] for name in schema.time)
-    return parts[0] if len(parts) == 1 else parts
+    return tuple(TOP if row[name] is None else row[name] for name in schema.time)
+
+
+def _can_complete(schema: Schema, row: Row) -> bool:
+    """Whether a punctuation says which times are complete. If not, it is rejected, as a row without a time is."""
+    if len(schema.time) == 1:
+        return _is_timed(schema, row)
+    # In a lexicographic order, only the last columns may be NULL.
+    given = [row[name] is not None for name in schema.time]
+    return schema.ordered is None or (given[0] and given == sorted(given, reverse=True))
+
+
+def _is_timed(schema: Schema, row: Row) -> bool:
+    """Whether a row has a time of the order, with a value in each column."""
+    return all(row[name] is not None for name in schema.time) and schema.time_of(row) is not None
 
 
 def _has_time(schema: Schema, bounds: Sequence[Limit], row: Row) -> bool:
     """Whether a row has a time that its source does not reject."""
-    if any(row[name] is None for name in schema.time) or schema.time_of(row) is None:
-        return False
-    return all(units(row[limit.column], limit.type) in limit for limit in bounds)
+    return _is_timed(schema, row) and all(units(row[limit.column], limit.type) in limit for limit in bounds)
 
 
 def _greatest(schema: Schema, rows: Sequence[Row]) -> dict[str, int | None]:

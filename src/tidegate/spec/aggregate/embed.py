@@ -23,8 +23,8 @@ __all__ = ["Embedded", "aligned_pairs", "embed_join", "embed_map", "tagged", "un
 class Embedded:
     """t_E: one tuple that carries the data of many, in their order, and the ``index`` of the one to put out next.
 
-    What E makes has the index -1. ``copies`` says how many identical tuples of E are meant. The printed Listing 3
-    concatenates their lists instead, and then cannot tell two copies of ``[x]`` from one ``[x, x]``.
+    What E makes has the index -1. ``copies`` says how many identical tuples of E are meant. Listing 3 unites their sets
+    instead, and so loses copies; with lists, it could not tell two copies of ``[x]`` from one ``[x, x]``.
     """
 
     data: tuple[Any, ...]
