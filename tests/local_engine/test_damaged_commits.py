@@ -95,6 +95,14 @@ def test_a_start_refuses_a_commit_with_fewer_states_of_an_operator(place: Place)
         place.run(counts())
 
 
+def test_a_start_refuses_to_read_files_again(place: Place) -> None:
+    """A commit that knows of fewer files than were read does not let them be read twice; the error names the source."""
+    change(place, lambda c: c["state"].pop("taken-s"))
+    with pytest.raises(BadCheckpoint, match="expected the names of the 1 files that were read, got 0") as refused:
+        place.run(counts())
+    assert "source 's'" in str(refused.value)
+
+
 def test_without_the_check_a_start_goes_on_with_no_position(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail: nothing else refuses it. Files that were read are known by name, other rows are not."""
     change(place, lambda c: c["positions"].clear())

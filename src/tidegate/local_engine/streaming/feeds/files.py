@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tidegate.engine.formats import input_format
 from tidegate.engine.relation import Relation
+from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.flow.arguments import checked_path
 from tidegate.flow.errors import BadArgument, BadInput
 from tidegate.flow.plan import Source
@@ -81,9 +82,16 @@ class FileFeed(Feed):
         #: The files to read, if the feed is limited to those that exist now.
         self._bounds: set[str] | None = None
 
-    def resume(self, position: Any, noted: pa.Table | None) -> None:  # noqa: ARG002
-        """Restore the set of files that were read."""
+    def resume(self, position: Any, noted: pa.Table | None) -> None:
+        """Restore the set of files that were read. Raise if the notes do not name all of them."""
         rows = noted.to_pylist() if noted is not None else []
+        if position is not None and position.get("files") != len(rows):
+            # Files that are not named would be read again.
+            raise BadCheckpoint(
+                f"expected the names of the {position.get('files')} files that were read, got {len(rows)}",
+                hint="the checkpoint was changed after it was written: restore it from a copy, or begin with a new "
+                "checkpoint and output",
+            )
         self._files_read = {row["path"]: _Found(row["changed"], row["path"], row["size"]) for row in rows}
 
     @property
