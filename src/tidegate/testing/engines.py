@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.extras import require
-from tidegate.flow.errors import BadArgument, nearest
+from tidegate.flow.errors import BadArgument, did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,10 +114,9 @@ class Engine:
 
     def __post_init__(self) -> None:
         if self.name not in ENGINES:
-            near = nearest(str(self.name), list(ENGINES))
             raise BadArgument(
                 f"expected the name of an engine ({'; '.join(ENGINES)}), got {self.name!r}",
-                hint=f"did you mean {near!r}?" if near else "",
+                hint=did_you_mean(self.name, ENGINES),
             )
 
     def __str__(self) -> str:

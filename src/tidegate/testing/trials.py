@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import TidegateError
 from tidegate.flow.arguments import one_of
 from tidegate.flow.clocks import given_schema
-from tidegate.flow.errors import BadArgument, BadInput, nearest
+from tidegate.flow.errors import BadArgument, BadInput, did_you_mean
 from tidegate.flow.flow import Flow
 from tidegate.flow.plan import At, Source
 from tidegate.flow.schema import Schema
@@ -313,9 +313,8 @@ class Trial:
 
     def _check_known(self, name: str, known: list[str], what: str) -> None:
         if name not in known:
-            near = nearest(str(name), known)
-            hint = f"did you mean {near!r}?" if near else ""
-            raise self._error(f"expected the name of {what} ({', '.join(known)}), got {name!r}", hint=hint)
+            message = f"expected the name of {what} ({', '.join(known)}), got {name!r}"
+            raise self._error(message, hint=did_you_mean(name, known))
 
     def _check_open(self, what: str) -> None:
         if self._over:
