@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from tidegate.engine.relation import Relation
 from tidegate.engine.units import from_units
-from tidegate.flow.errors import BadInput, BadTime, did_you_mean, nearest
+from tidegate.flow.errors import BadInput, BadTime
 from tidegate.flow.expressions import Expression
 from tidegate.flow.limits import OUT_OF_RANGE, Limit
 from tidegate.flow.orders import NOT_IN_ORDER
-from tidegate.flow.plan import Plan, Source, Table
+from tidegate.flow.plan import Source, Table
 from tidegate.flow.schema import Column
 from tidegate.flow.sqltypes import literal, quoted
 from tidegate.flow.watermarks import Punctuated
 
-__all__ = ["STEP", "check_columns", "check_names", "on_points", "reason_of", "untimed", "with_time", "without_time"]
+__all__ = ["STEP", "check_columns", "on_points", "reason_of", "untimed", "with_time", "without_time"]
 
 #: The column of a published output that has the step of each row.
 STEP = "__step"
-
-
-def check_names(flow: Plan, inputs: Any, what: str, example: str) -> None:
-    """Raise unless there is one input for each source and table of a flow; ``what`` and ``example`` describe it."""
-    declared = [operator.id for operator in (*flow.sources, *flow.tables)]
-    if not isinstance(inputs, Mapping):
-        raise BadInput(
-            f"expected inputs as a mapping from name to {what}, got {type(inputs).__name__}",
-            hint="{" + ", ".join(f'"{name}": {example}' for name in declared) + "}",
-        )
-    unknown = [str(name) for name in inputs if name not in declared]
-    for name in declared:
-        if name not in inputs:
-            near = nearest(name, unknown)
-            hint = f"is it {near!r}?" if near else f"declared are {', '.join(declared)}"
-            raise BadInput(f"expected an input for {name!r}, got none", hint=hint)
-    for name in unknown:
-        hint = did_you_mean(name, declared, otherwise=f"declared are {', '.join(declared)}")
-        raise BadInput(f"got an input {name!r} that the flow has no source or table for", hint=hint)
 
 
 def check_columns(

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from tidegate.flow.errors import BadArgument
+from tidegate.flow.errors import BadArgument, BadInput, did_you_mean, nearest
 from tidegate.flow.fingerprint import content
 from tidegate.flow.operators import (
     Accumulate,
@@ -146,6 +146,24 @@ class Plan:
         """Raise if the flow has no sink: a run of it would give nothing."""
         if not self.sinks:
             raise BadArgument("expected a flow with a sink, got none", hint="flow.sink(name, stream)")
+
+    def check_inputs(self, given: Any, what: str, example: str) -> None:
+        """Raise unless each source and table is given an input; ``what`` and ``example`` say what an input is."""
+        declared = [operator.id for operator in (*self.sources, *self.tables)]
+        if not isinstance(given, Mapping):
+            raise BadInput(
+                f"expected inputs as a mapping from name to {what}, got {type(given).__name__}",
+                hint="{" + ", ".join(f'"{name}": {example}' for name in declared) + "}",
+            )
+        unknown = [str(name) for name in given if name not in declared]
+        for name in declared:
+            if name not in given:
+                near = nearest(name, unknown)
+                hint = f"is it {near!r}?" if near else f"declared are {', '.join(declared)}"
+                raise BadInput(f"expected an input for {name!r}, got none", hint=hint)
+        for name in unknown:
+            hint = did_you_mean(name, declared, otherwise=f"declared are {', '.join(declared)}")
+            raise BadInput(f"got an input {name!r} that the flow has no source or table for", hint=hint)
 
     def fingerprint(self, id_: str) -> str:
         """Return the fingerprint of an operator: what it does and what comes before it, in 16 hexadecimal digits."""

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 
 from tidegate.engine.glance import Glances
-from tidegate.engine.inputs import check_names, on_points, with_time, without_time
+from tidegate.engine.inputs import on_points, with_time, without_time
 from tidegate.engine.plans import lower
 from tidegate.engine.relation import Relation
 from tidegate.engine.tables import Rejected, Sinks, Tables
@@ -78,7 +78,7 @@ def compute(flow: Plan, session: Local | duckdb.DuckDBPyConnection, inputs: Mapp
         flow.check_sinks()
         check_expressions(flow)
         flow = embedded(flow)
-        check_names(flow, inputs, "rows", "table")
+        flow.check_inputs(inputs, "rows", "table")
         connection = cursor_of(session)
         if not isinstance(session, Local):
             # This takes a few milliseconds. Nobody else can add macros to the DuckDB of our own session.

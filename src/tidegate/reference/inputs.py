@@ -10,16 +10,16 @@ from typing import Any
 import pyarrow as pa
 
 from tidegate.flow.arrow import rows_of, table_of
-from tidegate.flow.errors import BadInput, FlowError, did_you_mean, nearest
+from tidegate.flow.errors import BadInput, FlowError
 from tidegate.flow.limits import Limit, out_of_range
 from tidegate.flow.orders import NOT_IN_ORDER
-from tidegate.flow.plan import Plan, Source, Table
+from tidegate.flow.plan import Source, Table
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import units
 from tidegate.spec import DT, WM, Event
 from tidegate.time import NotATime
 
-__all__ = ["LateRow", "RejectedRow", "check_names", "checked_table", "in_utc", "source_events", "table_rows"]
+__all__ = ["LateRow", "RejectedRow", "checked_table", "in_utc", "source_events", "table_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +37,6 @@ class RejectedRow:
 
     row: Mapping[str, Any]
     reason: str
-
-
-def check_names(plan: Plan, given: Any) -> None:
-    """Raise `BadInput` unless there is an input for each source and table, and no other."""
-    if not isinstance(given, Mapping):
-        raise BadInput(f"expected inputs as a mapping from source to rows, got {type(given).__name__}")
-    declared = [operator.id for operator in (*plan.sources, *plan.tables)]
-    for name in declared:
-        if name not in given:
-            near = nearest(name, [g for g in given if g not in declared])
-            hint = f"is it {near!r}?" if near else f"declared are {', '.join(declared)}"
-            raise BadInput(f"expected an input for {name!r}, got none", hint=hint)
-    for name in given:
-        if name not in declared:
-            hint = did_you_mean(name, declared, otherwise=f"declared are {', '.join(declared)}")
-            raise BadInput(f"got an input {name!r} that the flow has no source or table for", hint=hint)
 
 
 def table_rows(table: Table, given: Iterable[Any]) -> list[dict[str, Any]]:

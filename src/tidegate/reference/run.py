@@ -12,7 +12,7 @@ from tidegate.flow.errors import BadInput, NotSupported
 from tidegate.flow.limits import limits
 from tidegate.flow.plan import At, Plan, PlanOperator, Source, Table
 from tidegate.flow.schema import Schema
-from tidegate.reference.inputs import LateRow, RejectedRow, check_names, source_events, table_rows
+from tidegate.reference.inputs import LateRow, RejectedRow, source_events, table_rows
 from tidegate.spec import DT, Event, Operator, fproduce, produce
 
 __all__ = ["Events", "Results", "Running", "evaluate", "on_time", "reference"]
@@ -93,7 +93,7 @@ def reference(plan: Plan, inputs: Mapping[str, Iterable[Any]], *, ended: bool = 
         raise NotSupported(f"the reference computes in UTC only, got {plan.timezone}", hint='Flow(…, timezone="UTC")')
     try:
         plan.check_sinks()
-        check_names(plan, inputs)
+        plan.check_inputs(inputs, "rows", "[…]")
     except TidegateError as error:
         raise error.at(f"flow {plan.name!r}") from None
     running, bounds = Running(plan, ended=ended), limits(plan)

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 
 from tidegate.engine.frontiers import start_of
-from tidegate.engine.inputs import STEP, check_names
+from tidegate.engine.inputs import STEP
 from tidegate.engine.orders import orders_in
 from tidegate.engine.outputs import Output, Transactional, checked_outputs
 from tidegate.engine.policies import policy_of
@@ -106,7 +106,7 @@ def prepare(
     flow = ticking(flow, inputs)
     check_expressions(flow)
     given, flow = flow, embedded(flow, orders_in(files))
-    check_names(flow, inputs, "stream", "stream")
+    flow.check_inputs(inputs, "stream", "stream")
     places = checked_outputs(flow, outputs)
     connection = cursor_of(session)
     check_macros(connection)
