@@ -20,6 +20,7 @@ from tests.spark.engine import all_by_spark
 from tidegate.demos import history, tides
 from tidegate.demos.harbour import CUT_OFF, GAUGES, START, day
 from tidegate.demos.tides import differing, early_answers, harbour_flow
+from tidegate.errors import NotFound
 from tidegate.spec import DT
 
 if TYPE_CHECKING:
@@ -143,10 +144,10 @@ def test_a_history_has_two_clocks(repository: Path) -> None:
 
 def test_a_directory_without_a_history(tmp_path: Path) -> None:
     """Outside of a repository, and in one without commits, the demo says so."""
-    with pytest.raises(history.NoHistory, match="inside of a git repository"):
+    with pytest.raises(NotFound, match="inside of a git repository"):
         history.commits(tmp_path)
     git(tmp_path, "init", "-q")
-    with pytest.raises(history.NoHistory, match="with a history"):
+    with pytest.raises(NotFound, match="with a history"):
         history.commits(tmp_path)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from tidegate.progress import ClocksConf, ExchangeConf, PropagationConf, TrackerConf
-from tidegate.progress.errors import NotJustified
+from tidegate.progress.errors import Forbidden
 from tidegate.progress.graph import Location
 from tidegate.progress.support import supp
 from tidegate.progress.table import DefaultTable
@@ -129,7 +129,7 @@ class KeepsBackAsManyAsHeld(ExchangeConf):
         for p, n in rest.items():
             below = any(m > 0 and self.order.lt(q, p) for q, m in held.items())
             if n > 0 and not (supp(self.order, rest, p) or below or n <= held[p]):
-                raise NotJustified("send_upd: justified", f"{p!r} is not justified")
+                raise Forbidden("send_upd: justified", f"{p!r} is not justified")
 
 
 class KeepsBackUnlessSupportedByOthers(ExchangeConf):

@@ -18,8 +18,9 @@ from rich.console import Console
 from rich.markup import escape
 
 import tidegate as tg
-from tidegate.demos.history import NoHistory, git_log, period, read_here, span
+from tidegate.demos.history import git_log, period, read_here, span
 from tidegate.demos.story import Story
+from tidegate.errors import NotFound
 from tidegate.spec.canvas import Canvas
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def touches(directory: Path) -> list[Touch]:
         elif line:
             files.append(line)
     if not found:
-        raise NoHistory(f"the repository at {directory} has no changes of files", hint="try one with a longer history")
+        raise NotFound(f"the repository at {directory} has no changes of files", hint="try one with a longer history")
     return found
 
 
