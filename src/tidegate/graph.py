@@ -25,8 +25,8 @@ __all__ = ["components", "pagerank", "reachable", "shortest_paths", "triangles"]
 _P = ParamSpec("_P")
 
 
-def _told(function: Callable[_P, Stream]) -> Callable[_P, Stream]:
-    """Let errors name the function, and the edges that it was given."""
+def _names_errors(function: Callable[_P, Stream]) -> Callable[_P, Stream]:
+    """Decorate a function of this module: its errors say in which function they were raised, and for which edges."""
 
     @wraps(function)
     def build(*arguments: _P.args, **options: _P.kwargs) -> Stream:
@@ -39,7 +39,7 @@ def _told(function: Callable[_P, Stream]) -> Callable[_P, Stream]:
     return build
 
 
-@_told
+@_names_errors
 def components(edges: Stream, src: str, dst: str, *, emit: str = "update", limit: int = LIMIT) -> Stream:
     """Return the weakly connected component of each node: ``label`` is the least node of it.
 
@@ -70,7 +70,7 @@ def components(edges: Stream, src: str, dst: str, *, emit: str = "update", limit
     )
 
 
-@_told
+@_names_errors
 def reachable(edges: Stream, src: str, dst: str, sources: Any, *, emit: str = "update", limit: int = LIMIT) -> Stream:
     """Return the nodes that can be reached from ``sources``, which are reached themselves.
 
@@ -103,7 +103,7 @@ def reachable(edges: Stream, src: str, dst: str, sources: Any, *, emit: str = "u
     )
 
 
-@_told
+@_names_errors
 def shortest_paths(
     edges: Stream, src: str, dst: str, weight: str, sources: Any, *, emit: str = "update", limit: int = LIMIT
 ) -> Stream:
@@ -141,7 +141,7 @@ def shortest_paths(
     )
 
 
-@_told
+@_names_errors
 def pagerank(
     edges: Stream, src: str, dst: str, *, rounds: int = 20, damping: float = 0.85, emit: str = "complete"
 ) -> Stream:
@@ -198,7 +198,7 @@ _GIVEN_RANKS = f"""{_NODES},
     FROM nodes CROSS JOIN lost"""
 
 
-@_told
+@_names_errors
 def triangles(edges: Stream, src: str, dst: str, *, emit: str = "update") -> Stream:
     """Return the triples ``a < b < c`` of nodes that are joined by edges each with each, whatever their direction.
 

@@ -221,7 +221,7 @@ def _spread(layer: Sequence[Node[K]], wished: Sequence[float], gap: int, at: dic
 def _straighten(layers: Sequence[Sequence[Node[K]]], spines: Sequence[Sequence[Node[K]]], gap: int) -> None:
     """Put nodes that follow each other alone into one column in the middle of the rest, where all have room."""
     beside = {node: pair for layer in layers for node, pair in zip(layer, _beside(layer), strict=True)}
-    for turn in range(3):
+    for sweep in range(3):
         for spine in spines:
             least, most = float("-inf"), float("inf")
             for node in spine:
@@ -232,7 +232,7 @@ def _straighten(layers: Sequence[Sequence[Node[K]]], spines: Sequence[Sequence[N
                     most = min(most, right.left - gap - node.width + node.width // 2)
             if least <= most:
                 # First where they are, so that nobody takes the room that another needs.
-                wished = _mean([node.middle for node in (_near(spine) if turn else spine)])
+                wished = _mean([node.middle for node in (_near(spine) if sweep else spine)])
                 column = round(min(max(wished, least), most))
                 for node in spine:
                     node.middle = column

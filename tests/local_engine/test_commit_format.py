@@ -25,7 +25,7 @@ from tidegate.engine.storage.published import Outlet, Promise
 from tidegate.engine.storage.sealed import sealed, unsealed
 from tidegate.engine.storage.state import Part, State
 from tidegate.flow.clocks import ticking
-from tidegate.flow.orders.embed import embedded
+from tidegate.flow.orders.on_points import plan_on_points
 from tidegate.flow.plan import Plan
 from tidegate.time import Int, Sum
 
@@ -62,7 +62,7 @@ def flow() -> Plan:
     flow.source("sides", "t STRUCT<side: STRING, value: INT>", time=sides, watermark=tg.bounded(2, 1))
     stage = flow.source("last", number, time="t").at("t + 3").window(10).aggregate(n="count(*)")
     flow.sink("out", stage)
-    return ticking(embedded(flow.plan), {"ticking": tg.clock("1 minute")})
+    return ticking(plan_on_points(flow.plan), {"ticking": tg.clock("1 minute")})
 
 
 def recorded_commit(flow: Plan) -> Commit:

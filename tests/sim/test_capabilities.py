@@ -215,7 +215,7 @@ def test_a_message_below_what_was_told_is_refused() -> None:
     """A message at a time that its operator was told is complete is an error that names the input and the frontier."""
     run = simulation(send_and_drop)
     run.replay(Schedule.parse("work 0 a; deliver 0>0"))
-    run._instances[0, "b"].told = {"in": Antichain(Nat(), [1])}
+    run._instances[0, "b"].known_frontiers = {"in": Antichain(Nat(), [1])}
     with pytest.raises(BrokenFrontier, match=r"below the frontier \{1\}, got one at 0"):
         run.replay(Schedule.parse("receive 0 b"))
 

@@ -137,7 +137,7 @@ def test_a_lock_that_is_read_deleted_and_created_is_caught(tmp_path: Path) -> No
 class _Hasty(Lock):
     """A lock that does not look once more when it has created its number, which may have been deleted long ago."""
 
-    def _look_again(self) -> None:
+    def _check_still_newest(self) -> None:
         pass
 
 

@@ -278,7 +278,7 @@ class Fast(Exchanging):
         self.live.recv_upd(sender, worker)
 
     def unsettled(self, worker: int) -> bool:
-        return worker not in self.live.initialized or bool(self.live.heard[worker])
+        return worker not in self.live.initialized or bool(self.live.unpropagated[worker])
 
     def propagate(self, worker: int) -> None:
         self.live.propagate(worker)

@@ -141,7 +141,7 @@ def tell(
 
 
 def _parts(
-    story: Story, known: dict[datetime, dict[str, str]], busy: Counter[str], length: timedelta, said: int
+    story: Story, known: dict[datetime, dict[str, str]], busy: Counter[str], length: timedelta, answers: int
 ) -> None:
     story.chapter(
         "Components over time",
@@ -163,8 +163,8 @@ def _parts(
     story.table(["by the end of", *(f"{t:{form}}" for t in times)], rows)
     everything = sum(map(len, known.values()))
     story.surprise(
-        f"The loop said {said:,} things, each when it was new: a node that came, or one whose component became part of "
-        f"another. Saying everything in each of {len(known)} periods would have been {everything:,}."
+        f"The loop gave {answers:,} answers, each when it was new: a new node, or one whose component became part of "
+        f"another. All components in each of {len(known)} periods would have been {everything:,} answers."
     )
 
 

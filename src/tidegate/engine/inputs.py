@@ -62,10 +62,10 @@ def on_points(source: Source, rows: Relation) -> Relation:
     at = source.schema.coordinates
     if at is None:
         return rows
-    axes = dict(zip(at.names, at.coding, strict=True))
-    if isinstance(source.watermark, Punctuated) and at.marking != at.coding:
-        marks = zip(at.names, at.marking, strict=True)
-        axes = {name: f"IF({_is_mark(source.watermark)}, {sql}, {axes[name]})" for name, sql in marks}
+    axes = dict(zip(at.names, at.encode_sql, strict=True))
+    if isinstance(source.watermark, Punctuated) and at.encode_watermark_sql != at.encode_sql:
+        watermarks = zip(at.names, at.encode_watermark_sql, strict=True)
+        axes = {name: f"IF({_is_watermark(source.watermark)}, {sql}, {axes[name]})" for name, sql in watermarks}
     return rows.select(axes | {name: quoted(name) for name in rows.names})
 
 
@@ -79,8 +79,8 @@ def with_time(source: Source, rows: Relation, limits: Sequence[Limit]) -> Relati
 def without_time(source: Source, rows: Relation, limits: Sequence[Limit]) -> Relation:
     """Return the rows of a source without a time or with one beyond its limits, each with the ``reason``."""
     bad = _data(source, on_points(source, rows)).where(untimed(limits))
-    told = bad.with_columns({"__reason" if "reason" in source.schema else "reason": reason_of(source, limits)})
-    return told.without(*source.schema.time) if source.schema.coordinates else told
+    with_reason = bad.with_columns({"__reason" if "reason" in source.schema else "reason": reason_of(source, limits)})
+    return with_reason.without(*source.schema.time) if source.schema.coordinates else with_reason
 
 
 def untimed(limits: Sequence[Limit]) -> str:
@@ -127,9 +127,9 @@ def _data(source: Source, rows: Relation) -> Relation:
     """
     if not isinstance(source.watermark, Punctuated):
         return rows
-    return rows.where(f"NOT {_is_mark(source.watermark)}")
+    return rows.where(f"NOT {_is_watermark(source.watermark)}")
 
 
-def _is_mark(watermark: Punctuated) -> str:
+def _is_watermark(watermark: Punctuated) -> str:
     condition = watermark.condition
     return f"coalesce({condition.sql if isinstance(condition, Expression) else condition}, false)"

@@ -1,4 +1,4 @@
-"""Plain values as JSON text and back, with marks for types that JSON does not have. Reading runs no code."""
+"""Plain values as JSON text and back, with tags for types that JSON does not have. Reading runs no code."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["plain_text", "plain_value"]
 
 _AS_THEY_ARE = (bool, int, float, str, type(None))
 
-#: Types that JSON does not have: their marks, how they are written, and how they are read.
-_MARKED: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
+#: Types that JSON does not have: their tags, how they are written, and how they are read.
+_TAGGED: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
     datetime: ("instant", datetime.isoformat, datetime.fromisoformat),
     date: ("date", date.isoformat, date.fromisoformat),
     timedelta: ("span", lambda d: [d.days, d.seconds, d.microseconds], lambda parts: timedelta(*parts)),
@@ -32,7 +32,7 @@ _MARKED: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
         lambda pairs: {_decoded(k): _decoded(v) for k, v in pairs},
     ),
 }
-_READ = {mark: read for mark, _, read in _MARKED.values()}
+_READ = {tag: read for tag, _, read in _TAGGED.values()}
 
 
 def plain_text(value: Any) -> str:
@@ -59,13 +59,13 @@ def _coded(value: Any) -> Any:
         return [_coded(v) for v in value]
     if kind is dict and "?" not in value and all(type(key) is str for key in value):
         return {key: _coded(v) for key, v in value.items()}
-    if kind not in _MARKED:
+    if kind not in _TAGGED:
         raise BadResult(
             f"expected a plain value, got {value!r} ({kind.__name__})",
             hint="numbers, texts, bytes, instants, decimals, and lists, tuples, sets and dicts of such",
         )
-    mark, write, _ = _MARKED[kind]
-    return {"?": mark, "v": write(value)}
+    tag, write, _ = _TAGGED[kind]
+    return {"?": tag, "v": write(value)}
 
 
 def _decoded(found: Any) -> Any:

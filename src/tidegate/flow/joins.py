@@ -308,9 +308,9 @@ def _how(how: Any, allowed: tuple[str, ...]) -> str:
 def _shared(name: Any, left: Building, right: Building, theirs: Schema) -> str:
     if not isinstance(name, str):
         raise BadArgument(f"expected the name of a column in on, got {name!r} ({type(name).__name__})")
-    for said, side, schema in (("left", left, left.schema), ("right", right, theirs)):
+    for which, side, schema in (("left", left, left.schema), ("right", right, theirs)):
         if name not in schema:
-            raise schema.unknown(name).at(f"on of the {said} side, {side.id}")
+            raise schema.unknown(name).at(f"on of the {which} side, {side.id}")
     a, b = left.schema[name], theirs[name]
     if a.name in left.schema.time:
         raise BadArgument(f"expected columns other than times in on, got {a.name}", hint="leave it out")

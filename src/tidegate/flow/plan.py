@@ -198,10 +198,10 @@ class Plan:
         if not operator.inputs:
             return operator.id
         first, *others = (self.text(name) for name in operator.inputs)
-        unsaid = (*_PRINTED_ELSEWHERE, *_DERIVED)
-        own = [(f.name, getattr(operator, f.name)) for f in fields(operator) if f.name not in unsaid]
-        said = [(name, value) for name, value in own if value is not False and value not in (None, (), "")]
-        given = [*others, *(f"{name}={self._field_text(operator, name, value)}" for name, value in said)]
+        hidden = (*_PRINTED_ELSEWHERE, *_DERIVED)
+        own = [(f.name, getattr(operator, f.name)) for f in fields(operator) if f.name not in hidden]
+        shown = [(name, value) for name, value in own if value is not False and value not in (None, (), "")]
+        given = [*others, *(f"{name}={self._field_text(operator, name, value)}" for name, value in shown)]
         return f"{first}.{operator.verb}({', '.join(given)})"
 
     def __str__(self) -> str:

@@ -236,11 +236,11 @@ class Sql:
 
     def _clause(self, i: int) -> Sql:
         """Return the clause of a call that begins at a token, as ``IGNORE NULLS`` or ``FILTER (…)``; or nothing."""
-        said = tuple("" if token.kind in _QUOTED else token.word for token in self.tokens[i : i + 3])
+        first = tuple("" if token.kind in _QUOTED else token.word for token in self.tokens[i : i + 3])
         for begins in (("filter", "("), ("over", "("), ("within", "group", "(")):
-            if said[: len(begins)] == begins:
+            if first[: len(begins)] == begins:
                 return self[i : self.closing(i + len(begins) - 1) + 1]
-        named = said[:2] in (("ignore", "nulls"), ("respect", "nulls")) or said[:1] == ("over",)
+        named = first[:2] in (("ignore", "nulls"), ("respect", "nulls")) or first[:1] == ("over",)
         return self[i : i + 2] if named else self[:0]
 
     # Conditions.

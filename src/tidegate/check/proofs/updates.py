@@ -114,8 +114,8 @@ class UpdatesState:
         def tail(a: Term, b: Term, k: Term, p: Term) -> Term:
             end = self.last(a, b)
             kept = self.temp(w, p) - gamma(p)
-            told = z3.If(z3.And(to(a, b), k == end + 1), kept, self.tail(a, b, k, p))
-            return told if sender_too else told - z3.If(z3.And(a == w, b == w), gamma(p), 0)
+            coming = z3.If(z3.And(to(a, b), k == end + 1), kept, self.tail(a, b, k, p))
+            return coming if sender_too else coming - z3.If(z3.And(a == w, b == w), gamma(p), 0)
 
         then = replace(
             self,

@@ -135,11 +135,11 @@ class CopyStates(_Copies):
         timers = self._timers(held, moved)
         found = resumed(self.operator, self.memory, fresh, known, moved, timers, few=few)
         result = held.attempt.backend.cached(found)
-        told = result.rows
+        output = result.rows
         if timers is not None:
-            told, asked = timers_in(self.operator, told)
+            output, asked = timers_in(self.operator, output)
             held = self._with_timers(held, moved, asked, result)
-        answers, knows = states_of(self.operator, told, held.attempt.number)
+        answers, knows = states_of(self.operator, output, held.attempt.number)
         if moved.ended:
             return held.answers(answers, result)
         try:

@@ -99,7 +99,7 @@ class Lock:
                 raise self._in_use(_name(_newest(files)))
             if died:
                 write_fence(files, self.token)
-            self._look_again()
+            self._check_still_newest()
             self.since = files.written(_name(self._number))
             self._forget()
         except BaseException:
@@ -170,7 +170,7 @@ class Lock:
             self.check()
             yield
 
-    def _look_again(self) -> None:
+    def _check_still_newest(self) -> None:
         """Raise if another run has taken a greater number by now; the caller then withdraws."""
         newest = _newest(self._files)
         if newest > self._number:

@@ -42,7 +42,7 @@ def prepared(record: AggregateFunction, name: str, given: Sequence[Value], rest:
         or (clause and not record.order_sensitive)
     ):
         raise UnsupportedArguments(f"{name} {rest}".strip())
-    said = ", ".join(value.type or "a value of unknown type" for value in given)
+    types = ", ".join(value.type or "a value of unknown type" for value in given)
     if list(given) == [STAR]:
         if not _counts(record):
             raise UnsupportedArguments(f"{name}(*)")
@@ -57,7 +57,7 @@ def prepared(record: AggregateFunction, name: str, given: Sequence[Value], rest:
         kind = kinds[min(i, len(kinds) - 1)].rstrip("?…")
         wanted = _wanted(kind, value)
         if wanted == "":
-            raise UnsupportedArguments(f"{name}({said})")
+            raise UnsupportedArguments(f"{name}({types})")
         found.append(
             value if wanted is None or wanted == value.type else Value(cast(value.sql, wanted), wanted, value.fails)
         )

@@ -30,7 +30,7 @@ from tidegate.flow.arguments import checked_directory
 from tidegate.flow.clocks import declared_schema, ticking
 from tidegate.flow.errors import BadArgument, BadInput, BadSpan, did_you_mean
 from tidegate.flow.limits import limits
-from tidegate.flow.orders.embed import embedded
+from tidegate.flow.orders.on_points import plan_on_points
 from tidegate.flow.plan import Plan
 from tidegate.flow.schema import Column
 from tidegate.flow.spans import parse_span
@@ -105,7 +105,7 @@ def prepare(
     check_ends(flow)
     flow = ticking(flow, inputs)
     check_expressions(flow)
-    given, flow = flow, embedded(flow, orders_in(files))
+    given, flow = flow, plan_on_points(flow, orders_in(files))
     flow.check_inputs(inputs, "stream", "stream")
     places = checked_outputs(flow, outputs)
     connection = cursor_of(session)
