@@ -73,7 +73,7 @@ def test_the_flow_gives_what_the_specification_gives(spark: SparkSession) -> Non
         assert sorted(map(str, rows)) == sorted(str(tuple(row.values())) for row in results.rows(sink))
 
 
-def told(demo: ModuleType, spark: SparkSession) -> str:
+def shown(demo: ModuleType, spark: SparkSession) -> str:
     file = io.StringIO()
     demo.show(Console(file=file, width=80), session=nullcontext(spark))
     lines = file.getvalue().split("\n")
@@ -84,7 +84,7 @@ def told(demo: ModuleType, spark: SparkSession) -> str:
 
 @pytest.mark.spark
 def test_the_story_of_the_harbour(spark: SparkSession) -> None:
-    """It is told in this process before Spark is started; then both have the same rows. It fits 80 columns."""
+    """It is shown in this process before Spark is started; then both have the same rows. It fits 80 columns."""
     file = io.StringIO()
     wrong, total = early_answers(day())
 
@@ -164,7 +164,7 @@ def test_the_demo_says_so_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_the_story_of_a_history(spark: SparkSession, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo of a repository shows the change that waited longest, and fits a terminal."""
     monkeypatch.chdir(repository)
-    assert "1970-01-02 00:00 1970-01-10 00:00 8 days" in told(history, spark)
+    assert "1970-01-02 00:00 1970-01-10 00:00 8 days" in shown(history, spark)
 
 
 @pytest.mark.spark

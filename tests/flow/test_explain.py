@@ -24,13 +24,13 @@ class Echo(Operator[Any, Any]):
         return self, [event]
 
 
-class Told(Echo):
+class EchoWithState(Echo):
     """The same, which tells what it knows."""
 
     def state(self) -> None:
         return None
 
-    def resume(self, state: None) -> Told:
+    def resume(self, state: None) -> EchoWithState:
         return self
 
 
@@ -174,7 +174,7 @@ WARNED: dict[str, Callable[[tg.Flow], tg.Stream]] = {
         ints(f, "r", "k STRING"), on="k"
     ),
     "Echo has no state() and resume(state), so every row is kept": lambda f: ints(f).process(Echo(), (), "y INT"),
-    "a copy of Told is kept for each k for ever": lambda f: ints(f).process(Told(), "k", "y INT"),
+    "a copy of EchoWithState is kept for each k for ever": lambda f: ints(f).process(EchoWithState(), "k", "y INT"),
     "all rows that go into the loop, and what follows from them, are kept for ever": lambda f: tg.graph.components(
         ints(f), "x", "x"
     ),
@@ -205,7 +205,7 @@ BOUNDED: dict[str, Callable[[tg.Stream], tg.Stream]] = {
     "join_asof within a span": lambda s: s.join_asof(s.rename(y="x"), on="k", within=5),
     "interval_join with bounds": lambda s: s.interval_join(s.rename(y="x"), on="k", lower=0, upper=5),
     "join_asof with one row": lambda s: s.join_asof(s.select("x AS y"), on=()),
-    "one copy that tells its state": lambda s: s.process(Told(), (), "y INT"),
+    "one copy with state": lambda s: s.process(EchoWithState(), (), "y INT"),
     "windows": lambda s: s.window(5).aggregate(by="k", n="count(*)"),
 }
 

@@ -48,7 +48,7 @@ def run_steps(
     fold: bool = True,
     **options: Any,
 ) -> dict[str, list[tuple[Any, ...]]]:
-    """Run the engine on batches that are handed to it, and to the end; answer the rows of each sink.
+    """Run the engine on batches that are handed to it, and to the end; return the rows of each sink.
 
     This is the engine without Spark's query around it, which costs half a second a step. With ``restart``, each step
     is run by an engine that knows nothing but the checkpoint. ``partitions`` is asked in each step. With ``fold``,

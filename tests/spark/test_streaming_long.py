@@ -54,7 +54,7 @@ def feed(spark: SparkSession, plan: Plan, engine: Engine, step: int) -> None:
 
 
 def test_a_step_takes_three_jobs(spark: SparkSession, tmp_path: Path) -> None:
-    """With one operator that has state: one to look at the rows, one for its state, one for its output.
+    """With one operator that has state: one to note_metrics at the rows, one for its state, one for its output.
 
     Every fourth step at most writes a new base as well.
     """
@@ -157,12 +157,12 @@ def grown(place: Place, flow: tg.Flow, steps: int, since: int) -> dict[str, tupl
     runs: list[tg.Run] = []
     started = Event()
 
-    def look(metrics: Any) -> None:
+    def note_metrics(metrics: Any) -> None:
         started.wait(60)
         if metrics["step"] >= since and metrics["step"] % 4 == 0:
             found.append(held(runs[0], place.path / "checkpoint"))
 
-    runs.append(place.start(flow, metrics=look))
+    runs.append(place.start(flow, metrics=note_metrics))
     started.set()
     runs[0].await_termination()
     quarter = len(found) // 4

@@ -187,17 +187,17 @@ class Total(Operator[Any, Any]):
         return [] if self.last is None else [DT(10_000, {"y": self.total})]
 
 
-class Told(Total):
+class TotalWithState(Total):
     """The same, which tells what it knows."""
 
     def state(self) -> Any:
         return (self.total, {"last": self.last})
 
-    def resume(self, state: Any) -> Told:
-        return Told(state[0], state[1]["last"])
+    def resume(self, state: Any) -> TotalWithState:
+        return TotalWithState(state[0], state[1]["last"])
 
 
-class Batched(Told):
+class Batched(TotalWithState):
     """The same on all rows of a key at once."""
 
     def apply_batch(self, rows: pa.Table) -> tuple[Batched, pa.Table]:
@@ -209,7 +209,7 @@ class Batched(Told):
         return Batched(state[0], state[1]["last"])
 
 
-class Wrong(Told):
+class Wrong(TotalWithState):
     """A mutant that forgets."""
 
     def resume(self, state: Any) -> Wrong:
@@ -230,7 +230,7 @@ ROWS = [(i // 3 - i % 4, ["a", "b", None][i % 7 % 3], i if i % 5 else None) for 
 @pytest.mark.parametrize(
     ("operator", "allow_pickle", "kept"),
     [
-        pytest.param(Told(), False, "values", marks=pytest.mark.slow),
+        pytest.param(TotalWithState(), False, "values", marks=pytest.mark.slow),
         (Batched(), False, "values"),
         pytest.param(Total(), True, "pickles", marks=pytest.mark.slow),
         pytest.param(Total(), False, "rows", marks=pytest.mark.slow),
@@ -249,7 +249,7 @@ def test_an_operator_has_its_say_at_the_end_without_rows(spark: SparkSession, tm
     """What copies answer at their exit comes out, also if all rows were answered before, and none are held."""
     flow = tg.Flow("totals")
     stream = flow.source("s", "t INT, k STRING, x INT", time="t", watermark=tg.bounded(0))
-    flow.sink("out", stream.where("x > 0").process(Told(), by="k", schema="y INT"))
+    flow.sink("out", stream.where("x > 0").process(TotalWithState(), by="k", schema="y INT"))
     cuts = [{"s": [(1, "a", 5)]}, {"s": [(9, "a", -1)]}]
     got = run_steps(spark, flow.plan, cuts, {}, tmp_path)
     assert_same_rows(got["out"], all_by_spark(spark, flow, {"s": cuts[0]["s"] + cuts[1]["s"]})["out"])

@@ -126,7 +126,7 @@ def runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def take_over(runs: Runs, point: str, *, whole: bool) -> BaseException | None:
-    """Let a run come to a point of step 1, and another replace it there; answer what the first one failed with.
+    """Let a run come to a point of step 1, and another replace it there; return what the first one failed with.
 
     While the first one stands still, the second recovers and, if ``whole``, runs to the end; else it goes on when the
     first one has stopped.

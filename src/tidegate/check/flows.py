@@ -11,12 +11,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tidegate.check.drawn_operators import GREATEST, OPERATORS, TIMES, Drawing, ToldVisits, Totals, Visits
+from tidegate.check.drawn_operators import GREATEST, OPERATORS, TIMES, Drawing, Totals, Visits, VisitsWithState
 from tidegate.flow import Flow
 from tidegate.spec import DT, WM, Event
 from tidegate.time import TOP
 
-__all__ = ["OPERATORS", "TIMES", "DrawnFlow", "ToldVisits", "Totals", "Visits", "flows", "inputs"]
+__all__ = ["OPERATORS", "TIMES", "DrawnFlow", "Totals", "Visits", "VisitsWithState", "flows", "inputs"]
 
 
 @dataclass(frozen=True, slots=True)
