@@ -26,7 +26,7 @@ from tidegate.flow.orders import Ordered
 from tidegate.flow.orders.coordinates import PosetCoordinates, SumCoordinates
 from tidegate.flow.orders.on_points import plan_on_points
 from tidegate.flow.orders.realizer import numbered
-from tidegate.local_engine.streaming.engine import Engine
+from tidegate.local_engine.streaming.engine import LocalEngine
 from tidegate.spec import WM, ihist_op
 from tidegate.time import Inl, Inr, Int, Poset, Sum
 
@@ -43,7 +43,7 @@ def histograms(order: Poset = PAPER, watermark: Any = MARKS) -> tg.Flow:
 
 def stepped(
     flow: tg.Flow, cuts: list[list[tuple[Any, ...]]], directory: Path, *, begin: int = 0, **options: Any
-) -> Engine:
+) -> LocalEngine:
     """An engine that has taken these rows, a list in each step, from the step ``begin`` on."""
     plan = flow.plan
     reader = Cut(plan["s"].schema, cuts)
@@ -55,7 +55,7 @@ def stepped(
     return engine
 
 
-def frontier(engine: Engine) -> str:
+def frontier(engine: LocalEngine) -> str:
     """The frontier of the sink, as it is shown."""
     flow = engine.flow
     schema = flow[flow.sinks[0].input].schema

@@ -34,7 +34,7 @@ from tidegate.spark import backend as backend_module
 from tidegate.spark.backend import SparkBackend
 from tidegate.spark.hadoop import files_at
 from tidegate.spark.runtime import spark_runtime
-from tidegate.spark.streaming.engine import Engine
+from tidegate.spark.streaming.engine import SparkEngine
 from tidegate.spark.streaming.heartbeat import Heartbeat, delete_beats, heartbeat_of
 from tidegate.spark.streaming.sources import split_by_source, united
 
@@ -284,7 +284,7 @@ def test_a_run_lets_a_silent_partition_go_by_itself(place: Place) -> None:
     found.sink("out", read.aggregate(by="k", total="sum(x)"))
     place.feed.add((10, "a", 1), (3, "b", 2))
     run = place.start(found, trigger={"processingTime": "0 seconds"})
-    engine: Engine = run._engine
+    engine: SparkEngine = run._engine
     waited = 0
     while list(engine.marks["s"].frontier) != [8] and waited < 600:
         assert not run.await_termination(0.1)

@@ -22,7 +22,7 @@ import tidegate as tg
 from tidegate.engine.keepers.keeper import WaitingRows
 from tidegate.engine.keepers.windows import RowsInWindows
 from tidegate.engine.lowering import panes
-from tidegate.engine.steps.work import Work
+from tidegate.engine.steps.work import StepWork
 from tidegate.engine.storage.errors import PickleRefused
 from tidegate.engine.storage.state import Part, State
 from tidegate.flow.plan import Plan
@@ -33,7 +33,7 @@ from tidegate.spec import DT, Operator
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tidegate.spark.streaming.engine import Engine
+    from tidegate.spark.streaming.engine import SparkEngine
 
 pytestmark = pytest.mark.spark
 
@@ -127,13 +127,13 @@ def small_windows() -> tuple[tg.Flow, list[tuple[Any, ...]]]:
 def test_a_part_that_is_counted_twice_is_found(spark: SparkSession, tmp_path: Path) -> None:
     """The comparison can fail: with a fold that keeps what it has folded, sums are too large."""
 
-    def folded(work: Work, id_: str, port: int, at: Any) -> State:
+    def folded(work: StepWork, id_: str, port: int, at: Any) -> State:
         return State((*work.states[id_][port].parts[:1], *true_fold(work, id_, port, at).parts))
 
     flow, rows = small_windows()
     both(spark, flow, rows, tmp_path / "true")
-    true_fold = Work._folded
-    with patch.object(Work, "_folded", folded), pytest.raises(AssertionError):
+    true_fold = StepWork._folded
+    with patch.object(StepWork, "_folded", folded), pytest.raises(AssertionError):
         both(spark, flow, rows, tmp_path / "mutant")
 
 
@@ -262,7 +262,7 @@ def test_an_operator_that_forgets_is_found(spark: SparkSession, tmp_path: Path) 
         both(spark, totals(Wrong()), ROWS, tmp_path)
 
 
-def feed(spark: SparkSession, plan: Plan, engine: Engine, step: int, rows: list[tuple[Any, ...]]) -> None:
+def feed(spark: SparkSession, plan: Plan, engine: SparkEngine, step: int, rows: list[tuple[Any, ...]]) -> None:
     batch = united(plan, spark_runtime(spark), {"s": frame(spark, plan.sources[0].schema, rows)})
     engine.step(batch, step)
 
@@ -297,7 +297,7 @@ def test_a_small_step_leaves_large_state_alone(spark: SparkSession, tmp_path: Pa
     ]
 
 
-def parts_of(engine: Engine) -> list[Part]:
+def parts_of(engine: SparkEngine) -> list[Part]:
     assert engine.last is not None
     return [part for states in engine.last.state.values() for state in states for part in state.parts]
 

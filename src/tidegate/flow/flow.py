@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tidegate.engine.steps.metrics import Reporter
     from tidegate.engine.tables import Tables
     from tidegate.local_engine.session import Local
-    from tidegate.reference import Results
+    from tidegate.reference import ReferenceResults
 
 __all__ = ["Flow"]
 
@@ -222,7 +222,7 @@ class Flow:
         """
         return self._with(optimize(self.plan))
 
-    def reference(self, inputs: Mapping[str, Iterable[Any]]) -> Results:
+    def reference(self, inputs: Mapping[str, Iterable[Any]]) -> ReferenceResults:
         """Run the flow on the specification's operators, in plain Python; every engine must give the same rows.
 
         ``inputs`` has a list for each source and table. Its entries are rows, as dicts of all columns or as

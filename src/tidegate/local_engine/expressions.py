@@ -13,7 +13,7 @@ from tidegate.flow.agreed.compile import compiled
 from tidegate.flow.agreed.lists import key
 from tidegate.flow.translate import duckdb_type, translated, translated_condition, unsupported_arguments
 
-__all__ = ["Scope", "compared", "key"]
+__all__ = ["TranslationScope", "compared", "key"]
 
 #: A function that returns the type of an expression in DuckDB's SQL. It is given the expression and the columns of the
 #: tables that it reads, by alias, with their types.
@@ -28,7 +28,7 @@ _ENDS = {"first": "first_value", "last": "last_value"}
 _COMPARING = {"min": "ARG_MIN", "max": "ARG_MAX"}
 
 
-class Scope:
+class TranslationScope:
     """The columns that expressions may read, and the translation of expressions over them.
 
     ``tables`` has the types of columns, by the alias of the table and the name of the column. A single table has the

@@ -19,11 +19,11 @@ from tidegate.flow.spans import units
 from tidegate.spec import DT, WM, Event
 from tidegate.time import NotATime
 
-__all__ = ["LateRow", "RejectedRow", "checked_table", "in_utc", "source_events", "table_rows"]
+__all__ = ["LateEvent", "RejectedRow", "checked_table", "in_utc", "source_events", "table_rows"]
 
 
 @dataclass(frozen=True, slots=True)
-class LateRow:
+class LateEvent:
     """A row that came after its time was complete: only windows with lateness accept it. ``origin`` identifies it."""
 
     t: Any
@@ -50,7 +50,7 @@ def table_rows(table: Table, given: Iterable[Any]) -> list[dict[str, Any]]:
 
 def source_events(
     source: Source, given: Iterable[Any], limits: Sequence[Limit]
-) -> tuple[list[Event | LateRow], list[RejectedRow]]:
+) -> tuple[list[Event | LateEvent], list[RejectedRow]]:
     """Return the events of a source, checked, with late rows marked; and the rows that were rejected."""
     schema, order = source.schema, source.schema.order
     given = list(given)
@@ -62,7 +62,7 @@ def source_events(
     data = [event.d if isinstance(event, DT) else event for event in given if not isinstance(event, WM)]
     rows = _checked(data, schema, source.id)
     remaining = iter(rows)
-    events: list[Event | LateRow] = []
+    events: list[Event | LateEvent] = []
     rejected: list[RejectedRow] = []
     watermarks: list[Any] = []
     for i, event in enumerate(given):
@@ -94,7 +94,7 @@ def source_events(
                 hint="DT(t, row) with t from the row's time columns; or the row alone",
             )
         if any(order.le(t, wm) for wm in watermarks):
-            events.append(LateRow(t, row, (source.id, i)))
+            events.append(LateEvent(t, row, (source.id, i)))
         else:
             events.append(DT(t, row))
     return events, rejected

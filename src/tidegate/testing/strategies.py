@@ -25,7 +25,7 @@ from tidegate.flow.schema import Schema
 from tidegate.flow.spans import from_units, units
 from tidegate.flow.watermarks import Arriving, Punctuated, Ticking
 from tidegate.testing.driven_run import ManualClock
-from tidegate.testing.engines import Given, Row, Setting
+from tidegate.testing.engines import Row, Setting, SourceInput
 from tidegate.time import TOP, Inl, complete_times, maximal
 
 __all__ = ["SourceProgress", "due_beat"]
@@ -49,13 +49,13 @@ class SourceProgress:
     def _frontiers(self) -> dict[str, Any]:
         return {name: marks.frontier for name, marks in self.marks.items()}
 
-    def step(self, given: Mapping[str, Given]) -> dict[str, Given]:
+    def step(self, given: Mapping[str, SourceInput]) -> dict[str, SourceInput]:
         """Return the rows of each source in a step, with their times, and the times that are complete after it."""
         beat = due_beat(self, self.clock.micros)
         arrived = Running.arrival_time(self)  # type: ignore[arg-type]
-        found: dict[str, Given] = {}
+        found: dict[str, SourceInput] = {}
         for source in self.flow.sources:
-            came, done = self._rows_and_watermarks(source, given.get(source.id, Given()), arrived)
+            came, done = self._rows_and_watermarks(source, given.get(source.id, SourceInput()), arrived)
             before = self.marks[source.id]
             after = before.after(source, self._seen(source, came, done, beat))
             self.marks[source.id] = after
@@ -65,7 +65,7 @@ class SourceProgress:
             else:
                 complete = completed_times(source.schema, after.frontier) if moved else []
             if came or complete:
-                found[source.id] = Given(tuple(came), tuple(complete))
+                found[source.id] = SourceInput(tuple(came), tuple(complete))
         self.tracking.move(self._frontiers)
         return found
 
@@ -74,7 +74,7 @@ class SourceProgress:
         self.marks = {name: marks.ended() for name, marks in self.marks.items()}
         self.tracking.move(self._frontiers)
 
-    def _rows_and_watermarks(self, source: Source, given: Given, arrived: int) -> tuple[list[Row], list[Any]]:
+    def _rows_and_watermarks(self, source: Source, given: SourceInput, arrived: int) -> tuple[list[Row], list[Any]]:
         """Return the rows that a source gets in a step, and its watermarks.
 
         Arrival times and ticks of clocks are added. Punctuations are watermarks, and not rows.

@@ -35,14 +35,14 @@ from tidegate.local_engine.streaming.feeds import Feed, NewRows
 from tidegate.local_engine.streaming.host import LocalHost, at_source
 from tidegate.local_engine.streaming.parts import LocalParts
 
-__all__ = ["Engine"]
+__all__ = ["LocalEngine"]
 
 _LOG = logging.getLogger("tidegate")
 #: How long a run sleeps before it looks for new files again, in seconds.
 _POLL = 0.005
 
 
-class Engine(Running):
+class LocalEngine(Running):
     """A run of a flow in this process."""
 
     def __init__(

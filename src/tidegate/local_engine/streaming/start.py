@@ -41,7 +41,7 @@ from tidegate.local_engine.inputs import given_as
 from tidegate.local_engine.lines import InputRows
 from tidegate.local_engine.paths import place_of
 from tidegate.local_engine.session import Local, cursor_of
-from tidegate.local_engine.streaming.engine import Engine
+from tidegate.local_engine.streaming.engine import LocalEngine
 from tidegate.local_engine.streaming.feeds import feed_of
 from tidegate.local_engine.streaming.feeds.files import FileStream
 from tidegate.local_engine.streaming.host import LocalHost, at_source
@@ -100,7 +100,7 @@ def prepare(
     report: Callable[[StepMetrics], None] = lambda metrics: None,  # noqa: ARG005
     clock: Callable[[], float] = time.time,
     **options: Any,
-) -> Engine:
+) -> LocalEngine:
     """Return an engine that continues from a checkpoint, and claim its outputs."""
     check_ends(flow)
     flow = ticking(flow, inputs)
@@ -130,7 +130,7 @@ def prepare(
         identified(flow, files)
         host = LocalHost(backend, tables, _connection(session))
         run, log, last = resumed(flow, host, files, places, lock=lock, **{"fold_from": fold_few, **options})
-        engine = Engine(run, host, feeds, log, last, lock=lock, report=report, clock=clock)
+        engine = LocalEngine(run, host, feeds, log, last, lock=lock, report=report, clock=clock)
         claim_outputs(engine, lock)
         begin_trace(engine, given)
     except BaseException:

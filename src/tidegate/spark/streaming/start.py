@@ -30,7 +30,7 @@ from tidegate.spark.inputs import check_inputs
 from tidegate.spark.runtime import spark_runtime
 from tidegate.spark.stores import check_store
 from tidegate.spark.streaming.batch_runner import BatchRunner
-from tidegate.spark.streaming.engine import Engine, resume
+from tidegate.spark.streaming.engine import SparkEngine, resume
 from tidegate.spark.streaming.heartbeat import Heartbeat, heartbeat_of, read_beats, read_ticks, ticker_of
 from tidegate.spark.streaming.listener_counts import with_listener_counts
 from tidegate.spark.streaming.reading import read_promises
@@ -120,7 +120,7 @@ def prepare(
     *,
     lock: Lock | None = None,
     **options: Any,
-) -> Engine:
+) -> SparkEngine:
     """Return an engine that continues from a checkpoint, and claim its outputs.
 
     ``options`` are passed on to the engine.
