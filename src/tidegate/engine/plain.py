@@ -23,13 +23,13 @@ _TAGGED: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
     timedelta: ("span", lambda d: [d.days, d.seconds, d.microseconds], lambda parts: timedelta(*parts)),
     Decimal: ("decimal", str, Decimal),
     bytes: ("bytes", lambda b: b64encode(b).decode(), b64decode),
-    tuple: ("tuple", lambda t: [_coded(v) for v in t], lambda values: tuple(map(_decoded, values))),
-    set: ("set", lambda s: [_coded(v) for v in s], lambda values: set(map(_decoded, values))),
-    frozenset: ("frozen", lambda s: [_coded(v) for v in s], lambda values: frozenset(map(_decoded, values))),
+    tuple: ("tuple", lambda t: [_to_json(v) for v in t], lambda values: tuple(map(_from_json, values))),
+    set: ("set", lambda s: [_to_json(v) for v in s], lambda values: set(map(_from_json, values))),
+    frozenset: ("frozen", lambda s: [_to_json(v) for v in s], lambda values: frozenset(map(_from_json, values))),
     dict: (
         "dict",
-        lambda d: [[_coded(k), _coded(v)] for k, v in d.items()],
-        lambda pairs: {_decoded(k): _decoded(v) for k, v in pairs},
+        lambda d: [[_to_json(k), _to_json(v)] for k, v in d.items()],
+        lambda pairs: {_from_json(k): _from_json(v) for k, v in pairs},
     ),
 }
 _READ = {tag: read for tag, _, read in _TAGGED.values()}
@@ -43,22 +43,22 @@ def plain_text(value: Any) -> str:
     >>> plain_value(plain_text({(1, "a"): date(2026, 1, 2)}))
     {(1, 'a'): datetime.date(2026, 1, 2)}
     """
-    return json.dumps(_coded(value))
+    return json.dumps(_to_json(value))
 
 
 def plain_value(text: str) -> Any:
     """Return the value from its text."""
-    return _decoded(json.loads(text))
+    return _from_json(json.loads(text))
 
 
-def _coded(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     kind: type = dict if isinstance(value, Row) else type(value)
     if kind in _AS_THEY_ARE:
         return value
     if kind is list:
-        return [_coded(v) for v in value]
+        return [_to_json(v) for v in value]
     if kind is dict and "?" not in value and all(type(key) is str for key in value):
-        return {key: _coded(v) for key, v in value.items()}
+        return {key: _to_json(v) for key, v in value.items()}
     if kind not in _TAGGED:
         raise BadResult(
             f"expected a plain value, got {value!r} ({kind.__name__})",
@@ -68,9 +68,9 @@ def _coded(value: Any) -> Any:
     return {"?": tag, "v": write(value)}
 
 
-def _decoded(found: Any) -> Any:
+def _from_json(found: Any) -> Any:
     if isinstance(found, list):
-        return [_decoded(v) for v in found]
+        return [_from_json(v) for v in found]
     if isinstance(found, dict):
-        return _READ[found["?"]](found["v"]) if "?" in found else {key: _decoded(v) for key, v in found.items()}
+        return _READ[found["?"]](found["v"]) if "?" in found else {key: _from_json(v) for key, v in found.items()}
     return found

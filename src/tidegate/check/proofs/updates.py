@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import z3
 
 from tidegate.check.proofs.inductive import shown
 from tidegate.check.proofs.logic import Counts, Finite, ProofScope, Term, le, sort
 
-__all__ = ["UpdatesState", "counted", "function", "order_in_words", "rows", "total"]
+__all__ = ["UpdatesState", "counted", "function", "order_in_words", "rows", "total", "unknown_updates"]
 
 
 def function(name: str, sorts: str, result: str = "Z") -> Callable[..., Term]:
@@ -27,6 +27,12 @@ def function(name: str, sorts: str, result: str = "Z") -> Callable[..., Term]:
         name, *(sort(s) for s in sorts), results[result] if result in results else sort(result)
     )
     return f
+
+
+def unknown_updates() -> dict[str, Any]:
+    """Return the fields of an `UpdatesState` of which nothing is known."""
+    sorts = {"rec": "P", "temp": "WP", "glob": "WP", "tail": "WWIP", "first": "WW", "last": "WW", "info": "WP"}
+    return {name: function(name, of) for name, of in sorts.items()}
 
 
 def total(scope: Finite, term: Callable[[Term], Term]) -> Term:

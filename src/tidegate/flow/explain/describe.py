@@ -161,28 +161,9 @@ def kept_text(plan: Plan, operator: PlanOperator) -> str:
 def later(plan: Plan, operator: PlanOperator) -> str:
     """Return how much later an answer is than the rows that it is made of; an empty text if it is not later."""
     match operator:
-        case (
-            p.WindowAggregate(frame=SessionFrame() as frame)
-            | p.WindowApply(frame=SessionFrame() as frame)
-            | p.WindowTop(frame=SessionFrame() as frame)
-        ):
-            type_ = _input(plan, operator)[frame.over].type or ""
-            return f"+ at least {show_span(frame.gap, type_)} - {show_span(1, type_)}"
-        case (
-            p.WindowAggregate(frame=WindowFrame() as frame)
-            | p.WindowApply(frame=WindowFrame() as frame)
-            | p.WindowTop(frame=WindowFrame() as frame)
-            | p.WindowJoin(frame=frame)
-        ):
-            type_ = _input(plan, operator)[frame.over].type or ""
-            return f"+ up to {show_span(frame.size, type_)} - {show_span(1, type_)}"
-        case (
-            p.WindowAggregate(frame=CalendarFrame() as frame)
-            | p.WindowApply(frame=CalendarFrame() as frame)
-            | p.WindowTop(frame=CalendarFrame() as frame)
-        ):
-            type_ = _input(plan, operator)[frame.over].type or ""
-            return f"+ up to {frame.counted(frame.size)} - {show_span(1, type_)}"
+        case p.WindowAggregate() | p.WindowApply() | p.WindowTop() | p.WindowJoin():
+            type_ = _input(plan, operator)[operator.frame.over].type or ""
+            return f"+ {operator.frame.later(type_)} - {show_span(1, type_)}"
         case p.At(shifts=shifts):
             types = operator.schema
             moved = [(c, n) for c, n in zip(types.times, shifts, strict=True) if n != 0]
