@@ -52,6 +52,18 @@ def test_the_text_says_what_is_done_held_and_moved() -> None:
         assert said in text, text
 
 
+def test_the_text_says_what_a_new_sink_begins_with() -> None:
+    """Added to a flow with a checkpoint, a sink has rows that come then; after an operator with state, new answers."""
+    flow = tg.Flow("sinks")
+    clicks = flow.source("clicks", "t INT, page STRING", time="t", watermark=tg.bounded(1))
+    flow.sink("rows", clicks.where("page IS NOT NULL"))
+    flow.sink("counts", clicks.aggregate(by="page", n="count(*)").select("page"))
+    text = str(flow.explain())
+    for name, begins in (("rows", "rows that come"), ("counts", "times that become complete")):
+        after = text[text.index(f"{name:<13}sink ←") :].splitlines()[1].strip()
+        assert after == f"if it is added to a checkpoint later, it begins with {begins} from then on"
+
+
 def test_a_loop_is_shown() -> None:
     """What is kept, for how long it goes round, each branch of its queries, and the edge that leads back."""
     flow = tg.Flow("graph")

@@ -21,14 +21,14 @@ from tidegate.flow.explain.words import (
 )
 from tidegate.flow.expressions import Expression
 from tidegate.flow.loops.query import Query, members
-from tidegate.flow.plan import CalendarFrame, Plan, PlanOperator, SessionFrame, WindowFrame
+from tidegate.flow.plan import CalendarFrame, Plan, PlanOperator, SessionFrame, Sink, WindowFrame
 from tidegate.flow.schema import Schema
 from tidegate.flow.spans import show_span
 from tidegate.flow.sql import Sql
 from tidegate.flow.watermarks import AtEnd, Bounded, Punctuated
 from tidegate.spec.parts import name_of
 
-__all__ = ["Concern", "describe", "kept_text", "later", "verb_of", "warnings_of"]
+__all__ = ["Concern", "describe", "kept_text", "later", "new_sink_text", "verb_of", "warnings_of"]
 
 Frame: TypeAlias = WindowFrame | CalendarFrame | SessionFrame
 
@@ -156,6 +156,13 @@ def kept_text(plan: Plan, operator: PlanOperator) -> str:
             held = f"{what} until their time is complete; a copy of the operator for each key"
             return f"{held}, {for_how_long(operator)}"
     return ""
+
+
+def new_sink_text(plan: Plan, sink: Sink) -> str:
+    """Return what a sink begins with if it is added to a flow that already has a checkpoint."""
+    waits = any(plan[id_].keeps_state for id_ in plan.upstream(sink.input))
+    begins = "times that become complete from then on" if waits else "rows that come from then on"
+    return f"if it is added to a checkpoint later, it begins with {begins}"
 
 
 def later(plan: Plan, operator: PlanOperator) -> str:

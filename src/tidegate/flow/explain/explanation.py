@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
-from tidegate.flow.explain.describe import Concern, describe, kept_text, later, verb_of, warnings_of
+from tidegate.flow.explain.describe import Concern, describe, kept_text, later, new_sink_text, verb_of, warnings_of
 from tidegate.flow.explain.draw import Box, Link, svg
 from tidegate.flow.plan import Iterate, Plan, PlanOperator, Select, Sink, Source, Table
 
@@ -173,7 +173,9 @@ def _text(explanation: Explanation) -> list[str]:
         if change := later(plan, operator):
             lines.append(f"{indent}time {change}")
         lines.append("")
-    lines += [f"  {sink.name:<{width}}sink ← {sink.input}" for sink in plan.sinks]
+    for sink in plan.sinks:
+        lines.append(f"  {sink.name:<{width}}sink ← {sink.input}")
+        lines.append(f"{indent}{new_sink_text(plan, sink)}")
     for warning in explanation.warnings:
         lines += ["", f"  ! {warning.operator}: {warning.what}", f"    {warning.hint}"]
     return lines
