@@ -91,7 +91,7 @@ def test_a_start_refuses_what_would_let_it_begin_anew(
 def test_a_start_refuses_a_commit_with_fewer_states_of_an_operator(place: Place) -> None:
     """The error names the operator, before a step would fail for it."""
     change(place, lambda c: c.update(state={key: found[:-1] for key, found in c["state"].items()}))
-    with pytest.raises(BadCheckpoint, match=r"expected 1 states of aggregate-.* got 0"):
+    with pytest.raises(BadCheckpoint, match=r"expected 1 states of aggregate#1 .* got 0"):
         place.run(counts())
 
 

@@ -39,7 +39,8 @@ def inspect(checkpoint: Directory) -> None:
     with in_file_of(found.files, commit):
         name = value_from_json(str, commit["flow"].get("name"), "the name of the flow")
         origin = origin_in(commit)
-        tables = [_sources(commit), *([_positions(commit, origin)] if origin.positions else []), _state(commit)]
+        positions = [_positions(commit, origin)] if origin.positions else []
+        tables = [_sources(commit), *positions, _state(commit, _operators_of_states(found))]
     engine = {"spark": "on Spark", "local": "on the local engine"}.get(origin.engine, "")
     say(f"flow {name}: step {commit['step']}, {engine}{ended}", console=console)
     console.print(*tables)
@@ -115,9 +116,18 @@ def _positions(commit: Mapping[str, Any], origin: Origin) -> Table:
     return table
 
 
-def _state(commit: Mapping[str, Any]) -> Table:
+def _operators_of_states(found: Checkpoint) -> Mapping[str, str]:
+    """Return the id of the operator that each state belongs to, as far as the last run has written that down."""
+    try:
+        description = found.description()
+    except BadCheckpoint:
+        return {}
+    return {} if description is None else description.whole["state"]
+
+
+def _state(commit: Mapping[str, Any], operators: Mapping[str, str]) -> Table:
     table = Table("state", "input", "rows", "parts")
     for key, states in states_in(commit).items():
         for port, state in enumerate(states):
-            table.add_row(plain(key), str(port), f"{state.rows:,}", str(len(state.parts)))
+            table.add_row(plain(str(operators.get(key, key))), str(port), f"{state.rows:,}", str(len(state.parts)))
     return table
