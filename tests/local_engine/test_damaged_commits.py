@@ -44,7 +44,7 @@ def change(place: Place, change: Callable[[dict[str, Any]], object]) -> Path:
         (lambda c: c["sources"]["s"].pop("frontier"), "got one without frontier"),
         (lambda c: c["sources"]["s"].update(late="none"), "expected int as late of"),
         (lambda c: c.update(state={key: [{}] for key in c["state"]}), "expected a list as the parts of a state"),
-        (lambda c: c.update(state={}), "expected the state of aggregate-"),
+        (lambda c: c.update(state={}), r"expected the state of s\..*aggregate\("),
         (lambda c: c["positions"].update(s=None), "expected _Position as an object with kind, at"),
         (lambda c: c.pop("engine"), "got an object without 'engine'"),
         (lambda c: c.update(step=True), "got True \\(bool\\) for 'step'"),
