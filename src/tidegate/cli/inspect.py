@@ -20,6 +20,7 @@ from tidegate.engine.storage.errors import BadCheckpoint
 from tidegate.engine.storage.log import in_file_of
 from tidegate.engine.times import parse_time
 from tidegate.errors import TidegateError
+from tidegate.flow.spans import from_units
 from tidegate.live.checkpoint import Checkpoint, checkpoint_at, times_of_source
 from tidegate.live.progress import CommittedProgress
 from tidegate.printable import printable
@@ -111,9 +112,14 @@ def _positions(commit: Mapping[str, Any], origin: Origin) -> Table:
     origins = value_from_json(Mapping[str, str], commit["flow"].get("origins"), "the sources of the flow")
     names = {input_: name for name, input_ in origins.items()}
     for input_, position in origin.positions.items():
-        at = ", ".join(f"{what} {value}" for what, value in (position["at"] or {}).items())
-        table.add_row(plain(names.get(input_, input_)), plain(position["kind"]), plain(at))
+        table.add_row(plain(names.get(input_, input_)), plain(position["kind"]), plain(_position(position["at"] or {})))
     return table
+
+
+def _position(at: Mapping[str, Any]) -> str:
+    """Return a position as text: ticks are times, and the id of the output that is read is left out."""
+    shown = {what: from_units(n, "TIMESTAMP") if what == "tick" and isinstance(n, int) else n for what, n in at.items()}
+    return ", ".join(f"{what} {value}" for what, value in shown.items() if what != "owner")
 
 
 def _operators_of_states(found: Checkpoint) -> Mapping[str, str]:
