@@ -72,8 +72,8 @@ class Machine(ABC):
 def replay(example: Example, machine: Machine, choose: Choose | None = None, *, patience: int = 6) -> Mismatch | None:
     """Let a machine do what an example says; return the first difference from it, or None.
 
-    Without a schedule, all workers are told everything after each step. A schedule chooses up to ``patience`` actions
-    after each step, and everything is told at the end.
+    Without a schedule, all workers learn everything after each step. A schedule chooses up to ``patience`` actions
+    after each step, and they learn the rest at the end.
     """
     return _Replay(example, machine, choose).run(patience)
 

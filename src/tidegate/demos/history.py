@@ -40,7 +40,7 @@ NICE = (_HOUR / 6, _HOUR / 2, _HOUR, 3 * _HOUR, 12 * _HOUR, *(n * _DAY for n in 
 
 @dataclass(frozen=True, slots=True)
 class GitCommit:
-    """A change: when it was written, when it came into the history, by whom, and what it says of itself."""
+    """A change: when it was written, when it came into the history, by whom, and its subject."""
 
     written: datetime
     committed: datetime

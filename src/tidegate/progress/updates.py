@@ -109,7 +109,7 @@ class UpdatesConf:
             raise Forbidden("send_upd: γ ≠ {}", f"expected worker {w!r} to send some of its changes, got none at these")
 
     def guard_rest(self, w: Worker, rest: Changes) -> None:
-        """What remains unsent must not mislead those who hear the rest."""
+        """What remains unsent must not mislead workers that receive the rest."""
         raise NotImplementedError
 
     # Notions and statements.

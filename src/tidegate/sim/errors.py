@@ -19,7 +19,7 @@ class DroppedCapability(Forbidden):
 
 
 class BrokenFrontier(TidegateError, AssertionError):
-    """A message at a time that the operator had been told was complete."""
+    """A message at a time that was complete at the operator."""
 
 
 class InvariantViolated(TidegateError, AssertionError):

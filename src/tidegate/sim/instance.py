@@ -20,7 +20,7 @@ __all__ = ["OperatorInstance"]
 class OperatorInstance:
     """An operator on one worker: the object that does its work, and what the simulator keeps for it.
 
-    That is its inbox, the frontiers that it was told, and a ledger of what it did while it was called.
+    That is its inbox, the frontiers that it knows, and a ledger of what it did while it was called.
     """
 
     def __init__(self, node: DataflowNode, worker: int, workers: int, graph: Graph) -> None:

@@ -33,7 +33,7 @@ class SimulatedProtocol:
             (v, w): deque() for v in self.workers for w in self.workers
         }
         self.views = {w: Progress(graph, signed=True) for w in self.workers}
-        # What a worker heard and has not propagated; in the beginning it has heard of all capabilities.
+        # The updates that a worker has received and not propagated; in the beginning, those of all capabilities.
         everything = [(l, t, n) for held in self.caps.values() for (l, t), n in held.items()]
         self.unpropagated: dict[int, list[tuple[Location, Any, int]]] = {w: list(everything) for w in self.workers}
         self.initialized: set[int] = set()

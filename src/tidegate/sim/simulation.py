@@ -62,7 +62,7 @@ class Simulation:
         self._data: dict[tuple[int, int], deque[tuple[str, str, Any, Any]]] = {
             (v, w): deque() for v in self.workers for w in self.workers
         }
-        #: Instances whose worker knows frontiers that they were not yet told, as worker and operator.
+        #: Instances that do not know the newest frontiers of their worker yet, as worker and operator.
         self._news: set[tuple[int, str]] = set()
 
     def instances(self, operator: str) -> list[Any]:
