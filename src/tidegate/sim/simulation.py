@@ -139,7 +139,7 @@ class Simulation:
             if len(self.schedule) >= limit:
                 raise Unfinished(
                     f"expected the dataflow to come to rest within {limit} actions, got {len(actions)} still enabled",
-                    hint="drop every capability some day, or raise the limit",
+                    hint="let operators drop all their capabilities in the end, or raise the limit",
                 )
             self.perform(self._partly(adversary.choose(actions), adversary))
         return self.schedule

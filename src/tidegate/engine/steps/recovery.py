@@ -45,7 +45,7 @@ def recover(run: Prepared, found: Mapping[str, Any], lock: Lock | None) -> Commi
     sweep(run, commit, lock.token.lock if lock else 0, before=lock.since if lock else time.time())
     if commit.ended:
         raise CheckpointClosed(
-            f"the input of flow {run.flow.name!r} has ended: all that {run.files.root} stands for is complete",
+            f"the input of flow {run.flow.name!r} has ended: everything in {run.files.root} is complete",
             hint="take another checkpoint and other outputs to run the flow again",
         )
     return commit

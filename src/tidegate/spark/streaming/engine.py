@@ -169,8 +169,8 @@ class SparkEngine(Running):
     def _mismatch(self, what: str) -> BadCheckpoint:
         return BadCheckpoint(
             f"the two halves of the checkpoint {self.files.root} do not belong together: {what}",
-            hint="was one of its directories, spark or commits, deleted, or put back from another day? "
-            "restore both of the same moment, or begin with a new checkpoint and other outputs",
+            hint="was one of its directories, spark or commits, deleted, or restored from an older copy? "
+            "restore both from the same time, or begin with a new checkpoint and other outputs",
         ).at(f"flow {self.flow.name!r}")
 
 
