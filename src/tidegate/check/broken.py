@@ -61,9 +61,10 @@ def _without(protocol: type[Conf], guard: str) -> type[Conf]:
 
 def _newest_first(protocol: type[Exchanging]) -> type[Exchanging]:
     """Return a protocol in which a worker receives the newest update of a queue, not the oldest."""
+    oldest_first: Any = protocol.recv_upd
 
     def recv_upd(conf: Exchanging, w: Worker, v: Worker) -> Exchanging:
-        received = protocol.recv_upd(replace(conf, msg=_reversed(conf.msg, w, v)), w, v)
+        received: Exchanging = oldest_first(replace(conf, msg=_reversed(conf.msg, w, v)), w, v)
         return replace(received, msg=_reversed(received.msg, w, v))
 
     return _variant(protocol, "newest first", recv_upd=recv_upd)

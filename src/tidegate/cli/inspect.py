@@ -128,7 +128,8 @@ def _operators_of_states(found: Checkpoint) -> Mapping[str, str]:
         description = found.description()
     except BadCheckpoint:
         return {}
-    return {} if description is None else description.whole["state"]
+    names: Mapping[str, str] = {} if description is None else description.whole["state"]
+    return names
 
 
 def _state(commit: Mapping[str, Any], operators: Mapping[str, str]) -> Table:
