@@ -8,9 +8,10 @@ from typing import TypeAlias
 
 from tidegate.engine.relation import Call
 from tidegate.flow.aggregate_functions import AS_WRITTEN
-from tidegate.flow.agreed.aggregates import STAR, UnsupportedArguments, guarded, prepared
+from tidegate.flow.agreed.aggregates import STAR, guarded, prepared
 from tidegate.flow.agreed.compile import compiled
 from tidegate.flow.agreed.lists import key
+from tidegate.flow.agreed.regexes import MeaningDiffers
 from tidegate.flow.translate import duckdb_type, translated, translated_condition, unsupported_arguments
 
 __all__ = ["TranslationScope", "compared", "key"]
@@ -142,7 +143,7 @@ class TranslationScope:
             given.append(replace(compiled(argument, self.types, engine=True), sql=sql, type=type_))
         try:
             ready = prepared(call.definition, call.function, given, call.rest)
-        except UnsupportedArguments as error:
+        except MeaningDiffers as error:
             raise unsupported_arguments(call, error) from None
         found = [guarded(value, chosen) for value in ready.arguments]
         return [(value.sql, value.type or "") for value in found], ready.type

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from tidegate.errors import TidegateError
-from tidegate.progress import Forbidden
 
 __all__ = [
     "BrokenFrontier",
-    "DroppedCapability",
     "InvariantViolated",
     "NotEnabled",
     "Unfinished",
 ]
-
-
-class DroppedCapability(Forbidden):
-    """A capability used after it was dropped."""
 
 
 class BrokenFrontier(TidegateError, AssertionError):

@@ -25,7 +25,7 @@ _MOST = 1000
 
 
 class MeaningDiffers(ValueError):
-    """Something that may mean something else in DuckDB than in Spark, such as a pattern; the message says why."""
+    """Something that may mean something else in DuckDB than in Spark, such as a pattern or the arguments of a call."""
 
 
 class Lines(IntEnum):
