@@ -38,7 +38,7 @@ class Mismatch:
 
 
 class Machine(ABC):
-    """What can replay an example: workers that do steps, and actions that tell others of them."""
+    """What can replay an example: workers that do steps, and actions that inform other workers of them."""
 
     workers: int
     #: Whether there is something that a schedule could decide.
@@ -50,7 +50,7 @@ class Machine(ABC):
 
     @abstractmethod
     def actions(self) -> list[Any]:
-        """Return the actions that tell workers what happened; none if all workers know everything."""
+        """Return the actions that inform workers of what happened; none if all workers know everything."""
 
     @abstractmethod
     def act(self, action: Any, choose: Choose) -> str:
@@ -116,7 +116,7 @@ class _Replay:
         return None
 
     def _settled(self) -> Mismatch | None:
-        """Tell all workers everything; return a difference of their frontiers from those of the example, or None."""
+        """Inform all workers of everything; return a difference of their frontiers from those of the example, or None."""
         while actions := self.machine.actions():
             self.actions.append(self.machine.act(actions[0], _first))
             if (found := self._safe()) is not None:

@@ -227,7 +227,7 @@ def then_vacant_rec(_: UpdatesState, then: UpdatesState, p: Term) -> Term:
 
 
 def others_keep(action: str) -> Claim[Any]:
-    """Return that an action changes only what its own worker has to tell, so that a sum changes by just that."""
+    """Return that an action changes only what its own worker has yet to send, and that sums change by just that."""
     return Claim(
         "nothing else changes in info",
         "WWP",

@@ -1,4 +1,4 @@
-"""What the proofs of clocks and exchange share: updates in queues, and what a worker has not heard yet.
+"""What the proofs of clocks and exchange share: updates in queues, and what a worker has not received yet.
 
 A queue of updates is written as sums: ``tail(w, v, k)`` is the sum of the updates from ``w`` to ``v`` from position
 ``k`` on, and of what ``w`` has not sent. The queue has the positions from ``first(w, v)`` to before ``last(w, v)``. Any
@@ -97,7 +97,7 @@ class UpdatesState:
         return replace(self, info=lambda v, p: total(scope, lambda w: self.to_come(w, v)(p)))
 
     def moved(self, then: Self, w: Term) -> Self:
-        """Return ``then`` with its sums: only what ``w`` has to tell changed, and a sum changes by what changed."""
+        """Return ``then`` with its sums: only what ``w`` has yet to send has changed, and each sum changes by that."""
         if isinstance(self.scope, Finite):
             return then.with_sums()
         return replace(then, info=lambda v, p: self.info(v, p) + then.to_come(w, v)(p) - self.to_come(w, v)(p))
