@@ -116,7 +116,7 @@ class _Replay:
         return None
 
     def _settled(self) -> Mismatch | None:
-        """Inform all workers of everything; return a difference of their frontiers from those of the example, or None."""
+        """Inform all workers of everything; return how a frontier differs from that of the example, or None."""
         while actions := self.machine.actions():
             self.actions.append(self.machine.act(actions[0], _first))
             if (found := self._safe()) is not None:
